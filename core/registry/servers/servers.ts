@@ -213,6 +213,8 @@ export class Servers implements ServerRegistry {
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
     const draft = await judgedDraft(this.#deps, actor, body, stored)
+    // Validating and saving a body of the largest size take a turn each: others are answered in between.
+    await new Promise(resolve => setImmediate(resolve))
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }
