@@ -99,7 +99,8 @@ export class HubFacts implements AlertFacts {
 
   async refresh(tests: readonly ConditionTest[]): Promise<void> {
     this.#countCalls(tests.some(({ query }) => isCallMetric(query.metric)))
-    if (!this.#stale) return
+    // Without a rule nobody asks: reading all servers after each change would be in everybody's way.
+    if (!this.#stale || tests.length === 0) return
     // An event during the read makes the list stale again.
     this.#stale = false
     try {
