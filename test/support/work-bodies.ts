@@ -109,11 +109,13 @@ export function serverGrowths(bytes: number): Growth[] {
     },
     {
       name: 'tool overrides',
+      sliced: true,
       sizes: [600, 2_400],
       make: n => json({ ...command, tools: map(n, index => [`tool${index}`, { enabled: false, name: `t${index}` }]) }),
     },
     {
       name: 'values of pins',
+      sliced: true,
       sizes: counts,
       make: n => json({ ...command, tools: { t: { arguments: { a: { pin: many(n, index => ref(`V${index}`)) } } } } }),
     },
