@@ -215,6 +215,8 @@ describe('the data folder', () => {
     await hub.setup()
     // Removed in the background, once there is an administrator.
     await until(async () => !(await readdir(hub.dataDir)).includes('setup-token'))
+    // Its last folder is made by another thread.
+    await until(async () => (await readdir(hub.dataDir)).includes('history'))
     const before = (await readdir(hub.dataDir)).sort()
     const { exit, line } = await refusal({ folder: hub.folder })
     expect([exit, line.startsWith('error: data_dir_locked: ')]).toEqual([1, true])
