@@ -120,7 +120,7 @@ test('what a server starts in sessions of their own ends with each of its proces
   try {
     await admin.ok('POST', '/api/servers', { name: 'forking', ...stdioFixture('grandchild', { SECONDS: seconds }) })
     await online(admin, ['forking'])
-    await until(() => grandchildren().length === 1, { timeoutMs: 5_000, what: 'that of the probe to be gone' })
+    await until(() => grandchildren().length === 1, { timeoutMs: 10_000, what: 'that of the probe to be gone' })
     const [first = 0] = grandchildren()
     const { pid } = await statusOf(admin, 'forking')
     process.kill(Number(pid), 'SIGKILL')
@@ -128,7 +128,8 @@ test('what a server starts in sessions of their own ends with each of its proces
     await until(async () => ![undefined, pid].includes((await statusOf(admin, 'forking')).pid), { timeoutMs: 10_000 })
     await admin.ok('DELETE', '/api/servers/forking')
     await until(() => grandchildren().length === 0, {
-      timeoutMs: 5_000,
+      // A stop asks first, for seconds.
+      timeoutMs: 15_000,
       what: 'that of the stopped process to be gone',
     })
   } finally {
