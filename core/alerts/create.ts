@@ -1,4 +1,6 @@
+import { TokenBuckets } from '../auth/rate-limit.ts'
 import type { Upstreams } from '../connections/api.ts'
+import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -29,6 +31,8 @@ import { Silences, type StoredSilence } from './silences.ts'
 import { testRule } from './test-rule.ts'
 
 const PRUNE_MS = 60 * 60_000
+/** Trial messages to all channels of one owner. */
+const TESTS_PER_MINUTE = 6
 
 /** What alerts need of the hub. */
 export interface AlertsDeps {
@@ -71,7 +75,7 @@ export interface Alerts {
   usage(actor: Actor): Promise<Readonly<Record<AlertLimit, number>>>
   /** Ends the repeats of an alert. Throws `alert_not_found`. */
   acknowledge(actor: Actor, id: string): Promise<JsonObject>
-  /** Throws `rule_not_found`. */
+  /** Throws `rule_not_found`, and `rate_limited` beyond 6 trial messages a minute. */
   test(actor: Actor, ref: string, send: boolean): Promise<JsonObject>
   deliveries(
     actor: Actor,
@@ -97,6 +101,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   const channels = new AlertSettings(store, 'channel', released)
   const silences = new Silences(store, released)
   const unlisten = deps.bus.on('user.updated', changed)
+  const tests = new TokenBuckets({ perSecond: TESTS_PER_MINUTE / 60, burst: TESTS_PER_MINUTE, now })
   let prune: ReturnType<typeof setInterval> | undefined
 
   const showRule = (setting: AlertSetting): JsonObject => {
@@ -153,6 +158,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     async test(actor, ref, send) {
       const [rule] = activeRule(await rules.get(actor, ref))
       if (!rule) throw new Error('A stored rule cannot be read')
+      if (send) refuseTooManyTests(tests, rule.owner.id)
       return testRule({ store, facts, engine, outbox }, rule, send)
     },
     async deliveries(actor, channel, query) {
@@ -177,6 +183,15 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       facts.dispose()
     },
   }
+}
+
+/** Throws `rate_limited`. */
+function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
+  const seconds = tests.take(ownerId)
+  if (seconds === 0) return
+  throw new HubError('rate_limited', `Trial messages are sent ${TESTS_PER_MINUTE} times a minute at most`, {
+    retryAfterSeconds: Math.ceil(seconds),
+  })
 }
 
 /** Guarded fetches by what an owner may reach, which is asked at each message. */

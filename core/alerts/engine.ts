@@ -3,6 +3,7 @@ import { LIMITS } from '../config/limits.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { testsOf } from '../domain/alerts/condition.ts'
 import { type AlertInstance, dueInMs, INACTIVE, isForgettable, judge } from '../domain/alerts/machine.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
@@ -65,6 +66,7 @@ export class AlertEngine {
   #timer: ReturnType<typeof setTimeout> | undefined
   #work: Promise<void> = Promise.resolve()
   #statesQueued = false
+  #rulesQueued = false
   #disposed = false
 
   constructor(deps: EngineDeps) {
@@ -79,7 +81,12 @@ export class AlertEngine {
 
   /** Rules were written: reads them again, and judges all. */
   rulesChanged(): void {
+    if (this.#rulesQueued) return
+    this.#rulesQueued = true
     void this.#queue(async () => {
+      // Many are often written one after the other: those that were so far are read together.
+      await nextTurn()
+      this.#rulesQueued = false
       await this.#load()
       await this.#judge(() => true)
     })
@@ -180,7 +187,10 @@ export class AlertEngine {
     const { facts } = this.#deps
     const runs = [...this.#runs.values()]
     await facts.refresh(runs.flatMap(({ rule }) => testsOf(rule.condition)))
-    for (const run of runs.filter(({ rule }) => wanted(rule))) await this.#judgeRun(run)
+    for (const run of runs.filter(({ rule }) => wanted(rule))) {
+      await this.#judgeRun(run)
+      await nextTurn()
+    }
     this.#setTimer()
   }
 

@@ -8,6 +8,8 @@ const MOST_RECORDS = 1_000_000
 const MOST_BYTES = 256 * 1024 * 1024
 /** Segments go while the disk has less room than this. */
 const LEAST_FREE_BYTES = 200 * 1024 * 1024
+/** Nothing is stored while the disk has less room than this: the rest is for the hub's own database. */
+const LEAST_FREE_TO_STORE = 32 * 1024 * 1024
 /** Sizes are asked for once in so many records. */
 const LOOK_RECORDS = 20_000
 const DAY_MS = 86_400_000
@@ -40,8 +42,9 @@ export class Segments {
     return this.#all
   }
 
-  /** Stores rows of one or more days. Throws the database's error. */
+  /** Stores rows of one or more days. Throws the database's error, or that the disk is nearly full. */
   append(rows: readonly Row[]): void {
+    if (freeBytes(this.#options.folder) < LEAST_FREE_TO_STORE) throw new Error('the disk is nearly full')
     let at = 0
     while (at < rows.length) {
       const day = dayOf(rows[at]?.at ?? 0)

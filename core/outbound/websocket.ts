@@ -21,6 +21,9 @@ const HEAD_TIMEOUT_MS = 10_000
 /** How long a server may take to close its end. */
 const CLOSE_MS = 1_000
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+/** Bytes that may wait for a server that does not read, before its connection ends. */
+const MOST_WAITING_BYTES = 16 * 1024 * 1024
+const MOST_WAITING_PONGS = 64 * 1024
 const NORMAL = 1000
 const PROTOCOL_ERROR = 1002
 
@@ -69,28 +72,32 @@ export function createGuardedConnect(options: GuardedConnectOptions): GuardedCon
 class OpenSocket implements GuardedSocket {
   readonly protocol: string
   readonly #socket: Socket
+  readonly #origin: string
   readonly #ended: Promise<void>
   #closing = false
+  /** Why it ends, where the hub ends it. */
+  #reason: HubError | undefined
 
   constructor(socket: Socket, origin: string, protocol: string, request: SocketRequest, rest: Buffer) {
     this.protocol = protocol
     this.#socket = socket
+    this.#origin = origin
     const reader = new FrameReader({
       get maxBytes() {
         return Math.min(request.maxBytes ?? RESULT_BYTES.usual, RESULT_BYTES.most)
       },
       text: message => request.message(message),
       tooLong: message => request.tooLong(message),
-      ping: payload => void socket.write(pongFrame(payload)),
+      // A server that pings and does not read is not answered until it does.
+      ping: payload => void (socket.writableLength < MOST_WAITING_PONGS && socket.write(pongFrame(payload))),
       close: code => this.#closed(code),
     })
-    let reason: HubError | undefined
     const read = (chunk: Buffer): void => {
-      if (reason) return
+      if (this.#reason) return
       try {
         reader.push(chunk)
       } catch (error) {
-        reason = error instanceof HubError ? error : new HubError('internal', String(error))
+        this.#reason = error instanceof HubError ? error : new HubError('internal', String(error))
         socket.end(closeFrame(PROTOCOL_ERROR))
         socket.destroySoon()
       }
@@ -98,7 +105,7 @@ class OpenSocket implements GuardedSocket {
     this.#ended = new Promise(resolve => {
       const over = (): void => {
         resolve()
-        request.closed(toWireError(reason ?? new HubError('connection_lost', `${origin} closed the connection`)))
+        request.closed(toWireError(this.#reason ?? new HubError('connection_lost', `${origin} closed the connection`)))
       }
       if (socket.destroyed) queueMicrotask(over)
       else socket.once('close', over)
@@ -111,7 +118,9 @@ class OpenSocket implements GuardedSocket {
   }
 
   send(text: string): void {
-    if (!this.#closing && !this.#socket.destroyed) this.#socket.write(textFrame(text))
+    if (this.#closing || this.#socket.destroyed) return
+    this.#socket.write(textFrame(text))
+    if (this.#socket.writableLength > MOST_WAITING_BYTES) this.#fail('does not read what it is sent')
   }
 
   async close(): Promise<void> {
@@ -122,6 +131,11 @@ class OpenSocket implements GuardedSocket {
     const late = setTimeout(() => this.#socket.destroy(), CLOSE_MS)
     await this.#ended
     clearTimeout(late)
+  }
+
+  #fail(why: string): void {
+    this.#reason ??= new HubError('connection_lost', `${this.#origin} ${why}`)
+    this.#socket.destroy()
   }
 
   #closed(code: number | undefined): void {

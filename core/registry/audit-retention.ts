@@ -1,4 +1,5 @@
 import { LIMITS } from '../config/limits.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import type { Store } from '../store/open.ts'
 import { read, type Writer, write } from '../store/transact.ts'
 
@@ -32,7 +33,7 @@ export async function trimAudit(store: Store, nowMs: number): Promise<number> {
       })
       gone += some
       excess -= some
-      await yieldToOthers()
+      await nextTurn()
     }
   }
   return gone
@@ -75,10 +76,6 @@ async function inBatches(
     const { numDeletedRows } = await write(store, remove)
     gone += Number(numDeletedRows)
     if (Number(numDeletedRows) < BATCH) return gone
-    await yieldToOthers()
+    await nextTurn()
   }
-}
-
-function yieldToOthers(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
 }

@@ -131,6 +131,18 @@ describe('channels', () => {
     test(`with ${name}: ${outcome}`, async () => expect(await refused(alice, CHANNELS, body)).toBe(outcome))
   }
 
+  test('trial messages are sent six times a minute at most', async () => {
+    const carol = await hub.user('carol')
+    await carol.ok('POST', RULES, { ...RULE, name: 'tried' })
+    const outcomes: number[] = []
+    for (let n = 0; n < 7; n += 1) {
+      const tried = await carol.request('POST', '/api/monitoring/test-alert', { rule: 'tried', send: true })
+      outcomes.push(tried.status)
+    }
+    expect(outcomes).toEqual([200, 200, 200, 200, 200, 200, 429])
+    await carol.ok('POST', '/api/monitoring/test-alert', { rule: 'tried' })
+  })
+
   test('what is gone is said, and a delivery of a test is made anew', async () => {
     await alice.ok('POST', CHANNELS, { name: 'gone', type: 'webhook', config: { url: `${receiver.url}/gone` } })
     await alice.ok('POST', RULES, { ...RULE, name: 'to-gone', channels: ['gone'] })

@@ -66,6 +66,18 @@ test('servers and users are named; foreign and unknown ones give an empty answer
   expect((await found(bob, 'user=alice')).total).toBe(0)
 })
 
+test('each name is looked up in the store: a query has 100 at most', async () => {
+  const named = (count: number) => {
+    const lists = Array.from({ length: count / 50 }, (_, list) => ({
+      server: { in: Array.from({ length: 50 }, (_, each) => `none-${list}-${each}`) },
+    }))
+    return bob.request('POST', '/api/logs/search', { query: { or: [{ not: lists[0] }, ...lists.slice(1)] } })
+  }
+  expect((await named(100)).status).toBe(200)
+  const refused = await named(150)
+  expect([refused.status, refused.json.errors[0].code]).toEqual([400, 'query_too_complex'])
+})
+
 test('pages go on by the cursor, which is good for the same person and search alone', async () => {
   const seen: string[] = []
   let cursor = ''

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
 import type { Side } from '../../domain/session-scope.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { Tables } from '../../store/tables.ts'
@@ -155,7 +156,7 @@ export class ToolDefinitions {
   #then(serverId: string, work: () => Promise<unknown>): void {
     // Each in a turn of its own: a list may have thousands of rows.
     this.#writing = this.#writing.then(() =>
-      turn()
+      nextTurn()
         .then(work)
         .then(
           () => undefined,
@@ -182,10 +183,6 @@ export class ToolDefinitions {
 
 function asKnown(hash: string, approved: string): Known {
   return { hash, approved, changed: hash !== approved }
-}
-
-function turn(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
 }
 
 const NONE: ReadonlyMap<string, ToolDefinition> = new Map()

@@ -3,6 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerRecord } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
 import { canSee } from '../../domain/ownership.ts'
 import { flattenServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { storedDocument } from '../../domain/server/openapi.ts'
@@ -214,7 +215,7 @@ export class Servers implements ServerRegistry {
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
     const draft = await judgedDraft(this.#deps, actor, body, stored)
     // Validating and saving a body of the largest size take a turn each: others are answered in between.
-    await new Promise(resolve => setImmediate(resolve))
+    await nextTurn()
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }

@@ -1,5 +1,5 @@
 /** The engine on a real store, with states that the test sets and a clock that it moves. */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
 import { HubFacts } from '../../../core/alerts/hub-facts.ts'
 import { prepareRule } from '../../../core/alerts/rules.ts'
@@ -66,6 +66,16 @@ async function incidents() {
   const rows = await world.store.db.selectFrom('alert_incident').selectAll().orderBy('starts_at').execute()
   return rows.map(row => `${row.state} ${row.reason ?? '-'}`)
 }
+
+test('rules that are written one after the other are read together', async () => {
+  await hub.engine.begin()
+  await addRule()
+  const db = spyOn(hub.facts, 'refresh')
+  for (let n = 0; n < 100; n += 1) hub.engine.rulesChanged()
+  await hub.engine.judgeAll()
+  // Once for the 100, once for the judgement that is waited for.
+  expect(db).toHaveBeenCalledTimes(2)
+})
 
 test('it counts through failed attempts to connect, and 100 flickers are one alert', async () => {
   await addRule()

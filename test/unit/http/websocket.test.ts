@@ -130,6 +130,53 @@ describe('createGuardedConnect()', () => {
     expect(await refused(address())).toMatchObject({ code })
   })
 
+  test('ends the connection of a server that does not read, and does not keep answers to its pings', async () => {
+    const peers: Socket[] = []
+    const deaf = createServer(socket => {
+      peers.push(socket)
+      socket.on('error', () => undefined)
+      socket.once('data', head => {
+        socket.pause()
+        const key = /sec-websocket-key: (\S+)/i.exec(String(head))?.[1] ?? ''
+        const accept = new Bun.CryptoHasher('sha1')
+          .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+          .digest('base64')
+        socket.write(
+          `HTTP/1.1 101 Go\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`,
+        )
+      })
+    })
+    await new Promise<void>(resolve => deaf.listen(0, '127.0.0.1', resolve))
+    try {
+      const ended: WireError[] = []
+      const heard: string[] = []
+      const url = `ws://127.0.0.1:${(deaf.address() as { port: number }).port}/`
+      const request = {
+        message: (text: string) => heard.push(text),
+        tooLong() {},
+        closed: (why: WireError) => ended.push(why),
+      }
+      const socket = await createGuardedConnect({ rights: ADMIN, instanceId: INSTANCE })(url, request)
+      const residentMiB = () => process.memoryUsage.rss() / 1024 / 1024
+      const before = residentMiB()
+      const pings = Buffer.concat(Array.from({ length: 1_000 }, () => frame(0x89, 'p'.repeat(125))))
+      for (let round = 0; round < 400; round += 1)
+        if (!peers[0]?.write(pings)) await new Promise<void>(resolve => peers[0]?.once('drain', () => resolve()))
+      peers[0]?.write(frame(0x81, 'after the pings'))
+      await until(() => heard.length === 1)
+      // 400,000 answers of 131 bytes would be 50 MiB.
+      expect(residentMiB() - before).toBeLessThan(35)
+      await until(() => {
+        socket.send('x'.repeat(1024 * 1024))
+        return ended.length > 0
+      })
+      expect(ended[0]).toMatchObject({ code: 'connection_lost', message: expect.stringContaining('does not read') })
+    } finally {
+      for (const peer of peers) peer.destroy()
+      deaf.close()
+    }
+  })
+
   test('over TLS judges a literal address by the certificate for it', async () => {
     const folder = await makeTemp('websocket')
     const authority = new Authority(folder)

@@ -3,6 +3,7 @@ import type { Upstreams } from '../../../connections/api.ts'
 import type { ClientConfig } from '../../../contract/points.ts'
 import type { GroupRecord, UserActor } from '../../../contract/records.ts'
 import type { GroupWarning } from '../../../domain/group-warning.ts'
+import { nextTurn } from '../../../domain/next-turn.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
@@ -241,7 +242,7 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
 
 async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
   // Each view merges its members' lists: yield to other work in between.
-  await new Promise(resolve => setImmediate(resolve))
+  await nextTurn()
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
   return groupView(deps, actor, info, { ...record, usable, lost })

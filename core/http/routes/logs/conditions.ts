@@ -10,6 +10,8 @@ import type { Registry } from '../../../registry/api.ts'
 const DEEPEST = 8
 const MOST_CONDITIONS = 100
 const MOST_VALUES = 100
+/** Names of servers and users in one query. */
+const MOST_NAMES = 100
 const OPERATORS = new Set<string>(['in', 'gte', 'gt', 'lte', 'lt', 'contains', 'prefix'])
 
 /** Reads the conditions of a body: `{and}`, `{or}`, `{not}`, `{field: value}`, `{field: {operator: value}}`. Throws
@@ -80,17 +82,34 @@ export function wrong(pointer: string, code: FieldCode, detail: string): Error {
 
 /**
  * Replaces names of servers and users with their ids, as the actor knows them. What the actor may not see, or does not
- * exist, is met by no record.
+ * exist, is met by no record. Throws `query_too_complex` for more than 100 names, since each is looked up in the store.
  */
 export async function withIds(
   value: LogCondition,
   actor: UserActor,
   registry: Pick<Registry, 'servers' | 'users'>,
 ): Promise<LogCondition> {
-  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(part => withIds(part, actor, registry)))
+  if (countNames(value) > MOST_NAMES) throw wrong('#/query', 'query_too_complex', `there may be ${MOST_NAMES} names`)
+  return replaceNames(value, actor, registry)
+}
+
+/** The names of servers and users in a condition. */
+function countNames(value: LogCondition): number {
+  if ('not' in value) return countNames(value.not)
+  const parts = 'and' in value ? value.and : 'or' in value ? value.or : []
+  if (parts.length > 0) return parts.reduce((sum, part) => sum + countNames(part), 0)
+  return 'field' in value && (value.field === 'server' || value.field === 'user') ? value.values.length : 0
+}
+
+async function replaceNames(
+  value: LogCondition,
+  actor: UserActor,
+  registry: Pick<Registry, 'servers' | 'users'>,
+): Promise<LogCondition> {
+  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(part => replaceNames(part, actor, registry)))
   if ('and' in value) return { and: await all(value.and) }
   if ('or' in value) return { or: await all(value.or) }
-  if ('not' in value) return { not: await withIds(value.not, actor, registry) }
+  if ('not' in value) return { not: await replaceNames(value.not, actor, registry) }
   if ('text' in value || (value.op !== 'eq' && value.op !== 'in')) return value
   if (value.field !== 'server' && value.field !== 'user') return value
   const find = async (name: string): Promise<string | undefined> => {
