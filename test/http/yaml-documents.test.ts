@@ -99,11 +99,12 @@ test('large documents of one user hold neither the hub nor another user’s requ
     await by.ok('POST', '/api/servers', { name, enabled: false, openapi: { schema: text } })
     order.push(name)
   }
-  const many = Array.from({ length: 5 }, (_, at) => save(ada, `large${at}`, schema))
+  const many = Array.from({ length: 12 }, (_, at) => save(ada, `large${at}`, schema))
   await until(() => order.length > 0, { what: 'the first large document', timeoutMs: 30_000 })
   await save(bob, 'small', yaml('https://pets.example'))
   await save(bob, 'padded', JSON.stringify({ openapi: '3.1.0', paths: {}, servers: [{ url: 'https://a.example' }] }))
-  expect(order.length).toBeLessThan(7)
+  // Each of the two waits for what is being judged or stored when it comes, not for what the other user has sent after it.
+  expect(order.filter(name => name.startsWith('large')).length).toBeLessThan(9)
   await Promise.all(many)
   expect(await hub.longestTurnMs()).toBeLessThan(MOST_MS * 1.5 * Math.max(slow, slowness()))
 }, 60_000)
