@@ -4,7 +4,7 @@ import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.t
 import { attachFacts } from '../../domain/server/document-facts.ts'
 import type { DocumentJudgement, DocumentText } from '../../domain/server/documents.ts'
 import { decodeBody } from './body-text.ts'
-import { BodyThread } from './body-thread.ts'
+import { BodyThread, JobTooLong } from './body-thread.ts'
 
 /** Largest body that the main thread parses: at most 65,000 values, which take some milliseconds. */
 export const MAIN_THREAD_BYTES = 128 * 1024
@@ -14,7 +14,12 @@ export const MAIN_THREAD_BYTES = 128 * 1024
  */
 export class BodyParser {
   readonly #bodies = new BodyThread('patchbay-bodies')
-  readonly #documents = new BodyThread('patchbay-documents')
+  readonly #documents: BodyThread
+
+  /** `documentMs`: how long a document may take to be judged; 60,000 by default. */
+  constructor(documentMs?: number) {
+    this.#documents = new BodyThread('patchbay-documents', documentMs)
+  }
 
   /**
    * Parses the object in a body. Transfers `bytes`, which become unusable. Inline OpenAPI documents of a body over 128
@@ -39,9 +44,16 @@ export class BodyParser {
     return answer.imported
   }
 
-  /** Judges an inline document that came as a text, in JSON or YAML. Throws `overloaded` as `parse`. */
+  /**
+   * Judges an inline document that came as a text, in JSON or YAML; one that takes too long has a problem. Throws
+   * `overloaded` as `parse`.
+   */
   async judgeDocument(document: DocumentText, sender: string): Promise<DocumentJudgement> {
-    const answer = await this.#documents.ask({ kind: 'document', ...document }, sender)
+    const answer = await this.#documents.ask({ kind: 'document', ...document }, sender).catch((error: unknown) => {
+      if (!(error instanceof JobTooLong)) throw error
+      const detail = `The OpenAPI document is too large: ${error.message}. Send it as JSON, or a smaller one`
+      return { judgement: { problem: { field: 'schema', code: 'openapi_too_large', detail } } } as const
+    })
     if (!('judgement' in answer)) throw new TypeError('The thread answered a document with a body')
     return answer.judgement
   }

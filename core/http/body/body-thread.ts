@@ -5,8 +5,17 @@ import { FairQueue } from './fair-queue.ts'
 
 /** How long an idle worker keeps the memory of its last job, in milliseconds. */
 const IDLE_MS = 10_000
+/** How long one job may take, in milliseconds; 4 MiB of YAML take some seconds. */
+const JOB_MS = 60_000
 
 type BodyResult = Exclude<BodyAnswer, { readonly error: unknown } | { readonly failure: unknown }>
+
+/** A job took longer than the thread's limit, and was ended together with its worker. */
+export class JobTooLong extends HubError {
+  constructor(ms: number) {
+    super('overloaded', `Reading it took longer than ${ms / 1000} s`)
+  }
+}
 
 interface Waiting {
   readonly job: BodyJob
@@ -21,18 +30,22 @@ interface Waiting {
  */
 export class BodyThread {
   readonly #name: string
+  readonly #jobMs: number
   readonly #waiting = new FairQueue<Waiting>()
   #worker: Worker | undefined
   #busy: Waiting | undefined
   #idle: ReturnType<typeof setTimeout> | undefined
+  #late: ReturnType<typeof setTimeout> | undefined
 
-  constructor(name: string) {
+  /** `jobMs`: how long one job may take; 60,000 by default. */
+  constructor(name: string, jobMs = JOB_MS) {
     this.#name = name
+    this.#jobMs = jobMs
   }
 
   /**
-   * Throws what the worker threw, and `overloaded` when it ended, or 16 jobs of the sender wait already. The buffers of
-   * `transfer` become unusable.
+   * Throws what the worker threw, `overloaded` when it ended, or 16 jobs of the sender wait already, and `JobTooLong`. The
+   * buffers of `transfer` become unusable.
    */
   async ask(job: BodyJob, sender: string, transfer: Transferable[] = []): Promise<BodyResult> {
     if (this.#waiting.waiting(sender) >= LIMITS.waitingBodies) {
@@ -48,7 +61,6 @@ export class BodyThread {
   }
 
   dispose(): void {
-    this.#end()
     this.#lose()
   }
 
@@ -63,6 +75,7 @@ export class BodyThread {
     }
     const { job, transfer } = this.#busy
     this.#worker ??= this.#start()
+    this.#late = setTimeout(() => this.#lose(new JobTooLong(this.#jobMs)), this.#jobMs)
     this.#worker.postMessage(job, transfer)
   }
 
@@ -72,14 +85,13 @@ export class BodyThread {
     worker.onmessage = ({ data }: MessageEvent<BodyAnswer>) => {
       const done = this.#busy
       this.#busy = undefined
+      clearTimeout(this.#late)
       done?.resolve(data)
       this.#next()
     }
     worker.onerror = event => event.preventDefault()
     worker.addEventListener('close', () => {
-      if (this.#worker !== worker) return
-      this.#worker = undefined
-      this.#lose()
+      if (this.#worker === worker) this.#lose()
     })
     return worker
   }
@@ -91,11 +103,13 @@ export class BodyThread {
     worker?.terminate()
   }
 
-  /** The worker ended, and its job failed; the jobs that wait get a new worker. */
-  #lose(): void {
+  /** Ends the worker and its job; the jobs that wait get a new worker. */
+  #lose(why = new HubError('overloaded', 'The thread that read the body ended before it had answered')): void {
+    this.#end()
+    clearTimeout(this.#late)
     const lost = this.#busy
     this.#busy = undefined
-    lost?.reject(new HubError('overloaded', 'The thread that read the body ended before it had answered'))
+    lost?.reject(why)
     if (this.#waiting.size > 0) this.#next()
   }
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import { BodyParser, MAIN_THREAD_BYTES } from '../../../core/http/body/body-parser.ts'
+import { until } from '../../support/wait.ts'
 
 const body = (value: object): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ ...value, padding: 'x'.repeat(2 * MAIN_THREAD_BYTES) }))
@@ -24,6 +25,22 @@ test('senders take turns at the thread, and one has a limited number of bodies w
     expect(order).toHaveLength(LIMITS.waitingBodies + 4)
     // What was refused does not count any more.
     await send('a', { n: 100 })
+  } finally {
+    parser.dispose()
+  }
+})
+
+test('a document that takes too long is refused as too large, and those that wait are judged', async () => {
+  const parser = new BodyParser(250)
+  const yaml = (lines: number): string =>
+    ['openapi: 3.1.0', 'paths: {}', 'servers: [{url: https://a.example}]', 'x-all:']
+      .concat(Array.from({ length: lines }, (_, at) => `  k${at}: {type: string, description: "text ${at}"}`))
+      .join('\n')
+  try {
+    const slow = parser.judgeDocument({ text: yaml(60_000), hasBaseUrl: false }, 'a')
+    expect(await slow).toMatchObject({ problem: { field: 'schema', code: 'openapi_too_large' } })
+    // The start of the new thread counts, and a busy machine may take longer for it.
+    await until(async () => 'known' in (await parser.judgeDocument({ text: yaml(1), hasBaseUrl: false }, 'b')))
   } finally {
     parser.dispose()
   }
