@@ -2,8 +2,17 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import type { LogTally } from '../telemetry/log-tally.ts'
 import type { SinkBatch, SinkQueue } from '../telemetry/sink-queue.ts'
-import type { HistoryAnswer, HistoryOptions, HistoryPage, HistoryQuery, HistoryRequest } from './protocol.ts'
+import type {
+  Counted,
+  HistoryAnswer,
+  HistoryOptions,
+  HistoryPage,
+  HistoryQuery,
+  HistoryRequest,
+  TallyQuery,
+} from './protocol.ts'
 
 /** How long a search waits for records that were logged before it, in milliseconds. */
 const LET_IN_MS = 500
@@ -18,6 +27,9 @@ export type Search = Omit<HistoryQuery, 'readers'> & {
   readonly mine?: boolean
 }
 
+/** A question for numbers, without its reader. */
+export type Count = Omit<TallyQuery, 'readers'> & Pick<Search, 'mine'>
+
 /** The result of a search. `behind`: records that were logged and are not stored yet. */
 export interface SearchResult extends HistoryPage {
   readonly behind: number
@@ -27,6 +39,8 @@ export interface SearchResult extends HistoryPage {
 export interface ActorHistory {
   /** Throws `history_unavailable`, and `rate_limited` beyond 2 searches at a time. */
   search(query: Search): Promise<SearchResult>
+  /** Counts records, stored or not. Throws as `search`. */
+  count(query: Count): Promise<Counted>
 }
 
 type Request = HistoryRequest extends infer R ? (R extends { readonly id: number } ? Omit<R, 'id'> : never) : never
@@ -45,6 +59,7 @@ export class History {
   #worker: Worker | undefined
   #lastId = 0
   #queue: Pick<SinkQueue, 'flush' | 'waiting'> | undefined
+  #tally: Pick<LogTally, 'take' | 'putBack'> | undefined
   #closed = false
 
   constructor(options: HistoryOptions, log: PluginLogger) {
@@ -52,9 +67,10 @@ export class History {
     this.#log = log
   }
 
-  /** Searches wait for this queue, whose batches come to `write`. */
-  reads(queue: Pick<SinkQueue, 'flush' | 'waiting'>): void {
+  /** Searches wait for this queue, whose batches come to `write`; the numbers of records come from this tally. */
+  reads(queue: Pick<SinkQueue, 'flush' | 'waiting'>, tally: Pick<LogTally, 'take' | 'putBack'>): void {
     this.#queue = queue
+    this.#tally = tally
   }
 
   /** Stores a batch. Rejects when it is not stored. */
@@ -65,20 +81,37 @@ export class History {
 
   /** The only way to what is stored: an ordinary user finds records that it may read, an administrator all. */
   for(actor: UserActor): ActorHistory {
+    const ask = async <A>(mine: boolean | undefined, question: (readers: HistoryQuery['readers']) => Promise<A>) => {
+      this.#begin(actor.userId)
+      try {
+        return await question(isAdmin(actor) && mine !== true ? 'all' : [actor.userId])
+      } finally {
+        this.#end(actor.userId)
+      }
+    }
     return {
-      search: async ({ mine, ...query }) => {
-        const readers = isAdmin(actor) && mine !== true ? 'all' : ([actor.userId] as const)
-        this.#begin(actor.userId)
-        try {
+      search: ({ mine, ...query }) =>
+        ask(mine, async readers => {
           await this.#letIn()
           const answer = await this.#ask({ type: 'search', query: { ...query, readers } } as Request).catch(unavailable)
           if (!('page' in answer)) throw new TypeError('The history thread answered a search with something else')
           return { ...answer.page, behind: this.#queue?.waiting ?? 0 }
-        } finally {
-          this.#end(actor.userId)
-        }
-      },
+        }),
+      count: ({ mine, ...query }) =>
+        ask(mine, async readers => {
+          await this.storeTally()
+          const answer = await this.#ask({ type: 'count', query: { ...query, readers } } as Request).catch(unavailable)
+          if (!('counted' in answer)) throw new TypeError('The history thread answered a count with something else')
+          return answer.counted
+        }),
     }
+  }
+
+  /** Hands over what was counted since the last time. What cannot be stored waits for the next time. */
+  async storeTally(): Promise<void> {
+    const rows = this.#tally?.take() ?? []
+    if (rows.length === 0) return
+    await this.#ask({ type: 'tally', rows } as Request).catch(() => this.#tally?.putBack(rows))
   }
 
   /** Stores what waits without a rest from now on. */

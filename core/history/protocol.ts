@@ -1,4 +1,5 @@
 import type { LogCondition } from '../domain/log/log-query.ts'
+import type { TallyRow } from '../telemetry/log-tally.ts'
 
 /** Where the history lies, and how much of it is kept. */
 export interface HistoryOptions {
@@ -33,6 +34,41 @@ export interface HistoryPage {
   readonly next?: number
 }
 
+/** Numbers of records, with the rights of the one who asks. */
+export interface TallyQuery {
+  readonly readers: HistoryQuery['readers']
+  /** Errors: records of level ERROR, and calls that failed. */
+  readonly only: 'all' | 'calls' | 'errors'
+  readonly by: 'server' | 'tool' | 'code' | 'level'
+  /** How far back it goes, in milliseconds. */
+  readonly rangeMs: number
+  /** Counted for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
+  readonly stepMs?: number
+  /** Most counts of an answer. */
+  readonly limit: number
+}
+
+/** One number; the members are those by which is counted. */
+export interface TallyCount {
+  readonly serverId?: string
+  readonly server?: string
+  readonly tool?: string
+  readonly code?: string
+  /** 10 to 50. */
+  readonly level?: number
+  /** When the step begins, in ms since 1970. */
+  readonly slot?: number
+  readonly count: number
+  readonly failed: number
+}
+
+/** Counts, and the time that they cover, in ms since 1970: less than was asked for where that is kept no longer. */
+export interface Counted {
+  readonly from: number
+  readonly to: number
+  readonly counts: readonly TallyCount[]
+}
+
 /** From main to the thread. */
 export type HistoryRequest =
   | {
@@ -42,6 +78,8 @@ export type HistoryRequest =
       readonly readers: readonly string[]
     }
   | { readonly type: 'search'; readonly id: number; readonly query: HistoryQuery }
+  | { readonly type: 'tally'; readonly id: number; readonly rows: readonly TallyRow[] }
+  | { readonly type: 'count'; readonly id: number; readonly query: TallyQuery }
   /** A search waits for what was written, or the hub ends: the thread rests no longer. */
   | { readonly type: 'hurry' }
   | { readonly type: 'close'; readonly id: number }
@@ -50,6 +88,7 @@ export type HistoryRequest =
 export type HistoryAnswer =
   | { readonly id: number; readonly rejected: number }
   | { readonly id: number; readonly page: HistoryPage }
+  | { readonly id: number; readonly counted: Counted }
   | { readonly id: number; readonly done: true }
   | { readonly id: number; readonly failure: string }
   | { readonly note: string }

@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statfsSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HistoryOptions } from './protocol.ts'
+import { openOrPutAside } from './put-aside.ts'
 import { type Row, Segment } from './segment.ts'
 
 const NAME = /^log-\d{4}-\d{2}-\d{2}(?:\.\d+)?\.db$/
@@ -100,16 +101,7 @@ export class Segments {
   }
 
   #open(name: string): Segment | undefined {
-    const path = join(this.#options.folder, name)
-    try {
-      return new Segment(path)
-    } catch (error) {
-      const aside = `${path}.damaged-${Date.now()}`
-      renameSync(path, aside)
-      for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
-      this.#note(`A file of the log history cannot be read and is put aside as ${aside}: ${String(error)}`)
-      return undefined
-    }
+    return openOrPutAside(join(this.#options.folder, name), path => new Segment(path), this.#note)
   }
 
   #remove(segment: Segment): void {

@@ -3,6 +3,7 @@ import type { HistoryAnswer, HistoryOptions, HistoryRequest } from './protocol.t
 import { toRow } from './row.ts'
 import { search } from './search.ts'
 import { Segments } from './segments.ts'
+import { TallyStore } from './tally.ts'
 
 declare const self: Worker
 
@@ -14,6 +15,7 @@ const RETAIN_MS = 60_000
 
 class HistoryThread {
   readonly #segments: Segments
+  readonly #tally: TallyStore
   /** Ends a rest. */
   #wake: (() => void) | undefined
   /** Somebody waits for what is written: it is not the time to rest. */
@@ -21,6 +23,7 @@ class HistoryThread {
 
   constructor(options: HistoryOptions) {
     this.#segments = new Segments(options, note => tell({ note }))
+    this.#tally = new TallyStore(options.folder, note => tell({ note }))
     this.#retain()
     setInterval(() => this.#retain(), RETAIN_MS).unref()
   }
@@ -33,6 +36,13 @@ class HistoryThread {
       case 'search':
         this.#hurried = false
         return answer(request.id, () => ({ page: search(this.#segments.all, request.query) }))
+      case 'tally':
+        return answer(request.id, () => {
+          this.#tally.add(request.rows)
+          return { done: true }
+        })
+      case 'count':
+        return answer(request.id, () => ({ counted: this.#tally.counts(request.query, Date.now()) }))
       case 'hurry':
         this.#hurried = true
         this.#wake?.()
@@ -40,6 +50,7 @@ class HistoryThread {
       case 'close':
         return answer(request.id, () => {
           this.#segments.close()
+          this.#tally.close()
           return { done: true }
         })
     }
@@ -71,6 +82,7 @@ class HistoryThread {
   #retain(): void {
     try {
       this.#segments.retain(Date.now())
+      this.#tally.retain(Date.now())
     } catch (error) {
       tell({ note: `Old files of the log history cannot be removed: ${String(error)}` })
     }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
 import { History } from '../history/client.ts'
 import type { HubLog } from '../telemetry/log.ts'
+import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
 
 /** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
@@ -25,9 +26,15 @@ export function openHistory(config: HubConfig, hubLog: HubLog, undo: AsyncDispos
       else log.error('Log records cannot be stored now; they wait', { error: String(error) })
     },
   })
-  history.reads(queue)
+  const tally = new LogTally()
+  hubLog.countIn(tally)
+  history.reads(queue, tally)
+  const timer = setInterval(() => void history.storeTally(), SLOT_MS)
+  timer.unref()
   undo.defer(async () => {
+    clearInterval(timer)
     history.hurry()
+    await history.storeTally()
     await hubLog.feed.remove('database', SINKS_LAST_MS)
     await history.close()
   })

@@ -9,6 +9,7 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
+import type { LogTally, TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
@@ -67,6 +68,7 @@ export class HubLog {
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
+  #tally: Pick<LogTally, 'add'> | undefined
 
   private constructor(
     render: (line: string) => string,
@@ -129,9 +131,16 @@ export class HubLog {
     }
   }
 
+  /** Counts each record, and each call also where its level is not logged. */
+  countIn(tally: Pick<LogTally, 'add'>): void {
+    this.#tally = tally
+  }
+
   /** Logs one finished tools/call. The owner of the server and the caller may read it. */
   call(record: ToolCallRecord): void {
     const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId } = record
+    const code = status === 'success' ? '' : status
+    this.#countCall({ owner: ownerId, caller: userId === ownerId ? '' : userId, serverId, server, tool, code })
     if (!this.levels.allows('INFO', CALLS, serverId)) return
     // Nothing is redacted: the names identify the call.
     const fields = {
@@ -152,6 +161,8 @@ export class HubLog {
 
   /** Logs a tools/call that reached no server. The caller may read it. */
   refusedCall({ requestId, userId, keyId, group, tool, durationMs, code }: RefusedCall): void {
+    // The tool's name is the caller's: any number of different ones.
+    this.#countCall({ owner: userId, caller: '', serverId: '', server: '', tool: '', code })
     if (!this.levels.allows('INFO', CALLS, undefined)) return
     // The name comes from the caller: it may hold anything.
     const named = { tool: cut(this.#redactor.text(tool)), group: cut(group) }
@@ -189,6 +200,16 @@ export class HubLog {
     this.#emit('INFO', 'tools/call', fields, ownerId)
   }
 
+  #countCall(of: Pick<TallyKey, 'owner' | 'caller' | 'serverId' | 'server' | 'tool' | 'code'>): void {
+    this.#tally?.add({ level: 'INFO', isCall: true, failed: of.code !== '', ...of })
+  }
+
+  #count(level: LogLevel, { serverId, server, code }: LogFields, owner: string): void {
+    const failed = level === 'ERROR'
+    const of = { serverId: textOf(serverId), server: textOf(server), code: failed ? textOf(code) : '' }
+    this.#tally?.add({ level, isCall: false, failed, owner, caller: '', tool: '', ...of })
+  }
+
   #hand(made: string, readers: string, component: string | undefined): void {
     const line = cutLine(made)
     this.#put(line)
@@ -206,6 +227,7 @@ export class HubLog {
     this.#pino[method](written, text)
     const owner = typeof ownerId === 'string' ? ownerId : null
     this.#hand(this.#made.line, owner ?? '', component)
+    this.#count(level, given, owner ?? '')
     if (level === 'ERROR') this.#writer.flushNow()
     this.#emit(level, text, written, owner)
   }
@@ -215,6 +237,10 @@ export class HubLog {
     const record: LogRecord = { timestamp: new Date().toISOString(), level, message, ...fields }
     this.#bus.emit('log.record', ownerId, record)
   }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function lostLine(count: number): string {

@@ -144,6 +144,52 @@ describe('what is wrong is refused with its place', () => {
   })
 })
 
+const numbers = (person: Client, query: string) => person.ok('GET', `/api/logs/aggregations/${query}`)
+
+test('numbers of calls are those that the client counted, to each person those that it may read', async () => {
+  const all = await numbers(admin, 'requests-by-server')
+  // The refused call reached no server.
+  expect(all).toMatchObject({ total: CALLS + 2 })
+  expect(all.items).toEqual([
+    { server: 'echo', serverId: expect.any(String), count: CALLS + 1, errors: 0 },
+    { count: 1, errors: 1 },
+  ])
+  expect(
+    (await numbers(alice, 'requests-by-server?range=1h')).items.map((row: { count: number }) => row.count),
+  ).toEqual([1, 1])
+  expect(await numbers(bob, 'requests-by-server')).toMatchObject({ total: 0, items: [] })
+  expect(await numbers(admin, 'requests-by-server?scope=mine')).toMatchObject({ total: CALLS + 1 })
+})
+
+test('numbers of errors by code, and a point of the timeline for each interval', async () => {
+  const errors = await numbers(alice, 'errors?by=code')
+  expect(errors).toMatchObject({ by: 'code', total: 1, items: [{ code: 'tool_not_found', count: 1 }] })
+  const { interval, points, from, to } = await numbers(admin, 'timeline?interval=10s&range=10m')
+  expect(interval).toBe('10s')
+  expect(Date.parse(to) - Date.parse(from)).toBeWithin(600_000, 610_001)
+  expect([60, 61]).toContain(points.length - 1)
+  const info = points.reduce((sum: number, point: { counts: { INFO?: number } }) => sum + (point.counts.INFO ?? 0), 0)
+  expect(info).toBeGreaterThanOrEqual(CALLS + 2)
+  const [hour] = (await numbers(alice, 'timeline?interval=1h&range=1h&by=server')).points.slice(-1)
+  expect(hour.total).toBeGreaterThan(0)
+})
+
+test('wrong intervals and ranges are refused, and the answer starts where counts are kept', async () => {
+  for (const query of [
+    'timeline?interval=15s',
+    'timeline?interval=1x',
+    'errors?range=401d',
+    'timeline?range=3d&interval=10s',
+  ]) {
+    expect((await admin.request('GET', `/api/logs/aggregations/${query}`)).json).toMatchObject({
+      status: 400,
+      errors: [{ pointer: expect.stringMatching(/^\?(?:interval|range)$/) }],
+    })
+  }
+  const { from, to } = await numbers(admin, 'timeline?interval=10s&range=1d')
+  expect(Date.parse(to) - Date.parse(from)).toBeWithin(5.9 * 3_600_000, 6 * 3_600_000 + 1)
+})
+
 test('records outlive a restart; without the database a search says so', async () => {
   await hub.stop({ keep: true })
   hub = await startHub({ folder: hub.folder })
@@ -151,6 +197,7 @@ test('records outlive a restart; without the database a search says so', async (
   const { items } = await found(admin, 'q=stopping')
   expect(items[0]).toMatchObject({ component: 'hub', message: 'The hub is stopping: calls in flight may finish' })
   expect((await found(admin, CALL)).total).toBe(CALLS + 1)
+  expect(await numbers(admin, 'requests-by-server')).toMatchObject({ total: CALLS + 2 })
   await hub.stop({ keep: true })
   hub = await startHub({ folder: hub.folder, env: { LOG_DATABASE: 'false' } })
   admin = await hub.signIn('admin')

@@ -14,6 +14,7 @@ import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
 import { publicRoutes } from './hub/public.ts'
 import { settingsRoutes } from './hub/settings.ts'
 import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
+import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
@@ -64,6 +65,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...adminRoutes(deps),
     ...alertRoutes(deps),
     ...logSearchRoutes(deps),
+    ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]

@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import { HubError } from '../../../contract/errors.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { durationText, parseDuration } from '../../../domain/duration.ts'
+import type { Count } from '../../../history/client.ts'
+import type { Counted, TallyCount } from '../../../history/protocol.ts'
+import { type Route, route } from '../../route.ts'
+import { timestamp } from '../schemas.ts'
+import { wrong } from './conditions.ts'
+import type { LogSearchDeps } from './search.ts'
+
+const tag = 'logs'
+const DAY_MS = 86_400_000
+const LONGEST_MS = 400 * DAY_MS
+/** Steps are put together of slots of this length. */
+const STEP_MS = 10_000
+const MOST_POINTS = 10_000
+/** Most rows of a summary: the largest. */
+const MOST_ROWS = 1_000
+/** Most numbers of a timeline: each point has one a level or server. */
+const MOST_NUMBERS = 50_000
+const LEVEL_NAMES: Readonly<Record<number, string>> = { 50: 'ERROR', 40: 'WARN', 30: 'INFO', 20: 'DEBUG', 10: 'TRACE' }
+
+const count = z.number().int()
+const covers = { from: timestamp, to: timestamp }
+const duration = z.string().min(1).max(64)
+const range = (usual: string) =>
+  duration.default(usual).meta({ description: 'How far back, such as 15m, 24h or 30d; at most 400d' })
+const scope = z.enum(['mine', 'all']).optional().meta({ description: '`mine`: what an ordinary user would see' })
+const server = { server: z.string().optional(), serverId: z.string().optional() }
+
+const errors = z.object({
+  ...covers,
+  total: count,
+  by: z.enum(['server', 'tool', 'code']),
+  items: z.array(z.object({ ...server, tool: z.string().optional(), code: z.string().optional(), count })),
+})
+const requests = z.object({
+  ...covers,
+  total: count,
+  items: z.array(z.object({ ...server, count, errors: count })),
+})
+const timeline = z.object({
+  ...covers,
+  interval: z.string(),
+  by: z.enum(['level', 'server']),
+  points: z.array(z.object({ timestamp, total: count, counts: z.record(z.string(), count) })),
+})
+
+const period = { from: '2026-11-22T08:30:00.000Z', to: '2026-11-22T09:30:00.000Z' }
+const errorsExample = {
+  ...period,
+  total: 3,
+  by: 'server',
+  items: [{ server: 'time', serverId: '01JD7C0S11', count: 3 }],
+}
+const requestsExample = {
+  ...period,
+  total: 120,
+  items: [{ server: 'time', serverId: '01JD7C0S11', count: 120, errors: 3 }],
+}
+const timelineExample = {
+  ...period,
+  interval: '1m',
+  by: 'level',
+  points: [{ timestamp: '2026-11-22T09:29:00.000Z', total: 21, counts: { INFO: 20, ERROR: 1 } }],
+}
+
+/** Routes that count log records: also those that are not stored any more, or never were. */
+export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history'>): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/logs/aggregations/errors',
+      access: 'user',
+      summary: 'Number of errors: records of level ERROR, and calls that failed',
+      tag,
+      query: z.strictObject({ range: range('24h'), by: z.enum(['server', 'tool', 'code']).default('server'), scope }),
+      responses: { 200: { description: 'The largest first', schema: errors, example: errorsExample } },
+      async handle({ actor, query }) {
+        const found = await counted(deps, actor, { ...query, only: 'errors' })
+        const items = found.counts.map(row => ({ ...named(row), count: row.count }))
+        return { body: { ...covered(found), total: sum(found.counts), by: query.by, items } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/logs/aggregations/requests-by-server',
+      access: 'user',
+      summary: 'Number of calls of each server',
+      tag,
+      query: z.strictObject({ range: range('24h'), scope }),
+      responses: { 200: { description: 'The largest first', schema: requests, example: requestsExample } },
+      async handle({ actor, query }) {
+        const found = await counted(deps, actor, { ...query, only: 'calls', by: 'server' })
+        const items = found.counts.map(row => ({ ...named(row), count: row.count, errors: row.failed }))
+        return { body: { ...covered(found), total: sum(found.counts), items } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/logs/aggregations/timeline',
+      access: 'user',
+      summary: 'Number of records over time',
+      tag,
+      query: z.strictObject({
+        interval: duration.default('1m').meta({ description: 'In steps of 10s' }),
+        range: range('1h'),
+        by: z.enum(['level', 'server']).default('level'),
+        scope,
+      }),
+      responses: { 200: { description: 'A point for each interval', schema: timeline, example: timelineExample } },
+      async handle({ actor, query }) {
+        const stepMs = parseDuration(query.interval) ?? 0
+        if (stepMs === 0 || stepMs % STEP_MS !== 0)
+          throw wrong('?interval', 'duration', 'interval: a multiple of 10s, such as 1m')
+        const found = await counted(deps, actor, { ...query, only: 'all', stepMs, limit: MOST_NUMBERS })
+        const points = pointsOf(found, stepMs)
+        return { body: { ...covered(found), interval: durationText(stepMs), by: query.by, points } }
+      },
+    }),
+  ]
+}
+
+type Asked = Pick<Count, 'only' | 'by' | 'stepMs'> & {
+  readonly range: string
+  readonly scope?: 'mine' | 'all' | undefined
+  readonly limit?: number
+}
+
+/** Throws `validation_failed` for a range, and `history_unavailable`. */
+async function counted(
+  { history }: Pick<LogSearchDeps, 'history'>,
+  actor: UserActor,
+  { range: asked, scope: extent, limit = MOST_ROWS, ...query }: Asked,
+): Promise<Counted> {
+  const rangeMs = parseDuration(asked) ?? 0
+  if (rangeMs < STEP_MS || rangeMs > LONGEST_MS)
+    throw wrong('?range', 'duration', 'range: a duration from 10s to 400d, such as 24h')
+  if (rangeMs / (query.stepMs ?? rangeMs) > MOST_POINTS)
+    throw wrong('?interval', 'range', `interval: this range would have more than ${MOST_POINTS} points`)
+  if (!history) {
+    throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
+  }
+  return history.for(actor).count({ ...query, rangeMs, limit, ...(extent === 'mine' ? { mine: true } : {}) })
+}
+
+function covered({ from, to }: Counted) {
+  return { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
+}
+
+/** What the row is about. A record of the hub itself has no server. */
+function named({ serverId, server: name, tool, code }: TallyCount) {
+  return {
+    ...(serverId ? { server: name, serverId } : {}),
+    ...(tool ? { tool } : {}),
+    ...(code ? { code } : {}),
+  }
+}
+
+function sum(counts: readonly TallyCount[]): number {
+  return counts.reduce((all, row) => all + row.count, 0)
+}
+
+/** A point for each step, also where nothing was counted. */
+function pointsOf({ from, to, counts }: Counted, stepMs: number) {
+  const bySlot = Map.groupBy(counts, ({ slot }) => slot ?? 0)
+  const points = []
+  for (let at = from; at <= to; at += stepMs) {
+    const own = bySlot.get(at) ?? []
+    const numbers: Record<string, number> = {}
+    for (const { level, server: name, count: n } of own) {
+      const key = level === undefined ? (name ?? '') : (LEVEL_NAMES[level] ?? '')
+      numbers[key] = (numbers[key] ?? 0) + n
+    }
+    points.push({ timestamp: new Date(at).toISOString(), total: sum(own), counts: numbers })
+  }
+  return points
+}
