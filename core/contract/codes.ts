@@ -223,6 +223,7 @@ export const FIELD_CODES = {
   openapi_bomb: 'is an OpenAPI document that is nested too deeply or holds too many values',
   openapi_too_large: 'is an OpenAPI document with too many bytes or operations',
   member_not_found: 'is no server that you may use',
+  email_invalid: 'is no address of one mailbox',
   key_invalid: 'is no usable key',
   password_weak: 'is easy to guess',
   timestamp: 'is no ISO 8601 time',

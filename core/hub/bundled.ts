@@ -1,4 +1,5 @@
 import alertChat from '../../plugins/alert-chat/plugin.ts'
+import alertEmail from '../../plugins/alert-email/plugin.ts'
 import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
@@ -20,4 +21,5 @@ export const BUNDLED = [
   clientConfig,
   alertWebhook,
   alertChat,
+  alertEmail,
 ]

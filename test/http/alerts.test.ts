@@ -131,6 +131,17 @@ describe('channels', () => {
     test(`with ${name}: ${outcome}`, async () => expect(await refused(alice, CHANNELS, body)).toBe(outcome))
   }
 
+  test('of mail are for administrators, with the password sealed', async () => {
+    const auth = { user: 'hub@example.com', pass: 'the password of the mail server' }
+    const smtp = { host: '127.0.0.1', port: 1, auth }
+    const channel = { name: 'post', type: 'email', enabled: false, config: { smtp, recipients: ['ops@example.com'] } }
+    expect(await refused(alice, CHANNELS, channel)).toBe('403 admin_only')
+    const made = await admin.ok('POST', CHANNELS, channel)
+    expect(made.config.smtp.auth).toEqual({ user: auth.user, pass: '••••rver' })
+    const two = { ...channel, config: { smtp, recipients: ['d@e.f\r\nBcc: q@x.y'] } }
+    expect(await refused(admin, CHANNELS, two)).toBe('400 email_invalid #/config/recipients/0')
+  })
+
   test('trial messages are sent six times a minute at most', async () => {
     const carol = await hub.user('carol')
     await carol.ok('POST', RULES, { ...RULE, name: 'tried' })

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Authority } from '../support/certificates.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { startMailServer } from '../support/mail-server.ts'
 import { isSigned, startReceiver } from '../support/receiver.ts'
 import { online, statusOf } from '../support/servers.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -13,11 +16,20 @@ const RULE = {
   keepFiringFor: '1s',
 }
 
+const AUTH = { user: 'hub@example.com', pass: 'the pass word of the mail server' }
+
 let hub: Hub
 let admin: Client
+let folder: string
+let ca: string
+let mail: Awaited<ReturnType<typeof startMailServer>>
 const receiver = startReceiver()
 
 beforeAll(async () => {
+  folder = await makeTemp('mail')
+  const authority = new Authority(folder)
+  ca = authority.certificate
+  mail = await startMailServer({ certificate: authority.issue('mail', 'IP:127.0.0.1'), auth: AUTH })
   hub = await startHub()
   admin = await hub.setup()
 }, 30_000)
@@ -25,6 +37,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
   receiver.stop()
+  await mail?.stop()
+  await removeTemp(folder)
 }, 40_000)
 
 async function firing() {
@@ -36,6 +50,10 @@ test('a server is lost, the alert fires once, the hub is killed, and one message
   await online(admin, ['fake'])
   const config = { url: `${receiver.url}/hook`, secret: SECRET, headers: { Authorization: 'Bearer of the receiver' } }
   await admin.ok('POST', '/api/monitoring/channels', { name: 'ops', type: 'webhook', config })
+  const smtp = { host: '127.0.0.1', port: mail.port, auth: AUTH, ca }
+  const post = { name: 'post', type: 'email', config: { smtp, recipients: ['ops@example.com'] } }
+  const { config: shown } = await admin.ok('POST', '/api/monitoring/channels', post)
+  expect(JSON.stringify(shown)).not.toContain(AUTH.pass)
   await admin.ok('POST', '/api/monitoring/rules', RULE)
   expect(await firing()).toEqual([])
 
@@ -77,6 +95,18 @@ test('a server is lost, the alert fires once, the hub is killed, and one message
   await until(async () => (await deliveries()).every(({ state }) => state === 'sent'), { what: 'both to be noted' })
   expect((await deliveries()).map(({ kind }) => kind)).toEqual(['resolved', 'fired'])
   expect(receiver.received).toHaveLength(2)
+
+  await until(() => mail.received.length > 1, { timeoutMs: 30_000, what: 'the mail that it is resolved' })
+  expect(mail.received.map(({ to, secure, user }) => [to, secure, user])).toEqual([
+    [['ops@example.com'], true, AUTH.user],
+    [['ops@example.com'], true, AUTH.user],
+  ])
+  const [firedMail = '', resolvedMail = ''] = mail.received.map(({ text }) => text)
+  expect(firedMail).toMatch(/^Subject: \[FIRING\] critical: down \(admin~fake\)/m)
+  expect(resolvedMail).toMatch(/^Subject: \[RESOLVED\] critical: down \(admin~fake\)/m)
+  for (const text of [firedMail, resolvedMail]) expect(text).toContain(`References: <${alert.id}@patchbay>`)
+  expect(mail.passwords.every(({ secure }) => secure)).toBe(true)
+  expect(hub.log()).not.toContain(AUTH.pass)
 }, 180_000)
 
 async function deliveries(): Promise<readonly { readonly state: string; readonly kind: string }[]> {
