@@ -55,6 +55,8 @@ export interface Upstreams {
     readonly offline: number
     readonly tools: number
   }
+  /** All servers as they are now; cheap. */
+  states(): readonly ServerState[]
   processes(): readonly ProcessInfo[]
   /** Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones. */
   processesOf(ownerId: string): number
@@ -66,6 +68,14 @@ export interface Upstreams {
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
   /** Connects once with a configuration that is not saved, and closes. */
   trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
+}
+
+/** One server in a list of all. */
+export interface ServerState {
+  readonly serverId: string
+  readonly ownerId: string
+  readonly name: string
+  readonly state: ServerStatus['state']
 }
 
 /** What is known of one side of a server before a request is sent; updated as more is found out. */

@@ -12,6 +12,7 @@ import { UpstreamRecords } from '../telemetry/upstream-records.ts'
 import type {
   ProcessInfo,
   ServerCatalog,
+  ServerState,
   ToolDefinition,
   TrialReport,
   TrialServer,
@@ -242,6 +243,15 @@ class LocalConnections implements Connections {
       counts.tools += server.catalog?.tools.length ?? 0
     }
     return counts
+  }
+
+  states(): readonly ServerState[] {
+    return [...this.#supervisor.all()].map(({ record: { id: serverId, ownerId, name }, state }) => ({
+      serverId,
+      ownerId,
+      name,
+      state,
+    }))
   }
 
   processes(): readonly ProcessInfo[] {

@@ -73,6 +73,12 @@ export function checkAddress(ip: string, rights: AddressRights): 'ok' | 'blocked
   return address !== undefined && permitted(address, rights) ? 'ok' : 'blocked'
 }
 
+/** Whether a client's address is loopback or of a private network. */
+export function isLocalAddress(ip: string): boolean {
+  const address = parseAddress(ip)
+  return address !== undefined && within(address, PRIVATE)
+}
+
 /**
  * Checks a host before name resolution, given as `URL.hostname` or in any spelling that URL accepts. `name`: a DNS
  * name, whose addresses must each pass {@link checkAddress}. `ok`: an allowed literal, or a name of the local network

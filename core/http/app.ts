@@ -27,6 +27,8 @@ export interface AppDeps extends PipelineDeps {
   readonly nextId: () => string
   /** Whether each request writes one log line. */
   readonly requestLogs: boolean
+  /** Counts each answered request; `ms` until the head of the answer. */
+  readonly countRequest?: (route: string, method: string, status: number, ms: number) => void
 }
 
 /** The HTTP application, without sockets. */
@@ -112,15 +114,17 @@ export function createApp(deps: AppDeps): App {
         'x-request-id': requestId,
       })
       const response = withCors(headed, admitted.corsOrigin)
+      const { pattern: path = 'none' } = matched
+      const ms = performance.now() - startedAt
+      deps.countRequest?.(path, methodLabel(request.method), response.status, ms)
       if (deps.requestLogs) {
-        const { pattern: path = 'none' } = matched
         const bytes = response.headers.get('content-length')
         deps.log[FREQUENT.has(path) ? 'debug' : 'info']('request', {
           requestId,
           method: request.method,
           path,
           status: String(response.status),
-          duration: Math.round(performance.now() - startedAt),
+          duration: Math.round(ms),
           ...(bytes === null ? {} : { bytes: Number(bytes) }),
           client: admitted.info.clientAddress,
         })
@@ -139,6 +143,13 @@ export function createApp(deps: AppDeps): App {
     },
   }
   return app
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** A caller may send any word as the method. */
+function methodLabel(method: string): string {
+  return METHODS.has(method) ? method : 'other'
 }
 
 /** Converts `/api/servers/{ref}` to Hono's syntax. */

@@ -11,7 +11,7 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Peer, RequestGuard } from './api.ts'
-import { createApp } from './app.ts'
+import { type AppDeps, createApp } from './app.ts'
 import type { BodyParser } from './body/body-parser.ts'
 import { createGuard, createRequestIds } from './guard.ts'
 import { LiveFeed, type LiveFeedOptions } from './live/live.ts'
@@ -63,6 +63,8 @@ export interface HttpDeps {
   readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
   /** As in `serveBun`. */
   readonly streamIdleSeconds?: number
+  /** See `AppDeps`. */
+  readonly countRequest?: NonNullable<AppDeps['countRequest']>
 }
 
 /** The HTTP side of a hub, as the composition root uses it. */
@@ -112,6 +114,7 @@ export function createHttp(deps: HttpDeps): Http {
     bytes: deps.bytes,
     nextId,
     requestLogs: config.requestLogs,
+    ...(deps.countRequest ? { countRequest: deps.countRequest } : {}),
     bodyParser: deps.bodyParser,
     ...(deps.marks ? { marks: deps.marks } : {}),
   })

@@ -41,6 +41,7 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { BUNDLED } from './bundled.ts'
+import { createHubMetrics, metricsDeps } from './metrics.ts'
 import { logOptions, openHistory } from './records.ts'
 import { closeRegistry, openHubStore } from './storage.ts'
 
@@ -114,6 +115,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const log = hubLog.with({ component: 'hub' })
   for (const warning of loaded.warnings) log.warn(warning)
 
+  const metrics = createHubMetrics(hubLog)
   const history = openHistory(loaded.config, hubLog, undo)
 
   const { dataDir, databaseUrl } = loaded.config
@@ -193,6 +195,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   let draining = false
   const recordCall = (record: ToolCallRecord): void => {
     hubLog.call(record)
+    metrics.call(record)
     if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, record)
   }
   const mcp: McpEndpoint = createMcp({
@@ -208,7 +211,10 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     toolSets: () => plugins.contributions('tools'),
     recordCall,
-    recordRefusal: call => hubLog.refusedCall(call),
+    recordRefusal(call) {
+      hubLog.refusedCall(call)
+      metrics.refusedCall(call)
+    },
     marks,
     log: hubLog.with({ component: 'mcp' }),
     version: manifest.version,
@@ -240,6 +246,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     upstreams: connections,
     writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
+    countRequest: (...request) => metrics.request(...request),
     setupToken,
     version: manifest.version,
     routes: resourceRoutes({
@@ -255,6 +262,10 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       history,
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
+      ...metricsDeps({
+        ...{ metrics, config, registry, upstreams: connections, hubLog, startedAtMs },
+        version: manifest.version,
+      }),
       transports,
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument: (document, sender) => bodyParser.importDocument(document, sender),

@@ -69,6 +69,7 @@ export class HubLog {
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
   #tally: Pick<LogTally, 'add'> | undefined
+  #written: ((level: LogLevel) => void) | undefined
 
   private constructor(
     render: (line: string) => string,
@@ -129,6 +130,11 @@ export class HubLog {
       warn: at('WARN', 'warn'),
       error: at('ERROR', 'error'),
     }
+  }
+
+  /** Tells of each record that is written. */
+  onRecord(written: (level: LogLevel) => void): void {
+    this.#written = written
   }
 
   /** Counts each record, and each call also where its level is not logged. */
@@ -196,6 +202,7 @@ export class HubLog {
   #callLine(fields: Record<string, unknown>, readers: string, ownerId: string): void {
     const timestamp = this.#times.of(Date.now())
     const members = JSON.stringify(fields).slice(1, -1)
+    this.#written?.('INFO')
     this.#hand(`{"level":"INFO","timestamp":"${timestamp}",${members},"message":"tools/call"}\n`, readers, CALLS)
     this.#emit('INFO', 'tools/call', fields, ownerId)
   }
@@ -227,6 +234,7 @@ export class HubLog {
     this.#pino[method](written, text)
     const owner = typeof ownerId === 'string' ? ownerId : null
     this.#hand(this.#made.line, owner ?? '', component)
+    this.#written?.(level)
     this.#count(level, given, owner ?? '')
     if (level === 'ERROR') this.#writer.flushNow()
     this.#emit(level, text, written, owner)

@@ -214,6 +214,9 @@ const REST: readonly Row[] = [
   { method: 'DELETE', path: '/api/admin/sessions/{id}', ...administrators(404) },
   { method: 'GET', path: '/api/admin/audit', ...administrators(200) },
   { method: 'GET', path: '/api/logs/search', ...signedIn(200) },
+  { method: 'GET', path: '/api/logs/aggregations/errors', ...signedIn(200) },
+  { method: 'GET', path: '/api/logs/aggregations/requests-by-server', ...signedIn(200) },
+  { method: 'GET', path: '/api/logs/aggregations/timeline', ...signedIn(200) },
   { method: 'POST', path: '/api/logs/search', body: () => ({ query: {} }), ...signedIn(200) },
   { method: 'GET', path: '/api/admin/logging', ...administrators(200) },
   { method: 'PATCH', path: '/api/admin/logging', body: () => ({ levels: { http: null } }), ...administrators(200) },
@@ -224,6 +227,8 @@ const REST: readonly Row[] = [
   // Programs find nothing there; browsers are led on.
   { method: 'GET', path: '/', ...everybody(404) },
   { method: 'GET', path: '/health', ...everybody(200) },
+  // From loopback, and without METRICS_TOKEN.
+  { method: 'GET', path: '/metrics', user: 403, admin: 200, anonymous: 200 },
   { method: 'GET', path: '/api/public/info', ...everybody(200) },
   { method: 'GET', path: '/api/public/servers', ...everybody(200) },
   { method: 'GET', path: '/api/openapi.json', ...everybody(200) },

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unpackedPrograms } from './debian-packages.ts'
+import { freePort } from './free-port.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
 
@@ -15,9 +16,7 @@ export interface Nginx extends AsyncDisposable {
 /** Starts nginx with these `location` blocks in its one server. Unpacks Debian's package where it is not installed. */
 export async function startNginx(locations: string): Promise<Nginx> {
   const folder = await makeTemp('nginx')
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = probe
-  probe.stop(true)
+  const port = await freePort()
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     name => `${name}_temp_path ${folder}/${name};`,
   )

@@ -1,5 +1,5 @@
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 import { ROOT } from './hub.ts'
 import { type Program, type ProgramOptions, startProgram } from './program.ts'
 
@@ -58,13 +58,4 @@ async function start(
   const chosen = port ?? (await freePort())
   const program = await startProgram(script, { ...options(chosen), preload: PRELOAD })
   return { url: `http://localhost:${chosen}${path}`, port: chosen, program }
-}
-
-function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>()
-  const server = createServer().listen(0, '127.0.0.1', () => {
-    const { port } = server.address() as { port: number }
-    server.close(() => resolve(port))
-  })
-  return promise
 }

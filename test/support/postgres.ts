@@ -1,7 +1,7 @@
 import { chown } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
+import { freePort } from './free-port.ts'
 import { postgresPrograms } from './postgres-programs.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
@@ -113,15 +113,4 @@ async function query(url: string, statement: string): Promise<boolean> {
   } finally {
     await client.end()
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -17,6 +17,7 @@ import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
+import { type MetricsDeps, metricsRoutes } from './monitoring/metrics.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
@@ -24,7 +25,7 @@ import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
 
 /** Dependencies of the resource routes. */
-export interface ResourceRoutesDeps {
+export interface ResourceRoutesDeps extends MetricsDeps {
   readonly registry: Registry
   readonly alerts: Alerts
   readonly upstreams: Upstreams
@@ -67,6 +68,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...logSearchRoutes(deps),
     ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),
+    ...metricsRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]
 }

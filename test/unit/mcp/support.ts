@@ -260,6 +260,10 @@ export class FakeUpstreams implements Upstreams {
   settled(serverId: string): Promise<ServerStatus> {
     return Promise.resolve(this.status(serverId))
   }
+  states() {
+    return []
+  }
+
   counts() {
     return { total: 0, online: 0, connecting: 0, offline: 0, tools: 0 }
   }

@@ -144,6 +144,8 @@ export class World {
   constructor(change: Partial<ResourceRoutesDeps> = {}) {
     const upstreams = this.#upstreams()
     this.deps = {
+      metricsToken: undefined,
+      metricsText: () => Promise.resolve(''),
       transports: bundledTransports(),
       registry: this.#registry(),
       bus: new EventBus(error => {

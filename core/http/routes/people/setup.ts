@@ -1,10 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { Auth } from '../../../auth/create.ts'
 import { HubError } from '../../../contract/errors.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { addressKey } from '../../addresses.ts'
+import { equalSecrets } from '../../equal-secrets.ts'
 import { type Route, route } from '../../route.ts'
 import { newUserProblems } from './new-user.ts'
 import { openSession } from './session.ts'
@@ -72,10 +72,4 @@ export function setupRoutes({ registry, auth, setupToken }: SetupRoutesDeps): Ro
       },
     }),
   ]
-}
-
-/** Compares in constant time. */
-function equalSecrets(left: string, right: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text, 'utf8').digest()
-  return timingSafeEqual(digest(left), digest(right))
 }

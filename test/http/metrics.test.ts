@@ -1,0 +1,109 @@
+/** What Prometheus reads: by promtool, with the totals of the client that made the calls, and by those alone who may. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { promtoolSays, startPrometheus } from '../support/prometheus.ts'
+import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+
+const TOKEN = 'a-token-of-the-metrics'
+const CALLS = 9
+
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  admin = await hub.setup()
+  await online(admin, ['echo'])
+  const client = await admin.mcp('/mcp/echo')
+  for (let call = 0; call < CALLS; call += 1) await client.callTool({ name: 'echo', arguments: { text: 'x' } })
+  for (let call = 0; call < 2; call += 1)
+    await client.callTool({ name: `no"\\tool${call}`, arguments: {} }).catch(() => 0)
+}, 30_000)
+afterAll(() => hub?.stop())
+
+async function text(): Promise<string> {
+  const response = await fetch(`${hub.url}/metrics`)
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  return response.text()
+}
+
+test('totals are those of the client, and promtool has nothing to say', async () => {
+  const said = await text()
+  const value = (line: string): number =>
+    Number(
+      said
+        .split('\n')
+        .find(one => one.startsWith(`${line} `))
+        ?.split(' ')
+        .at(-1),
+    )
+  const labels = '{owner="admin",server="echo",tool="echo",status="success"}'
+  expect(value(`patchbay_tool_calls_total${labels}`)).toBe(CALLS)
+  // The name of a tool that is not there is the caller’s: it becomes no label.
+  expect(value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found"}')).toBe(2)
+  expect(said).not.toContain('no\\"')
+  expect(value('patchbay_tool_call_duration_seconds_count{owner="admin",server="echo"}')).toBe(CALLS)
+  expect(value('patchbay_tool_call_duration_seconds_bucket{owner="admin",server="echo",le="+Inf"}')).toBe(CALLS)
+  expect(value('patchbay_server_up{owner="admin",server="echo"}')).toBe(1)
+  expect(value('patchbay_servers{state="online"}')).toBe(1)
+  expect(value('patchbay_log_records_total{level="info"}')).toBeGreaterThanOrEqual(CALLS)
+  expect(value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
+  expect(said).toMatch(
+    /^patchbay_http_request_duration_seconds_count\{route="\/api\/setup",method="POST",status="201"\} 1$/m,
+  )
+  expect(await promtoolSays(said)).toBe('')
+})
+
+test('a removed server leaves, and a renamed one keeps its numbers', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'second', ...stdioFixture('echo') })
+  await online(admin, ['second'])
+  await (await admin.mcp('/mcp/second')).callTool({ name: 'echo', arguments: { text: 'x' } })
+  await admin.ok('PATCH', '/api/servers/second', { name: 'renamed' })
+  // One text answers for a second.
+  const renamed = 'tool_calls_total{owner="admin",server="renamed",tool="echo",status="success"} 1'
+  await until(async () => (await text()).includes(renamed))
+  expect(await text()).not.toContain('server="second"')
+  await admin.ok('DELETE', '/api/servers/renamed')
+  await until(async () => !(await text()).includes('server_up{owner="admin",server="renamed"}'))
+})
+
+test('others get nothing: neither an ordinary user, nor who comes through an unknown proxy, nor a wrong token', async () => {
+  const alice = await hub.user('alice')
+  expect((await alice.request('GET', '/metrics')).json.code).toBe('admin_only')
+  const status = async (headers: Record<string, string>) => (await fetch(`${hub.url}/metrics`, { headers })).status
+  expect(await status({ 'x-forwarded-for': '127.0.0.1' })).toBe(401)
+  expect(await status({ authorization: 'Bearer wrong' })).toBe(401)
+})
+
+test('METRICS_TOKEN is then the only way besides administrators, also from loopback', async () => {
+  const second = await startHub({ env: { METRICS_TOKEN: TOKEN } })
+  try {
+    const other = await second.setup()
+    const answer = (authorization?: string) =>
+      fetch(`${second.url}/metrics`, authorization === undefined ? {} : { headers: { authorization } })
+    const statuses = await Promise.all([
+      answer(),
+      answer('Bearer x'),
+      answer(`Bearer ${TOKEN}`),
+      answer(`Basic ${TOKEN}`),
+    ])
+    expect(statuses.map(({ status }) => status)).toEqual([401, 401, 200, 401])
+    expect(await statuses[2]?.text()).not.toContain(TOKEN)
+    expect((await other.request('GET', '/metrics')).status).toBe(200)
+    await using prometheus = await startPrometheus(second.url, TOKEN)
+    await until(async () => (await prometheus.query('up{job="patchbay"}')) === 1, { timeoutMs: 15_000 })
+    expect(await prometheus.query('patchbay_servers{state="online"}')).toBe(0)
+    expect(await prometheus.query('process_resident_memory_bytes{job="patchbay"}')).toBeGreaterThan(10_000_000)
+  } finally {
+    await second.stop()
+  }
+}, 60_000)
+
+test('docs/monitoring.md has every metric with its kind, and no other', async () => {
+  const page = await Bun.file(new URL('../../docs/monitoring.md', import.meta.url)).text()
+  const rows = page.split('\n').filter(line => /^\| `(?:patchbay|process)_/.test(line))
+  const documented = rows.flatMap(row => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name))
+  const said = [...(await text()).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
+  expect(said.toSorted()).toEqual(documented.toSorted())
+})

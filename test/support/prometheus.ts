@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { unpackedPrograms } from './debian-packages.ts'
+import { freePort } from './free-port.ts'
+import { makeTemp, removeTemp } from './temp.ts'
+import { until } from './wait.ts'
+
+/** A Prometheus on 127.0.0.1 that reads one target each second. */
+export interface Prometheus extends AsyncDisposable {
+  /** The value of an expression that has one result; undefined while it has none. */
+  query(expression: string): Promise<number | undefined>
+}
+
+/** What promtool says of a text of metrics; empty when it has nothing to say. */
+export async function promtoolSays(metrics: string): Promise<string> {
+  const { folder } = await programs()
+  const child = Bun.spawn([join(folder, 'usr/bin/promtool'), 'check', 'metrics'], {
+    stdin: new Blob([metrics]),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const words = (await new Response(child.stdout).text()) + (await new Response(child.stderr).text())
+  return (await child.exited) === 0 ? words : `${words}exit code ${child.exitCode}`
+}
+
+/** Starts Prometheus for a hub whose METRICS_TOKEN this is. Unpacks Debian's package where it is not installed. */
+export async function startPrometheus(hubUrl: string, token: string): Promise<Prometheus> {
+  const { folder: root } = await programs()
+  const folder = await makeTemp('prometheus')
+  const port = await freePort()
+  const { host } = new URL(hubUrl)
+  await writeFile(
+    join(folder, 'prometheus.yml'),
+    `scrape_configs:
+  - job_name: patchbay
+    scrape_interval: 1s
+    authorization: { credentials: ${token} }
+    static_configs: [{ targets: ['${host}'] }]
+`,
+  )
+  const child = Bun.spawn(
+    [
+      join(root, 'usr/bin/prometheus'),
+      `--config.file=${join(folder, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ],
+    { stdio: ['ignore', 'ignore', 'ignore'], cwd: folder, env: {} },
+  )
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    await child.exited
+    await removeTemp(folder)
+  }
+  try {
+    await until(async () => (await fetch(`http://127.0.0.1:${port}/-/ready`)).status === 200, {
+      timeoutMs: 20_000,
+      what: 'Prometheus to be ready',
+    })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    async query(expression) {
+      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`)
+      const { data } = (await answer.json()) as { data: { result: readonly { value: readonly [number, string] }[] } }
+      const [found] = data.result
+      return found && Number(found.value[1])
+    },
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+async function programs(): Promise<{ readonly folder: string }> {
+  const names = ['usr/bin/prometheus', 'usr/bin/promtool']
+  if (names.every(name => existsSync(join('/', name)))) return { folder: '/' }
+  return unpackedPrograms({ name: 'prometheus', packages: ['prometheus'], libraries: [], programs: names })
+}

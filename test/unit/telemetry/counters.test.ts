@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { DurationHistogram, LabelledValues, MOST_LABEL_SETS } from '../../../core/telemetry/counters.ts'
+import { HubMetrics } from '../../../core/telemetry/hub-metrics.ts'
+
+const call = (server: number, status = 'success', durationMs = 15) => ({
+  ...{ at: '', requestId: 'r', userId: 'u', userName: 'u', ownerId: 'u', serverId: `s${server}`, server: `n${server}` },
+  ...{ group: 'g', tool: 't', durationMs, status },
+})
+const now = (servers: number) => ({
+  ...{ version: '1.0.0', uptimeSeconds: 1, tools: 0, sinks: [], owners: new Map([['u', 'a"b\\c\n']]) },
+  servers: Array.from({ length: servers }, (_, at) => ({
+    ...{ serverId: `s${at}`, ownerId: 'u', name: `n${at}`, state: 'online' as const },
+  })),
+})
+
+test('rows beyond the limit are folded, and nothing is lost', () => {
+  const values = new LabelledValues(
+    () => 0,
+    ([, status = '']) => ['other', status],
+  )
+  for (let at = 0; at < MOST_LABEL_SETS + 500; at += 1) values.row([`x${at}`, at % 2 ? 'a' : 'b']).value += 1
+  const rows = [...values.rows()]
+  expect(rows).toHaveLength(MOST_LABEL_SETS + 2)
+  expect(rows.filter(({ labels }) => labels[0] === 'other').map(({ value }) => value)).toEqual([250, 250])
+  values.row(['x1', 'a']).value += 1
+  expect(rows.reduce((sum, { value }) => sum + value, 0)).toBe(MOST_LABEL_SETS + 501)
+  values.remove(([name]) => name !== 'other')
+  expect([...values.rows()]).toHaveLength(2)
+})
+
+test('a duration is in each bucket that it is not above', () => {
+  const histogram = new DurationHistogram()
+  for (const seconds of [0.01, 0.0101, 4, 1_000]) histogram.add(seconds)
+  const samples = [...histogram.samples({ a: 'b' })]
+  const at = (le: string) => samples.find(({ labels }) => 'le' in labels && labels.le === le)?.value
+  expect([at('0.01'), at('0.02'), at('5'), at('300'), at('+Inf')]).toEqual([1, 2, 3, 3, 4])
+  expect(samples.at(-1)).toEqual({ suffix: '_count', labels: { a: 'b' }, value: 4 })
+})
+
+test('any name is a label, and the calls of many servers stay counted', async () => {
+  const metrics = new HubMetrics()
+  for (let server = 0; server < MOST_LABEL_SETS + 10; server += 1) metrics.call(call(server))
+  const text = await metrics.text(now(3))
+  expect(text).toContain('patchbay_server_up{owner="a\\"b\\\\c\\n",server="n1"} 1')
+  expect(text).toContain('patchbay_tool_calls_total{owner="other",server="other",tool="other",status="success"} 10')
+  expect(text).toContain('patchbay_tool_call_duration_seconds_count{owner="other",server="other"} 10')
+  expect(text.match(/^patchbay_tool_calls_total\{/gm)).toHaveLength(MOST_LABEL_SETS + 1)
+})
