@@ -3,8 +3,8 @@
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
- * Families wait more than they work, so that three run side by side, the longest first; what measures time or memory runs
- * alone, after them.
+ * Families wait more than they work, so that four run side by side, the longest first and in two halves; what measures time
+ * or memory runs alone, after them.
  *
  *   bun run test                     everything
  *   bun run test http mcp            these families
@@ -36,11 +36,13 @@ interface Suite {
   readonly alone?: boolean
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
+  /** The part of its files that this run takes, such as `1/2`. Default all. */
+  readonly shard?: string
 }
 
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
-const SIDE_BY_SIDE = 3
+const SIDE_BY_SIDE = 4
 const bun = process.execPath
 const bin = (name: string): string => join('node_modules/.bin', name)
 
@@ -55,8 +57,8 @@ const CHECKS: readonly Suite[] = [
 ]
 /** The longest first. */
 const FAMILIES: readonly Suite[] = [
-  family('failure'),
-  family('mcp'),
+  ...halves('failure'),
+  ...halves('mcp'),
   family('unit'),
   family('http'),
   family('conformance'),
@@ -82,16 +84,29 @@ function family(name: string, more: Pick<Suite, 'alone' | 'partOf'> = {}): Suite
   return { name, command: tests(`./test/${name}/`), single: false, ...more }
 }
 
+function halves(name: string): readonly Suite[] {
+  return ['1/2', '2/2'].map(shard => ({ ...family(name), shard }))
+}
+
+/** Each family once: a half of a few tests may be none. */
+function undivided(suites: readonly Suite[]): readonly Suite[] {
+  return suites.filter(({ shard }) => shard?.startsWith('2') !== true).map(({ shard: _, ...suite }) => suite)
+}
+
 function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', '60000', path]
 }
 
 /** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
 function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
-  const all = [...CHECKS, ...FAMILIES]
+  const all = [...CHECKS, ...(whole ? FAMILIES : undivided(FAMILIES))]
   const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
   if (unknown !== undefined) {
-    console.error(`Unknown family "${unknown}": choose from check, ${all.map(one => one.name).join(', ')}`)
+    console.error(
+      `Unknown family "${unknown}": choose from check, ${undivided(all)
+        .map(one => one.name)
+        .join(', ')}`,
+    )
     process.exit(2)
   }
   if (names.length === 0) return all
@@ -105,7 +120,7 @@ function changedSince(commit: string): readonly Suite[] {
   const changed = changedFiles(ROOT, commit)
   const touched = testsTouchedBy(changed, ROOT).map(file => `./${file}`)
   console.log(`${changed.length} files changed since ${commit}, ${touched.length} test files reach them`)
-  const families = FAMILIES.flatMap(suite => {
+  const families = undivided(FAMILIES).flatMap(suite => {
     const paths = suite.command.filter(argument => argument.startsWith('./test/'))
     const files = touched.filter(file => paths.some(path => file.startsWith(path)))
     const command = [...suite.command.filter(argument => !paths.includes(argument)), ...files]
@@ -127,7 +142,8 @@ interface Result {
 /** `live`: output comes as it is written, else at the end. */
 async function run(suite: Suite, extra: readonly string[], live: boolean): Promise<Result> {
   const start = performance.now()
-  const child = Bun.spawn([...suite.command, ...(suite.single ? [] : extra)], {
+  const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
+  const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : extra)], {
     cwd: ROOT,
     stdin: 'ignore',
     stdout: 'pipe',
@@ -146,7 +162,7 @@ async function run(suite: Suite, extra: readonly string[], live: boolean): Promi
   }
   await Promise.all([follow(child.stdout), follow(child.stderr)])
   const code = await child.exited
-  if (!live) console.log(`\n=== ${suite.name}: ${suite.command.slice(1).join(' ')}\n${text}`)
+  if (!live) console.log(`\n=== ${suite.name} ${suite.shard ?? ''}: ${suite.command.slice(1).join(' ')}\n${text}`)
   return {
     suite,
     count: suite.single ? countWhole(code) : countTests(text, code),
@@ -195,7 +211,7 @@ for (const { suite, count: counted, seconds, cpuSeconds } of results) {
   const mark = counted.failed > 0 ? 'FAILED' : 'ok'
   const time = `${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of processors`
   console.log(
-    `${mark.padEnd(6)} ${suite.name.padEnd(13)} ${counted.passed} passed, ${counted.failed} failed in ${time}${told}`,
+    `${mark.padEnd(6)} ${`${suite.name} ${suite.shard ?? ''}`.padEnd(13)} ${counted.passed} passed, ${counted.failed} failed in ${time}${told}`,
   )
 }
 // Last, since whoever reads a long log begins at its end.

@@ -31,11 +31,11 @@ test('resourceRoutes() has a schema for exactly the parameters of each path', ()
   }
 })
 
-test('resourceRoutes() declares administration for administrators, and opens no more than health and /api/public', () => {
+test('resourceRoutes() declares administration for administrators, and opens no more than health, metrics and /api/public', () => {
   for (const route of routes) {
     expect(route.access === 'admin', route.path).toBe(route.path.startsWith('/api/admin/'))
     expect(route.access === 'public', route.path).toBe(
-      route.path === '/health' || route.path.startsWith('/api/public/'),
+      ['/health', '/metrics'].includes(route.path) || route.path.startsWith('/api/public/'),
     )
   }
 })
