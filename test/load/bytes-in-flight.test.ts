@@ -18,8 +18,11 @@ import { MOST_MS, slowness } from '../support/work.ts'
 const MIB = 2 ** 20
 /** Also by the clock, which other programs slow down: `bun run soak` on a machine that has nothing else to do. */
 const STRICT = process.env.PATCHBAY_STRICT_LATENCY === '1'
-/** The bound is 600 MiB; how far the allocator goes beyond the collector's depends on what else the machine does (590 to 630 seen). */
-const RESIDENT_MIB = STRICT ? 600 : 660
+/**
+ * The bound is 600 MiB; how far the allocator goes beyond the collector's depends on what else the machine does: 410 to 630 seen,
+ * and 802 once, while compilers ran beside it. What is not counted at all comes to more than 1,000.
+ */
+const RESIDENT_MIB = STRICT ? 600 : 900
 /** A collection of memory may fall into a turn, and make it half as long again. */
 const COLLECTION = 1.5
 
