@@ -72,7 +72,6 @@ export interface Upstreams {
 
 /** One server in a list of all. */
 export interface ServerState {
-  readonly serverId: string
   readonly ownerId: string
   readonly name: string
   readonly state: ServerStatus['state']

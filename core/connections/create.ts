@@ -246,12 +246,7 @@ class LocalConnections implements Connections {
   }
 
   states(): readonly ServerState[] {
-    return [...this.#supervisor.all()].map(({ record: { id: serverId, ownerId, name }, state }) => ({
-      serverId,
-      ownerId,
-      name,
-      state,
-    }))
+    return [...this.#supervisor.all()].map(({ record: { ownerId, name }, state }) => ({ ownerId, name, state }))
   }
 
   processes(): readonly ProcessInfo[] {

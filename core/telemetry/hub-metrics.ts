@@ -6,12 +6,13 @@ import type { SinkState } from './log-feed.ts'
 import { type MetricFamily, prometheusText, type Sample } from './metrics-text.ts'
 
 const OTHER = 'other'
+/** The owner of folded rows: no user has this id. */
+const NOBODY = ''
 /** How long the numbers of a removed server are still shown, in milliseconds. */
 const GONE_MS = 60 * 60_000
 
 /** One server as it is now. */
 export interface ServerNow {
-  readonly serverId: string
   readonly ownerId: string
   readonly name: string
   readonly state: 'online' | 'connecting' | 'offline'
@@ -30,13 +31,14 @@ export interface HubNow {
 
 /** Counts what happens, and writes the text of `/metrics`. What it takes of a call is a fraction of a microsecond. */
 export class HubMetrics {
+  /** By names, so that a server that is made again under its name goes on where it was. */
   readonly #calls = new LabelledValues(
     () => 0,
-    ([, , , status = OTHER]) => [OTHER, OTHER, OTHER, status],
+    ([, , , status = OTHER]) => [NOBODY, OTHER, OTHER, status],
   )
   readonly #durations = new LabelledValues(
     () => new DurationHistogram(),
-    () => [OTHER, OTHER],
+    () => [NOBODY, OTHER],
   )
   readonly #requests = new LabelledValues(
     () => new DurationHistogram(),
@@ -46,16 +48,13 @@ export class HubMetrics {
     () => 0,
     labels => labels,
   )
-  /** Names of servers that were called, for when they are gone. */
-  readonly #names = new Map<string, string>()
+  /** Since when servers are gone whose calls are counted, by owner and name. */
   readonly #goneMs = new Map<string, number>()
 
   /** A finished tools/call. */
-  call({ ownerId, serverId, server, tool, status, durationMs }: ToolCallRecord): void {
-    this.#calls.row([ownerId, serverId, tool, status]).value += 1
-    const row = this.#durations.row([ownerId, serverId])
-    row.value.add(durationMs / 1_000)
-    if (row.labels[1] === serverId) this.#names.set(serverId, server)
+  call({ ownerId, server, tool, status, durationMs }: ToolCallRecord): void {
+    this.#calls.row([ownerId, server, tool, status]).value += 1
+    this.#durations.row([ownerId, server]).value.add(durationMs / 1_000)
   }
 
   /** A tools/call that reached no server. The tool's name is the caller's, so that it is not told. */
@@ -75,15 +74,13 @@ export class HubMetrics {
 
   /** All metrics in the text format of Prometheus. */
   text(now: HubNow): Promise<string> {
-    this.#forgetGone(new Set(now.servers.map(({ serverId }) => serverId)))
+    this.#forgetGone(new Set(now.servers.map(({ ownerId, name }) => placeOf([ownerId, name]))))
     return prometheusText(this.#families(now))
   }
 
   *#families(now: HubNow): Generator<MetricFamily> {
     const { servers, sinks, owners } = now
-    const names = new Map(servers.map(({ serverId, name }) => [serverId, name]))
-    const owner = (id: string): string => (id === OTHER ? id : (owners.get(id) ?? ''))
-    const server = (id: string): string => names.get(id) ?? this.#names.get(id) ?? id
+    const owner = (id: string): string => owners.get(id) ?? id
     yield gauge('info', 'The version of the hub', [{ labels: { version: now.version }, value: 1 }])
     yield gauge('uptime_seconds', 'How long the hub runs', [single(now.uptimeSeconds)])
     yield gauge('servers', 'Servers by state', countsOf(servers))
@@ -92,14 +89,14 @@ export class HubMetrics {
     yield counter(
       'tool_calls_total',
       'Calls of tools that ended, by outcome: success, error, or the code of the hub',
-      from(this.#calls.rows(), ([o = '', s = '', tool = '', status = ''], value) => [
-        { labels: { owner: owner(o), server: server(s), tool, status }, value },
+      from(this.#calls.rows(), ([id = '', server = '', tool = '', status = ''], value) => [
+        { labels: { owner: owner(id), server, tool, status }, value },
       ]),
     )
     yield histogram(
       'tool_call_duration_seconds',
       'How long calls of tools took',
-      from(this.#durations.rows(), ([o = '', s = ''], value) => value.samples({ owner: owner(o), server: server(s) })),
+      from(this.#durations.rows(), ([id = '', server = ''], value) => value.samples({ owner: owner(id), server })),
     )
     yield histogram(
       'http_request_duration_seconds',
@@ -119,20 +116,22 @@ export class HubMetrics {
 
   #forgetGone(present: ReadonlySet<string>): void {
     const nowMs = performance.now()
-    for (const serverId of this.#names.keys()) {
-      if (present.has(serverId)) this.#goneMs.delete(serverId)
-      else if (!this.#goneMs.has(serverId)) this.#goneMs.set(serverId, nowMs)
+    for (const { labels } of this.#durations.rows()) {
+      const place = placeOf(labels)
+      if (present.has(place) || labels[0] === NOBODY) this.#goneMs.delete(place)
+      else if (!this.#goneMs.has(place)) this.#goneMs.set(place, nowMs)
     }
-    const isOver = ([, serverId = '']: readonly string[]): boolean =>
-      nowMs - (this.#goneMs.get(serverId) ?? nowMs) > GONE_MS
-    this.#calls.remove(isOver)
-    this.#durations.remove(isOver)
-    for (const [serverId, sinceMs] of this.#goneMs) {
-      if (nowMs - sinceMs <= GONE_MS) continue
-      this.#goneMs.delete(serverId)
-      this.#names.delete(serverId)
-    }
+    const over = [...this.#goneMs].filter(([, sinceMs]) => nowMs - sinceMs > GONE_MS).map(([place]) => place)
+    if (over.length === 0) return
+    const gone = new Set(over)
+    this.#calls.remove(labels => gone.has(placeOf(labels)))
+    this.#durations.remove(labels => gone.has(placeOf(labels)))
+    for (const place of over) this.#goneMs.delete(place)
   }
+}
+
+function placeOf([ownerId = '', server = '']: readonly string[]): string {
+  return `${ownerId}\n${server}`
 }
 
 function* from<V>(

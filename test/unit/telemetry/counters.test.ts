@@ -9,7 +9,7 @@ const call = (server: number, status = 'success', durationMs = 15) => ({
 const now = (servers: number) => ({
   ...{ version: '1.0.0', uptimeSeconds: 1, tools: 0, sinks: [], owners: new Map([['u', 'a"b\\c\n']]) },
   servers: Array.from({ length: servers }, (_, at) => ({
-    ...{ serverId: `s${at}`, ownerId: 'u', name: `n${at}`, state: 'online' as const },
+    ...{ ownerId: 'u', name: `n${at}`, state: 'online' as const },
   })),
 })
 
@@ -42,7 +42,17 @@ test('any name is a label, and the calls of many servers stay counted', async ()
   for (let server = 0; server < MOST_LABEL_SETS + 10; server += 1) metrics.call(call(server))
   const text = await metrics.text(now(3))
   expect(text).toContain('patchbay_server_up{owner="a\\"b\\\\c\\n",server="n1"} 1')
-  expect(text).toContain('patchbay_tool_calls_total{owner="other",server="other",tool="other",status="success"} 10')
-  expect(text).toContain('patchbay_tool_call_duration_seconds_count{owner="other",server="other"} 10')
+  expect(text).toContain('patchbay_tool_calls_total{owner="",server="other",tool="other",status="success"} 10')
+  expect(text).toContain('patchbay_tool_call_duration_seconds_count{owner="",server="other"} 10')
   expect(text.match(/^patchbay_tool_calls_total\{/gm)).toHaveLength(MOST_LABEL_SETS + 1)
+})
+
+test('no row of labels comes twice: owners that are gone are told apart, and a name that is used again goes on', async () => {
+  const metrics = new HubMetrics()
+  for (const ownerId of ['gone1', 'gone2', 'u']) metrics.call({ ...call(1), ownerId })
+  metrics.call({ ...call(1), ownerId: 'u', serverId: 'another of this name' })
+  const text = await metrics.text(now(2))
+  const lines = text.split('\n').map(line => line.split(' ')[0])
+  expect(new Set(lines.filter(line => line?.includes('{'))).size).toBe(lines.filter(line => line?.includes('{')).length)
+  expect(text).toContain('tool_calls_total{owner="a\\"b\\\\c\\n",server="n1",tool="t",status="success"} 2')
 })
