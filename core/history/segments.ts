@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { assertRoom, freeBytes } from './disk.ts'
 import type { HistoryOptions } from './protocol.ts'
 import { openOrPutAside } from './put-aside.ts'
 import { type Row, Segment } from './segment.ts'
@@ -9,8 +10,6 @@ const MOST_RECORDS = 1_000_000
 const MOST_BYTES = 256 * 1024 * 1024
 /** Segments go while the disk has less room than this. */
 const LEAST_FREE_BYTES = 200 * 1024 * 1024
-/** Nothing is stored while the disk has less room than this: the rest is for the hub's own database. */
-const LEAST_FREE_TO_STORE = 32 * 1024 * 1024
 /** Sizes are asked for once in so many records. */
 const LOOK_RECORDS = 20_000
 const DAY_MS = 86_400_000
@@ -45,7 +44,7 @@ export class Segments {
 
   /** Stores rows of one or more days. Throws the database's error, or that the disk is nearly full. */
   append(rows: readonly Row[]): void {
-    if (freeBytes(this.#options.folder) < LEAST_FREE_TO_STORE) throw new Error('the disk is nearly full')
+    assertRoom(this.#options.folder)
     let at = 0
     while (at < rows.length) {
       const day = dayOf(rows[at]?.at ?? 0)
@@ -113,9 +112,4 @@ export class Segments {
 
 function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
-}
-
-function freeBytes(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder)
-  return bavail * bsize
 }

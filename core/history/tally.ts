@@ -1,8 +1,9 @@
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import Database, { type Statement } from 'better-sqlite3'
 import { severityOf } from '../domain/log/log-query.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
+import { assertRoom } from './disk.ts'
 import type { Counted, TallyCount, TallyQuery } from './protocol.ts'
 import { openOrPutAside } from './put-aside.ts'
 
@@ -32,40 +33,40 @@ const GROUPED = {
 
 type Level = (typeof LEVELS)[number]
 
-/** Numbers of log records by time, kept in three tables of different fineness: expired and lost records count too. */
-export class TallyStore {
-  readonly #db: Database
-  readonly #insert: readonly { readonly slotMs: number; readonly statement: Statement }[]
+interface Tables {
+  readonly db: Database
+  readonly inserts: readonly { readonly slotMs: number; readonly statement: Statement }[]
+}
 
-  /** Opens the file in the folder or makes it, mode 0600. A damaged one is put aside, and `note` tells of it. */
+/**
+ * Numbers of log records by time, kept in three tables of different fineness: expired and lost records count too. The
+ * file, mode 0600, is made by the first rows. A damaged one is put aside, and `note` tells of it.
+ */
+export class TallyStore {
+  readonly #folder: string
+  readonly #note: (text: string) => void
+  #opened: Tables | undefined
+
   constructor(folder: string, note: (text: string) => void) {
-    const path = join(folder, 'tally.db')
-    this.#db = openOrPutAside(path, openDatabase, note) ?? openDatabase(path)
-    for (const { table } of LEVELS) {
-      this.#db.exec(`create table if not exists ${table}(at integer not null, owner text not null, caller text not null,
-        server_id text not null, server text not null, tool text not null, code text not null, level integer not null,
-        kind integer not null, n integer not null,
-        primary key (at, owner, caller, server_id, tool, code, level, kind)) without rowid`)
-    }
-    this.#insert = LEVELS.map(({ table, slotMs }) => ({
-      slotMs,
-      statement: this.#db.prepare(`insert into ${table} values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        on conflict do update set n = n + excluded.n, server = excluded.server`),
-    }))
+    this.#folder = folder
+    this.#note = note
+    if (existsSync(this.#path)) this.#tables()
   }
 
-  /** Adds the rows in one transaction. Throws the database's error; nothing is added then. */
+  /** Adds the rows in one transaction. Throws the database's error, or that the disk is nearly full; nothing is added then. */
   add(rows: readonly TallyRow[]): void {
-    this.#db.exec('begin immediate')
+    assertRoom(this.#folder)
+    const { db, inserts } = this.#tables()
+    db.exec('begin immediate')
     try {
       for (const { at, owner, caller, serverId, server, tool, code, level, isCall, failed, count } of rows) {
         const kind = (failed ? FAILED : 0) + (isCall ? CALL : 0)
         const rest = [owner, caller, serverId, server, tool, code, severityOf(level) ?? 0, kind, count]
-        for (const { slotMs, statement } of this.#insert) statement.run([Math.floor(at / slotMs) * slotMs, ...rest])
+        for (const { slotMs, statement } of inserts) statement.run([Math.floor(at / slotMs) * slotMs, ...rest])
       }
-      this.#db.exec('commit')
+      db.exec('commit')
     } catch (error) {
-      if (this.#db.inTransaction) this.#db.exec('rollback')
+      if (db.inTransaction) db.exec('rollback')
       throw error
     }
   }
@@ -79,42 +80,63 @@ export class TallyStore {
     const own = readers === 'all' ? '' : `and (owner in (${marks(readers)}) or caller in (${marks(readers)}))`
     const kinds = { errors: `and kind & ${FAILED}`, calls: `and kind & ${CALL}`, all: '' }[only]
     const [slot, bySlot, order] = stepMs ? [', at / ? * ? slot', ', slot', 'slot'] : ['', '', 'count desc']
-    const statement = this.#db.prepare(`select ${columns}, sum(n) count,
+    const statement = this.#opened?.db.prepare(`select ${columns}, sum(n) count,
       sum(case when kind & ${FAILED} then n else 0 end) failed ${slot} from ${table}
       where at >= ? ${own} ${kinds} group by ${key} ${bySlot} order by ${order} limit ?`)
     const steps = stepMs ? [stepMs, stepMs] : []
     const ids = readers === 'all' ? [] : [...readers, ...readers]
-    return { from, to: nowMs, counts: statement.all([...steps, from, ...ids, limit]) as TallyCount[] }
+    return { from, to: nowMs, counts: (statement?.all([...steps, from, ...ids, limit]) ?? []) as TallyCount[] }
   }
 
   /** Removes a part of what is too old, or too much. */
   retain(nowMs: number): void {
-    const tooMuch = this.#bytes() > MOST_BYTES
+    const db = this.#opened?.db
+    if (!db) return
+    const tooMuch = bytesOf(db) > MOST_BYTES
     for (const { table, slotMs, keptMs } of LEVELS) {
       const oldest = `(select min(at) from ${table})`
       const until = tooMuch ? nowMs : nowMs - keptMs
-      this.#db.prepare(`delete from ${table} where at < min(?, ${oldest} + ?)`).run([until, SLOTS_A_TURN * slotMs])
+      db.prepare(`delete from ${table} where at < min(?, ${oldest} + ?)`).run([until, SLOTS_A_TURN * slotMs])
     }
   }
 
   close(): void {
-    this.#db.close()
+    this.#opened?.db.close()
   }
 
-  #bytes(): number {
-    const value = (name: string): number =>
-      Number(Object.values(this.#db.prepare(`pragma ${name}`).all()[0] as object)[0])
-    return (value('page_count') - value('freelist_count')) * value('page_size')
+  get #path(): string {
+    return join(this.#folder, 'tally.db')
+  }
+
+  #tables(): Tables {
+    this.#opened ??= openOrPutAside(this.#path, openTables, this.#note) ?? openTables(this.#path)
+    return this.#opened
   }
 }
 
-function openDatabase(path: string): Database {
+function openTables(path: string): Tables {
   const db = new Database(path, { timeout: 250 })
   chmodSync(path, 0o600)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
   db.pragma('cache_size = -4000')
-  return db
+  for (const { table } of LEVELS) {
+    db.exec(`create table if not exists ${table}(at integer not null, owner text not null, caller text not null,
+      server_id text not null, server text not null, tool text not null, code text not null, level integer not null,
+      kind integer not null, n integer not null,
+      primary key (at, owner, caller, server_id, tool, code, level, kind)) without rowid`)
+  }
+  const inserts = LEVELS.map(({ table, slotMs }) => ({
+    slotMs,
+    statement: db.prepare(`insert into ${table} values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      on conflict do update set n = n + excluded.n, server = excluded.server`),
+  }))
+  return { db, inserts }
+}
+
+function bytesOf(db: Database): number {
+  const value = (name: string): number => Number(Object.values(db.prepare(`pragma ${name}`).all()[0] as object)[0])
+  return (value('page_count') - value('freelist_count')) * value('page_size')
 }
 
 /** The coarsest table that such steps can be put together of; without steps the finest that goes back so far. */

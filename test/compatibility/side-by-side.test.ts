@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { until } from '../support/wait.ts'
 import { MAIN_CLIENTS, UPSTREAMS, type UpstreamKind } from './axes.ts'
 import { textOf } from './cells.ts'
 import { Pairs } from './pairs.ts'
@@ -74,6 +75,8 @@ describe('log messages of calls that run side by side', () => {
         [ann, 'ann'],
         [bob, 'bob'],
       ])
+      // A message and a result may come over two streams, in either order.
+      await until(() => [ann, bob].every(({ heard }) => heard.logs.length >= CALLS * LEVELS.length))
       expect([heardBy(ann), heardBy(bob)]).toEqual([all('ann'), all('bob')])
     },
   )

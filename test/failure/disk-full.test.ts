@@ -73,6 +73,7 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
   const hub = await onSmallDisk(disk, ':', 1_000 * 1024, { DATA_DIR: disk })
   const admin = await hub.setup()
   await online(admin, ['echo', 'other'])
+  const seen = `/proc/${hubs.at(-1)?.pid}/root${disk}`
   const client = await admin.mcp('/mcp/echo')
   let refused: Awaited<ReturnType<typeof admin.request>> | undefined
   let made = 0
@@ -95,8 +96,10 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
     return { httpStatus: status, status: json.status, store: json.checks.store }
   }
   expect(await health()).toEqual({ httpStatus: 200, status: 'degraded', store: 'unwritable' })
+  // What is seen and counted never takes the room that changes need.
+  expect(await readdir(join(seen, 'history'))).toEqual([])
   // Room again, and nobody has to write anything for the hub to see it.
-  await unlink(`/proc/${hubs.at(-1)?.pid}/root${disk}/ballast`)
+  await unlink(join(seen, 'ballast'))
   await until(async () => (await health()).status === 'ok')
   await admin.ok('POST', '/api/groups', { name: 'after', members: [] })
 }, 30_000)
