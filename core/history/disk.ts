@@ -9,7 +9,12 @@ export function freeBytes(folder: string): number {
   return bavail * bsize
 }
 
+/** Whether the disk of a folder has room for the history. */
+export function hasRoom(folder: string): boolean {
+  return freeBytes(folder) >= LEAST_FREE_TO_STORE
+}
+
 /** Throws while the disk of a folder is nearly full. */
 export function assertRoom(folder: string): void {
-  if (freeBytes(folder) < LEAST_FREE_TO_STORE) throw new Error('the disk is nearly full')
+  if (!hasRoom(folder)) throw new Error('the disk is nearly full')
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database, { type Statement } from 'better-sqlite3'
 import { severityOf } from '../domain/log/log-query.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
-import { assertRoom } from './disk.ts'
+import { assertRoom, hasRoom } from './disk.ts'
 import type { Counted, TallyCount, TallyQuery } from './protocol.ts'
 import { openOrPutAside } from './put-aside.ts'
 
@@ -40,7 +40,7 @@ interface Tables {
 
 /**
  * Numbers of log records by time, kept in three tables of different fineness: expired and lost records count too. The
- * file, mode 0600, is made by the first rows. A damaged one is put aside, and `note` tells of it.
+ * file, mode 0600, is made once the disk has room. A damaged one is put aside, and `note` tells of it.
  */
 export class TallyStore {
   readonly #folder: string
@@ -50,7 +50,7 @@ export class TallyStore {
   constructor(folder: string, note: (text: string) => void) {
     this.#folder = folder
     this.#note = note
-    if (existsSync(this.#path)) this.#tables()
+    if (existsSync(this.#path) || hasRoom(folder)) this.#tables()
   }
 
   /** Adds the rows in one transaction. Throws the database's error, or that the disk is nearly full; nothing is added then. */
