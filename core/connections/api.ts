@@ -6,7 +6,7 @@ import type { Era } from '../domain/era.ts'
 import type { JsonText } from '../domain/json/long-text.ts'
 import type { ListKind } from '../domain/mcp-methods.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
-import type { ServerStatus } from '../domain/server/status.ts'
+import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts'
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 
@@ -57,6 +57,8 @@ export interface Upstreams {
   }
   /** All servers as they are now; cheap. */
   states(): readonly ServerState[]
+  /** The last 100 checks of a server's health, oldest first. */
+  checks(serverId: string): readonly HealthCheckResult[]
   processes(): readonly ProcessInfo[]
   /** Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones. */
   processesOf(ownerId: string): number
@@ -72,6 +74,7 @@ export interface Upstreams {
 
 /** One server in a list of all. */
 export interface ServerState {
+  readonly serverId: string
   readonly ownerId: string
   readonly name: string
   readonly state: ServerStatus['state']

@@ -6,7 +6,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/server/owner-rights.ts'
-import type { ServerStatus } from '../domain/server/status.ts'
+import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts'
 import type { Side } from '../domain/session-scope.ts'
 import { UpstreamRecords } from '../telemetry/upstream-records.ts'
 import type {
@@ -246,7 +246,14 @@ class LocalConnections implements Connections {
   }
 
   states(): readonly ServerState[] {
-    return [...this.#supervisor.all()].map(({ record: { ownerId, name }, state }) => ({ ownerId, name, state }))
+    return [...this.#supervisor.all()].map(({ record, state }) => {
+      const { id: serverId, ownerId, name } = record
+      return { serverId, ownerId, name, state }
+    })
+  }
+
+  checks(serverId: string): readonly HealthCheckResult[] {
+    return this.#supervisor.get(serverId)?.checks() ?? []
   }
 
   processes(): readonly ProcessInfo[] {

@@ -24,3 +24,20 @@ export function parseSize(input: unknown): number | undefined {
   const bytes = Number(match[1]) * (UNITS[unit] ?? Number.NaN)
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
+
+const TEXT_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
+
+/** A size for people, in decimal units with one digit after the point: `87.2 MB`. */
+export function sizeText(bytes: number): string {
+  let [value, unit] = [bytes, 0]
+  while (value >= 999.95 && unit < TEXT_UNITS.length - 1) {
+    value /= 1_000
+    unit += 1
+  }
+  return unit === 0 ? `${Math.round(value)} B` : `${value.toFixed(1)} ${TEXT_UNITS[unit]}`
+}
+
+/** A ratio as a text in percent, with one digit after the point: `12.5%`. */
+export function percentText(ratio: number): string {
+  return `${(ratio * 100).toFixed(1)}%`
+}

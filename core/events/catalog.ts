@@ -11,8 +11,11 @@ export interface EventCatalog extends PluginEvents {
   'token.revoked': { familyId: string; userId: string }
   /** A notification from an upstream that belongs to no call. Internal. */
   'upstream.notification': { serverId: string; sessionId?: string; method: string; params: JsonObject | undefined }
-  /** A connection (shared, or of one session) was established, for the first time or again. Internal. */
-  'upstream.connected': { serverId: string; sessionId?: string; again: boolean }
+  /**
+   * A connection (shared, or of one session) was established, for the first time or again. `start`, of the shared
+   * one: the server's name, and the time from the attempt until its lists were read. Internal.
+   */
+  'upstream.connected': { serverId: string; sessionId?: string; again: boolean; start?: { name: string; ms: number } }
 }
 
 /** The names of all events. */

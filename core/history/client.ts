@@ -2,15 +2,19 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
-import type { LogTally } from '../telemetry/log-tally.ts'
+import type { DurationRow } from '../telemetry/duration-series.ts'
+import type { TallyRow } from '../telemetry/log-tally.ts'
 import type { SinkBatch, SinkQueue } from '../telemetry/sink-queue.ts'
 import type {
   Counted,
+  ExportFormat,
   HistoryAnswer,
   HistoryOptions,
   HistoryPage,
   HistoryQuery,
   HistoryRequest,
+  Measured,
+  MeasureQuery,
   TallyQuery,
 } from './protocol.ts'
 
@@ -30,6 +34,22 @@ export type Search = Omit<HistoryQuery, 'readers'> & {
 /** A question for numbers, without its reader. */
 export type Count = Omit<TallyQuery, 'readers'> & Pick<Search, 'mine'>
 
+/** A question for durations, without its reader. */
+export type Measuring = Omit<MeasureQuery, 'readers'> & Pick<Search, 'mine'>
+
+/** Numbers that main adds up between two messages to the thread. */
+interface Pending<R> {
+  take(): readonly R[]
+  putBack(rows: readonly R[]): void
+}
+
+/** What the history stores. */
+export interface HistorySources {
+  readonly queue: Pick<SinkQueue, 'flush' | 'waiting'>
+  readonly tally: Pending<TallyRow>
+  readonly durations: Pending<DurationRow>
+}
+
 /** The result of a search. `behind`: records that were logged and are not stored yet. */
 export interface SearchResult extends HistoryPage {
   readonly behind: number
@@ -41,9 +61,21 @@ export interface ActorHistory {
   search(query: Search): Promise<SearchResult>
   /** Counts records, stored or not. Throws as `search`. */
   count(query: Count): Promise<Counted>
+  /** How long things took, until now. Throws as `search`. */
+  measure(query: Measuring): Promise<Measured>
+  /** The same as a file. */
+  export(query: Measuring & { readonly stepMs: number }, format: ExportFormat): Promise<string>
 }
 
 type Request = HistoryRequest extends infer R ? (R extends { readonly id: number } ? Omit<R, 'id'> : never) : never
+/** What the thread answers to questions, by the name of the member. */
+interface Answers {
+  readonly page: HistoryPage
+  readonly counted: Counted
+  readonly measured: Measured
+  readonly text: string
+}
+
 interface Waiting {
   resolve(answer: HistoryAnswer): void
   reject(error: Error): void
@@ -58,8 +90,7 @@ export class History {
   #searches = 0
   #worker: Worker | undefined
   #lastId = 0
-  #queue: Pick<SinkQueue, 'flush' | 'waiting'> | undefined
-  #tally: Pick<LogTally, 'take' | 'putBack'> | undefined
+  #sources: HistorySources | undefined
   #closed = false
 
   constructor(options: HistoryOptions, log: PluginLogger) {
@@ -67,15 +98,14 @@ export class History {
     this.#log = log
   }
 
-  /** Searches wait for this queue, whose batches come to `write`; the numbers of records come from this tally. */
-  reads(queue: Pick<SinkQueue, 'flush' | 'waiting'>, tally: Pick<LogTally, 'take' | 'putBack'>): void {
-    this.#queue = queue
-    this.#tally = tally
+  /** Searches wait for the queue, whose batches come to `write`; numbers come from the others. */
+  reads(sources: HistorySources): void {
+    this.#sources = sources
   }
 
   /** Stores a batch. Rejects when it is not stored. */
   async write({ lines, readers }: SinkBatch): Promise<{ readonly rejected: number }> {
-    const answer = await this.#ask({ type: 'write', lines, readers } as Request)
+    const answer = await this.#ask({ type: 'write', lines, readers })
     return { rejected: 'rejected' in answer ? answer.rejected : 0 }
   }
 
@@ -93,25 +123,38 @@ export class History {
       search: ({ mine, ...query }) =>
         ask(mine, async readers => {
           await this.#letIn()
-          const answer = await this.#ask({ type: 'search', query: { ...query, readers } } as Request).catch(unavailable)
-          if (!('page' in answer)) throw new TypeError('The history thread answered a search with something else')
-          return { ...answer.page, behind: this.#queue?.waiting ?? 0 }
+          const page = await this.#question({ type: 'search', query: { ...query, readers } }, 'page')
+          return { ...page, behind: this.#sources?.queue.waiting ?? 0 }
         }),
       count: ({ mine, ...query }) =>
         ask(mine, async readers => {
-          await this.storeTally()
-          const answer = await this.#ask({ type: 'count', query: { ...query, readers } } as Request).catch(unavailable)
-          if (!('counted' in answer)) throw new TypeError('The history thread answered a count with something else')
-          return answer.counted
+          await this.storeNumbers()
+          return this.#question({ type: 'count', query: { ...query, readers } }, 'counted')
+        }),
+      measure: ({ mine, ...query }) =>
+        ask(mine, async readers => {
+          await this.storeNumbers()
+          return this.#question({ type: 'measure', query: { ...query, readers } }, 'measured')
+        }),
+      export: ({ mine, ...query }, format) =>
+        ask(mine, async readers => {
+          await this.storeNumbers()
+          return this.#question({ type: 'export', query: { ...query, readers }, format }, 'text')
         }),
     }
   }
 
   /** Hands over what was counted since the last time. What cannot be stored waits for the next time. */
-  async storeTally(): Promise<void> {
-    const rows = this.#tally?.take() ?? []
+  async storeNumbers(): Promise<void> {
+    if (!this.#sources) return
+    const { tally, durations } = this.#sources
+    await Promise.all([this.#storePending('tally', tally), this.#storePending('durations', durations)])
+  }
+
+  async #storePending<R>(type: 'tally' | 'durations', pending: Pending<R>): Promise<void> {
+    const rows = pending.take()
     if (rows.length === 0) return
-    await this.#ask({ type: 'tally', rows } as Request).catch(() => this.#tally?.putBack(rows))
+    await this.#ask({ type, rows } as Request).catch(() => pending.putBack(rows))
   }
 
   /** Stores what waits without a rest from now on. */
@@ -137,9 +180,10 @@ export class History {
   }
 
   async #letIn(): Promise<void> {
-    if (!this.#queue || this.#queue.waiting === 0) return
+    const queue = this.#sources?.queue
+    if (!queue || queue.waiting === 0) return
     this.hurry()
-    await this.#queue.flush(LET_IN_MS)
+    await queue.flush(LET_IN_MS)
   }
 
   #begin(userId: string): void {
@@ -162,6 +206,14 @@ export class History {
     if (left === 0) this.#searching.delete(userId)
     else this.#searching.set(userId, left)
     this.#searches -= 1
+  }
+
+  /** What the answer holds under this name. Throws `history_unavailable`. */
+  async #question<K extends keyof Answers>(request: Request, name: K): Promise<Answers[K]> {
+    const answer = (await this.#ask(request).catch(unavailable)) as Partial<Answers>
+    const value = answer[name]
+    if (value === undefined) throw new TypeError(`The history thread answered ${request.type} with something else`)
+    return value
   }
 
   #ask(request: Request): Promise<HistoryAnswer> {

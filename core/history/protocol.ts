@@ -1,4 +1,5 @@
 import type { LogCondition } from '../domain/log/log-query.ts'
+import type { DurationKind, DurationRow } from '../telemetry/duration-series.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
 
 /** Where the history lies, and how much of it is kept. */
@@ -39,7 +40,8 @@ export interface TallyQuery {
   readonly readers: HistoryQuery['readers']
   /** Errors: records of level ERROR, and calls that failed. */
   readonly only: 'all' | 'calls' | 'errors'
-  readonly by: 'server' | 'tool' | 'code' | 'level'
+  /** `user`: who made the calls. */
+  readonly by: 'server' | 'tool' | 'code' | 'level' | 'user'
   /** How far back it goes, in milliseconds. */
   readonly rangeMs: number
   /** Counted for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
@@ -54,6 +56,7 @@ export interface TallyCount {
   readonly server?: string
   readonly tool?: string
   readonly code?: string
+  readonly userId?: string
   /** 10 to 50. */
   readonly level?: number
   /** When the step begins, in ms since 1970. */
@@ -69,6 +72,50 @@ export interface Counted {
   readonly counts: readonly TallyCount[]
 }
 
+/** A question for durations, with the rights of the one who asks. */
+export interface MeasureQuery {
+  readonly readers: HistoryQuery['readers']
+  readonly kinds: readonly DurationKind[]
+  /** Only of this server. */
+  readonly serverId?: string
+  /** What is told apart, besides kinds. */
+  readonly by: 'kind' | 'server' | 'tool'
+  /** How far back it goes, in milliseconds. */
+  readonly rangeMs: number
+  /** Measured for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
+  readonly stepMs?: number
+  /** Most measures of an answer. */
+  readonly limit: number
+}
+
+/** Durations in milliseconds; a percentile is off by 0.8 % at most. */
+export interface Measure {
+  readonly kind: DurationKind
+  readonly serverId?: string
+  readonly server?: string
+  readonly tool?: string
+  /** When the step begins, in ms since 1970. */
+  readonly slot?: number
+  readonly count: number
+  readonly failed: number
+  readonly avgMs: number
+  readonly minMs: number
+  readonly maxMs: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+}
+
+/** Measures, and the time that they cover, in ms since 1970: less than was asked for where that is kept no longer. */
+export interface Measured {
+  readonly from: number
+  readonly to: number
+  readonly measures: readonly Measure[]
+}
+
+/** The form of a file of measures. */
+export type ExportFormat = 'json' | 'csv' | 'prometheus'
+
 /** From main to the thread. */
 export type HistoryRequest =
   | {
@@ -80,6 +127,14 @@ export type HistoryRequest =
   | { readonly type: 'search'; readonly id: number; readonly query: HistoryQuery }
   | { readonly type: 'tally'; readonly id: number; readonly rows: readonly TallyRow[] }
   | { readonly type: 'count'; readonly id: number; readonly query: TallyQuery }
+  | { readonly type: 'durations'; readonly id: number; readonly rows: readonly DurationRow[] }
+  | { readonly type: 'measure'; readonly id: number; readonly query: MeasureQuery }
+  | {
+      readonly type: 'export'
+      readonly id: number
+      readonly query: MeasureQuery & { readonly stepMs: number }
+      readonly format: ExportFormat
+    }
   /** A search waits for what was written, or the hub ends: the thread rests no longer. */
   | { readonly type: 'hurry' }
   | { readonly type: 'close'; readonly id: number }
@@ -89,6 +144,8 @@ export type HistoryAnswer =
   | { readonly id: number; readonly rejected: number }
   | { readonly id: number; readonly page: HistoryPage }
   | { readonly id: number; readonly counted: Counted }
+  | { readonly id: number; readonly measured: Measured }
+  | { readonly id: number; readonly text: string }
   | { readonly id: number; readonly done: true }
   | { readonly id: number; readonly failure: string }
   | { readonly note: string }

@@ -1,4 +1,6 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
+import { DurationStore } from './durations.ts'
+import { exportText } from './export-text.ts'
 import type { HistoryAnswer, HistoryOptions, HistoryRequest } from './protocol.ts'
 import { toRow } from './row.ts'
 import { search } from './search.ts'
@@ -16,6 +18,7 @@ const RETAIN_MS = 60_000
 class HistoryThread {
   readonly #segments: Segments
   readonly #tally: TallyStore
+  readonly #durations: DurationStore
   /** Ends a rest. */
   #wake: (() => void) | undefined
   /** Somebody waits for what is written: it is not the time to rest. */
@@ -24,6 +27,7 @@ class HistoryThread {
   constructor(options: HistoryOptions) {
     this.#segments = new Segments(options, note => tell({ note }))
     this.#tally = new TallyStore(options.folder, note => tell({ note }))
+    this.#durations = new DurationStore(options.folder, note => tell({ note }))
     this.#retain()
     setInterval(() => this.#retain(), RETAIN_MS).unref()
   }
@@ -43,6 +47,16 @@ class HistoryThread {
         })
       case 'count':
         return answer(request.id, () => ({ counted: this.#tally.counts(request.query, Date.now()) }))
+      case 'durations':
+        return answer(request.id, () => {
+          this.#durations.add(request.rows)
+          return { done: true }
+        })
+      case 'measure':
+        return answer(request.id, () => ({ measured: this.#durations.measures(request.query, Date.now()) }))
+      case 'export':
+        void this.#export(request)
+        return
       case 'hurry':
         this.#hurried = true
         this.#wake?.()
@@ -51,8 +65,18 @@ class HistoryThread {
         return answer(request.id, () => {
           this.#segments.close()
           this.#tally.close()
+          this.#durations.close()
           return { done: true }
         })
+    }
+  }
+
+  /** The text is made here, since a large one would hold main. */
+  async #export({ id, query, format }: HistoryRequest & { readonly type: 'export' }): Promise<void> {
+    try {
+      tell({ id, text: await exportText(format, this.#durations.measures(query, Date.now()), query) })
+    } catch (error) {
+      tell({ id, failure: String(error) })
     }
   }
 
@@ -83,6 +107,7 @@ class HistoryThread {
     try {
       this.#segments.retain(Date.now())
       this.#tally.retain(Date.now())
+      this.#durations.retain(Date.now())
     } catch (error) {
       tell({ note: `Old files of the log history cannot be removed: ${String(error)}` })
     }

@@ -76,6 +76,8 @@ export interface Http {
   fetch(request: Request, peer: Peer): Promise<Response>
   /** Throws StartError: port_in_use, bind_failed. */
   listen(): { readonly port: number; readonly address: string }
+  /** Connections with a request under way, and open WebSockets. */
+  active(): number
   /** Ends live streams, and accepts no new connections. `graceful`: finishes requests in flight first. */
   stop(graceful: boolean): Promise<void>
 }
@@ -127,6 +129,7 @@ export function createHttp(deps: HttpDeps): Http {
     routes,
     fetch: app.fetch,
     listen: () => server.listen(),
+    active: () => server.active(),
     async stop(graceful) {
       feed.dispose()
       await server.stop(graceful)

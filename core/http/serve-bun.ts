@@ -47,6 +47,8 @@ export interface ServeOptions {
 export interface HttpServer {
   /** Throws StartError: port_in_use, bind_failed. */
   listen(): { readonly port: number; readonly address: string }
+  /** Connections with a request under way, and open WebSockets. */
+  active(): number
   /** Accepts no new connections. `graceful`: finishes requests in flight first. */
   stop(graceful: boolean): Promise<void>
 }
@@ -99,6 +101,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
+    active: () => (server ? server.pendingRequests + server.pendingWebSockets : 0),
     async stop(graceful) {
       if (graceful && server) await settledWithin(server.stop(false), STOP_MS)
       // A client that never ends its request, or never reads its response, must not delay the stop for ever.

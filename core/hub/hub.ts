@@ -41,7 +41,8 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { BUNDLED } from './bundled.ts'
-import { createHubMetrics, metricsDeps } from './metrics.ts'
+import { createMeters } from './meters.ts'
+import { metricsDeps } from './metrics.ts'
 import { logOptions, openHistory } from './records.ts'
 import { closeRegistry, openHubStore } from './storage.ts'
 
@@ -115,8 +116,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const log = hubLog.with({ component: 'hub' })
   for (const warning of loaded.warnings) log.warn(warning)
 
-  const metrics = createHubMetrics(hubLog)
-  const history = openHistory(loaded.config, hubLog, undo)
+  const meters = createMeters(hubLog, bus, loaded.config.dataDir)
+  undo.defer(() => meters.dispose())
+  const history = openHistory(loaded.config, hubLog, meters.durations, undo)
 
   const { dataDir, databaseUrl } = loaded.config
   if (databaseUrl === undefined) await requireDatabase(dataDir, SQLITE_FILE)
@@ -195,7 +197,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   let draining = false
   const recordCall = (record: ToolCallRecord): void => {
     hubLog.call(record)
-    metrics.call(record)
+    meters.call(record)
     if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, record)
   }
   const mcp: McpEndpoint = createMcp({
@@ -213,7 +215,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     recordCall,
     recordRefusal(call) {
       hubLog.refusedCall(call)
-      metrics.refusedCall(call)
+      meters.metrics.refusedCall(call)
     },
     marks,
     log: hubLog.with({ component: 'mcp' }),
@@ -246,7 +248,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     upstreams: connections,
     writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
-    countRequest: (...request) => metrics.request(...request),
+    countRequest: meters.request,
     setupToken,
     version: manifest.version,
     routes: resourceRoutes({
@@ -260,10 +262,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       plugins: pluginsView(plugins),
       clientConfigs: () => plugins.contributions('clientConfig'),
       history,
+      activeConnections: () => http.active(),
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
-        ...{ metrics, config, registry, upstreams: connections, hubLog, startedAtMs },
+        ...{ meters, config, registry, upstreams: connections, hubLog, startedAtMs },
         version: manifest.version,
       }),
       transports,

@@ -1,16 +1,18 @@
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
+import type { ResourcesDeps } from '../http/routes/monitoring/resources.ts'
+import type { ServerHealthDeps } from '../http/routes/monitoring/server-health.ts'
 import type { Registry } from '../registry/api.ts'
-import { HubMetrics } from '../telemetry/hub-metrics.ts'
 import type { HubLog } from '../telemetry/log.ts'
+import type { Meters } from './meters.ts'
 
 /** How long one text answers all who ask, in milliseconds: making it takes some time with many servers. */
 const TEXT_MS = 1_000
 
-/** What `createMetricsText` needs. */
+/** What `metricsDeps` needs. */
 export interface MetricsParts {
-  readonly metrics: HubMetrics
+  readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime'>
   readonly config: HubConfig
   readonly registry: { readonly users: Pick<Registry['users'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'states' | 'counts'>
@@ -19,19 +21,14 @@ export interface MetricsParts {
   readonly startedAtMs: number
 }
 
-/** Counters of the hub, fed by its log. */
-export function createHubMetrics(hubLog: HubLog): HubMetrics {
-  const metrics = new HubMetrics()
-  hubLog.onRecord(level => metrics.record(level))
-  return metrics
-}
-
-/** The dependencies of the route that Prometheus reads. */
-export function metricsDeps(parts: MetricsParts): MetricsDeps {
-  const { metrics, config, registry, upstreams, hubLog, version, startedAtMs } = parts
+/** What the routes show of the meters. */
+export function metricsDeps(
+  parts: MetricsParts,
+): MetricsDeps & Pick<ResourcesDeps, 'usage'> & Pick<ServerHealthDeps, 'uptimeRatio'> {
+  const { meters, config, registry, upstreams, hubLog, version, startedAtMs } = parts
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
-    return metrics.text({
+    return meters.metrics.text({
       version,
       uptimeSeconds: (performance.now() - startedAtMs) / 1_000,
       servers: upstreams.states(),
@@ -42,6 +39,8 @@ export function metricsDeps(parts: MetricsParts): MetricsDeps {
   }
   let last: { readonly atMs: number; readonly text: Promise<string> } | undefined
   return {
+    usage: () => meters.system.usage(),
+    uptimeRatio: serverId => meters.uptime.ratio(serverId),
     metricsToken: config.metricsToken,
     metricsText() {
       const nowMs = performance.now()

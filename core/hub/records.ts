@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
 import { History } from '../history/client.ts'
+import type { DurationSeries } from '../telemetry/duration-series.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
 
@@ -10,7 +11,12 @@ const SINKS_LAST_MS = 3_000
 const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 1_000 }
 
 /** Stores log records unless that is switched off. At the end the last ones get a second. */
-export function openHistory(config: HubConfig, hubLog: HubLog, undo: AsyncDisposableStack): History | undefined {
+export function openHistory(
+  config: HubConfig,
+  hubLog: HubLog,
+  durations: DurationSeries,
+  undo: AsyncDisposableStack,
+): History | undefined {
   const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
   if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
   const history = new History(
@@ -28,13 +34,13 @@ export function openHistory(config: HubConfig, hubLog: HubLog, undo: AsyncDispos
   })
   const tally = new LogTally()
   hubLog.countIn(tally)
-  history.reads(queue, tally)
-  const timer = setInterval(() => void history.storeTally(), SLOT_MS)
+  history.reads({ queue, tally, durations })
+  const timer = setInterval(() => void history.storeNumbers(), SLOT_MS)
   timer.unref()
   undo.defer(async () => {
     clearInterval(timer)
     history.hurry()
-    await history.storeTally()
+    await history.storeNumbers()
     await hubLog.feed.remove('database', SINKS_LAST_MS)
     await history.close()
   })

@@ -9,6 +9,8 @@ export interface Sample {
   readonly suffix?: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
+  /** When it was so, in seconds since 1970. Default: now. */
+  readonly atSeconds?: number
 }
 
 /** A metric with all its numbers. */
@@ -26,8 +28,9 @@ export async function prometheusText(families: Iterable<MetricFamily>): Promise<
   for (const { name: own, help, type, samples } of families) {
     const name = own.startsWith('process_') ? own : `patchbay_${own}`
     lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${type}`)
-    for (const { suffix = '', labels, value } of samples) {
-      lines.push(`${name}${suffix}${labelText(labels)} ${value}`)
+    for (const { suffix = '', labels, value, atSeconds } of samples) {
+      const time = atSeconds === undefined ? '' : ` ${atSeconds}`
+      lines.push(`${name}${suffix}${labelText(labels)} ${value}${time}`)
       if (lines.length % TURN_NUMBERS === 0) await nextTurn()
     }
   }

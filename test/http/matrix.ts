@@ -227,6 +227,12 @@ const REST: readonly Row[] = [
   // Programs find nothing there; browsers are led on.
   { method: 'GET', path: '/', ...everybody(404) },
   { method: 'GET', path: '/health', ...everybody(200) },
+  { method: 'GET', path: '/api/monitoring/metrics', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/overview', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/health', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/resources', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/export', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/grafana/dashboard', ...signedIn(200) },
   // From loopback, and without METRICS_TOKEN.
   { method: 'GET', path: '/metrics', user: 403, admin: 200, anonymous: 200 },
   { method: 'GET', path: '/api/public/info', ...everybody(200) },

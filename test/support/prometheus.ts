@@ -24,6 +24,16 @@ export async function promtoolSays(metrics: string): Promise<string> {
   return (await child.exited) === 0 ? words : `${words}exit code ${child.exitCode}`
 }
 
+/** What promtool prints when it makes blocks of a file in the OpenMetrics format; throws what it says otherwise. */
+export async function blocksFrom(file: string, folder: string): Promise<string> {
+  const { folder: root } = await programs()
+  const args = ['tsdb', 'create-blocks-from', 'openmetrics', file, folder]
+  const child = Bun.spawn([join(root, 'usr/bin/promtool'), ...args], { stdout: 'pipe', stderr: 'pipe' })
+  const said = (await new Response(child.stdout).text()) + (await new Response(child.stderr).text())
+  if ((await child.exited) !== 0) throw new Error(said)
+  return said
+}
+
 /** Starts Prometheus for a hub whose METRICS_TOKEN this is. Unpacks Debian's package where it is not installed. */
 export async function startPrometheus(hubUrl: string, token: string): Promise<Prometheus> {
   const { folder: root } = await programs()

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { type Era, eraOf } from '../../domain/era.ts'
 import { canUse } from '../../domain/ownership.ts'
-import type { ServerStatus } from '../../domain/server/status.ts'
+import type { HealthCheckResult, ServerStatus } from '../../domain/server/status.ts'
 import { userConnection } from '../../domain/session-scope.ts'
 import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
@@ -191,6 +191,11 @@ export class ManagedServer {
         this.state === 'online',
       ),
     })
+  }
+
+  /** The last 100 checks of its health, oldest first. */
+  checks(): readonly HealthCheckResult[] {
+    return this.#parts.health.checks()
   }
 
   /** Calls back on every change of state or lists, until the returned function is called. */

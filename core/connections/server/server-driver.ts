@@ -45,6 +45,7 @@ export class ServerDriver {
   readonly #events: ServerEvent[] = []
   #state: MachineState
   #running = false
+  #startedAtMs = 0
   #retry: ReturnType<typeof setTimeout> | undefined
   #lists: ReturnType<typeof setTimeout> | undefined
 
@@ -84,7 +85,10 @@ export class ServerDriver {
     }
     return {
       publish: ({ state, reason, nextAttemptInMs }) => serverState.become(state, reason, nextAttemptInMs),
-      connect: () => shared.open(),
+      connect: () => {
+        this.#startedAtMs = performance.now()
+        shared.open()
+      },
       disconnect: ({ reason }) => shared.close(reason),
       'schedule-retry': ({ delayMs }) => {
         this.#retry = setTimeout(() => this.dispatch({ type: 'retry-due' }), delayMs)
@@ -111,8 +115,9 @@ export class ServerDriver {
         if (shared.effective) slots.setLimits(limitsOf(shared.effective.settings))
       },
       'announce-connection': ({ again }) => {
-        const { id: serverId, ownerId } = parts.record()
-        parts.context.bus.emit('upstream.connected', ownerId, { serverId, again }, 'internal')
+        const { id: serverId, ownerId, name } = parts.record()
+        const start = { name, ms: performance.now() - this.#startedAtMs }
+        parts.context.bus.emit('upstream.connected', ownerId, { serverId, again, start }, 'internal')
       },
       'abandon-probes': () => asking.abandon(),
       'forget-legacy-side': () => older.forget(),

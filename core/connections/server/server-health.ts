@@ -1,9 +1,11 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { ServerRecord } from '../../contract/records.ts'
-import type { ServerHealth as Health } from '../../domain/server/status.ts'
+import type { ServerHealth as Health, HealthCheckResult } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 
+/** Finished checks of one server that are held. */
+const CHECKS_HELD = 100
 /** How many response times are held. */
 const LATEST_TIMES = 128
 
@@ -13,6 +15,8 @@ export class ServerHealth {
   readonly #context: ServerContext
   #state: 'unknown' | 'healthy' | 'failing' = 'unknown'
   #last: HealthReport | undefined
+  /** Also those from before it was stopped or lost. */
+  #checks: HealthCheckResult[] = []
 
   constructor(record: () => ServerRecord, context: ServerContext) {
     this.#record = record
@@ -21,6 +25,8 @@ export class ServerHealth {
 
   checked(report: HealthReport): void {
     this.#last = report
+    if (this.#checks.length >= CHECKS_HELD) this.#checks.shift()
+    this.#checks.push({ at: report.at, ok: !report.error, durationMs: report.durationMs })
     this.#become(report.error ? 'failing' : 'healthy', report.error)
   }
 
@@ -33,6 +39,11 @@ export class ServerHealth {
   forget(): void {
     this.#state = 'unknown'
     this.#last = undefined
+  }
+
+  /** The last 100 checks, oldest first; none where no checks are wanted. */
+  checks(): readonly HealthCheckResult[] {
+    return this.#record().healthCheck.enabled ? [...this.#checks] : []
   }
 
   view(): Health {

@@ -8,13 +8,16 @@ export interface ServerHealth {
   readonly state: 'off' | 'unknown' | 'healthy' | 'failing'
   /** Failed checks in a row. */
   readonly misses?: number
-  /** `at`: when it ended, ISO 8601 UTC. */
-  readonly lastCheck?: {
-    readonly at: string
-    readonly ok: boolean
-    readonly durationMs: number
+  readonly lastCheck?: HealthCheckResult & {
     readonly error?: { readonly code: ErrorCode; readonly message: string }
   }
+}
+
+/** One finished check. `at`: when it ended, ISO 8601 UTC. */
+export interface HealthCheckResult {
+  readonly at: string
+  readonly ok: boolean
+  readonly durationMs: number
 }
 
 /** How a server's connections are shared, with the reason in `why`. */

@@ -17,7 +17,13 @@ import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
+import { exportRoutes } from './monitoring/export.ts'
+import { grafanaRoutes } from './monitoring/grafana.ts'
 import { type MetricsDeps, metricsRoutes } from './monitoring/metrics.ts'
+import { overviewRoutes } from './monitoring/overview.ts'
+import { type PerformanceDeps, performanceRoutes } from './monitoring/performance.ts'
+import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
+import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
@@ -25,7 +31,7 @@ import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
 
 /** Dependencies of the resource routes. */
-export interface ResourceRoutesDeps extends MetricsDeps {
+export interface ResourceRoutesDeps extends MetricsDeps, ResourcesDeps, Pick<ServerHealthDeps, 'uptimeRatio'> {
   readonly registry: Registry
   readonly alerts: Alerts
   readonly upstreams: Upstreams
@@ -37,7 +43,7 @@ export interface ResourceRoutesDeps extends MetricsDeps {
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly logging: LoggingView
   readonly transports: Transports
-  readonly history: LogSearchDeps['history']
+  readonly history: LogSearchDeps['history'] & PerformanceDeps['history']
   readonly sealer: LogSearchDeps['sealer']
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
@@ -69,6 +75,12 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),
     ...metricsRoutes(deps),
+    ...performanceRoutes(deps),
+    ...overviewRoutes(deps),
+    ...serverHealthRoutes(deps),
+    ...resourceUsageRoutes(deps),
+    ...exportRoutes(deps),
+    ...grafanaRoutes(),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]
 }

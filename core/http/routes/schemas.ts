@@ -102,3 +102,6 @@ export const problemPart = z.object({
   hint: z.string().optional(),
   errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
 })
+
+/** The state of a server. */
+export const connectionState = z.enum(['online', 'connecting', 'offline'])

@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { JsonObject } from 'patchbay/contract'
+import { atMost } from '../../support/pace.ts'
 import { inline, openLink } from './harness.ts'
 
 const FOLDER = join(dirname(Bun.resolveSync('@readme/oas-examples/package.json', import.meta.dir)))
@@ -49,7 +50,7 @@ test('1,200 operations load in under 3 s and under 200 MB', async () => {
     const said = JSON.parse(await new Response(child.stdout).text())
     await child.exited
     expect(said.tools).toBe(1_200)
-    expect([form, said.ms < 3_000, said.ms]).toEqual([form, true, said.ms])
+    expect([form, said.ms < atMost(3_000), said.ms]).toEqual([form, true, said.ms])
     expect([form, said.megabytes < 200, said.megabytes]).toEqual([form, true, said.megabytes])
   }
 }, 30_000)

@@ -58,7 +58,8 @@ for (const [what, initialize, said] of [
 }
 
 test('a server that writes something else than answers is told apart from a silent one', async () => {
-  rig = await startRig([odd({ initialize: 'Content-Length: 12' })], { startTimeoutMs: 600 })
+  // Long enough that its line comes within it on a machine with other work.
+  rig = await startRig([odd({ initialize: 'Content-Length: 12' })], { startTimeoutMs: 2_000 })
   const { reason } = await rig.connections.settled('odd', 8_000)
   expect(reason?.code).toBe('upstream_init_timeout')
   expect(reason?.message).toContain('it sent a line that is not JSON')

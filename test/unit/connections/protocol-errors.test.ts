@@ -298,7 +298,8 @@ test('a remote server that cannot be reached any more is looked after at once', 
       .slice(lost())
       .some(state => state.includes('"online"'))
   await until('it is online again', online)
-  expect((await call('crash', 'fine')).kind).toBe('result')
+  // On a machine with other work two more pings may be missed, and it is connected once more.
+  await until('it answers again', async () => (await call('crash', 'fine')).kind === 'result')
 })
 
 test("the loss of a session's own connection is invisible to the server's state, and the next call reopens it", async () => {

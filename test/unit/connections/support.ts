@@ -217,9 +217,13 @@ export function textOf(reply: UpstreamReply): string {
   return result.content[0]!.text
 }
 
-export async function until(what: string, condition: () => boolean, timeoutMs = 5_000): Promise<void> {
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs = 5_000,
+): Promise<void> {
   const end = performance.now() + atMost(timeoutMs)
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`Not within ${timeoutMs} ms: ${what}`)
     await Bun.sleep(5)
   }

@@ -267,6 +267,10 @@ export class FakeUpstreams implements Upstreams {
   counts() {
     return { total: 0, online: 0, connecting: 0, offline: 0, tools: 0 }
   }
+  checks() {
+    return []
+  }
+
   processes() {
     return []
   }

@@ -146,6 +146,9 @@ export class World {
     this.deps = {
       metricsToken: undefined,
       metricsText: () => Promise.resolve(''),
+      usage: () => ({ ownCpu: 0, cores: 1, loadAverage: [0, 0, 0], eventLoopLagMs: 0 }),
+      activeConnections: () => 0,
+      uptimeRatio: () => undefined,
       transports: bundledTransports(),
       registry: this.#registry(),
       bus: new EventBus(error => {

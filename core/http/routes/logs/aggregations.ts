@@ -1,20 +1,14 @@
 import { z } from 'zod'
-import { HubError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
-import { durationText, parseDuration } from '../../../domain/duration.ts'
+import { durationText } from '../../../domain/duration.ts'
 import type { Count } from '../../../history/client.ts'
 import type { Counted, TallyCount } from '../../../history/protocol.ts'
 import { type Route, route } from '../../route.ts'
+import { covered, durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
 import { timestamp } from '../schemas.ts'
-import { wrong } from './conditions.ts'
 import type { LogSearchDeps } from './search.ts'
 
 const tag = 'logs'
-const DAY_MS = 86_400_000
-const LONGEST_MS = 400 * DAY_MS
-/** Steps are put together of slots of this length. */
-const STEP_MS = 10_000
-const MOST_POINTS = 10_000
 /** Most rows of a summary: the largest. */
 const MOST_ROWS = 1_000
 /** Most numbers of a timeline: each point has one a level or server. */
@@ -23,10 +17,6 @@ const LEVEL_NAMES: Readonly<Record<number, string>> = { 50: 'ERROR', 40: 'WARN',
 
 const count = z.number().int()
 const covers = { from: timestamp, to: timestamp }
-const duration = z.string().min(1).max(64)
-const range = (usual: string) =>
-  duration.default(usual).meta({ description: 'How far back, such as 15m, 24h or 30d; at most 400d' })
-const scope = z.enum(['mine', 'all']).optional().meta({ description: '`mine`: what an ordinary user would see' })
 const server = { server: z.string().optional(), serverId: z.string().optional() }
 
 const errors = z.object({
@@ -75,7 +65,11 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history'>): Rout
       access: 'user',
       summary: 'Number of errors: records of level ERROR, and calls that failed',
       tag,
-      query: z.strictObject({ range: range('24h'), by: z.enum(['server', 'tool', 'code']).default('server'), scope }),
+      query: z.strictObject({
+        range: rangeField('24h'),
+        by: z.enum(['server', 'tool', 'code']).default('server'),
+        scope: scopeField,
+      }),
       responses: { 200: { description: 'The largest first', schema: errors, example: errorsExample } },
       async handle({ actor, query }) {
         const found = await counted(deps, actor, { ...query, only: 'errors' })
@@ -89,7 +83,7 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history'>): Rout
       access: 'user',
       summary: 'Number of calls of each server',
       tag,
-      query: z.strictObject({ range: range('24h'), scope }),
+      query: z.strictObject({ range: rangeField('24h'), scope: scopeField }),
       responses: { 200: { description: 'The largest first', schema: requests, example: requestsExample } },
       async handle({ actor, query }) {
         const found = await counted(deps, actor, { ...query, only: 'calls', by: 'server' })
@@ -104,16 +98,14 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history'>): Rout
       summary: 'Number of records over time',
       tag,
       query: z.strictObject({
-        interval: duration.default('1m').meta({ description: 'In steps of 10s' }),
-        range: range('1h'),
+        interval: durationField.default('1m').meta({ description: 'In steps of 10s' }),
+        range: rangeField('1h'),
         by: z.enum(['level', 'server']).default('level'),
-        scope,
+        scope: scopeField,
       }),
       responses: { 200: { description: 'A point for each interval', schema: timeline, example: timelineExample } },
       async handle({ actor, query }) {
-        const stepMs = parseDuration(query.interval) ?? 0
-        if (stepMs === 0 || stepMs % STEP_MS !== 0)
-          throw wrong('?interval', 'duration', 'interval: a multiple of 10s, such as 1m')
+        const stepMs = readStep('interval', query.interval, readRange(query.range))
         const found = await counted(deps, actor, { ...query, only: 'all', stepMs, limit: MOST_NUMBERS })
         const points = pointsOf(found, stepMs)
         return { body: { ...covered(found), interval: durationText(stepMs), by: query.by, points } }
@@ -132,21 +124,12 @@ type Asked = Pick<Count, 'only' | 'by' | 'stepMs'> & {
 async function counted(
   { history }: Pick<LogSearchDeps, 'history'>,
   actor: UserActor,
-  { range: asked, scope: extent, limit = MOST_ROWS, ...query }: Asked,
+  { range, scope, limit = MOST_ROWS, ...query }: Asked,
 ): Promise<Counted> {
-  const rangeMs = parseDuration(asked) ?? 0
-  if (rangeMs < STEP_MS || rangeMs > LONGEST_MS)
-    throw wrong('?range', 'duration', 'range: a duration from 10s to 400d, such as 24h')
-  if (rangeMs / (query.stepMs ?? rangeMs) > MOST_POINTS)
-    throw wrong('?interval', 'range', `interval: this range would have more than ${MOST_POINTS} points`)
-  if (!history) {
-    throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
-  }
-  return history.for(actor).count({ ...query, rangeMs, limit, ...(extent === 'mine' ? { mine: true } : {}) })
-}
-
-function covered({ from, to }: Counted) {
-  return { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
+  const rangeMs = readRange(range)
+  return storedHistory(history)
+    .for(actor)
+    .count({ ...query, rangeMs, limit, ...(scope === 'mine' ? { mine: true } : {}) })
 }
 
 /** What the row is about. A record of the hub itself has no server. */

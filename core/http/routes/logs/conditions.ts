@@ -1,11 +1,10 @@
-import type { FieldCode } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { pointerToken } from '../../../domain/json/json-pointer.ts'
 import type { LogCondition, LogOperator } from '../../../domain/log/log-query.ts'
 import { fieldCondition, QueryProblem, readTime } from '../../../domain/log/log-query-text.ts'
-import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
+import { wrong } from '../wrong-field.ts'
 
 const DEEPEST = 8
 const MOST_CONDITIONS = 100
@@ -73,11 +72,6 @@ export function asField<T>(pointer: string, read: () => T): T {
     if (error instanceof QueryProblem) throw wrong(pointer, error.code, error.message)
     throw error
   }
-}
-
-/** A refusal of one field. */
-export function wrong(pointer: string, code: FieldCode, detail: string): Error {
-  return validationError([{ pointer, code, detail }])
 }
 
 /**

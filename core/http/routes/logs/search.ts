@@ -9,7 +9,8 @@ import type { Registry } from '../../../registry/api.ts'
 import { wholeBody } from '../../compress.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject, pageFields, timestamp } from '../schemas.ts'
-import { asField, readConditions, withIds, wrong } from './conditions.ts'
+import { wrong } from '../wrong-field.ts'
+import { asField, readConditions, withIds } from './conditions.ts'
 import { type CursorSealer, openCursor, sealCursor } from './cursor.ts'
 
 /** What the routes of `/api/logs` need. */

@@ -3,7 +3,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
 import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
-import { anyJson, anyObject, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
+import { anyJson, anyObject, connectionState, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
 
 const milliseconds = (description: string) =>
   z
@@ -22,8 +22,6 @@ export const transport = z
   .string()
   .max(64)
   .meta({ description: 'A transport whose plugin runs: the schemas `Transport.…` of this document have their fields' })
-/** The states of a server's connection. */
-export const connectionState = z.enum(['online', 'connecting', 'offline'])
 const reason = z.object({ code: z.string(), message: z.string() })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 

@@ -7,6 +7,7 @@ import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
 import {
+  connectionState,
   exampleList,
   listOf,
   ownershipFilters,
@@ -27,7 +28,6 @@ import {
 } from '../views.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import {
-  connectionState,
   exampleServer,
   exampleViewedServer,
   largeBody,

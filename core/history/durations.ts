@@ -1,0 +1,211 @@
+import { join } from 'node:path'
+import type Database from 'better-sqlite3'
+import type { DurationRow } from '../telemetry/duration-series.ts'
+import { Histogram } from '../telemetry/histogram.ts'
+import type { Measure, Measured, MeasureQuery } from './protocol.ts'
+import { type Level, RollupFile } from './rollup-file.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Finest first: a slot's length, and how long its rows are kept, in milliseconds. */
+const LEVELS = [
+  { table: 'duration_10s', slotMs: 10_000, keptMs: 6 * HOUR_MS },
+  { table: 'duration_1m', slotMs: 60_000, keptMs: 7 * DAY_MS },
+  { table: 'duration_1h', slotMs: HOUR_MS, keptMs: 400 * DAY_MS },
+] as const satisfies readonly Level[]
+/** Beyond it the oldest rows of each table go. */
+const MOST_BYTES = 1024 * 1024 * 1024
+/** Slots that one answer without steps is put together of: with more of them a coarser table answers. */
+const MOST_SLOTS = 360
+
+const SERIES = `create table if not exists series(id integer primary key, kind text not null, owner text not null,
+  server_id text not null, server text not null, tool text not null, last integer not null,
+  unique(kind, owner, server_id, tool));`
+
+interface Stored {
+  readonly count: number
+  readonly failed: number
+  readonly sum: number
+  readonly least: number
+  readonly greatest: number
+  readonly histogram: Uint8Array
+}
+
+interface Series {
+  readonly id: number
+  readonly kind: Measure['kind']
+  readonly serverId: string
+  readonly server: string
+  readonly tool: string
+}
+
+/** Durations by time and series, with their distribution, kept in three tables of different fineness. */
+export class DurationStore {
+  readonly #file: RollupFile
+
+  constructor(folder: string, note: (text: string) => void) {
+    const tables = LEVELS.map(
+      ({ table }) => `create table if not exists ${table}(at integer not null, series integer not null,
+        count integer not null, failed integer not null, sum integer not null, least integer not null,
+        greatest integer not null, histogram blob not null, primary key (at, series)) without rowid;`,
+    )
+    const schema = [SERIES, ...tables].join('\n')
+    this.#file = new RollupFile({
+      ...{ path: join(folder, 'durations.db'), levels: LEVELS, schema, mostBytes: MOST_BYTES, note },
+    })
+  }
+
+  /** Adds the rows to what is stored of their slots, in one transaction. Throws as `RollupFile.store`. */
+  add(rows: readonly DurationRow[]): void {
+    this.#file.store(db => {
+      const series =
+        db.prepare(`insert into series(kind, owner, server_id, server, tool, last) values (?, ?, ?, ?, ?, ?)
+        on conflict do update set server = excluded.server, last = excluded.last returning id`)
+      const ids = rows.map(({ kind, owner, serverId, server, tool, at }) => {
+        const [made] = series.all([kind, owner, serverId, server, tool, at]) as { readonly id: number }[]
+        return made?.id ?? 0
+      })
+      for (const level of LEVELS) addTo(db, level, rows, ids)
+    })
+  }
+
+  /** What the series were until `nowMs`, the most frequent first, or by time where the query has a step. */
+  measures(query: MeasureQuery, nowMs: number): Measured {
+    const { rangeMs, stepMs, by, limit } = query
+    const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
+    const unit = stepMs ?? slotMs
+    const from = Math.max(Math.floor((nowMs - rangeMs) / unit), Math.ceil((nowMs - keptMs) / unit)) * unit
+    const db = this.#file.db
+    const wanted = db ? seriesOf(db, query) : new Map<number, Series>()
+    const sums = new Map<string, Sums>()
+    if (db && wanted.size > 0) {
+      const rows = db.prepare(`select at, series, count, failed, sum, least, greatest, histogram from ${table}
+        where at >= ? order by at`)
+      for (const row of rows.all([from]) as (Stored & { readonly at: number; readonly series: number })[]) {
+        const series = wanted.get(row.series)
+        if (!series) continue
+        const slot = stepMs === undefined ? undefined : Math.floor(row.at / stepMs) * stepMs
+        const key = `${slot ?? ''}\n${keyOf(series, by)}`
+        const sum = sums.get(key) ?? new Sums(labelsOf(series, by), slot)
+        sums.set(key, sum)
+        sum.add(row)
+      }
+    }
+    const measures = [...sums.values()].map(each => each.measure())
+    if (stepMs === undefined) measures.sort((a, b) => b.count - a.count)
+    return { from, to: nowMs, measures: measures.slice(0, limit) }
+  }
+
+  retain(nowMs: number): void {
+    this.#file.retain(nowMs)
+    this.#file.db?.prepare('delete from series where last < ?').run([nowMs - LEVELS[2].keptMs])
+  }
+
+  close(): void {
+    this.#file.close()
+  }
+}
+
+/** Numbers of several slots and series together. */
+class Sums {
+  readonly #labels: Pick<Measure, 'kind' | 'serverId' | 'server' | 'tool'>
+  readonly #slot: number | undefined
+  readonly #histogram = new Histogram()
+  #count = 0
+  #failed = 0
+  #sum = 0
+  #least = Number.POSITIVE_INFINITY
+  #greatest = 0
+
+  constructor(labels: Pick<Measure, 'kind' | 'serverId' | 'server' | 'tool'>, slot: number | undefined) {
+    this.#labels = labels
+    this.#slot = slot
+  }
+
+  add({ count, failed, sum, least, greatest, histogram }: Stored): void {
+    this.#count += count
+    this.#failed += failed
+    this.#sum += sum
+    this.#least = Math.min(this.#least, least)
+    this.#greatest = Math.max(this.#greatest, greatest)
+    this.#histogram.merge(Histogram.decode(histogram))
+  }
+
+  stored(): readonly (number | Uint8Array)[] {
+    return [this.#count, this.#failed, this.#sum, this.#least, this.#greatest, this.#histogram.encode()]
+  }
+
+  measure(): Measure {
+    return {
+      ...this.#labels,
+      ...(this.#slot === undefined ? {} : { slot: this.#slot }),
+      count: this.#count,
+      failed: this.#failed,
+      avgMs: this.#sum / this.#count / 1_000,
+      minMs: this.#least / 1_000,
+      maxMs: this.#greatest / 1_000,
+      p50Ms: this.#quantileMs(0.5),
+      p95Ms: this.#quantileMs(0.95),
+      p99Ms: this.#quantileMs(0.99),
+    }
+  }
+
+  /** Never outside of what was seen: the middle of a bucket may be. */
+  #quantileMs(part: number): number {
+    const middle = this.#histogram.quantile(part) ?? 0
+    return Math.min(Math.max(middle, this.#least), this.#greatest) / 1_000
+  }
+}
+
+function addTo(db: Database, { table, slotMs }: Level, rows: readonly DurationRow[], ids: readonly number[]): void {
+  const select = db.prepare(`select count, failed, sum, least, greatest, histogram from ${table}
+    where at = ? and series = ?`)
+  const replace = db.prepare(`insert or replace into ${table} values (?, ?, ?, ?, ?, ?, ?, ?)`)
+  for (const [index, row] of rows.entries()) {
+    const place = [Math.floor(row.at / slotMs) * slotMs, ids[index] ?? 0]
+    const [before] = select.all(place) as Stored[]
+    const sums = new Sums({ kind: row.kind }, undefined)
+    if (before) sums.add(before)
+    sums.add(row)
+    replace.run([...place, ...sums.stored()])
+  }
+}
+
+/** The series that the asker may read, by id. The hub's own, which have no owner, may be read by everybody. */
+function seriesOf(db: Database, { readers, kinds, serverId }: MeasureQuery): ReadonlyMap<number, Series> {
+  const conditions = [`kind in (${marks(kinds)})`]
+  const values: string[] = [...kinds]
+  if (readers !== 'all') {
+    conditions.push(`(owner in (${marks(readers)}) or owner = '')`)
+    values.push(...readers)
+  }
+  if (serverId !== undefined) {
+    conditions.push('server_id = ?')
+    values.push(serverId)
+  }
+  const rows = db.prepare(`select id, kind, server_id serverId, server, tool from series
+    where ${conditions.join(' and ')}`)
+  return new Map((rows.all(values) as Series[]).map(series => [series.id, series]))
+}
+
+function keyOf({ kind, serverId, tool }: Series, by: MeasureQuery['by']): string {
+  if (by === 'kind') return kind
+  return by === 'server' ? `${kind}\n${serverId}` : `${kind}\n${serverId}\n${tool}`
+}
+
+function labelsOf({ kind, serverId, server, tool }: Series, by: MeasureQuery['by']) {
+  if (by === 'kind') return { kind }
+  return by === 'server' ? { kind, serverId, server } : { kind, serverId, server, tool }
+}
+
+/** The coarsest table that such steps can be put together of; without steps the finest with few enough slots. */
+function levelFor(rangeMs: number, stepMs: number | undefined): Level {
+  const fitting = stepMs
+    ? LEVELS.filter(({ slotMs }) => stepMs % slotMs === 0).toReversed()
+    : LEVELS.filter(({ slotMs, keptMs }) => rangeMs <= keptMs && rangeMs / slotMs <= MOST_SLOTS)
+  return fitting[0] ?? LEVELS[2]
+}
+
+function marks(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ')
+}

@@ -1,0 +1,77 @@
+import { type MetricFamily, prometheusText } from '../telemetry/metrics-text.ts'
+import type { ExportFormat, Measure, Measured } from './protocol.ts'
+
+const COLUMNS = [
+  ...(['timestamp', 'kind', 'server', 'serverId', 'tool', 'count', 'errors'] as const),
+  ...(['avg', 'min', 'max', 'p50', 'p95', 'p99'] as const),
+] as const
+
+type Row = Readonly<Record<(typeof COLUMNS)[number], string | number | null>>
+
+/** Measures by step as a file. `limit`: how many there may be. */
+export async function exportText(
+  format: ExportFormat,
+  { from, to, measures }: Measured,
+  { stepMs, limit }: { readonly stepMs: number; readonly limit: number },
+): Promise<string> {
+  if (format === 'prometheus') return `${await prometheusText(familiesOf(measures))}# EOF\n`
+  const rows = measures.map(rowOf)
+  if (format === 'csv') return `${[COLUMNS.join(','), ...rows.map(lineOf)].join('\n')}\n`
+  const covered = { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
+  return `${JSON.stringify({ ...covered, stepMs, truncated: rows.length >= limit, items: rows })}\n`
+}
+
+function lineOf(row: Row): string {
+  return COLUMNS.map(column => cell(row[column])).join(',')
+}
+
+function rowOf(measure: Measure): Row {
+  const { slot = 0, kind, server, serverId, tool, count, failed: errors } = measure
+  return {
+    timestamp: new Date(slot).toISOString(),
+    kind,
+    server: server || null,
+    serverId: serverId || null,
+    tool: tool || null,
+    ...{ count, errors },
+    ...{ avg: rounded(measure.avgMs), min: rounded(measure.minMs), max: rounded(measure.maxMs) },
+    ...{ p50: rounded(measure.p50Ms), p95: rounded(measure.p95Ms), p99: rounded(measure.p99Ms) },
+  }
+}
+
+/** Spreadsheets take a cell that begins with one of these for a formula. */
+function cell(value: string | number | null): string {
+  if (value === null) return ''
+  if (typeof value === 'number') return String(value)
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Each step is a sample with its time. Numbers of a step may fall, so that they are gauges. */
+function* familiesOf(measures: readonly Measure[]): Generator<MetricFamily> {
+  const family = (name: string, help: string, value: (measure: Measure) => number): MetricFamily => ({
+    name: `export_${name}`,
+    help,
+    type: 'gauge',
+    samples: bySeries(measures).map(measure => {
+      const { kind, server = '', serverId = '', tool = '', slot = 0 } = measure
+      return { labels: { kind, server, server_id: serverId, tool }, value: value(measure), atSeconds: slot / 1_000 }
+    }),
+  })
+  yield family('events', 'Calls, starts or requests in a step', ({ count }) => count)
+  yield family('errors', 'Those that failed', ({ failed }) => failed)
+  yield family('duration_avg_seconds', 'How long they took, on average', ({ avgMs }) => avgMs / 1_000)
+  yield family('duration_p95_seconds', 'How long 95 % of them took at most', ({ p95Ms }) => p95Ms / 1_000)
+  yield family('duration_p99_seconds', 'How long 99 % of them took at most', ({ p99Ms }) => p99Ms / 1_000)
+}
+
+/** The samples of a series stand together, in order of time. */
+function bySeries(measures: readonly Measure[]): readonly Measure[] {
+  const key = ({ kind, serverId, tool }: Measure): string => `${kind}\n${serverId}\n${tool}`
+  return [...Map.groupBy(measures, key).values()].flat()
+}
+
+/** Milliseconds with two digits after the point. */
+function rounded(ms: number): number {
+  return Number(ms.toFixed(2))
+}

@@ -1,0 +1,100 @@
+import { chmodSync, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { assertRoom, hasRoom } from './disk.ts'
+import { openOrPutAside } from './put-aside.ts'
+
+/** One table of a roll-up: its rows are of slots of this length, and kept so long, both in milliseconds. */
+export interface Level {
+  readonly table: string
+  readonly slotMs: number
+  readonly keptMs: number
+}
+
+/** Removed at a time: so much of a table's span, in slots. */
+const SLOTS_A_TURN = 60
+
+/** How a roll-up is kept. */
+export interface RollupOptions {
+  /** Absolute. */
+  readonly path: string
+  /** Finest first. Every table has a column `at`: when the slot begins, in milliseconds since 1970. */
+  readonly levels: readonly Level[]
+  /** Makes the tables where they are missing. */
+  readonly schema: string
+  /** Beyond it the oldest rows of each table go. */
+  readonly mostBytes: number
+  /** Is told of a damaged file, which is put aside. */
+  readonly note: (text: string) => void
+}
+
+/**
+ * A database of numbers by time, in tables of different fineness. The file, mode 0600, is made once the disk has room, and
+ * nothing is stored while the disk is nearly full.
+ */
+export class RollupFile {
+  readonly #options: RollupOptions
+  #db: Database | undefined
+
+  constructor(options: RollupOptions) {
+    this.#options = options
+    if (existsSync(options.path) || hasRoom(dirname(options.path))) this.#open()
+  }
+
+  /** Undefined while the disk never had room for it. */
+  get db(): Database | undefined {
+    return this.#db
+  }
+
+  /** Stores in one transaction. Throws the database's error, or that the disk is nearly full; nothing is stored then. */
+  store(work: (db: Database) => void): void {
+    assertRoom(dirname(this.#options.path))
+    const db = this.#open()
+    db.exec('begin immediate')
+    try {
+      work(db)
+      db.exec('commit')
+    } catch (error) {
+      if (db.inTransaction) db.exec('rollback')
+      throw error
+    }
+  }
+
+  /** Removes a part of what is too old, or too much. */
+  retain(nowMs: number): void {
+    const db = this.#db
+    if (!db) return
+    const tooMuch = bytesOf(db) > this.#options.mostBytes
+    for (const { table, slotMs, keptMs } of this.#options.levels) {
+      const oldest = `(select min(at) from ${table})`
+      const until = tooMuch ? nowMs : nowMs - keptMs
+      db.prepare(`delete from ${table} where at < min(?, ${oldest} + ?)`).run([until, SLOTS_A_TURN * slotMs])
+    }
+  }
+
+  close(): void {
+    this.#db?.close()
+  }
+
+  #open(): Database {
+    const { path, schema, note } = this.#options
+    const open = (): Database => openDatabase(path, schema)
+    this.#db ??= openOrPutAside(path, open, note) ?? open()
+    return this.#db
+  }
+}
+
+function openDatabase(path: string, schema: string): Database {
+  const db = new Database(path, { timeout: 250 })
+  chmodSync(path, 0o600)
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = NORMAL')
+  db.pragma('cache_size = -4000')
+  db.exec(schema)
+  return db
+}
+
+function bytesOf(db: Database): number {
+  const value = (name: string): number => Number(Object.values(db.prepare(`pragma ${name}`).all()[0] as object)[0])
+  return (value('page_count') - value('freelist_count')) * value('page_size')
+}

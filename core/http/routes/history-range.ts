@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { HubError } from '../../contract/errors.ts'
+import { parseDuration } from '../../domain/duration.ts'
+import { wrong } from './wrong-field.ts'
+
+const LONGEST_MS = 400 * 86_400_000
+/** Numbers are kept by slots of this length; steps are put together of them. */
+const SLOT_MS = 10_000
+const MOST_POINTS = 10_000
+
+/** A duration in a query, as text. */
+export const durationField = z.string().min(1).max(64)
+/** Administrators may ask for less than they may read. */
+export const scopeField = z
+  .enum(['mine', 'all'])
+  .optional()
+  .meta({ description: '`mine`: what an ordinary user would see' })
+
+/** `?range=`, with its default. */
+export function rangeField(usual: string) {
+  return durationField.default(usual).meta({ description: 'How far back, such as 15m, 24h or 30d; from 10s to 400d' })
+}
+
+/** The range in milliseconds. Throws `validation_failed` with the field code `duration`. */
+export function readRange(range: string): number {
+  const rangeMs = parseDuration(range) ?? 0
+  if (rangeMs < SLOT_MS || rangeMs > LONGEST_MS)
+    throw wrong('?range', 'duration', 'range: a duration from 10s to 400d, such as 24h')
+  return rangeMs
+}
+
+/**
+ * The length of the steps of a range, in milliseconds; `name` is their parameter. Throws `validation_failed` with the field
+ * codes `duration` for anything but a multiple of 10 s, and `range` for more than 10,000 of them.
+ */
+export function readStep(name: 'interval' | 'step', step: string, rangeMs: number): number {
+  const stepMs = parseDuration(step) ?? 0
+  if (stepMs === 0 || stepMs % SLOT_MS !== 0)
+    throw wrong(`?${name}`, 'duration', `${name}: a multiple of 10s, such as 1m`)
+  if (rangeMs / stepMs > MOST_POINTS)
+    throw wrong(`?${name}`, 'range', `${name}: this range would have more than ${MOST_POINTS} points`)
+  return stepMs
+}
+
+/** The history; throws `history_unavailable` on a hub that stores none. */
+export function storedHistory<H>(history: H | undefined): H {
+  if (history) return history
+  throw new HubError('history_unavailable', 'This hub stores no history', { hint: 'Set LOG_DATABASE to true.' })
+}
+
+/** The time that an answer covers, as fields. */
+export function covered({ from, to }: { readonly from: number; readonly to: number }) {
+  return { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
+import { wholeBody } from '../../compress.ts'
+import { type Route, route } from '../../route.ts'
+import { durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
+import type { PerformanceDeps } from './performance.ts'
+
+const HOUR_MS = 3_600_000
+const MOST_ROWS = 100_000
+/** The steps of a range, where none are wanted: the first whose range is not shorter. */
+const STEPS: readonly (readonly [rangeMs: number, stepMs: number])[] = [
+  [6 * HOUR_MS, 60_000],
+  [7 * 24 * HOUR_MS, HOUR_MS],
+  [Number.POSITIVE_INFINITY, 24 * HOUR_MS],
+]
+const types = {
+  json: 'application/json; charset=utf-8',
+  csv: 'text/csv; charset=utf-8',
+  prometheus: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+const example =
+  'timestamp,kind,server,serverId,tool,count,errors,avg,min,max,p50,p95,p99\n' +
+  '2026-11-22T09:29:00.000Z,tool_execution,time,01JD7C2M8K,now,12,0,8.2,7.9,9.1,8.1,9.1,9.1\n'
+
+/** The stored metrics as a file. */
+export function exportRoutes({ history }: Pick<PerformanceDeps, 'history'>): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/monitoring/export',
+      access: 'user',
+      summary: 'Calls and response times over time, as JSON, CSV or OpenMetrics',
+      tag: 'monitoring',
+      query: z.strictObject({
+        format: z.enum(['json', 'csv', 'prometheus']).default('json'),
+        range: rangeField('24h'),
+        step: durationField.optional().meta({ description: 'A multiple of 10s; by default 1m, 1h or 1d' }),
+        scope: scopeField,
+      }),
+      responses: {
+        200: { description: 'A row for each step and tool, 100,000 at most', contentType: 'text/csv', example },
+      },
+      async handle({ actor, query: { format, range, step, scope } }) {
+        const rangeMs = readRange(range)
+        const stepMs =
+          step === undefined
+            ? (STEPS.find(([longest]) => rangeMs <= longest)?.[1] ?? HOUR_MS)
+            : readStep('step', step, rangeMs)
+        const question = { kinds: DURATION_KINDS, by: 'tool', rangeMs, stepMs, limit: MOST_ROWS } as const
+        const mine = scope === 'mine' ? { mine: true } : {}
+        const text = await storedHistory(history)
+          .for(actor)
+          .export({ ...question, ...mine }, format)
+        return wholeBody(text, types[format], {
+          headers: {
+            'content-disposition': `attachment; filename="metrics.${format === 'prometheus' ? 'txt' : format}"`,
+          },
+        })
+      },
+    }),
+  ]
+}

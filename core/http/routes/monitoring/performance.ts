@@ -1,0 +1,173 @@
+import { z } from 'zod'
+import type { Upstreams } from '../../../connections/api.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { durationText } from '../../../domain/duration.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
+import { percentText, sizeText } from '../../../domain/size.ts'
+import type { History } from '../../../history/client.ts'
+import type { Measure } from '../../../history/protocol.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
+import type { SystemUsage } from '../../../telemetry/system-usage.ts'
+import { type Route, route } from '../../route.ts'
+import { covered, durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
+import { timestamp } from '../schemas.ts'
+import { qualified } from '../views.ts'
+
+/** What the routes need that answer from the history. */
+export interface PerformanceDeps {
+  /** Undefined where the hub stores no history. */
+  readonly history: Pick<History, 'for'> | undefined
+  readonly registry: Pick<Registry, 'servers'>
+  readonly upstreams: Pick<Upstreams, 'states'>
+  readonly usage: () => SystemUsage
+  /** Of `performance.now()`. */
+  readonly startedAtMs: number
+}
+
+const number = z.number()
+const count = z.number().int()
+const ms = number.nullable().meta({ description: 'Milliseconds; null: nothing was measured' })
+const times = z.object({ avg: ms, p95: ms, p99: ms })
+
+const snapshot = z.object({
+  timestamp,
+  from: timestamp,
+  to: timestamp,
+  server: z.string().optional(),
+  metrics: z.object({
+    requests: z.object({ total: count, success: count, errors: count, rate: number.meta({ description: 'A second' }) }),
+    servers: z.object({ online: count, connecting: count, offline: count, total: count }),
+    performance: z.object({ avgResponseTime: ms, p95ResponseTime: ms, p99ResponseTime: ms }),
+    system: z.object({ memoryUsage: z.string(), cpuUsage: z.string(), uptime: z.string() }),
+  }),
+  responseTimeMetrics: z.object({ server_startup: times, tool_execution: times, api_requests: times }),
+  series: z
+    .array(z.object({ timestamp, requests: count, errors: count, avg: ms, p95: ms, p99: ms }))
+    .optional()
+    .meta({ description: 'With `step`: tool calls over time; a step without calls is missing' }),
+})
+
+const none = { avg: null, p95: null, p99: null }
+const example = {
+  timestamp: '2026-11-22T09:30:00.000Z',
+  from: '2026-11-22T08:30:00.000Z',
+  to: '2026-11-22T09:30:00.000Z',
+  metrics: {
+    requests: { total: 120, success: 117, errors: 3, rate: 0.03 },
+    servers: { online: 19, connecting: 0, offline: 1, total: 20 },
+    performance: { avgResponseTime: 12.4, p95ResponseTime: 31.2, p99ResponseTime: 88.1 },
+    system: { memoryUsage: '87.2 MB', cpuUsage: '12.5%', uptime: '2d3h12m' },
+  },
+  responseTimeMetrics: {
+    server_startup: { avg: 812.5, p95: 1_900.2, p99: 1_900.2 },
+    tool_execution: { avg: 12.4, p95: 31.2, p99: 88.1 },
+    api_requests: none,
+  },
+}
+
+/** The specification's snapshot of metrics. */
+export function performanceRoutes(deps: PerformanceDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/monitoring/metrics',
+      access: 'user',
+      summary: 'Calls and response times of your servers, or of one of them',
+      tag: 'monitoring',
+      query: z.strictObject({
+        server: z.string().min(1).max(256).optional().meta({ description: '`name` or `owner~name`' }),
+        range: rangeField('1h'),
+        step: durationField.optional().meta({ description: 'A multiple of 10s: adds `series`' }),
+        scope: scopeField,
+      }),
+      responses: { 200: { description: 'The metrics', schema: snapshot, example } },
+      async handle({ actor, query: { server: ref, range, step, scope } }) {
+        const rangeMs = readRange(range)
+        const stepMs = step === undefined ? undefined : readStep('step', step, rangeMs)
+        const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'edit')
+        const mine = scope === 'mine'
+        const asked = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
+        const history = storedHistory(deps.history).for(actor)
+        const { from, to, measures } = await history.measure({ ...asked, kinds: DURATION_KINDS, by: 'kind', limit: 10 })
+        const steps =
+          stepMs === undefined
+            ? undefined
+            : await history.measure({ ...asked, kinds: ['tool_execution'], by: 'kind', stepMs, limit: 10_001 })
+        const of = new Map(measures.map(measure => [measure.kind, measure]))
+        const calls = of.get('tool_execution')
+        return {
+          body: {
+            timestamp: new Date().toISOString(),
+            ...covered({ from, to }),
+            ...(record ? { server: qualified(record) } : {}),
+            metrics: {
+              requests: requestsOf(calls, to - from),
+              servers: serversOf(deps, actor, mine, record?.id),
+              performance: {
+                avgResponseTime: shown(calls?.avgMs),
+                p95ResponseTime: shown(calls?.p95Ms),
+                p99ResponseTime: shown(calls?.p99Ms),
+              },
+              system: systemOf(deps),
+            },
+            responseTimeMetrics: Object.fromEntries(DURATION_KINDS.map(kind => [kind, timesOf(of.get(kind))])),
+            ...(steps ? { series: steps.measures.map(pointOf) } : {}),
+          },
+        }
+      },
+    }),
+  ]
+}
+
+/** Tool calls, with their rate a second over this time. */
+export function requestsOf(calls: Measure | undefined, ms: number) {
+  const { count: total, failed: errors } = calls ?? { count: 0, failed: 0 }
+  return { total, success: total - errors, errors, rate: rounded((total * 1_000) / ms, 4) }
+}
+
+/** How many of the servers that the actor may ask for are in which state. */
+export function serversOf(
+  { upstreams }: Pick<PerformanceDeps, 'upstreams'>,
+  actor: UserActor,
+  mine: boolean,
+  only?: string,
+) {
+  const all = isAdmin(actor) && !mine
+  const counts = { online: 0, connecting: 0, offline: 0, total: 0 }
+  for (const { serverId, ownerId, state } of upstreams.states()) {
+    if (only === undefined ? !all && ownerId !== actor.userId : serverId !== only) continue
+    counts[state] += 1
+    counts.total += 1
+  }
+  return counts
+}
+
+/** Milliseconds with two digits after the point; null where there is no number. */
+export function shown(value: number | undefined): number | null {
+  return value === undefined ? null : rounded(value, 2)
+}
+
+function timesOf(measure: Measure | undefined) {
+  return measure ? { avg: shown(measure.avgMs), p95: shown(measure.p95Ms), p99: shown(measure.p99Ms) } : none
+}
+
+function pointOf(measure: Measure) {
+  const { slot = 0, count: requests, failed: errors } = measure
+  return { timestamp: new Date(slot).toISOString(), requests, errors, ...timesOf(measure) }
+}
+
+function systemOf({ usage, startedAtMs }: PerformanceDeps) {
+  const upMs = performance.now() - startedAtMs
+  // Whole minutes, but seconds in the first one.
+  const unitMs = upMs < 60_000 ? 1_000 : 60_000
+  return {
+    memoryUsage: sizeText(process.memoryUsage.rss()),
+    cpuUsage: percentText(usage().ownCpu),
+    uptime: durationText(Math.floor(upMs / unitMs) * unitMs),
+  }
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits))
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import type { Upstreams } from '../../../connections/api.ts'
+import type { HealthCheckResult } from '../../../domain/server/status.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { anyObject, connectionState, exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
+import { page, qualified } from '../views.ts'
+import { shown } from './performance.ts'
+
+/** What the route needs. */
+export interface ServerHealthDeps {
+  readonly registry: Pick<Registry, 'servers'>
+  readonly upstreams: Pick<Upstreams, 'status' | 'checks'>
+  /** The part of the last 24 hours that a server was online, of what the running hub saw of them. */
+  readonly uptimeRatio: (serverId: string) => number | undefined
+}
+
+const ms = z.number().nullable()
+const check = z.object({ at: timestamp, ok: z.boolean(), durationMs: z.number() })
+const item = z.object({
+  server: z.string(),
+  serverId: z.string(),
+  owner: z.string(),
+  state: connectionState,
+  since: timestamp,
+  reason: anyObject.optional(),
+  health: z.enum(['off', 'unknown', 'healthy', 'failing']),
+  lastCheck: anyObject.nullable(),
+  consecutiveFailures: z.number().int(),
+  uptimeRatio24h: z.number().nullable().meta({ description: 'Since the hub’s start; null: it should not run' }),
+  responseTime: z.object({ avg: ms, min: ms, max: ms }).meta({ description: 'Of the checks, in milliseconds' }),
+  checks: z.array(check).meta({ description: 'The last ones, at most 100, oldest first' }),
+})
+
+const last = { at: '2026-11-22T09:29:50.000Z', ok: true, durationMs: 3.1 }
+const example = {
+  server: 'ada~time',
+  serverId: '01JD7C2M8K',
+  owner: 'ada',
+  state: 'online',
+  since: '2026-11-22T08:00:00.000Z',
+  health: 'healthy',
+  lastCheck: last,
+  consecutiveFailures: 0,
+  uptimeRatio24h: 0.9991,
+  responseTime: { avg: 3.1, min: 3.1, max: 3.1 },
+  checks: [last],
+}
+
+/** The health of servers. */
+export function serverHealthRoutes({ registry, upstreams, uptimeRatio }: ServerHealthDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/monitoring/health',
+      access: 'user',
+      summary: 'State, checks and uptime of your servers',
+      tag: 'monitoring',
+      query: z.strictObject({ ...pageFields, scope: z.enum(['mine', 'all']).optional() }),
+      responses: { 200: { description: 'A page of servers', schema: listOf(item), example: exampleList(example) } },
+      async handle({ actor, query: { scope = actor.role === 'admin' ? 'all' : 'mine', ...paging } }) {
+        const records = await registry.servers.list(actor, { scope })
+        const found = page(records, paging)
+        const items = found.items.map(record => {
+          const { state, since, reason, health } = upstreams.status(record.id, record)
+          const checks = upstreams.checks(record.id)
+          const ratio = uptimeRatio(record.id)
+          return {
+            ...{ server: qualified(record), serverId: record.id, owner: record.ownerName, state, since },
+            ...(reason ? { reason } : {}),
+            health: health?.state ?? 'off',
+            lastCheck: health?.lastCheck ?? null,
+            consecutiveFailures: health?.misses ?? 0,
+            uptimeRatio24h: ratio === undefined ? null : Number(ratio.toFixed(4)),
+            responseTime: responseTimeOf(checks),
+            checks,
+          }
+        })
+        return { body: { ...found, items } }
+      },
+    }),
+  ]
+}
+
+/** Of checks that succeeded. */
+function responseTimeOf(checks: readonly HealthCheckResult[]) {
+  const times = checks.filter(({ ok }) => ok).map(({ durationMs }) => durationMs)
+  if (times.length === 0) return { avg: null, min: null, max: null }
+  const sum = times.reduce((all, each) => all + each, 0)
+  return { avg: shown(sum / times.length), min: shown(Math.min(...times)), max: shown(Math.max(...times)) }
+}

@@ -1,0 +1,56 @@
+import type { ToolCallRecord } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import { DurationSeries } from '../telemetry/duration-series.ts'
+import { HubMetrics } from '../telemetry/hub-metrics.ts'
+import type { HubLog } from '../telemetry/log.ts'
+import { SystemMonitor } from '../telemetry/system-usage.ts'
+import { Uptime } from '../telemetry/uptime.ts'
+
+const API = '/api/'
+/** Its requests last as long as somebody watches. */
+const STREAM = '/api/stream'
+
+/** Counts and times what the running hub does. */
+export interface Meters {
+  /** Totals since the start, for `/metrics`. */
+  readonly metrics: HubMetrics
+  /** Durations by time, for the history. */
+  readonly durations: DurationSeries
+  readonly system: SystemMonitor
+  readonly uptime: Uptime
+  /** A finished tools/call. */
+  call(record: ToolCallRecord): void
+  /** An answered HTTP request; `route` is a pattern. */
+  request(route: string, method: string, status: number, ms: number): void
+  dispose(): void
+}
+
+/** Meters that also follow the log and the events of servers, and measure the disk of the data folder. */
+export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir: string): Meters {
+  const metrics = new HubMetrics()
+  const durations = new DurationSeries()
+  const system = new SystemMonitor(dataDir)
+  hubLog.onRecord(level => metrics.record(level))
+  bus.on('upstream.connected', ({ ownerId, data: { serverId, start } }) => {
+    if (!start) return
+    const key = { kind: 'server_startup', owner: ownerId ?? '', serverId, server: start.name, tool: '' } as const
+    durations.add(key, start.ms, false)
+  })
+  return {
+    metrics,
+    durations,
+    system,
+    uptime: new Uptime(bus),
+    dispose: () => system.dispose(),
+    call(record) {
+      const { ownerId: owner, serverId, server, tool, durationMs, status } = record
+      metrics.call(record)
+      durations.add({ kind: 'tool_execution', owner, serverId, server, tool }, durationMs, status !== 'success')
+    },
+    request(route, method, status, ms) {
+      metrics.request(route, method, status, ms)
+      if (!route.startsWith(API) || route === STREAM) return
+      durations.add({ kind: 'api_requests', owner: '', serverId: '', server: '', tool: '' }, ms, status >= 500)
+    },
+  }
+}

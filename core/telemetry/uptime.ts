@@ -1,0 +1,66 @@
+import type { EventBus } from '../events/bus.ts'
+
+const HOUR_MS = 3_600_000
+const HOURS = 24
+/** Reasons of a server that should not run now: that time does not count. */
+const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
+
+type Kind = 'online' | 'down' | 'resting'
+
+interface Hour {
+  /** Hours of the clock. */
+  readonly number: number
+  onlineMs: number
+  downMs: number
+}
+
+/** How long servers that should run were online, by the clock's hours of the last day, since the hub's start. */
+export class Uptime {
+  readonly #servers = new Map<string, { kind: Kind; sinceMs: number; hours: Hour[] }>()
+  readonly #now: () => number
+
+  /** `now`: milliseconds since 1970. */
+  constructor(bus: Pick<EventBus, 'on'>, now: () => number = Date.now) {
+    this.#now = now
+    bus.on('connection.state', ({ data: { serverId, state, reason } }) => {
+      const isResting = state === 'offline' && reason !== undefined && RESTING.has(reason.code)
+      this.#become(serverId, state === 'online' ? 'online' : isResting ? 'resting' : 'down')
+    })
+    bus.on('server.removed', ({ data }) => void this.#servers.delete(data.serverId))
+  }
+
+  /** The part (0 to 1) of the last 24 hours, of what was seen of them. Undefined where the server should not run at all. */
+  ratio(serverId: string): number | undefined {
+    const server = this.#servers.get(serverId)
+    if (!server) return undefined
+    this.#become(serverId, server.kind)
+    const online = server.hours.reduce((sum, hour) => sum + hour.onlineMs, 0)
+    const down = server.hours.reduce((sum, hour) => sum + hour.downMs, 0)
+    return online + down === 0 ? undefined : online / (online + down)
+  }
+
+  #become(serverId: string, kind: Kind): void {
+    const nowMs = this.#now()
+    const server = this.#servers.get(serverId) ?? { kind, sinceMs: nowMs, hours: [] }
+    this.#servers.set(serverId, server)
+    if (server.kind !== 'resting') this.#count(server.hours, server.kind, server.sinceMs, nowMs)
+    const oldest = Math.floor(nowMs / HOUR_MS) - HOURS
+    server.hours = server.hours.filter(({ number }) => number > oldest)
+    server.kind = kind
+    server.sinceMs = nowMs
+  }
+
+  /** A clock that went back counts nothing; one that went far ahead counts the last day. */
+  #count(hours: Hour[], kind: 'online' | 'down', fromMs: number, toMs: number): void {
+    let at = Math.max(fromMs, toMs - HOURS * HOUR_MS)
+    while (at < toMs) {
+      const number = Math.floor(at / HOUR_MS)
+      const end = Math.min(toMs, (number + 1) * HOUR_MS)
+      const last = hours.at(-1)
+      const hour = last?.number === number ? last : { number, onlineMs: 0, downMs: 0 }
+      if (hour !== last) hours.push(hour)
+      hour[kind === 'online' ? 'onlineMs' : 'downMs'] += end - at
+      at = end
+    }
+  }
+}

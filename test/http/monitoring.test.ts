@@ -1,0 +1,236 @@
+/** What the monitoring routes say of calls that were counted by the client that made them, to each user its own. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
+import { blocksFrom } from '../support/prometheus.ts'
+import { online } from '../support/servers.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+const CALLS = { admin: 12, ada: 5 }
+const FAILED = 2
+
+const TOOLS = ['good', 'bad', '-sum'].map(name => ({ name, inputSchema: { type: 'object' } }))
+
+/** A server over HTTP, since an ordinary user's program would run in the sandbox. `bad` answers with an error. */
+const remote = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    if (request.method !== 'POST') return new Response(null, { status: 405 })
+    const { id, method, params } = (await request.json()) as { id?: number; method: string; params?: { name?: string } }
+    if (id === undefined) return new Response(null, { status: 202 })
+    const results: Record<string, object> = {
+      initialize: {
+        ...{ protocolVersion: '2025-11-25', capabilities: { tools: {} } },
+        serverInfo: { name: 'remote', version: '1' },
+      },
+      'tools/list': { tools: TOOLS },
+      'tools/call': { content: [{ type: 'text', text: 'done' }], isError: params?.name === 'bad' },
+    }
+    const result = results[method]
+    const error = { code: -32601, message: 'Unknown method' }
+    return Response.json({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) })
+  },
+})
+
+let hub: Hub
+let admin: Client
+let ada: Client
+
+async function call(user: Client, path: string, count: number, name: string, args = {}): Promise<number[]> {
+  const client = await user.mcp(path)
+  const times: number[] = []
+  for (let n = 0; n < count; n += 1) {
+    const startedAtMs = performance.now()
+    await client.callTool({ name, arguments: args }).catch(() => undefined)
+    times.push(performance.now() - startedAtMs)
+  }
+  return times
+}
+
+let slowestMs = 0
+
+beforeAll(async () => {
+  const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 1_000 } }
+  hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: { ...stdioFixture('echo'), ...checked } } } })
+  admin = await hub.setup()
+  ada = await hub.user('ada')
+  await ada.ok('POST', '/api/servers', { name: 'own', url: `${remote.url}mcp`, healthCheck: { enabled: false } })
+  await online(admin, ['echo', 'ada~own'])
+  slowestMs = Math.max(...(await call(admin, '/mcp/echo', CALLS.admin, 'echo', { text: 'x' })))
+  await call(ada, '/mcp/own', CALLS.ada, 'good')
+  await call(ada, '/mcp/own', FAILED, 'bad')
+}, 30_000)
+afterAll(async () => {
+  await hub?.stop()
+  await remote.stop(true)
+})
+
+const metrics = (user: Client, query = '') => user.ok('GET', `/api/monitoring/metrics${query}`)
+
+describe('GET /api/monitoring/metrics', () => {
+  test('counts what the clients counted, for each user its own servers', async () => {
+    const all = await metrics(admin)
+    expect(all.metrics.requests).toMatchObject({ total: CALLS.admin + CALLS.ada + FAILED, errors: FAILED })
+    expect(all.metrics.requests.success).toBe(CALLS.admin + CALLS.ada)
+    expect(all.metrics.servers).toEqual({ online: 2, connecting: 0, offline: 0, total: 2 })
+    const own = await metrics(ada)
+    expect(own.metrics.requests).toMatchObject({ total: CALLS.ada + FAILED, errors: FAILED })
+    expect(own.metrics.servers).toEqual({ online: 1, connecting: 0, offline: 0, total: 1 })
+    expect((await metrics(admin, '?scope=mine')).metrics.requests.total).toBe(CALLS.admin)
+    const { avgResponseTime: avg, p95ResponseTime: p95, p99ResponseTime: p99 } = all.metrics.performance
+    expect(avg).toBeGreaterThan(0)
+    expect(p95).toBeLessThanOrEqual(p99)
+    const { performance } = (await metrics(admin, '?server=echo')).metrics
+    expect(performance.p99ResponseTime).toBeLessThanOrEqual(slowestMs)
+    expect(all.responseTimeMetrics.tool_execution).toEqual({ avg, p95, p99 })
+    expect(all.responseTimeMetrics.server_startup.avg).toBeGreaterThan(1)
+    expect(all.responseTimeMetrics.api_requests.avg).toBeGreaterThan(0)
+    expect(all.metrics.system).toEqual({
+      memoryUsage: expect.stringMatching(/^\d+\.\d MB$/),
+      cpuUsage: expect.stringMatching(/^\d+\.\d%$/),
+      uptime: expect.stringMatching(/^(\d+m)?(\d+s)?$/),
+    })
+  })
+
+  test('of one server, by its name; steps add up; what is not one’s own is not there', async () => {
+    const one = await metrics(admin, '?server=echo&range=10m&step=10s')
+    expect(one.server).toBe('admin~echo')
+    expect(one.metrics.requests.total).toBe(CALLS.admin)
+    const sum = one.series.reduce((total: number, point: { requests: number }) => total + point.requests, 0)
+    expect(sum).toBe(CALLS.admin)
+    expect((await metrics(admin, '?server=ada~own')).metrics.requests.errors).toBe(FAILED)
+    const refused = await ada.request('GET', '/api/monitoring/metrics?server=admin~echo')
+    expect([refused.status, refused.json.code]).toEqual([404, 'server_not_found'])
+    for (const [query, pointer, code] of [
+      ['range=1s', '?range', 'duration'],
+      ['range=401d', '?range', 'duration'],
+      ['step=15s', '?step', 'duration'],
+      ['range=400d&step=10s', '?step', 'range'],
+    ]) {
+      const wrong = await ada.request('GET', `/api/monitoring/metrics?${query}`)
+      expect([wrong.status, wrong.json.errors]).toEqual([400, [expect.objectContaining({ pointer, code })]])
+    }
+  })
+})
+
+test('the overview names the most used, what fires and what needs attention', async () => {
+  await ada.ok('POST', '/api/servers', { name: 'broken', command: '/does/not/exist' })
+  const seen = await until(async () => {
+    const overview = await ada.ok('GET', '/api/monitoring/overview')
+    return overview.attention.length > 0 ? overview : undefined
+  })
+  expect(seen.servers.total).toBe(2)
+  expect(seen.attention).toEqual([
+    expect.objectContaining({
+      kind: 'server_offline',
+      subject: 'ada~broken',
+      message: expect.stringContaining('exist'),
+    }),
+  ])
+  expect(seen.topServers).toEqual([
+    expect.objectContaining({ server: 'own', requests: CALLS.ada + FAILED, errors: FAILED }),
+  ])
+  expect(seen.topTools.map(({ tool }: { tool: string }) => tool).sort()).toEqual(['bad', 'good'])
+  expect(seen.topUsers).toEqual([expect.objectContaining({ user: 'ada', requests: CALLS.ada + FAILED })])
+  expect(seen.alerts).toEqual({ firing: 0, items: [] })
+  expect(seen.calls.errorRate).toBeCloseTo(FAILED / (CALLS.ada + FAILED), 3)
+  const whole = await admin.ok('GET', '/api/monitoring/overview?range=10m')
+  expect(whole.topUsers.map(({ user }: { user: string }) => user)).toEqual(['admin', 'ada'])
+  expect(whole.tools).toBeGreaterThan(seen.tools)
+  expect(whole.sessions).toBeGreaterThan(0)
+  await ada.ok('DELETE', '/api/servers/broken')
+})
+
+test('health has the checks of each server, and how long it was online', async () => {
+  const seen = await until(
+    async () => {
+      const { items } = await admin.ok('GET', '/api/monitoring/health')
+      return items.find(
+        (one: { server: string; checks: unknown[] }) => one.server === 'admin~echo' && one.checks.length >= 2,
+      )
+    },
+    { timeoutMs: 10_000 },
+  )
+  expect(seen).toMatchObject({ state: 'online', health: 'healthy', consecutiveFailures: 0, owner: 'admin' })
+  expect(seen.checks.every(({ ok }: { ok: boolean }) => ok)).toBe(true)
+  const { avg, min, max } = seen.responseTime
+  expect(min).toBeLessThanOrEqual(avg)
+  expect(avg).toBeLessThanOrEqual(max)
+  expect(seen.uptimeRatio24h).toBeGreaterThan(0.3)
+  const { items } = await ada.ok('GET', '/api/monitoring/health')
+  expect(items.map(({ server }: { server: string }) => server)).toEqual(['ada~own'])
+  expect(items[0]).toMatchObject({ health: 'off', lastCheck: null, checks: [], responseTime: { avg: null } })
+})
+
+test('resources are those of this machine', async () => {
+  const { cpu, memory, disk, network, reasons } = await ada.ok('GET', '/api/monitoring/resources')
+  expect(reasons).toEqual({})
+  expect(cpu.cores).toBe(navigator.hardwareConcurrency)
+  expect(cpu.loadAverage).toHaveLength(3)
+  for (const { used, total, usage } of [memory, disk]) {
+    const [part, whole] = [bytesOf(used), bytesOf(total)]
+    expect(part).toBeLessThanOrEqual(whole)
+    expect(Number.parseFloat(usage)).toBeCloseTo((100 * part) / whole, 0)
+  }
+  expect(network.bytesIn).toBeGreaterThanOrEqual(0)
+  // The request itself.
+  expect(network.connectionsActive).toBeGreaterThanOrEqual(1)
+})
+
+function bytesOf(text: string): number {
+  const [value = '', unit = ''] = text.split(' ')
+  return Number(value) * ({ kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 }[unit] ?? Number.NaN)
+}
+
+describe('GET /api/monitoring/export', () => {
+  test('JSON and CSV have the same rows, whose counts add up', async () => {
+    const { items, stepMs, truncated } = await ada.ok('GET', '/api/monitoring/export?range=1h')
+    expect([stepMs, truncated]).toEqual([60_000, false])
+    const calls = items.filter(({ kind }: { kind: string }) => kind === 'tool_execution')
+    const sum = (field: string) =>
+      calls.reduce((all: number, row: Record<string, number>) => all + (row[field] ?? 0), 0)
+    expect([sum('count'), sum('errors')]).toEqual([CALLS.ada + FAILED, FAILED])
+    const csv = await ada.request('GET', '/api/monitoring/export?range=1h&format=csv')
+    const [head = '', ...rows] = csv.text.trimEnd().split('\n')
+    expect(head).toBe('timestamp,kind,server,serverId,tool,count,errors,avg,min,max,p50,p95,p99')
+    expect(rows.filter(row => row.includes(',tool_execution,')).length).toBe(calls.length)
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="metrics.csv"')
+  })
+
+  test('a cell that a spreadsheet would take for a formula is a text', async () => {
+    await call(ada, '/mcp/own', 1, '-sum')
+    const { text } = await ada.request('GET', '/api/monitoring/export?range=1h&format=csv')
+    expect(text).toContain(",'-sum,1,")
+  })
+
+  test('promtool makes blocks of the OpenMetrics file', async () => {
+    const { text } = await admin.request('GET', '/api/monitoring/export?range=1h&format=prometheus')
+    expect(text).toEndWith('# EOF\n')
+    const folder = await makeTemp('blocks')
+    await Bun.write(join(folder, 'metrics.txt'), text)
+    expect(await blocksFrom(join(folder, 'metrics.txt'), join(folder, 'data'))).toMatch(/BLOCK ULID/)
+    await removeTemp(folder)
+  })
+})
+
+test('the dashboard for Grafana asks for metrics that there are', async () => {
+  const dashboard = await ada.ok('GET', '/api/monitoring/grafana/dashboard')
+  const text = await (await fetch(`${hub.url}/metrics`)).text()
+  const names = new Set(
+    dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+      targets.flatMap(({ expr }) => expr.match(/\b(patchbay|process)_[a-z_]+/g) ?? []),
+    ),
+  )
+  expect(names.size).toBeGreaterThan(8)
+  for (const name of names) expect(text).toContain(`# TYPE ${String(name).replace(/_bucket$/, '')} `)
+})
+
+test('what was counted is there after a restart', async () => {
+  const before = (await metrics(admin)).metrics.requests.total
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder: hub.folder })
+  admin = await hub.signIn('admin')
+  expect((await metrics(admin)).metrics.requests.total).toBe(before)
+}, 30_000)
