@@ -26,6 +26,7 @@ import {
   failuresOf,
   timesOfFiles,
 } from './support/count.ts'
+import { SIDE_BY_SIDE } from './support/pace.ts'
 
 interface Suite {
   readonly name: string
@@ -42,7 +43,7 @@ interface Suite {
 
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
-const SIDE_BY_SIDE = 4
+const LANES = 4
 const bun = process.execPath
 const bin = (name: string): string => join('node_modules/.bin', name)
 
@@ -139,16 +140,18 @@ interface Result {
   readonly failures: readonly Failure[]
 }
 
-/** `live`: output comes as it is written, else at the end. */
-async function run(suite: Suite, extra: readonly string[], live: boolean): Promise<Result> {
+/** `beside`: how many run at the same time, with this one. */
+async function run(suite: Suite, extra: readonly string[], beside: number): Promise<Result> {
   const start = performance.now()
+  // The output of an only one comes as it is written, else at the end.
+  const live = suites.length === 1
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
   const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : extra)], {
     cwd: ROOT,
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { ...process.env, SEEN_CODES: seenCodes },
+    env: { ...process.env, SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside) },
     timeout: LONGEST_MS,
     killSignal: 'SIGKILL',
   })
@@ -188,16 +191,17 @@ const wholeRun =
   !onlyChanged && extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
 
-async function inTurn(list: readonly Suite[]): Promise<void> {
-  for (const suite of list) results.push(await run(suite, extra, suites.length === 1))
+async function inTurn(list: readonly Suite[], beside = 1): Promise<void> {
+  for (const suite of list) results.push(await run(suite, extra, beside))
 }
 
 await inTurn(suites.filter(suite => CHECKS.includes(suite)))
 const waiting = suites.filter(suite => !suite.alone && !CHECKS.includes(suite))
+const lanes = Math.min(LANES, waiting.length)
 const lane = async (): Promise<void> => {
-  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite])
+  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], lanes)
 }
-await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane))
+await Promise.all(Array.from({ length: lanes }, lane))
 await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])
 

@@ -1,3 +1,5 @@
+import { Histogram } from '../telemetry/histogram.ts'
+
 const SLOT_MS = 10_000
 /** How far back calls are remembered. */
 export const CALL_WINDOW_MS = 60 * 60_000
@@ -14,22 +16,37 @@ export interface CallCounts {
   readonly totalMs: number
 }
 
+/** Counts, with the durations in microseconds where these are kept. */
+export interface TimedCounts extends CallCounts {
+  readonly durations: Histogram
+}
+
 interface Slot extends CallCounts {
   readonly number: number
+  /** Written as bytes once the slot is over. */
+  durations?: Histogram | Uint8Array
 }
 
 /** Counts finished calls by server and tool in slots of 10 s, for one hour. Times are of a monotonic clock. */
 export class CallWindows {
   readonly #servers = new Map<string, Map<string, Slot[]>>()
+  /** Whether durations are kept one by one, for percentiles. */
+  keepsDurations = false
   #series = 0
 
   add(serverId: string, tool: string, call: { readonly failed: boolean; readonly durationMs: number }, nowMs: number) {
     const slots = this.#slots(serverId, tool)
     const number = Math.floor(nowMs / SLOT_MS)
     const last = slots.at(-1)
+    if (last && last.number !== number && last.durations instanceof Histogram) last.durations = last.durations.encode()
     const before = last?.number === number ? (slots.pop() as Slot) : { calls: 0, errors: 0, totalMs: 0 }
     const errors = before.errors + (call.failed ? 1 : 0)
-    slots.push({ number, calls: before.calls + 1, errors, totalMs: before.totalMs + call.durationMs })
+    const slot: Slot = { ...before, number, calls: before.calls + 1, errors, totalMs: before.totalMs + call.durationMs }
+    if (this.keepsDurations) {
+      slot.durations ??= new Histogram()
+      if (slot.durations instanceof Histogram) slot.durations.add(call.durationMs * 1_000)
+    }
+    slots.push(slot)
     const oldest = number - CALL_WINDOW_MS / SLOT_MS
     while ((slots[0]?.number ?? number) < oldest) slots.shift()
   }
@@ -39,8 +56,9 @@ export class CallWindows {
   }
 
   /** Of one server, of the tools that pass. */
-  counts(serverId: string, wanted: (tool: string) => boolean, windowMs: number, nowMs: number): CallCounts {
+  counts(serverId: string, wanted: (tool: string) => boolean, windowMs: number, nowMs: number): TimedCounts {
     const from = Math.floor((nowMs - windowMs) / SLOT_MS)
+    const durations = new Histogram()
     let [calls, errors, totalMs] = [0, 0, 0]
     for (const [tool, slots] of this.#servers.get(serverId) ?? []) {
       if (!wanted(tool)) continue
@@ -49,9 +67,10 @@ export class CallWindows {
         calls += slot.calls
         errors += slot.errors
         totalMs += slot.totalMs
+        if (slot.durations) durations.merge(read(slot.durations))
       }
     }
-    return { calls, errors, totalMs }
+    return { calls, errors, totalMs, durations }
   }
 
   /** Drops tools without calls in the last hour, and servers that are not kept. */
@@ -83,4 +102,8 @@ export class CallWindows {
     tools.set(tool, slots)
     return slots
   }
+}
+
+function read(durations: Histogram | Uint8Array): Histogram {
+  return durations instanceof Histogram ? durations : Histogram.decode(durations)
 }

@@ -23,6 +23,7 @@ import {
   pruneIncidents,
   retryDelivery,
 } from './incidents.ts'
+import type { MachineSource } from './machine-facts.ts'
 import { Outbox } from './outbox.ts'
 import { roleOf } from './owned.ts'
 import { activeRule, checkChannels, prepareRule, ruleView } from './rules.ts'
@@ -35,7 +36,7 @@ const PRUNE_MS = 60 * 60_000
 const TESTS_PER_MINUTE = 6
 
 /** What alerts need of the hub. */
-export interface AlertsDeps {
+export interface AlertsDeps extends Omit<MachineSource, 'now'> {
   readonly store: Store
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>

@@ -7,18 +7,18 @@ import { durationText } from '../domain/duration.ts'
 import { formatRef } from '../domain/names.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
+import { Histogram } from '../telemetry/histogram.ts'
 import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
 import type { AlertFacts, Audience, Facts, Subject } from './facts.ts'
+import { isMachineMetric, MachineFacts, type MachineSource } from './machine-facts.ts'
 import { Occurrences } from './occurrences.ts'
 import { ServerStates } from './server-states.ts'
 
 /** What {@link HubFacts} reads from. */
-export interface HubFactsDeps {
+export interface HubFactsDeps extends MachineSource {
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>
   readonly bus: Pick<EventBus, 'on'>
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
   /** Runs when the state of a server changes. */
   readonly stateChanged: () => void
 }
@@ -30,6 +30,9 @@ const CALL_METRICS: Readonly<Record<string, (calls: Calls) => number | undefined
   success_rate: ({ calls, errors }) => (calls === 0 ? undefined : 1 - errors / calls),
   avg_response_time: ({ calls, totalMs }) => (calls === 0 ? undefined : totalMs / calls),
   request_rate: ({ calls, windowMs }) => (calls * 1_000) / windowMs,
+  p50_response_time: ({ durations }) => percentileMs(durations, 0.5),
+  p95_response_time: ({ durations }) => percentileMs(durations, 0.95),
+  p99_response_time: ({ durations }) => percentileMs(durations, 0.99),
   request_count: ({ calls }) => calls,
   error_count: ({ errors }) => errors,
 }
@@ -38,9 +41,16 @@ interface Calls {
   readonly calls: number
   readonly errors: number
   readonly totalMs: number
+  readonly durations: Histogram
   readonly windowMs: number
 }
 
+function percentileMs(durations: Histogram, part: number): number | undefined {
+  const micros = durations.quantile(part)
+  return micros === undefined ? undefined : micros / 1_000
+}
+
+const PERCENTILE = /^p\d+_response_time$/
 const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
@@ -54,15 +64,19 @@ export class HubFacts implements AlertFacts {
   readonly #calls = new CallWindows()
   readonly #restarts = new Occurrences()
   readonly #healthFailures = new Occurrences()
+  readonly #machine: MachineFacts
   readonly #unlisten: (() => void)[]
   readonly #sinceMs: number
   #servers: readonly Server[] = []
   #stale = true
+  /** Since when durations are kept one by one. */
+  #timedSinceMs: number | undefined
   #counting: { readonly sinceMs: number; readonly end: () => void } | undefined
 
   constructor(deps: HubFactsDeps) {
     this.#deps = deps
     this.#sinceMs = deps.now()
+    this.#machine = new MachineFacts(deps)
     const { bus, now } = deps
     const stale = (): void => {
       this.#stale = true
@@ -91,6 +105,10 @@ export class HubFacts implements AlertFacts {
     const field = selector.find(one => !FIELDS.has(one.field))?.field
     if (field !== undefined) return `This hub cannot select by "${field}"; it can by server, owner and tool`
     if (selector.some(one => one.field === 'tool') && !isCallMetric(metric)) return `"${metric}" is not known by tool`
+    if (isMachineMetric(metric)) {
+      if (selector.length > 0) return `"${metric}" is one for the whole hub: it has no fields`
+      return this.#machine.unavailable({ metric })
+    }
     if (['server_status', 'servers_offline', 'restarts', 'health_failures'].includes(metric)) return undefined
     if (!isCallMetric(metric)) return `This hub has no source for "${metric}"`
     if (windowMs <= CALL_WINDOW_MS) return undefined
@@ -98,7 +116,12 @@ export class HubFacts implements AlertFacts {
   }
 
   async refresh(tests: readonly ConditionTest[]): Promise<void> {
-    this.#countCalls(tests.some(({ query }) => isCallMetric(query.metric)))
+    const metrics = tests.map(({ query }) => query.metric)
+    this.#countCalls(metrics.some(isCallMetric))
+    const timed = metrics.some(metric => PERCENTILE.test(metric))
+    if (timed && !this.#calls.keepsDurations) this.#timedSinceMs = this.#deps.now()
+    this.#calls.keepsDurations = timed
+    this.#machine.refresh(metrics.some(isMachineMetric))
     // Without a rule nobody asks: reading all servers after each change would be in everybody's way.
     if (!this.#stale || tests.length === 0) return
     // An event during the read makes the list stale again.
@@ -114,6 +137,7 @@ export class HubFacts implements AlertFacts {
   }
 
   values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue } {
+    if (isMachineMetric(query.metric)) return { everywhere: this.#machine.value(query) }
     const servers = this.#servers.filter(server => isSeen(server, audience) && selects(query, server))
     if (query.metric === 'servers_offline') {
       return { everywhere: servers.filter(server => this.#state(server) === 'offline').length }
@@ -125,8 +149,10 @@ export class HubFacts implements AlertFacts {
   }
 
   settling({ metric, windowMs }: MetricQuery, key: string): boolean {
+    if (isMachineMetric(metric)) return this.#machine.settling(windowMs)
     if (windowMs === undefined) return this.#states.settling(key.split(' ')[0] ?? '')
-    const sinceMs = isCallMetric(metric) ? this.#counting?.sinceMs : this.#sinceMs
+    const callsSinceMs = PERCENTILE.test(metric) ? this.#timedSinceMs : this.#counting?.sinceMs
+    const sinceMs = isCallMetric(metric) ? callsSinceMs : this.#sinceMs
     return sinceMs === undefined || this.#deps.now() - sinceMs < windowMs
   }
 
@@ -190,13 +216,14 @@ export class HubFacts implements AlertFacts {
       const kept = metric === 'restarts' ? this.#restarts : this.#healthFailures
       return members.reduce((sum, { server }) => sum + kept.count(server.id, windowMs, nowMs), 0)
     }
-    const sum = { calls: 0, errors: 0, totalMs: 0, windowMs }
+    const sum = { calls: 0, errors: 0, totalMs: 0, durations: new Histogram(), windowMs }
     for (const { server, tool } of members) {
       const wanted = (name: string): boolean => (tool === null ? matches(query, 'tool', name) : name === tool)
       const counts = this.#calls.counts(server.id, wanted, windowMs, nowMs)
       sum.calls += counts.calls
       sum.errors += counts.errors
       sum.totalMs += counts.totalMs
+      sum.durations.merge(counts.durations)
     }
     return CALL_METRICS[metric]?.(sum)
   }

@@ -94,6 +94,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     historyMaxBytes: 2 * 1024 ** 3,
     syslogEnabled: false,
     syslogPort: 514,
+    syslogProtocol: 'udp',
     syslogFacility: 'local0',
     searchEngineIndex: 'patchbay-logs',
     assistantEnabled: false,

@@ -56,6 +56,10 @@ export interface HubConfig {
   readonly syslogHost?: string
   /** Default 514. */
   readonly syslogPort?: number
+  /** `udp` (default), `tcp` or `tls`. */
+  readonly syslogProtocol?: 'udp' | 'tcp' | 'tls'
+  /** A file of certificates (PEM) to trust instead of the system's. */
+  readonly syslogCa?: string
   /** A facility of RFC 5424 by its usual name. Default `local0`. */
   readonly syslogFacility?: string
   readonly searchEngineUrl?: string

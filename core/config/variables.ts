@@ -92,6 +92,8 @@ export const VARIABLES: readonly Variable[] = [
   variable('SYSLOG_ENABLED', 'syslogEnabled', boolean()),
   variable('SYSLOG_HOST', 'syslogHost', bindAddress()),
   variable('SYSLOG_PORT', 'syslogPort', integer(1, 65_535)),
+  variable('SYSLOG_PROTOCOL', 'syslogProtocol', oneOf('udp', 'tcp', 'tls')),
+  variable('SYSLOG_CA', 'syslogCa', text(1, 4_096)),
   variable('SYSLOG_FACILITY', 'syslogFacility', oneOf(...FACILITIES)),
   variable('SEARCH_ENGINE_URL', 'searchEngineUrl', connectionUrl('http:', 'https:'), { secret: true }),
   variable(

@@ -35,10 +35,21 @@ export interface TransportContribution {
   }
 }
 
-/** Receives the records of the hub's log. */
-export interface LogSink {
-  write(batch: readonly LogRecord[], signal: AbortSignal): Promise<void>
-}
+/**
+ * Receives the records of the hub's log, one batch at a time. "write" resolves when all are taken, but for so many that are
+ * rejected for good; when it rejects, the same batch comes again after 1, 5, 25, then every 60 s, of 30 s each.
+ */
+export type LogSink = {
+  /** Records in a batch, 1 to 5,000. Default 500. */
+  readonly maxBatch?: number
+} & (
+  | { readonly takes?: 'records'; write(batch: readonly LogRecord[], signal: AbortSignal): Promise<SinkResult> }
+  /** Each record as the JSON text of the log file. */
+  | { readonly takes: 'lines'; write(batch: readonly string[], signal: AbortSignal): Promise<SinkResult> }
+)
+
+// biome-ignore lint/suspicious/noConfusingVoidType: most sinks have nothing to say
+type SinkResult = void | { readonly rejected: number }
 
 /** Adds headers when the hub connects to a server. A configured header of the same name wins; core ensures that. */
 export interface HeaderProvider {
@@ -217,4 +228,4 @@ export const MAIN_ONLY_POINTS = [
 ] as const satisfies readonly (keyof ExtensionPoints)[]
 
 /** Points that core does not use yet: contributions are stored and never called. */
-export const POINTS_TO_COME = ['logSink', 'bridge'] as const satisfies readonly (keyof ExtensionPoints)[]
+export const POINTS_TO_COME = ['bridge'] as const satisfies readonly (keyof ExtensionPoints)[]

@@ -4,11 +4,15 @@ import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
+import sinkSearch from '../../plugins/sink-search/plugin.ts'
+import sinkSyslog from '../../plugins/sink-syslog/plugin.ts'
 import transportHttp from '../../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../../plugins/transport-openapi/plugin.ts'
 import transportSse from '../../plugins/transport-sse/plugin.ts'
 import transportStdio from '../../plugins/transport-stdio/plugin.ts'
 import { LIMITS } from '../config/limits.ts'
+import type { HubConfig } from '../config/schema.ts'
+import type { PluginEntry } from '../plugin-host/resolve.ts'
 
 /** The plugins that come with the hub, in starting order. */
 export const BUNDLED = [
@@ -22,4 +26,21 @@ export const BUNDLED = [
   alertWebhook,
   alertChat,
   alertEmail,
+  sinkSyslog,
+  sinkSearch,
 ]
+
+/** The entries of the settings file, and those that the configuration stands for. One in the file wins. */
+export function pluginEntries(entries: readonly PluginEntry[], config: HubConfig): readonly PluginEntry[] {
+  const { syslogEnabled, syslogHost: host, syslogPort: port, syslogFacility: facility } = config
+  const { syslogProtocol: protocol, syslogCa: caFile, searchEngineUrl: url, searchEngineIndex: index } = config
+  const own = [
+    ...(syslogEnabled ? [{ use: sinkSyslog.name, config: given({ host, port, facility, protocol, caFile }) }] : []),
+    ...(url === undefined ? [] : [{ use: sinkSearch.name, config: given({ url, index }) }]),
+  ]
+  return [...entries, ...own.filter(({ use }) => !entries.some(entry => entry.use === use))]
+}
+
+function given(config: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
+}

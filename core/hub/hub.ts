@@ -40,10 +40,11 @@ import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
-import { BUNDLED } from './bundled.ts'
-import { createMeters } from './meters.ts'
+import { BUNDLED, pluginEntries } from './bundled.ts'
+import { createMeters, droppedOf } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { logOptions, openHistory } from './records.ts'
+import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore } from './storage.ts'
 
 /** After so many bytes of large messages the main thread collects garbage. */
@@ -164,7 +165,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await makeFirstAdministrator(config, registry, auth)
   const plugins = new PluginHost({
     bundled: BUNDLED,
-    entries: loaded.settings.state.plugins,
+    entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
     folder: loaded.settings.folder,
     registry: registryView(registry),
     transports,
@@ -173,6 +174,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   await plugins.start()
   undo.defer(() => plugins.stop())
+  followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins: what an entry may hold depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
@@ -226,6 +228,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const alerts = createAlerts({
     ...{ registry, store, bus, sealer, log, upstreams: connections, instanceId: marks.make() },
+    usage: () => meters.system.usage(),
+    droppedRecords: () => droppedOf(hubLog.sinks()),
     types: () => plugins.contributions('notificationChannel'),
     outboundAllow: config.outboundAllow,
   })

@@ -3,6 +3,7 @@ import type { EventBus } from '../events/bus.ts'
 import { DurationSeries } from '../telemetry/duration-series.ts'
 import { HubMetrics } from '../telemetry/hub-metrics.ts'
 import type { HubLog } from '../telemetry/log.ts'
+import type { SinkState } from '../telemetry/log-feed.ts'
 import { SystemMonitor } from '../telemetry/system-usage.ts'
 import { Uptime } from '../telemetry/uptime.ts'
 
@@ -53,4 +54,9 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir:
       durations.add({ kind: 'api_requests', owner: '', serverId: '', server: '', tool: '' }, ms, status >= 500)
     },
   }
+}
+
+/** Records that did not get into one of the sinks. */
+export function droppedOf(sinks: readonly SinkState[]): number {
+  return sinks.flatMap(({ dropped }) => Object.values(dropped)).reduce((sum, count) => sum + count, 0)
 }

@@ -8,6 +8,8 @@ import { carryJson, takeJson } from './json-crossing.ts'
 
 /** Longest time for one hook of an isolated plugin, in milliseconds, unless the hook has its own limit. */
 const HOOK_BUDGET_MS = 2_000
+/** The same for a batch of log records, somewhat longer than the queue waits for it. */
+const SINK_BUDGET_MS = 35_000
 const PING_EVERY_MS = 5_000
 const SILENCE_LIMIT_MS = 15_000
 
@@ -196,7 +198,8 @@ class WorkerLink {
     if (this.#ended)
       return Promise.reject(new HubError('connection_lost', `The plugin that offers "${contribution}" has stopped`))
     const id = this.#nextId++
-    const budgetMs = typeof data.timeoutMs === 'number' ? data.timeoutMs : HOOK_BUDGET_MS
+    const usualMs = point === 'logSink' ? SINK_BUDGET_MS : HOOK_BUDGET_MS
+    const budgetMs = typeof data.timeoutMs === 'number' ? data.timeoutMs : usualMs
     return new Promise((resolve, reject) => {
       const late = () => {
         this.#calls.delete(id)

@@ -1,6 +1,6 @@
 import { type Dropped, SinkQueue, type SinkQueueOptions } from './sink-queue.ts'
 
-/** Records from before the first sink that are handed on to it. */
+/** Records from before all sinks stood that are handed on to each. */
 const MOST_EARLY = 1_000
 
 /** One sink for administrators. */
@@ -17,14 +17,11 @@ export interface SinkState {
 /** Hands each record to the queues of all sinks. Awaits and parses nothing. */
 export class LogFeed {
   readonly #queues = new Map<string, SinkQueue>()
-  #early: { readonly line: string; readonly readers: string }[] = []
+  #early: { readonly line: string; readonly readers: string }[] | undefined = []
 
-  /** `readers`: ids, joined by commas. `component`: who logged it. Without a sink, the first 1,000 records are kept. */
+  /** `readers`: ids, joined by commas. `component`: who logged it. */
   push(line: string, readers: string, component: string | undefined): void {
-    if (this.#queues.size === 0) {
-      this.#keep(line, readers)
-      return
-    }
+    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line, readers })
     for (const [id, queue] of this.#queues) {
       // What a failing sink says of itself would only make its queue longer.
       if (queue.failing && component === `sink:${id}`) continue
@@ -32,12 +29,17 @@ export class LogFeed {
     }
   }
 
-  /** Opens the queue of a sink; returns it. The first one gets what was logged before it. */
+  /** Opens the queue of a sink; returns it. Until `started` a sink gets what was logged before it. */
   add(id: string, options: SinkQueueOptions): SinkQueue {
     const queue = new SinkQueue(options)
     this.#queues.set(id, queue)
-    for (const { line, readers } of this.#early.splice(0)) queue.push(line, readers)
+    for (const { line, readers } of this.#early ?? []) queue.push(line, readers)
     return queue
+  }
+
+  /** The hub has started, and its sinks with it. */
+  started(): void {
+    this.#early = undefined
   }
 
   /** Sends what waits for at most `withinMs`, and forgets the sink. */
@@ -55,9 +57,5 @@ export class LogFeed {
       sent: queue.sent,
       dropped: queue.dropped,
     }))
-  }
-
-  #keep(line: string, readers: string): void {
-    if (this.#early.length < MOST_EARLY) this.#early.push({ line, readers })
   }
 }

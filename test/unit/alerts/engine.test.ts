@@ -8,6 +8,7 @@ import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { SystemUsage } from '../../../core/telemetry/system-usage.ts'
 import { openWorld, type World } from '../registry/world.ts'
 
 const S = 1_000
@@ -20,11 +21,15 @@ let nowMs = 0
 let state: 'online' | 'offline' | 'connecting' = 'online'
 let reason: ErrorCode | undefined
 let serverId = ''
+let usage: Partial<SystemUsage> = {}
+let dropped = 0
 
 beforeEach(async () => {
   nowMs = 1_000_000
   state = 'online'
   reason = undefined
+  usage = {}
+  dropped = 0
   world = await openWorld()
   serverId = (await world.registry.servers.create(world.bob, { name: 'fake', url: 'https://a.example/' })).id
   hub = startEngine()
@@ -42,7 +47,11 @@ function startEngine() {
   const upstreams = { status } as unknown as Pick<Upstreams, 'status'>
   const now = (): number => nowMs
   // Judgements are made by the test alone, so that it knows when they are done.
-  const facts = new HubFacts({ registry: world.registry, upstreams, bus, now, stateChanged: () => undefined })
+  const facts = new HubFacts({
+    ...{ registry: world.registry, upstreams, bus, now, stateChanged: () => undefined },
+    usage: () => ({ ownCpu: 0, cores: 2, loadAverage: [0, 0, 0], eventLoopLagMs: 0, ...usage }),
+    droppedRecords: () => dropped,
+  })
   const engine = new AlertEngine({ store: world.store, bus, log: silent, facts, now, wake: () => undefined })
   const seen: string[] = []
   bus.on('*', ({ name }) => seen.push(name))
@@ -157,3 +166,61 @@ test('a server that is removed resolves, and calls are counted once a rule asks 
   await after(1, 'offline')
   expect(await incidents()).toEqual(['resolved removed', 'resolved removed'])
 })
+
+test('a percentile is that of the calls of the window, told apart by tool where the rule wants it', async () => {
+  await addRule({ name: 'slow', condition: 'p95_response_time > 100ms', per: 'tool', duration: '0s' })
+  await hub.engine.begin()
+  const call = (tool: string, durationMs: number): void => {
+    const who = { at: '', requestId: '', userId: '', userName: '', group: '', ownerId: world.bob.userId }
+    hub.bus.emit('tool.called', world.bob.userId, {
+      ...who,
+      serverId,
+      server: 'fake',
+      tool,
+      durationMs,
+      status: 'success',
+    })
+  }
+  await after(10, 'online')
+  await after(70, 'online')
+  // 6 % of the calls of one tool are slow, 4 % of those of the other.
+  for (let n = 0; n < 100; n += 1) {
+    call('six', n < 6 ? 500 : 5)
+    call('four', n < 4 ? 500 : 5)
+  }
+  await after(10, 'online')
+  expect(await firing()).toEqual(['bob~fake six'])
+  for (let n = 0; n < 2_000; n += 1) call('six', 5)
+  for (let round = 0; round < 12; round += 1) await after(10, 'online')
+  expect(await incidents()).toEqual(['resolved -'])
+})
+
+test('rules about the machine wait for their window, and hold for the whole hub', async () => {
+  usage = { cpu: 0.2, memory: { used: 50, total: 100 }, eventLoopLagMs: 3 }
+  await addRule({ name: 'busy', condition: 'cpu_usage[1m] > 80%', duration: '0s' })
+  await addRule({ name: 'full', condition: 'memory_usage > 90%', duration: '0s' })
+  await addRule({ name: 'stuck', condition: 'event_loop_lag[1m] > 200ms', duration: '0s' })
+  await addRule({ name: 'lost', condition: 'dropped_records[1m] > 5', duration: '0s' })
+  await expect(addRule({ name: 'disk', condition: 'disk_usage > 90%' })).rejects.toThrow('disk_usage')
+  await hub.engine.begin()
+  usage = { ...usage, cpu: 1 }
+  for (let round = 0; round < 5; round += 1) await after(10, 'online')
+  expect(await firing()).toEqual([])
+  for (let round = 0; round < 5; round += 1) await after(10, 'online')
+  expect(await firing()).toEqual(['total'])
+  usage = { cpu: 0.1, memory: { used: 95, total: 100 }, eventLoopLagMs: 300 }
+  dropped = 6
+  for (let round = 0; round < 12; round += 1) await after(10, 'online')
+  const rows = await world.store.db.selectFrom('alert_incident').select(['rule', 'state', 'value']).execute()
+  expect(rows.map(({ rule, state: now, value }) => `${rule} ${now} ${value}`).sort()).toEqual([
+    expect.stringMatching(/^busy resolved /),
+    'full firing 0.95',
+    expect.stringMatching(/^lost (firing|resolved) /),
+    'stuck firing 300',
+  ])
+})
+
+async function firing(): Promise<string[]> {
+  const rows = await world.store.db.selectFrom('alert_incident').selectAll().where('state', '=', 'firing').execute()
+  return rows.map(({ subject }) => subject).sort()
+}

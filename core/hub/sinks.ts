@@ -1,0 +1,86 @@
+import { HubError } from '../contract/errors.ts'
+import type { LogSink } from '../contract/points.ts'
+import type { LogRecord } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { HubLog } from '../telemetry/log.ts'
+import type { SinkBatch } from '../telemetry/sink-queue.ts'
+
+const QUEUE = { maxRecords: 10_000, maxCharacters: 16 * 1024 * 1024 }
+const BATCH = { usual: 500, most: 5_000 }
+/** How long the stopping hub waits for all sinks together to take the last records, in milliseconds. */
+const SINKS_LAST_MS = 3_000
+/** Sinks that are not plugins. */
+const OWN: ReadonlySet<string> = new Set(['file', 'database'])
+
+/** What the sinks of plugins need. */
+export interface SinkParts {
+  /** Live: the contributions to the point `logSink`. */
+  readonly sinks: ReadonlyMap<string, LogSink>
+  readonly bus: Pick<EventBus, 'on'>
+  readonly hubLog: HubLog
+  /** Run before plugins are stopped. */
+  readonly undo: AsyncDisposableStack
+}
+
+/**
+ * Gives each contribution a queue of the log feed. The queue of a plugin that is configured anew goes on where it was; that
+ * of one that is switched off or failed is removed, with what waits in it.
+ */
+export function followSinks({ sinks, bus, hubLog, undo }: SinkParts): void {
+  const { feed } = hubLog
+  const log = hubLog.with({ component: 'plugins' })
+  const open = new Set<string>()
+  const follow = (): void => {
+    for (const [id, sink] of sinks) {
+      if (open.has(id)) continue
+      if (OWN.has(id)) {
+        log.error('A plugin’s log sink has the name of one of the hub’s own, and gets no records', { sink: id })
+        continue
+      }
+      open.add(id)
+      feed.add(id, { ...QUEUE, maxBatch: batchOf(sink), ...deliveryTo(id, sinks, hubLog) })
+    }
+  }
+  const end = (id: string, withinMs: number): Promise<void> => {
+    open.delete(id)
+    return feed.remove(id, withinMs)
+  }
+  follow()
+  feed.started()
+  bus.on('plugin.changed', ({ data: { state } }) => {
+    follow()
+    // Of a plugin that is only configured anew, `stopped` comes first.
+    if (state !== 'stopped') for (const id of open) if (!sinks.has(id)) void end(id, 0)
+  })
+  undo.defer(async () => {
+    await Promise.all([...open].map(id => end(id, SINKS_LAST_MS)))
+  })
+}
+
+function batchOf({ maxBatch = BATCH.usual }: LogSink): number {
+  return Number.isSafeInteger(maxBatch) ? Math.min(Math.max(maxBatch, 1), BATCH.most) : BATCH.usual
+}
+
+function deliveryTo(id: string, sinks: ReadonlyMap<string, LogSink>, hubLog: HubLog) {
+  const log = hubLog.with({ component: `sink:${id}` })
+  return {
+    async send({ lines }: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }> {
+      const sink = sinks.get(id)
+      if (!sink) throw new HubError('delivery_failed', `The plugin of the log sink "${id}" does not run`)
+      const { rejected } = (await written(sink, lines, signal)) ?? { rejected: 0 }
+      return { rejected: Number.isSafeInteger(rejected) ? Math.min(Math.max(rejected, 0), lines.length) : 0 }
+    },
+    changed(state: 'up' | 'failing', error?: unknown): void {
+      if (state === 'up') log.info('The log sink takes records again')
+      else log.error('The log sink takes no records; they wait', { error: String(error) })
+    },
+  }
+}
+
+function written(sink: LogSink, lines: readonly string[], signal: AbortSignal) {
+  if (sink.takes === 'lines') return sink.write(lines, signal)
+  return sink.write(
+    lines.map(line => JSON.parse(line) as LogRecord),
+    signal,
+  )
+}

@@ -1,0 +1,190 @@
+/** Log records at a real rsyslogd: as messages of RFC 5424, over each protocol, and over a time when it is down. */
+import { describe, expect, test } from 'bun:test'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { LogSink } from '../../core/contract/points.ts'
+import type { LogRecord } from '../../core/contract/records.ts'
+import { StreamCarrier } from '../../plugins/sink-syslog/carriers.ts'
+import { cutBytes, syslogMessage } from '../../plugins/sink-syslog/message.ts'
+import { SyslogSink } from '../../plugins/sink-syslog/sink.ts'
+import { Authority } from '../support/certificates.ts'
+import { startHub, stdioFixture } from '../support/hub.ts'
+import { makeRsyslog, type Received } from '../support/rsyslog.ts'
+import { callText, online } from '../support/servers.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+const SENDER = { facility: 16, host: 'box', processId: 7 }
+const RECORD: LogRecord = { timestamp: '2026-11-22T09:30:00.000Z', level: 'INFO', message: 'tools/call' }
+const text = (record: Partial<LogRecord>): string => syslogMessage({ ...RECORD, ...record }, SENDER).toString()
+
+describe('a message', () => {
+  test('has the level as severity, and all other fields as structured data', () => {
+    const fields = { component: 'mcp', server: 'time', duration: 12, ok: true, nested: { a: [1] }, none: undefined }
+    expect(text(fields)).toBe(
+      '<134>1 2026-11-22T09:30:00.000Z box patchbay 7 mcp ' +
+        '[patchbay@32473 server="time" duration="12" ok="true" nested="{\\"a\\":[1\\]}"] tools/call',
+    )
+    for (const [level, severity] of [
+      ['ERROR', 3],
+      ['WARN', 4],
+      ['DEBUG', 7],
+      ['TRACE', 7],
+    ] as const)
+      expect(text({ level })).toStartWith(`<${128 + severity}>1 `)
+    expect(text({})).toBe('<134>1 2026-11-22T09:30:00.000Z box patchbay 7 - - tools/call')
+  })
+
+  test('cannot be broken by what stands in it', () => {
+    expect(text({ server: 'a"b\\c]d', 'na me="]': 'x', component: 'über mcp' })).toBe(
+      '<134>1 2026-11-22T09:30:00.000Z box patchbay 7 _ber_mcp ' +
+        '[patchbay@32473 server="a\\"b\\\\c\\]d" na_me___="x"] tools/call',
+    )
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`field${n}`, '界'.repeat(1_000)]))
+    expect(Buffer.byteLength(text(many))).toBeLessThan(1_400)
+  })
+
+  test('is cut between characters', () => {
+    const whole = Buffer.from(`a${'界'.repeat(10)}`)
+    for (let most = 0; most <= whole.length + 1; most += 1) {
+      const cut = cutBytes(whole, most)
+      expect(cut.length).toBeLessThanOrEqual(most)
+      expect(cut.length).toBeGreaterThan(most - 3 - (most > whole.length ? 1 : 0))
+      expect(cut.toString()).not.toContain('\ufffd')
+    }
+  })
+})
+
+test('over TLS the certificate is checked, by the authority that is configured', async () => {
+  const folder = await makeTemp('syslog-tls')
+  const authority = new Authority(folder)
+  authority.issue('server', 'IP:127.0.0.1')
+  const files = { ca: authority.file, cert: join(folder, 'server.pem'), key: join(folder, 'server.key') }
+  await using syslog = await makeRsyslog(files)
+  await syslog.start()
+  const config = { port: syslog.tcpPort, protocol: 'tls', facility: 'local0' } as const
+  const never = new AbortController().signal
+  const write = async (host: string, ca?: string) => {
+    const sink = new SyslogSink({ ...config, host, ...(ca === undefined ? {} : { ca }) })
+    const { write: send } = sink.contribution as Extract<LogSink, { readonly takes?: 'records' }>
+    try {
+      await send([{ ...RECORD, message: `two lines\nover ${host}` }], never)
+    } finally {
+      setTimeout(() => sink.close(), 200)
+    }
+  }
+  await expect(write('127.0.0.1')).rejects.toMatchObject({ code: 'delivery_failed' })
+  await expect(write('localhost', authority.certificate)).rejects.toMatchObject({ code: 'delivery_failed' })
+  await write('127.0.0.1', authority.certificate)
+  const [only] = await until(async () => ((await syslog.received()).length > 0 ? syslog.received() : undefined))
+  expect(only?.msg.trim()).toBe('two lines\nover 127.0.0.1')
+  await removeTemp(folder)
+}, 30_000)
+
+const calls = (received: readonly Received[]) => received.filter(({ msg }) => msg.trimStart() === 'tools/call')
+
+describe.each(['udp', 'tcp'] as const)('a hub that writes to rsyslogd over %s', protocol => {
+  test('every call arrives, with its fields, whatever stands in them', async () => {
+    await using syslog = await makeRsyslog()
+    await syslog.start()
+    const port = String(protocol === 'udp' ? syslog.udpPort : syslog.tcpPort)
+    const hub = await startHub({
+      settings: { mcpServers: { echo: stdioFixture('echo') } },
+      env: {
+        ...{ SYSLOG_ENABLED: 'true', SYSLOG_HOST: '127.0.0.1', SYSLOG_PORT: port },
+        ...{ SYSLOG_PROTOCOL: protocol, SYSLOG_FACILITY: 'local3' },
+      },
+    })
+    try {
+      const admin = await hub.setup()
+      await online(admin, ['echo'])
+      const client = await admin.mcp('/mcp/echo')
+      for (let n = 0; n < 20; n += 1) expect(await callText(client, 'echo', { text: `${n}` })).toBe(`${n}`)
+      await client.callTool({ name: 'odd "] \\ 界\nname', arguments: {} }).catch(() => undefined)
+      const seen = await until(async () => {
+        const found = calls(await syslog.received())
+        return found.length >= 21 ? found : undefined
+      })
+      expect(seen).toHaveLength(21)
+      const [first] = seen
+      expect(first).toMatchObject({ pri: String(19 * 8 + 6), app: 'patchbay', msgid: 'mcp', proc: String(hub.pid) })
+      for (const part of ['patchbay@32473', 'server="echo"', 'tool="echo"', 'status="success"', 'userId="'])
+        expect(first?.data).toContain(part)
+      expect(seen.at(-1)?.data).toContain('tool="odd \\"\\] \\\\ 界\nname"')
+      // From before the plugins ran.
+      expect((await syslog.received()).some(({ msg }) => msg.includes('The hub is running'))).toBe(true)
+      const { sinks } = await admin.ok('GET', '/api/admin/logging')
+      const own = sinks.find(({ id }: { id: string }) => id === 'syslog')
+      expect(own).toMatchObject({ state: 'up', waiting: 0, dropped: { full: 0, rejected: 0, late: 0 } })
+      expect(await (await fetch(`${hub.url}/metrics`)).text()).toContain('patchbay_log_sink_up{sink="syslog"} 1\n')
+    } finally {
+      await hub.stop()
+    }
+  }, 40_000)
+})
+
+test('what is logged while rsyslogd is down arrives when it is up again, in order; it is told once each', async () => {
+  await using syslog = await makeRsyslog()
+  await syslog.start()
+  const env = {
+    SYSLOG_ENABLED: 'true',
+    SYSLOG_HOST: '127.0.0.1',
+    SYSLOG_PORT: String(syslog.tcpPort),
+    SYSLOG_PROTOCOL: 'tcp',
+  }
+  const hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } }, env })
+  try {
+    const admin = await hub.setup()
+    await online(admin, ['echo'])
+    const client = await admin.mcp('/mcp/echo')
+    await callText(client, 'echo', { text: 'before' })
+    await until(async () => calls(await syslog.received()).length === 1)
+    await syslog.stop()
+    const state = async () => {
+      const { sinks } = await admin.ok('GET', '/api/admin/logging')
+      return sinks.find(({ id }: { id: string }) => id === 'syslog')
+    }
+    for (let n = 0; n < 30; n += 1) await callText(client, 'echo', { text: 'down' })
+    await until(async () => {
+      const { state: now, waiting } = await state()
+      return now === 'failing' && waiting > 0
+    })
+    expect((await admin.request('GET', '/health')).json.status).toBe('ok')
+    await syslog.start()
+    await until(async () => (await state()).state === 'up' && (await state()).waiting === 0, { timeoutMs: 15_000 })
+    await until(async () => calls(await syslog.received()).length >= 31)
+    const said = (await syslog.received()).filter(({ msgid }) => msgid === 'sink:syslog').map(({ msg }) => msg.trim())
+    expect(said).toEqual(['The log sink takes records again'])
+    const log = hub.log()
+    expect(log.split('The log sink takes no records; they wait')).toHaveLength(2)
+  } finally {
+    await hub.stop()
+  }
+}, 60_000)
+
+test('a collector that closes each connection, or reads nothing, is a failure and holds nothing', async () => {
+  const closing = createServer(socket => socket.destroy())
+  await new Promise<void>(resolve => closing.listen(0, '127.0.0.1', resolve))
+  const { port } = closing.address() as AddressInfo
+  const carrier = new StreamCarrier({ host: '127.0.0.1', port, protocol: 'tcp' })
+  const never = new AbortController().signal
+  const failures: string[] = []
+  // What the system took counts as sent, so that the first one may succeed.
+  for (let n = 0; n < 20; n += 1) {
+    await carrier.send([Buffer.from('x')], never).catch((error: Error) => failures.push(error.message))
+    await Bun.sleep(1)
+  }
+  closing.close()
+  carrier.close()
+  const silent = createServer({ pauseOnConnect: true }, () => undefined)
+  await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+  const target = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port, protocol: 'tcp' } as const
+  const full = new StreamCarrier(target)
+  const limit = AbortSignal.timeout(500)
+  await expect(full.send([Buffer.alloc(64 * 1024 * 1024)], limit)).rejects.toThrow('the time for it was over')
+  full.close()
+  silent.close()
+  const gone = new StreamCarrier(target)
+  await expect(gone.send([Buffer.from('x')], never)).rejects.toMatchObject({ code: 'delivery_failed' })
+})
