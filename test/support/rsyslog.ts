@@ -7,6 +7,8 @@ import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
 
 const PROGRAM = 'usr/sbin/rsyslogd'
+const MODULES = `usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/rsyslog`
+const TLS_MODULE = join(MODULES, 'lmnsd_gtls.so')
 
 /** Ports and files of a rsyslogd; it can be stopped and started again. */
 export interface Rsyslog extends AsyncDisposable {
@@ -81,9 +83,7 @@ ruleset(name="all") { action(type="omfile" file="${join(folder, 'out.log')}" tem
         .map(line => JSON.parse(line) as Received)
     },
     async start() {
-      const modules = ['usr/lib/x86_64-linux-gnu/rsyslog', 'usr/lib/aarch64-linux-gnu/rsyslog', 'usr/lib/rsyslog']
-      const found = modules.map(each => join(root, each)).find(each => existsSync(each)) ?? ''
-      const args = ['-n', '-f', join(folder, 'rsyslog.conf'), '-i', join(folder, 'pid'), '-M', found]
+      const args = ['-n', '-f', join(folder, 'rsyslog.conf'), '-i', join(folder, 'pid'), '-M', join(root, MODULES)]
       const before = (await readFile(join(folder, 'pid'), 'utf8').catch(() => '')).trim()
       child = Bun.spawn([join(root, PROGRAM), ...args], { stdio: ['ignore', 'ignore', 'ignore'], cwd: folder, env })
       const { pid } = child
@@ -111,11 +111,11 @@ ruleset(name="all") { action(type="omfile" file="${join(folder, 'out.log')}" tem
 
 /** As installed, or unpacked from Debian's packages. */
 async function programs() {
-  if (existsSync(join('/', PROGRAM)) && existsSync('/usr/share/doc/rsyslog-gnutls')) return { folder: '/', env: {} }
+  if ([PROGRAM, TLS_MODULE].every(path => existsSync(join('/', path)))) return { folder: '/', env: {} }
   return unpackedPrograms({
     name: 'rsyslog',
     packages: ['rsyslog', 'rsyslog-gnutls'],
-    libraries: ['libestr0', 'libfastjson4', 'liblognorm5'],
-    programs: [PROGRAM],
+    libraries: ['libestr0', 'libfastjson4', 'liblognorm5', 'libgnutls30'],
+    programs: [PROGRAM, TLS_MODULE],
   })
 }
