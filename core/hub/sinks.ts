@@ -78,7 +78,13 @@ function deliveryTo(id: string, sinks: ReadonlyMap<string, LogSink>, hubLog: Hub
 }
 
 function written(sink: LogSink, lines: readonly string[], signal: AbortSignal) {
-  if (sink.takes === 'lines') return sink.write(lines, signal)
+  if (sink.takes === 'lines') {
+    // As they stand in the file, each ends with a newline.
+    return sink.write(
+      lines.map(line => line.trimEnd()),
+      signal,
+    )
+  }
   return sink.write(
     lines.map(line => JSON.parse(line) as LogRecord),
     signal,

@@ -64,6 +64,39 @@ export default definePlugin({
 })
 `
 
+const sink = (url: string, mark: string) => `
+import { definePlugin, type LogSink } from 'patchbay/contract'
+const own: LogSink = {
+  takes: 'lines',
+  maxBatch: 50,
+  async write(batch, signal) {
+    const { status } = await fetch('${url}?${mark}', { method: 'POST', body: batch.join('\\n'), signal })
+    if (status !== 200) throw new Error('answered ' + status)
+    return { rejected: batch.filter(line => line.includes('no such tool')).length }
+  },
+}
+export default definePlugin({
+  name: 'own-sink',
+  contract: 1,
+  setup(context) {
+    context.contribute('logSink', 'own', own)
+    return undefined
+  },
+})
+`
+
+const logged: { readonly mark: string; readonly line: string }[] = []
+let refusing = false
+const collector = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    if (refusing) return new Response(null, { status: 503 })
+    for (const line of (await request.text()).split('\n')) logged.push({ mark: new URL(request.url).search, line })
+    return new Response()
+  },
+})
+
 let author: Author
 let upstream: Program
 let hub: Hub
@@ -76,6 +109,7 @@ beforeAll(async () => {
     { use: await author.write('mark.ts', middleware('one')) },
     { use: await author.write('keys.ts', headers('1')), isolate: false },
     { use: await author.write('own-tools.ts', tools('first')), isolate: false },
+    { use: await author.write('own-sink.ts', sink(String(collector.url), 'one')) },
   ]
   const settings = { plugins, mcpServers: { far: { url: upstream.url } }, groups: [{ name: 'g', members: ['far'] }] }
   ;({ hub, admin } = await startOnline({ settings, env: LOOPBACK }))
@@ -84,6 +118,7 @@ afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
   await author?.[Symbol.asyncDispose]()
+  await collector.stop(true)
 })
 
 const set = (name: string, enabled: boolean) => admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled })
@@ -145,3 +180,30 @@ test('tools of a plugin are listed, called and counted, are upgraded without a r
   const found = items.find((item: { name: string }) => item.name === 'own-tools')
   expect(found).toMatchObject({ state: 'disabled', contributions: [] })
 })
+
+test('a sink gets each record once over a time of failure, is upgraded without a restart, and withdrawn', async () => {
+  const calls = (mark: string) =>
+    logged.filter(one => one.mark === `?${mark}` && JSON.parse(one.line).message === 'tools/call').length
+  const state = async () => {
+    const { sinks } = await admin.ok('GET', '/api/admin/logging')
+    return sinks.find(({ id }: { id: string }) => id === 'own')
+  }
+  await until(async () => (await state()).waiting === 0)
+  const before = calls('one')
+  for (let n = 0; n < 5; n += 1) await overRest('echo', { text: 'x' })
+  await until(() => calls('one') === before + 5)
+  refusing = true
+  for (let n = 0; n < 5; n += 1) await overRest('echo', { text: 'x' })
+  await until(async () => (await state()).state === 'failing')
+  refusing = false
+  await until(async () => (await state()).state === 'up', { timeoutMs: 10_000 })
+  await until(() => calls('one') === before + 10)
+  await upgrade('own-sink', sink(String(collector.url), 'two'))
+  await overRest('echo', { text: 'x' })
+  await until(() => calls('two') === 1)
+  expect(calls('one')).toBe(before + 10)
+  await set('own-sink', false)
+  expect(await state()).toBeUndefined()
+  await overRest('echo', { text: 'x' })
+  expect(calls('two')).toBe(1)
+}, 30_000)
