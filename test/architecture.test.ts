@@ -36,6 +36,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
+  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*']],
   'core/domain': [['*'], ['json', 'log'], ['server', 'tools', 'alerts'], ['group-fields'], ['group-body']],
   'core/store': [['migrations'], ['*']],
   'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],

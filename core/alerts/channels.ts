@@ -13,7 +13,7 @@ import type { Sealer } from '../secrets/seal.ts'
 import type { AlertSetting, Prepare } from './settings.ts'
 
 const FIELDS = ['name', 'type', 'enabled', 'config']
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'revision', 'createdAt', 'updatedAt']
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt']
 
 /** The kinds of channel that plugins offer, by `type`. */
 export type ChannelTypes = ReadonlyMap<string, NotificationChannel>
@@ -34,7 +34,7 @@ export interface StoredChannel {
 export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTypes, sealer: Sealer): Prepare {
   return (owner, place, before) => {
     const isOwn = actor.kind === 'user' && actor.userId === owner.id
-    const stored = isOwn ? openSecrets(before, sealer) : {}
+    const stored = isOwn ? channelSecrets(before, sealer) : {}
     const fields = new Fields(body)
     fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
@@ -68,7 +68,7 @@ function readChannel(fields: Fields, types: ChannelTypes, stored: Readonly<Recor
 export function channelView(setting: AlertSetting, sealer: Sealer): JsonObject {
   const { secrets } = setting
   const masks = Object.fromEntries(
-    Object.entries(secrets === null ? {} : openSecrets(setting, sealer)).map(([at, text]) => [at, maskSecret(text)]),
+    Object.entries(secrets === null ? {} : channelSecrets(setting, sealer)).map(([at, text]) => [at, maskSecret(text)]),
   )
   return { ...setting.body, config: filled(channelOf(setting).config, masks) }
 }
@@ -80,7 +80,7 @@ export function channelOf({ body }: Pick<AlertSetting, 'body'>): StoredChannel {
 
 /** The configuration with its secrets. Throws `config_invalid` when they cannot be opened. */
 export function openConfig(setting: AlertSetting, sealer: Sealer): JsonObject {
-  return filled(channelOf(setting).config, openSecrets(setting, sealer))
+  return filled(channelOf(setting).config, channelSecrets(setting, sealer))
 }
 
 /** Throws `admin_only` where only administrators may have such a channel. */
@@ -91,7 +91,8 @@ export function refuseOthers(kind: NotificationChannel, owner: Pick<Owner, 'role
 
 type Secrets = Readonly<Record<string, string>>
 
-function openSecrets(setting: AlertSetting | undefined, sealer: Sealer): Secrets {
+/** The secrets of a channel by pointers into its `config`; a rule has none. */
+export function channelSecrets(setting: AlertSetting | undefined, sealer: Sealer): Secrets {
   if (!setting?.secrets) return {}
   const context = { owner: setting.owner.id, record: setting.id, field: CHANNEL_SECRETS.field }
   return JSON.parse(sealer.open(CHANNEL_SECRETS.purpose, context, setting.secrets)) as Secrets

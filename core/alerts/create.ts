@@ -1,4 +1,5 @@
 import { TokenBuckets } from '../auth/rate-limit.ts'
+import type { FileAlerts } from '../config/shape/alerts.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
@@ -13,9 +14,11 @@ import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
 import { type ChannelTypes, channelView, prepareChannel } from './channels.ts'
 import { AlertEngine } from './engine.ts'
-import { HubFacts } from './hub-facts.ts'
+import { type FileProblem, mirrorAlerts } from './file-settings.ts'
+import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
 import {
   acknowledge,
+  countFiring,
   deliveriesOf,
   endIncidents,
   type IncidentQuery,
@@ -36,7 +39,7 @@ const PRUNE_MS = 60 * 60_000
 const TESTS_PER_MINUTE = 6
 
 /** What alerts need of the hub. */
-export interface AlertsDeps extends Omit<MachineSource, 'now'> {
+export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDeps, 'custom'> {
   readonly store: Store
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>
@@ -72,6 +75,8 @@ export interface Alerts {
     remove(actor: Actor, id: string): Promise<void>
   }
   list(actor: Actor, query: IncidentQuery): Promise<Page<JsonObject>>
+  /** How many alerts of all owners fire, by severity. */
+  firing(): Promise<{ readonly warning: number; readonly critical: number }>
   /** What the actor has of each limit, by the name of the limit. */
   usage(actor: Actor): Promise<Readonly<Record<AlertLimit, number>>>
   /** Ends the repeats of an alert. Throws `alert_not_found`. */
@@ -84,6 +89,8 @@ export interface Alerts {
     query: { readonly limit: number; readonly offset: number },
   ): Promise<Page<JsonObject>>
   retry(actor: Actor, channel: string, id: string): Promise<void>
+  /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. Returns the entries with mistakes. */
+  mirror(file: FileAlerts): Promise<readonly FileProblem[]>
   /** Starts to judge and to send. */
   begin(): Promise<void>
   dispose(): Promise<void>
@@ -143,6 +150,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     },
     silences,
     list: (actor, query) => listIncidents(store, actor, query),
+    firing: () => countFiring(store),
     async usage(actor) {
       const [ownRules, ownChannels, ownSilences] = await Promise.all([
         rules.list(actor),
@@ -168,6 +176,14 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     async retry(actor, channel, id) {
       await retryDelivery(store, (await channels.get(actor, channel)).id, id)
       await outbox.wakeAll()
+    },
+    async mirror(file) {
+      const { problems, changed: isChanged } = await mirrorAlerts({ store, sealer, types, facts }, file)
+      if (isChanged) {
+        changed()
+        released()
+      }
+      return problems
     },
     async begin() {
       await outbox.begin()
@@ -207,6 +223,6 @@ function ownerFetches({ store, outboundAllow, instanceId }: AlertsDeps) {
   }
 }
 
-function view({ id, owner, name, revision, createdAt, updatedAt }: AlertSetting, body: JsonObject): JsonObject {
-  return { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, revision, createdAt, updatedAt }
+function view({ id, owner, name, origin, revision, createdAt, updatedAt }: AlertSetting, body: JsonObject): JsonObject {
+  return { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, origin, revision, createdAt, updatedAt }
 }

@@ -7,6 +7,7 @@ import { durationText } from '../domain/duration.ts'
 import { formatRef } from '../domain/names.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
+import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { Histogram } from '../telemetry/histogram.ts'
 import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
 import type { AlertFacts, Audience, Facts, Subject } from './facts.ts'
@@ -16,6 +17,8 @@ import { ServerStates } from './server-states.ts'
 
 /** What {@link HubFacts} reads from. */
 export interface HubFactsDeps extends MachineSource {
+  /** What users count for themselves; `all`: of all owners together. */
+  readonly custom: Pick<CustomMetrics, 'value'>
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>
   readonly bus: Pick<EventBus, 'on'>
@@ -50,6 +53,7 @@ function percentileMs(durations: Histogram, part: number): number | undefined {
   return micros === undefined ? undefined : micros / 1_000
 }
 
+const CUSTOM = 'custom.'
 const PERCENTILE = /^p\d+_response_time$/
 const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
 const TOTAL: Subject = { key: 'total', label: 'total' }
@@ -105,9 +109,10 @@ export class HubFacts implements AlertFacts {
     const field = selector.find(one => !FIELDS.has(one.field))?.field
     if (field !== undefined) return `This hub cannot select by "${field}"; it can by server, owner and tool`
     if (selector.some(one => one.field === 'tool') && !isCallMetric(metric)) return `"${metric}" is not known by tool`
-    if (isMachineMetric(metric)) {
+    const isCustom = metric.startsWith(CUSTOM)
+    if (isMachineMetric(metric) || isCustom) {
       if (selector.length > 0) return `"${metric}" is one for the whole hub: it has no fields`
-      return this.#machine.unavailable({ metric })
+      return isCustom ? undefined : this.#machine.unavailable({ metric })
     }
     if (['server_status', 'servers_offline', 'restarts', 'health_failures'].includes(metric)) return undefined
     if (!isCallMetric(metric)) return `This hub has no source for "${metric}"`
@@ -137,7 +142,11 @@ export class HubFacts implements AlertFacts {
   }
 
   values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue } {
-    if (isMachineMetric(query.metric)) return { everywhere: this.#machine.value(query) }
+    const { metric, windowMs = 0 } = query
+    if (isMachineMetric(metric)) return { everywhere: this.#machine.value(query) }
+    if (metric.startsWith(CUSTOM)) {
+      return { everywhere: this.#deps.custom.value(audience.ownerId, metric.slice(CUSTOM.length), windowMs) }
+    }
     const servers = this.#servers.filter(server => isSeen(server, audience) && selects(query, server))
     if (query.metric === 'servers_offline') {
       return { everywhere: servers.filter(server => this.#state(server) === 'offline').length }

@@ -30,6 +30,20 @@ export function listIncidents(store: Store, actor: Actor, query: IncidentQuery):
   })
 }
 
+/** How many alerts of all owners fire, by severity. */
+export async function countFiring(store: Store): Promise<{ readonly warning: number; readonly critical: number }> {
+  const rows = await read(store, db =>
+    db
+      .selectFrom('alert_incident')
+      .select(({ fn }) => ['severity', fn.countAll<number | string>().as('count')])
+      .where('state', '=', 'firing')
+      .groupBy('severity')
+      .execute(),
+  )
+  const of = (severity: 'warning' | 'critical') => Number(rows.find(row => row.severity === severity)?.count ?? 0)
+  return { warning: of('warning'), critical: of('critical') }
+}
+
 /** Ends the repeats of a firing alert, not the alert. Throws `alert_not_found`. */
 export function acknowledge(store: Store, actor: Actor, id: string): Promise<JsonObject> {
   return write(store, async trx => {

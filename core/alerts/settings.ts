@@ -19,6 +19,7 @@ export interface AlertSetting {
   readonly name: string
   readonly body: JsonObject
   readonly secrets: string | null
+  readonly origin: 'api' | 'file'
   readonly revision: number
   readonly createdAt: string
   readonly updatedAt: string
@@ -78,7 +79,7 @@ export class AlertSettings {
       await this.#checkQuota(trx, owner)
       const row: AlertSettingTable = {
         ...{ id, owner_id: owner.id, kind: this.#kind, name, name_key: nameKey(name) },
-        ...{ body: JSON.stringify(body), secrets, revision: 1, created_at: at, updated_at: at },
+        ...{ body: JSON.stringify(body), secrets, origin: 'api', revision: 1, created_at: at, updated_at: at },
       }
       await this.#unique(name, () => trx.insertInto('alert_setting').values(row).execute())
       return settingOf(row, owner)
@@ -87,7 +88,7 @@ export class AlertSettings {
 
   async replace(actor: Actor, ref: string, prepare: Prepare, options: WriteOptions = {}): Promise<AlertSetting> {
     return this.#write(async trx => {
-      const before = await this.#find(trx, actor, ref)
+      const before = this.#unlocked(await this.#find(trx, actor, ref))
       if (options.ifRevision !== undefined && options.ifRevision !== before.revision) {
         throw new HubError('version_conflict', `${quoteName(before.name)} has revision ${before.revision} by now`)
       }
@@ -105,7 +106,7 @@ export class AlertSettings {
 
   async remove(actor: Actor, ref: string, inTransaction: (trx: Writer, gone: AlertSetting) => Promise<void>) {
     await this.#write(async trx => {
-      const gone = await this.#find(trx, actor, ref)
+      const gone = this.#unlocked(await this.#find(trx, actor, ref))
       await inTransaction(trx, gone)
       await trx.deleteFrom('alert_setting').where('id', '=', gone.id).execute()
     })
@@ -117,6 +118,15 @@ export class AlertSettings {
     const row = await this.#rows(db).where('owner_id', '=', owner.id).where('name_key', '=', key).executeTakeFirst()
     if (!row) throw missing(code, ref)
     return settingOf(row, owner)
+  }
+
+  /** Throws `setting_locked` for what the settings file holds. */
+  #unlocked(setting: AlertSetting): AlertSetting {
+    if (setting.origin !== 'file') return setting
+    const section = this.#kind === 'rule' ? 'alerting' : 'notifications'
+    throw new HubError('setting_locked', `The ${this.#kind} ${quoteName(setting.name)} is held by the settings file`, {
+      hint: `Change it in the section "${section}" of the settings file.`,
+    })
   }
 
   #rows(db: Reader) {
@@ -169,7 +179,8 @@ export async function activeSettings(
   })
 }
 
-function settingOf(row: AlertSettingTable, owner: Owner): AlertSetting {
-  const { id, name, secrets, revision, created_at: createdAt, updated_at: updatedAt } = row
-  return { id, owner, name, body: JSON.parse(row.body) as JsonObject, secrets, revision, createdAt, updatedAt }
+/** A stored row as a setting. */
+export function settingOf(row: AlertSettingTable, owner: Owner): AlertSetting {
+  const { id, name, secrets, origin, revision, created_at: createdAt, updated_at: updatedAt } = row
+  return { id, owner, name, body: JSON.parse(row.body) as JsonObject, secrets, origin, revision, createdAt, updatedAt }
 }

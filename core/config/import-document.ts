@@ -7,8 +7,8 @@ import { nameKey } from '../domain/names.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
-import { ALIASES, readServerEntry } from './shape-server.ts'
-import { splitKey } from './shapes.ts'
+import { ALIASES, readServerEntry } from './shape/server.ts'
+import { splitKey } from './shape/settings.ts'
 import { shellWords } from './shell-words.ts'
 
 /** One server in a document, as the flat body of the API. */

@@ -3,9 +3,9 @@ import { nameKey } from '../domain/names.ts'
 import { type FileBase, keepDocument, keepMasked, unresolveEntry } from './file-base.ts'
 import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
 import type { SettingsText } from './settings-text.ts'
-import { readGroupEntry, writeMembers } from './shape-group.ts'
-import { ALIASES, readServerEntry } from './shape-server.ts'
-import { splitKey } from './shapes.ts'
+import { readGroupEntry, writeMembers } from './shape/group.ts'
+import { ALIASES, readServerEntry } from './shape/server.ts'
+import { splitKey } from './shape/settings.ts'
 
 /** The API's defaults: not written to an entry that does not have the field. */
 const DEFAULTS: Readonly<Record<string, JsonValue>> = {

@@ -10,7 +10,7 @@ import { FileWatch } from './file-watch.ts'
 import { type Path, setAt } from './jsonc-edit.ts'
 import { type EntryName, editGroup, editServer, renameMember } from './settings-edit.ts'
 import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
-import type { SettingsState } from './shapes.ts'
+import type { SettingsState } from './shape/settings.ts'
 
 /** Largest settings file, in bytes: 16 MiB. */
 const MOST_BYTES = 16 * 1024 * 1024

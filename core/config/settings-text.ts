@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { nameKey } from '../domain/names.ts'
 import { type FileBase, resolveEntry } from './file-base.ts'
 import { type JsoncDocument, JsoncError, type Position, positionAt, readJsonc } from './jsonc.ts'
-import { DuplicateEntry, readSettings, type SettingsState } from './shapes.ts'
+import { DuplicateEntry, readSettings, type SettingsState } from './shape/settings.ts'
 import { type StartCode, StartError } from './start-error.ts'
 
 /** The newest value of the file's `version` that this hub reads. A file without it counts as this version. */

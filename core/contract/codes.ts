@@ -80,6 +80,7 @@ export const ERROR_CODES = {
   quota_keys: { status: 409, title: 'Too many access keys' },
   quota_rules: { status: 409, title: 'Too many alert rules' },
   quota_channels: { status: 409, title: 'Too many notification channels' },
+  quota_custom_metrics: { status: 409, title: 'Too many metrics of your own' },
   quota_silences: { status: 409, title: 'Too many silences' },
   settings_read_only: { status: 409, title: 'The settings file cannot be written' },
   setting_locked: { status: 409, title: 'The setting is held by the environment or the settings file' },

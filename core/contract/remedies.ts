@@ -72,6 +72,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   quota_keys: 'Remove access keys that are no longer needed; GET /api/limits says how many there may be.',
   quota_rules: 'Remove rules that are no longer needed.',
   quota_channels: 'Remove channels that are no longer needed.',
+  quota_custom_metrics: 'Use fewer names and fewer different labels.',
   quota_silences: 'Remove silences that are over.',
   settings_read_only: 'Change it in the settings file itself, or make the file writable for the hub.',
   setting_locked: 'Change it where it is held: GET /api/admin/settings/sources says where.',

@@ -11,6 +11,8 @@ export interface EventCatalog extends PluginEvents {
   'token.revoked': { familyId: string; userId: string }
   /** A notification from an upstream that belongs to no call. Internal. */
   'upstream.notification': { serverId: string; sessionId?: string; method: string; params: JsonObject | undefined }
+  /** A check of a server's health ended. Internal. */
+  'upstream.checked': { serverId: string; name: string; ok: boolean }
   /**
    * A connection (shared, or of one session) was established, for the first time or again. `start`, of the shared
    * one: the server's name, and the time from the attempt until its lists were read. Internal.

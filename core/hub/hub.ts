@@ -41,6 +41,7 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { BUNDLED, pluginEntries } from './bundled.ts'
+import { followFileAlerts } from './file-alerts.ts'
 import { createMeters, droppedOf } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { logOptions, openHistory } from './records.ts'
@@ -228,12 +229,14 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const alerts = createAlerts({
     ...{ registry, store, bus, sealer, log, upstreams: connections, instanceId: marks.make() },
+    custom: meters.custom,
     usage: () => meters.system.usage(),
     droppedRecords: () => droppedOf(hubLog.sinks()),
     types: () => plugins.contributions('notificationChannel'),
     outboundAllow: config.outboundAllow,
   })
   undo.defer(() => alerts.dispose())
+  await followFileAlerts({ settings: loaded.settings, alerts, bus, log })
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -270,7 +273,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
-        ...{ meters, config, registry, upstreams: connections, hubLog, startedAtMs },
+        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs },
         version: manifest.version,
       }),
       transports,

@@ -1,5 +1,6 @@
 import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
+import { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { DurationSeries } from '../telemetry/duration-series.ts'
 import { HubMetrics } from '../telemetry/hub-metrics.ts'
 import type { HubLog } from '../telemetry/log.ts'
@@ -19,6 +20,7 @@ export interface Meters {
   readonly durations: DurationSeries
   readonly system: SystemMonitor
   readonly uptime: Uptime
+  readonly custom: CustomMetrics
   /** A finished tools/call. */
   call(record: ToolCallRecord): void
   /** An answered HTTP request; `route` is a pattern. */
@@ -31,17 +33,22 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir:
   const metrics = new HubMetrics()
   const durations = new DurationSeries()
   const system = new SystemMonitor(dataDir)
+  const custom = new CustomMetrics()
+  bus.on('user.removed', ({ data }) => custom.forget(data.userId))
   hubLog.onRecord(level => metrics.record(level))
-  bus.on('upstream.connected', ({ ownerId, data: { serverId, start } }) => {
+  bus.on('upstream.connected', ({ ownerId, data: { serverId, start, again } }) => {
     if (!start) return
+    metrics.started(ownerId ?? '', start.name, start.ms, again)
     const key = { kind: 'server_startup', owner: ownerId ?? '', serverId, server: start.name, tool: '' } as const
     durations.add(key, start.ms, false)
   })
+  bus.on('upstream.checked', ({ ownerId, data: { name, ok } }) => metrics.checked(ownerId ?? '', name, ok))
   return {
     metrics,
     durations,
     system,
     uptime: new Uptime(bus),
+    custom,
     dispose: () => system.dispose(),
     call(record) {
       const { ownerId: owner, serverId, server, tool, durationMs, status } = record

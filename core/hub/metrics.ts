@@ -1,8 +1,11 @@
+import type { Alerts } from '../alerts/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
+import type { CustomMetricsDeps } from '../http/routes/monitoring/custom-metrics.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
 import type { ResourcesDeps } from '../http/routes/monitoring/resources.ts'
 import type { ServerHealthDeps } from '../http/routes/monitoring/server-health.ts'
+import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import type { Meters } from './meters.ts'
@@ -12,11 +15,13 @@ const TEXT_MS = 1_000
 
 /** What `metricsDeps` needs. */
 export interface MetricsParts {
-  readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime'>
+  readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime' | 'custom'>
   readonly config: HubConfig
   readonly registry: { readonly users: Pick<Registry['users'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'states' | 'counts'>
   readonly hubLog: Pick<HubLog, 'sinks'>
+  readonly mcp: Pick<McpEndpoint, 'sessions'>
+  readonly alerts: Pick<Alerts, 'firing'>
   readonly version: string
   readonly startedAtMs: number
 }
@@ -24,8 +29,8 @@ export interface MetricsParts {
 /** What the routes show of the meters. */
 export function metricsDeps(
   parts: MetricsParts,
-): MetricsDeps & Pick<ResourcesDeps, 'usage'> & Pick<ServerHealthDeps, 'uptimeRatio'> {
-  const { meters, config, registry, upstreams, hubLog, version, startedAtMs } = parts
+): MetricsDeps & CustomMetricsDeps & Pick<ResourcesDeps, 'usage'> & Pick<ServerHealthDeps, 'uptimeRatio'> {
+  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs } = parts
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
     return meters.metrics.text({
@@ -33,6 +38,10 @@ export function metricsDeps(
       uptimeSeconds: (performance.now() - startedAtMs) / 1_000,
       servers: upstreams.states(),
       tools: upstreams.counts().tools,
+      ...sessionsOf(mcp),
+      custom: meters.custom.list('all'),
+      eventLoopLagSeconds: meters.system.usage().eventLoopLagMs / 1_000,
+      alerts: await alerts.firing(),
       sinks: hubLog.sinks(),
       owners: new Map(users.map(({ id, name }) => [id, name])),
     })
@@ -40,6 +49,7 @@ export function metricsDeps(
   let last: { readonly atMs: number; readonly text: Promise<string> } | undefined
   return {
     usage: () => meters.system.usage(),
+    custom: meters.custom,
     uptimeRatio: serverId => meters.uptime.ratio(serverId),
     metricsToken: config.metricsToken,
     metricsText() {
@@ -47,5 +57,14 @@ export function metricsDeps(
       if (!last || nowMs - last.atMs >= TEXT_MS) last = { atMs: nowMs, text: make() }
       return last.text
     },
+  }
+}
+
+function sessionsOf(mcp: Pick<McpEndpoint, 'sessions'>) {
+  const sessions = mcp.sessions()
+  return {
+    sessions: sessions.length,
+    streams: sessions.reduce((sum, session) => sum + session.streams, 0),
+    callsInFlight: sessions.reduce((sum, session) => sum + session.callsInFlight, 0),
   }
 }

@@ -250,6 +250,8 @@ export interface AlertSettingTable {
   body: string
   /** A channel's secrets: sealed JSON of texts by pointer into its `config`. */
   secrets: string | null
+  /** `file`: held by the settings file. */
+  origin: 'api' | 'file'
   revision: number
   created_at: string
   updated_at: string

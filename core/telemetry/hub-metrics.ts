@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import type { LogLevel, ToolCallRecord } from '../contract/records.ts'
 import { type Counted, DurationHistogram, LabelledValues } from './counters.ts'
+import type { CustomSeries } from './custom-metrics.ts'
 import type { RefusedCall } from './log.ts'
 import type { SinkState } from './log-feed.ts'
 import { type MetricFamily, prometheusText, type Sample } from './metrics-text.ts'
@@ -24,6 +25,16 @@ export interface HubNow {
   readonly uptimeSeconds: number
   readonly servers: readonly ServerNow[]
   readonly tools: number
+  /** Open MCP sessions, their streams, and their calls under way. */
+  readonly sessions: number
+  readonly streams: number
+  readonly callsInFlight: number
+  /** The longest time that the event loop was held within the last 10 s. */
+  readonly eventLoopLagSeconds: number
+  /** What users count for themselves. */
+  readonly custom: readonly CustomSeries[]
+  /** Alerts that fire, by severity. */
+  readonly alerts: { readonly warning: number; readonly critical: number }
   readonly sinks: readonly SinkState[]
   /** Names of users by id. */
   readonly owners: ReadonlyMap<string, string>
@@ -39,6 +50,15 @@ export class HubMetrics {
   readonly #durations = new LabelledValues(
     () => new DurationHistogram(),
     () => [NOBODY, OTHER],
+  )
+  /** How long servers took to start, and how often they were connected again, by owner and name. */
+  readonly #starts = new LabelledValues(
+    () => ({ durations: new DurationHistogram(), again: 0 }),
+    () => [NOBODY, OTHER],
+  )
+  readonly #checks = new LabelledValues(
+    () => 0,
+    ([, , result = OTHER]) => [NOBODY, OTHER, result],
   )
   readonly #requests = new LabelledValues(
     () => new DurationHistogram(),
@@ -60,6 +80,18 @@ export class HubMetrics {
   /** A tools/call that reached no server. The tool's name is the caller's, so that it is not told. */
   refusedCall({ userId, code }: RefusedCall): void {
     this.#calls.row([userId, '', '', code]).value += 1
+  }
+
+  /** A server's shared connection stands; `again`: not for the first time. */
+  started(ownerId: string, server: string, ms: number, again: boolean): void {
+    const { value } = this.#starts.row([ownerId, server])
+    value.durations.add(ms / 1_000)
+    if (again) value.again += 1
+  }
+
+  /** A finished check of a server's health. */
+  checked(ownerId: string, server: string, ok: boolean): void {
+    this.#checks.row([ownerId, server, ok ? 'ok' : 'failed']).value += 1
   }
 
   /** An answered HTTP request; `route` is a pattern. Its duration ends with the head of a stream. */
@@ -85,6 +117,14 @@ export class HubMetrics {
     yield gauge('uptime_seconds', 'How long the hub runs', [single(now.uptimeSeconds)])
     yield gauge('servers', 'Servers by state', countsOf(servers))
     yield gauge('tools', 'Tools of all servers', [single(now.tools)])
+    yield gauge('sessions', 'Open MCP sessions', [single(now.sessions)])
+    yield gauge('live_streams', 'Open streams of MCP sessions', [single(now.streams)])
+    yield gauge('calls_in_flight', 'Calls of MCP sessions that are under way', [single(now.callsInFlight)])
+    yield gauge('event_loop_lag_seconds', 'The longest hold of the event loop in 10 s', [
+      single(now.eventLoopLagSeconds),
+    ])
+    const severities = Object.entries(now.alerts).map(([severity, value]) => ({ labels: { severity }, value }))
+    yield gauge('alerts_firing', 'Alerts that fire', severities)
     yield gauge('server_up', 'Whether the server is online', upOf(servers, owner))
     yield counter(
       'tool_calls_total',
@@ -98,6 +138,7 @@ export class HubMetrics {
       'How long calls of tools took',
       from(this.#durations.rows(), ([id = '', server = ''], value) => value.samples({ owner: owner(id), server })),
     )
+    yield* this.#startFamilies(owner)
     yield histogram(
       'http_request_duration_seconds',
       'How long HTTP requests took, streams until their head',
@@ -110,13 +151,39 @@ export class HubMetrics {
       'Records of the log',
       from(this.#records.rows(), ([level = ''], value) => [{ labels: { level }, value }]),
     )
+    yield* customFamilies(now.custom, owner)
     yield* sinkFamilies(sinks)
     yield* processFamilies()
   }
 
+  *#startFamilies(owner: (id: string) => string): Generator<MetricFamily> {
+    yield histogram(
+      'server_start_duration_seconds',
+      'How long servers took from the attempt to connect until their lists were read',
+      from(this.#starts.rows(), ([id = '', server = ''], { durations }) =>
+        durations.samples({ owner: owner(id), server }),
+      ),
+    )
+    yield counter(
+      'server_restarts_total',
+      'How often servers were connected again',
+      from(this.#starts.rows(), ([id = '', server = ''], { again }) => [
+        { labels: { owner: owner(id), server }, value: again },
+      ]),
+    )
+    yield counter(
+      'health_checks_total',
+      'Checks of health that ended, by result',
+      from(this.#checks.rows(), ([id = '', server = '', result = ''], value) => [
+        { labels: { owner: owner(id), server, result }, value },
+      ]),
+    )
+  }
+
   #forgetGone(present: ReadonlySet<string>): void {
     const nowMs = performance.now()
-    for (const { labels } of this.#durations.rows()) {
+    const counted = [this.#durations, this.#starts, this.#checks].flatMap(values => [...values.rows()])
+    for (const { labels } of counted) {
       const place = placeOf(labels)
       if (present.has(place) || labels[0] === NOBODY) this.#goneMs.delete(place)
       else if (!this.#goneMs.has(place)) this.#goneMs.set(place, nowMs)
@@ -126,6 +193,8 @@ export class HubMetrics {
     const gone = new Set(over)
     this.#calls.remove(labels => gone.has(placeOf(labels)))
     this.#durations.remove(labels => gone.has(placeOf(labels)))
+    this.#starts.remove(labels => gone.has(placeOf(labels)))
+    this.#checks.remove(labels => gone.has(placeOf(labels)))
     for (const place of over) this.#goneMs.delete(place)
   }
 }
@@ -151,6 +220,15 @@ function countsOf(servers: readonly ServerNow[]): readonly Sample[] {
 function* upOf(servers: readonly ServerNow[], owner: (id: string) => string): Generator<Sample> {
   for (const { ownerId, name, state } of servers)
     yield { labels: { owner: owner(ownerId), server: name }, value: state === 'online' ? 1 : 0 }
+}
+
+function* customFamilies(all: readonly CustomSeries[], owner: (id: string) => string): Generator<MetricFamily> {
+  const samples = (kind: CustomSeries['kind']): readonly Sample[] =>
+    all
+      .filter(one => one.kind === kind)
+      .map(({ ownerId, name, labels, value }) => ({ labels: { owner: owner(ownerId), name, ...labels }, value }))
+  yield counter('custom_total', 'What users count for themselves', samples('counter'))
+  yield gauge('custom_value', 'Numbers that users report', samples('gauge'))
 }
 
 function* sinkFamilies(sinks: readonly SinkState[]): Generator<MetricFamily> {

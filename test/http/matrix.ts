@@ -233,6 +233,13 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/monitoring/resources', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/export', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/grafana/dashboard', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/custom-metrics', ...signedIn(200) },
+  {
+    method: 'POST',
+    path: '/api/monitoring/custom-metrics',
+    body: () => ({ metrics: [{ name: 'orders', kind: 'counter', value: 1 }] }),
+    ...signedIn(200),
+  },
   // From loopback, and without METRICS_TOKEN.
   { method: 'GET', path: '/metrics', user: 403, admin: 200, anonymous: 200 },
   { method: 'GET', path: '/api/public/info', ...everybody(200) },

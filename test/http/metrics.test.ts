@@ -108,3 +108,40 @@ test('docs/monitoring.md has every metric with its kind, and no other', async ()
   const said = [...(await text()).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
   expect(said.toSorted()).toEqual(documented.toSorted())
 })
+
+test('numbers of users’ own stand there with their owner, and a user may have 200 of them', async () => {
+  const path = '/api/monitoring/custom-metrics'
+  const eve = await hub.user('eve')
+  const report = (value: number, labels = {}) => ({ metrics: [{ name: 'orders', kind: 'counter', value, labels }] })
+  for (const value of [2, 3]) expect(await eve.ok('POST', path, report(value, { shop: 'a"b' }))).toEqual({ taken: 1 })
+  await eve.ok('POST', path, { metrics: [{ name: 'queue', kind: 'gauge', value: -7.5 }] })
+  await until(async () => (await text()).includes('patchbay_custom_total{owner="eve",name="orders",shop="a\\"b"} 5\n'))
+  expect(await text()).toContain('patchbay_custom_value{owner="eve",name="queue"} -7.5\n')
+  expect(await promtoolSays(await text())).toBe('')
+  expect((await eve.ok('GET', path)).items.map(({ name, value }: Record<string, unknown>) => [name, value])).toEqual([
+    ['orders', 5],
+    ['queue', -7.5],
+  ])
+  expect((await (await hub.user('fay')).ok('GET', path)).items).toEqual([])
+  for (const [metric, pointer] of [
+    [{ name: 'A-b', kind: 'gauge', value: 1 }, '#/metrics/0/name'],
+    [{ name: 'a', kind: 'gauge', value: null }, '#/metrics/0/value'],
+    [{ name: 'a', kind: 'counter', value: -1 }, '#/metrics/0/value'],
+    [{ name: 'a', kind: 'gauge', value: 1, labels: { owner: 'x' } }, '#/metrics/0/labels/owner'],
+    [
+      { name: 'a', kind: 'gauge', value: 1, labels: Object.fromEntries('abcdef'.split('').map(one => [one, ''])) },
+      '#/metrics/0/labels',
+    ],
+  ] as const) {
+    const { status, json } = await eve.request('POST', path, { metrics: [metric] })
+    expect([status, json.errors?.[0]?.pointer]).toEqual([400, pointer])
+  }
+  const many = (from: number, count: number) => ({
+    metrics: Array.from({ length: count }, (_, n) => ({ name: `m${from + n}`, kind: 'gauge', value: n })),
+  })
+  await eve.ok('POST', path, many(0, 100))
+  const { status, json } = await eve.request('POST', path, many(100, 99))
+  expect([status, json.code]).toEqual([409, 'quota_custom_metrics'])
+  expect((await eve.ok('GET', path)).total).toBe(102)
+  await eve.ok('POST', path, many(100, 98))
+})

@@ -74,6 +74,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   quota_keys: 'creating one more than a user may have',
   quota_rules: 'creating one more than a user may have',
   quota_channels: 'creating one more than a user may have',
+  quota_custom_metrics: 'reporting one more than a user may have',
   quota_silences: 'creating one more than a user may have',
   settings_read_only: 'changing what the settings file holds, where it cannot be written',
   setting_locked: 'changing a setting that the environment or the settings file holds',

@@ -27,6 +27,9 @@ export class ServerHealth {
     this.#last = report
     if (this.#checks.length >= CHECKS_HELD) this.#checks.shift()
     this.#checks.push({ at: report.at, ok: !report.error, durationMs: report.durationMs })
+    const { id: serverId, ownerId, name, healthCheck } = this.#record()
+    const data = { serverId, name, ok: !report.error }
+    if (healthCheck.enabled) this.#context.bus.emit('upstream.checked', ownerId, data, 'internal')
     this.#become(report.error ? 'failing' : 'healthy', report.error)
   }
 

@@ -19,7 +19,7 @@ const RULE_FIELDS = [
   ...['name', 'enabled', 'condition', 'threshold', 'duration', 'severity', 'per', 'channels'],
   ...['keepFiringFor', 'repeatInterval', 'noData'],
 ]
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'revision', 'createdAt', 'updatedAt', 'health']
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'health']
 
 /** An alert rule with its defaults filled in. */
 export interface AlertRule extends AlertTiming {

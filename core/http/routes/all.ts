@@ -17,6 +17,7 @@ import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
+import { type CustomMetricsDeps, customMetricRoutes } from './monitoring/custom-metrics.ts'
 import { exportRoutes } from './monitoring/export.ts'
 import { grafanaRoutes } from './monitoring/grafana.ts'
 import { type MetricsDeps, metricsRoutes } from './monitoring/metrics.ts'
@@ -31,7 +32,11 @@ import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
 
 /** Dependencies of the resource routes. */
-export interface ResourceRoutesDeps extends MetricsDeps, ResourcesDeps, Pick<ServerHealthDeps, 'uptimeRatio'> {
+export interface ResourceRoutesDeps
+  extends MetricsDeps,
+    ResourcesDeps,
+    CustomMetricsDeps,
+    Pick<ServerHealthDeps, 'uptimeRatio'> {
   readonly registry: Registry
   readonly alerts: Alerts
   readonly upstreams: Upstreams
@@ -81,6 +86,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...resourceUsageRoutes(deps),
     ...exportRoutes(deps),
     ...grafanaRoutes(),
+    ...customMetricRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]
 }

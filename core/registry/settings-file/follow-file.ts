@@ -1,5 +1,5 @@
 import type { SettingsFile } from '../../config/settings-file.ts'
-import type { SettingsState } from '../../config/shapes.ts'
+import type { SettingsState } from '../../config/shape/settings.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { OpenTransports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'

@@ -8,6 +8,7 @@ import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import type { SystemUsage } from '../../../core/telemetry/system-usage.ts'
 import { openWorld, type World } from '../registry/world.ts'
 
@@ -23,6 +24,7 @@ let reason: ErrorCode | undefined
 let serverId = ''
 let usage: Partial<SystemUsage> = {}
 let dropped = 0
+let custom = new CustomMetrics()
 
 beforeEach(async () => {
   nowMs = 1_000_000
@@ -30,6 +32,7 @@ beforeEach(async () => {
   reason = undefined
   usage = {}
   dropped = 0
+  custom = new CustomMetrics(() => nowMs)
   world = await openWorld()
   serverId = (await world.registry.servers.create(world.bob, { name: 'fake', url: 'https://a.example/' })).id
   hub = startEngine()
@@ -51,6 +54,7 @@ function startEngine() {
     ...{ registry: world.registry, upstreams, bus, now, stateChanged: () => undefined },
     usage: () => ({ ownCpu: 0, cores: 2, loadAverage: [0, 0, 0], eventLoopLagMs: 0, ...usage }),
     droppedRecords: () => dropped,
+    custom,
   })
   const engine = new AlertEngine({ store: world.store, bus, log: silent, facts, now, wake: () => undefined })
   const seen: string[] = []
@@ -218,6 +222,24 @@ test('rules about the machine wait for their window, and hold for the whole hub'
     expect.stringMatching(/^lost (firing|resolved) /),
     'stuck firing 300',
   ])
+})
+
+test('a rule about numbers of the users’ own sees those of its owner alone', async () => {
+  await addRule({ name: 'orders', condition: 'custom.orders[5m] > 10', duration: '0s' })
+  await addRule({ name: 'depth', condition: 'custom.depth > 3', duration: '0s' })
+  await hub.engine.begin()
+  const report = (owner: string, name: string, kind: 'counter' | 'gauge', value: number): void =>
+    custom.add(owner, [{ name, kind, value, labels: {} }])
+  report('somebody', 'orders', 'counter', 100)
+  report(world.bob.userId, 'orders', 'counter', 6)
+  report(world.bob.userId, 'depth', 'gauge', 9)
+  report(world.bob.userId, 'depth', 'gauge', 2)
+  await after(10, 'online')
+  expect(await firing()).toEqual([])
+  report(world.bob.userId, 'orders', 'counter', 5)
+  report(world.bob.userId, 'depth', 'gauge', 4)
+  await after(10, 'online')
+  expect(await firing()).toEqual(['total', 'total'])
 })
 
 async function firing(): Promise<string[]> {

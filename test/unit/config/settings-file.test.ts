@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { writeInPlace } from '../../../core/config/atomic-write.ts'
 import { openSettingsFile, type SettingsFile } from '../../../core/config/settings-file.ts'
 import { SettingsError } from '../../../core/config/settings-text.ts'
-import type { SettingsState } from '../../../core/config/shapes.ts'
+import type { SettingsState } from '../../../core/config/shape/settings.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 import { tempFolder, until } from './temp.ts'
 

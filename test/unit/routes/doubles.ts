@@ -22,6 +22,7 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
+import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
@@ -148,6 +149,7 @@ export class World {
       metricsText: () => Promise.resolve(''),
       usage: () => ({ ownCpu: 0, cores: 1, loadAverage: [0, 0, 0], eventLoopLagMs: 0 }),
       activeConnections: () => 0,
+      custom: new CustomMetrics(),
       uptimeRatio: () => undefined,
       transports: bundledTransports(),
       registry: this.#registry(),

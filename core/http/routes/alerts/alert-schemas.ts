@@ -27,11 +27,15 @@ const recordFields = {
   id: z.string(),
   ref: z.string(),
   owner: z.string(),
+  origin: z.enum(['api', 'file']).meta({ description: '`file`: held by the settings file, and changed there alone' }),
   revision: z.number().int(),
   createdAt: timestamp,
   updatedAt: timestamp,
 }
-const exampleRecord = { id: '5c1f', ref: 'ann~down', owner: 'ann', revision: 1, createdAt: at, updatedAt: at }
+const exampleRecord = {
+  ...{ id: '5c1f', ref: 'ann~down', owner: 'ann', origin: 'api', revision: 1 },
+  ...{ createdAt: at, updatedAt: at },
+}
 
 /** A rule in responses. */
 export const rule = ruleFields.extend({
@@ -47,7 +51,7 @@ export const ruleExample = {
 
 const channelFields = z.object({
   name: z.string().meta({ description: '1 to 64 characters' }),
-  type: z.string().meta({ description: 'What a plugin offers: `webhook` and `chat` of the bundled ones' }),
+  type: z.string().meta({ description: 'What a plugin offers: `webhook`, `chat` and `email` of the bundled ones' }),
   enabled: z.boolean().optional(),
   config: z.record(z.string(), anyJson).meta({ description: 'As the type has it; secrets come back masked' }),
 })

@@ -36,6 +36,9 @@ const PANELS: readonly (readonly [title: string, expression: string, unit: strin
     's',
     '{{route}}',
   ],
+  ['MCP sessions', 'patchbay_sessions', 'short', 'sessions'],
+  ['Alerts that fire', 'patchbay_alerts_firing', 'short', '{{severity}}'],
+  ['Event loop', 'patchbay_event_loop_lag_seconds', 's', 'longest hold'],
   ['Log records a second', 'sum by (level) (rate(patchbay_log_records_total[5m]))', 'short', '{{level}}'],
   [
     'Lost log records',

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
 export interface ServerShape {

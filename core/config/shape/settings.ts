@@ -1,9 +1,10 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { Role } from '../contract/records.ts'
-import { nameKey } from '../domain/names.ts'
-import type { Path } from './jsonc-edit.ts'
-import { readGroupEntry } from './shape-group.ts'
-import { readServerEntry } from './shape-server.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { Role } from '../../contract/records.ts'
+import { nameKey } from '../../domain/names.ts'
+import type { Path } from '../jsonc-edit.ts'
+import { type FileAlerts, readAlerts } from './alerts.ts'
+import { readGroupEntry } from './group.ts'
+import { readServerEntry } from './server.ts'
 
 /** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
 export interface PluginUse {
@@ -30,6 +31,7 @@ export interface FileEntries {
 export interface SettingsState {
   readonly file: FileEntries
   readonly systemConfig: JsonObject
+  readonly alerts: FileAlerts
   readonly plugins: readonly PluginUse[]
   /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
   readonly warnings: readonly string[]
@@ -49,7 +51,19 @@ export class DuplicateEntry extends Error {
 }
 
 const KNOWN = new Set([
-  ...['mcpServers', 'servers', 'users', 'groups', 'systemConfig', 'logRotation', 'plugins', 'inputs', 'version'],
+  ...[
+    'mcpServers',
+    'servers',
+    'users',
+    'groups',
+    'systemConfig',
+    'logRotation',
+    'alerting',
+    'notifications',
+    'plugins',
+    'inputs',
+    'version',
+  ],
 ])
 const SERVER_MAPS = ['mcpServers', 'servers'] as const
 
@@ -69,12 +83,17 @@ export function readSettings(document: JsonObject): SettingsState {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
     systemConfig: {
       ...rotationSettings(document.logRotation, warnings),
-      ...(isJsonObject(systemConfig) ? systemConfig : {}),
+      ...(isJsonObject(systemConfig) ? withoutAlerts(systemConfig) : {}),
     },
+    alerts: readAlerts(document, warnings),
     plugins: readPlugins(document.plugins, warnings),
     warnings,
     places: { servers: servers.map(item => item.path), groups: groups.map(item => item.path) },
   }
+}
+
+function withoutAlerts({ alerting: _, notifications: __, ...rest }: JsonObject): JsonObject {
+  return rest
 }
 
 /** Members of the section `logRotation`, with the keys of `systemConfig` that mean the same. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readJsonc } from '../../../core/config/jsonc.ts'
-import { DuplicateEntry, type FileEntries, readSettings } from '../../../core/config/shapes.ts'
+import { DuplicateEntry, type FileEntries, readSettings } from '../../../core/config/shape/settings.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { FileState } from '../../../core/registry/api.ts'
 

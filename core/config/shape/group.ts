@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
 const SAME = ['description', 'visibility', 'naming', 'resultLimit'] as const
 const MEMBER = ['alias', 'tools', 'prompts', 'resources'] as const

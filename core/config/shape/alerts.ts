@@ -1,0 +1,73 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { pointerToken } from '../../domain/json/json-pointer.ts'
+
+/** One alert rule or channel of the file. */
+export interface FileAlert {
+  /** Where it stands in the file: a JSON pointer. */
+  readonly pointer: string
+  /** As for `POST /api/monitoring/rules` or `…/channels`. */
+  readonly body: JsonObject
+}
+
+/** What the sections `alerting` and `notifications` say. */
+export interface FileAlerts {
+  readonly rules: readonly FileAlert[]
+  readonly channels: readonly FileAlert[]
+}
+
+/** Keys of `notifications` that are another kind of channel than their name says. */
+const TYPES: Readonly<Record<string, string>> = { slack: 'chat' }
+
+/**
+ * Reads both sections, at the top level and in `systemConfig`; of two entries with one name the top level's counts. Whether
+ * an entry is right is judged later, by the kinds of channel that run.
+ */
+export function readAlerts(document: JsonObject, warnings: string[]): FileAlerts {
+  const inner = isJsonObject(document.systemConfig) ? document.systemConfig : {}
+  const places = [
+    { section: document, at: '' },
+    { section: inner, at: '/systemConfig' },
+  ]
+  return {
+    rules: byName(places.flatMap(({ section, at }) => rulesOf(section.alerting, `${at}/alerting`, warnings))),
+    channels: byName(
+      places.flatMap(({ section, at }) => channelsOf(section.notifications, `${at}/notifications`, warnings)),
+    ),
+  }
+}
+
+function rulesOf(section: JsonValue | undefined, at: string, warnings: string[]): FileAlert[] {
+  if (section === undefined) return []
+  const rules = isJsonObject(section) ? (section.rules ?? []) : undefined
+  if (!Array.isArray(rules)) {
+    warnings.push(`${at} has no list "rules"; it is not used`)
+    return []
+  }
+  return rules.map((rule, index) => ({
+    pointer: `${at}/rules/${index}`,
+    body: isJsonObject(rule) ? rule : { name: `rule ${index + 1}`, rule },
+  }))
+}
+
+function channelsOf(section: JsonValue | undefined, at: string, warnings: string[]): FileAlert[] {
+  if (section === undefined) return []
+  if (!isJsonObject(section)) {
+    warnings.push(`${at} is not an object; it is not used`)
+    return []
+  }
+  return Object.entries(section).map(([name, entry]) => {
+    const { type = TYPES[name] ?? name, enabled, ...config } = isJsonObject(entry) ? entry : { entry }
+    const on = enabled === undefined ? {} : { enabled }
+    return { pointer: `${at}/${pointerToken(name)}`, body: { name, type, ...on, config } }
+  })
+}
+
+/** The first of each name; one without a name stays, to be refused. */
+function byName(entries: readonly FileAlert[]): readonly FileAlert[] {
+  const seen = new Set<JsonValue>()
+  return entries.filter(({ body: { name } }) => {
+    const isLater = name !== undefined && seen.has(name)
+    if (name !== undefined) seen.add(name)
+    return !isLater
+  })
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { isAdmin } from '../../../domain/ownership.ts'
+import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
+import { type Route, route } from '../../route.ts'
+import { scopeField } from '../history-range.ts'
+import { exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
+import { page } from '../views.ts'
+
+/** What the routes need. */
+export interface CustomMetricsDeps {
+  readonly custom: Pick<CustomMetrics, 'add' | 'list'>
+}
+
+const path = '/api/monitoring/custom-metrics'
+const tag = 'monitoring'
+const MOST = 100
+const MOST_LABELS = 5
+/** Labels that `/metrics` adds. */
+const TAKEN = ['owner', 'name']
+
+const name = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/)
+const label = name.refine(text => !TAKEN.includes(text), { message: 'this label is the hub’s own' })
+const metric = z
+  .strictObject({
+    name,
+    kind: z.enum(['counter', 'gauge']),
+    value: z.number(),
+    labels: z.record(label, z.string().max(128)).default({}),
+  })
+  .refine(({ labels }) => Object.keys(labels).length <= MOST_LABELS, {
+    path: ['labels'],
+    params: { code: 'length' },
+    message: `at most ${MOST_LABELS} labels`,
+  })
+  .refine(({ kind, value }) => kind === 'gauge' || value >= 0, {
+    path: ['value'],
+    params: { code: 'range' },
+    message: 'a counter only rises',
+  })
+const seen = z.object({
+  name,
+  kind: z.enum(['counter', 'gauge']),
+  value: z.number(),
+  labels: z.record(z.string(), z.string()),
+  ownerId: z.string(),
+  updatedAt: timestamp,
+})
+const example = { name: 'orders', kind: 'counter', value: 3, labels: { shop: 'north' } }
+
+/** Numbers that users count for themselves. */
+export function customMetricRoutes({ custom }: CustomMetricsDeps): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path,
+      access: 'user',
+      summary: 'Report numbers of your own: counters, which are added to, and gauges',
+      tag,
+      body: z.strictObject({ metrics: z.array(metric).min(1).max(MOST) }).meta({ examples: [{ metrics: [example] }] }),
+      responses: {
+        200: { description: 'All were taken', schema: z.object({ taken: z.number().int() }), example: { taken: 1 } },
+      },
+      handle({ actor, body: { metrics } }) {
+        custom.add(actor.userId, metrics)
+        return { body: { taken: metrics.length } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path,
+      access: 'user',
+      summary: 'Your reported numbers, since the start of the hub',
+      tag,
+      query: z.strictObject({ ...pageFields, scope: scopeField }),
+      responses: {
+        200: {
+          description: 'A page of them',
+          schema: listOf(seen),
+          example: exampleList({ ...example, ownerId: '01JD7C0A11', updatedAt: '2026-11-22T09:30:00.000Z' }),
+        },
+      },
+      handle({ actor, query: { scope, ...paging } }) {
+        const found = custom.list(isAdmin(actor) && scope !== 'mine' ? 'all' : actor.userId)
+        const shown = found.map(({ updatedAtMs, ...rest }) => ({
+          ...rest,
+          updatedAt: new Date(updatedAtMs).toISOString(),
+        }))
+        return { body: page(shown, paging) }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,35 @@
+import type { Alerts } from '../alerts/create.ts'
+import type { SettingsFile } from '../config/settings-file.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { EventBus } from '../events/bus.ts'
+
+/** What following the sections about alerts needs. */
+export interface FileAlertsParts {
+  readonly settings: Pick<SettingsFile, 'state'>
+  readonly alerts: Pick<Alerts, 'mirror'>
+  readonly bus: Pick<EventBus, 'on'>
+  readonly log: PluginLogger
+}
+
+/**
+ * Mirrors the rules and channels of the settings file, now, after each valid edit, and when a plugin comes or goes, which
+ * may bring a kind of channel. What cannot be used is logged once, until it is changed.
+ */
+export async function followFileAlerts({ settings, alerts, bus, log }: FileAlertsParts): Promise<void> {
+  let told = ''
+  const mirror = async (): Promise<void> => {
+    const problems = await alerts.mirror(settings.state.alerts)
+    const lines = problems.flatMap(({ errors }) => errors.map(({ pointer, detail }) => `${pointer}: ${detail}`))
+    if (lines.join('\n') !== told) for (const line of lines) log.warn(`The settings file cannot be used at ${line}`)
+    told = lines.join('\n')
+  }
+  await mirror()
+  let last: Promise<void> = Promise.resolve()
+  const again = (): void => {
+    last = last
+      .then(mirror)
+      .catch(error => log.error('The alerts of the settings file could not be mirrored; the old ones stay', { error }))
+  }
+  bus.on('config.changed', again)
+  bus.on('plugin.changed', again)
+}

@@ -1,0 +1,108 @@
+import { HubError } from '../contract/errors.ts'
+
+const SLOT_MS = 10_000
+const WINDOW_SLOTS = 360
+/** Series of one owner: names with their labels. */
+export const MOST_CUSTOM_SERIES = 200
+
+/** One report of a number that a user counts for itself. */
+export interface CustomUpdate {
+  readonly name: string
+  /** `counter`: `value` is added. `gauge`: `value` is the number from now on. */
+  readonly kind: 'counter' | 'gauge'
+  readonly value: number
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** A number with its last report, in milliseconds since 1970. */
+export interface CustomSeries extends CustomUpdate {
+  readonly ownerId: string
+  readonly updatedAtMs: number
+}
+
+interface Series {
+  readonly update: CustomUpdate
+  value: number
+  updatedAtMs: number
+  /** Of the last hour: what was added in a slot, or the number at its end. */
+  slots: { readonly number: number; value: number }[]
+}
+
+/** Numbers that users report, each in its owner's namespace, since the start of the hub. */
+export class CustomMetrics {
+  readonly #owners = new Map<string, Map<string, Series>>()
+  readonly #now: () => number
+
+  /** `now`: milliseconds since 1970. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now
+  }
+
+  /** Takes all reports, or none: throws `quota_custom_metrics` beyond 200 series of the owner. */
+  add(ownerId: string, updates: readonly CustomUpdate[]): void {
+    const own = this.#owners.get(ownerId) ?? new Map<string, Series>()
+    const fresh = new Set(updates.map(keyOf).filter(key => !own.has(key)))
+    if (own.size + fresh.size > MOST_CUSTOM_SERIES) {
+      const limit = `A user may have ${MOST_CUSTOM_SERIES} of them`
+      throw new HubError('quota_custom_metrics', `${limit}; there are ${own.size}, and ${fresh.size} would be new`)
+    }
+    this.#owners.set(ownerId, own)
+    for (const update of updates) {
+      const key = keyOf(update)
+      const series = own.get(key) ?? { update, value: 0, updatedAtMs: 0, slots: [] }
+      own.set(key, series)
+      this.#count(series, update)
+    }
+  }
+
+  /** One owner's, or all. */
+  list(ownerId: string | 'all'): readonly CustomSeries[] {
+    return [...this.#owners]
+      .filter(([id]) => ownerId === 'all' || id === ownerId)
+      .flatMap(([id, own]) =>
+        [...own.values()].map(({ update, value, updatedAtMs }) => ({ ...update, value, updatedAtMs, ownerId: id })),
+      )
+  }
+
+  /**
+   * What was added to the counters of this name within the window, and the gauges' last numbers in it, all together;
+   * `undefined` where nothing was reported.
+   */
+  value(ownerId: string | 'all', name: string, windowMs: number): number | undefined {
+    const from = Math.floor((this.#now() - windowMs) / SLOT_MS)
+    const owners =
+      ownerId === 'all' ? [...this.#owners.values()] : [this.#owners.get(ownerId) ?? new Map<string, Series>()]
+    const found = owners
+      .flatMap(own => [...own.values()])
+      .filter(({ update }) => update.name === name)
+      .flatMap(series => within(series, from) ?? [])
+    return found.length === 0 ? undefined : found.reduce((sum, value) => sum + value, 0)
+  }
+
+  /** Forgets what a removed user reported. */
+  forget(ownerId: string): void {
+    this.#owners.delete(ownerId)
+  }
+
+  #count(series: Series, { kind, value }: CustomUpdate): void {
+    const nowMs = this.#now()
+    const number = Math.floor(nowMs / SLOT_MS)
+    const last = series.slots.at(-1)
+    const slot = last?.number === number ? last : { number, value: 0 }
+    if (slot !== last) series.slots.push(slot)
+    slot.value = kind === 'counter' ? slot.value + value : value
+    series.value = kind === 'counter' ? series.value + value : value
+    series.updatedAtMs = nowMs
+    if (series.slots.length > WINDOW_SLOTS) series.slots.shift()
+  }
+}
+
+function keyOf({ name, kind, labels }: CustomUpdate): string {
+  return JSON.stringify([name, kind, Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))])
+}
+
+/** A counter is 0 where nothing was added; a gauge that was not reported in the window has no number. */
+function within({ update, slots }: Series, from: number): number | undefined {
+  const values = slots.filter(({ number }) => number > from).map(({ value }) => value)
+  return update.kind === 'counter' ? values.reduce((sum, value) => sum + value, 0) : values.at(-1)
+}

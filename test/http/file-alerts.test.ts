@@ -1,0 +1,118 @@
+/** Alert rules and channels of the settings file: they work, follow its edits, and are changed there alone. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { rename, writeFile } from 'node:fs/promises'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { until } from '../support/wait.ts'
+
+const RULES = '/api/monitoring/rules'
+const CHANNELS = '/api/monitoring/channels'
+const DOWN = {
+  name: 'down',
+  condition: 'servers_offline >= threshold',
+  threshold: 0,
+  duration: '0s',
+  severity: 'critical',
+}
+const SECRET = 'Bearer a-token-of-the-webhook'
+
+const receiver = startReceiver(() => new Response(''))
+const webhook = { enabled: true, url: `${receiver.url}/hook`, headers: { Authorization: SECRET } }
+const broken = { command: '/does/not/exist' }
+
+let hub: Hub
+let admin: Client
+
+async function edit(settings: object): Promise<void> {
+  await writeFile(`${hub.settingsFile}.tmp`, JSON.stringify(settings), { mode: 0o600 })
+  await rename(`${hub.settingsFile}.tmp`, hub.settingsFile)
+}
+const names = async (path: string): Promise<string[]> =>
+  (await admin.ok('GET', path)).items.map(({ name }: { name: string }) => name)
+
+beforeAll(async () => {
+  hub = await startHub({
+    env: LOOPBACK,
+    settings: {
+      mcpServers: { broken },
+      alerting: { rules: [DOWN, { name: 'wrong', condition: 'error_rate >', severity: 'warning' }] },
+      notifications: { webhook, pager: { enabled: true } },
+      systemConfig: {
+        alerting: {
+          rules: [
+            { ...DOWN, severity: 'warning' },
+            { ...DOWN, name: 'inner', enabled: false },
+          ],
+        },
+        notifications: { slack: { enabled: false, webhook: 'https://hooks.example.com/x', channel: '#ops' } },
+      },
+    },
+  })
+  admin = await hub.setup()
+}, 30_000)
+afterAll(async () => {
+  await hub?.stop()
+  receiver.stop()
+}, 40_000)
+
+test('they are listed with their origin and fire, one with a mistake is logged with its place', async () => {
+  const { items: rules } = await admin.ok('GET', RULES)
+  expect(rules).toEqual([
+    expect.objectContaining({ ...DOWN, origin: 'file', owner: 'admin', severity: 'critical' }),
+    expect.objectContaining({ name: 'inner', enabled: false, origin: 'file' }),
+  ])
+  const { items: channels } = await admin.ok('GET', CHANNELS)
+  expect(channels.map(({ name, type, enabled }: Record<string, unknown>) => [name, type, enabled])).toEqual([
+    ['slack', 'chat', false],
+    ['webhook', 'webhook', true],
+  ])
+  expect(JSON.stringify(channels)).not.toContain('a-token-of')
+  await until(() => hub.log().includes('The settings file cannot be used at /alerting/rules/1/condition: '))
+  await until(() => hub.log().includes('The settings file cannot be used at /notifications/pager/type: '))
+  const fired = await until(() => receiver.received.find(({ text }) => text.includes('"kind":"fired"')), {
+    timeoutMs: 20_000,
+  })
+  expect(fired.headers.get('authorization')).toBe(SECRET)
+  expect(fired.json).toMatchObject({ rule: 'down', severity: 'critical' })
+}, 30_000)
+
+test('the API shows and tests them, and refuses to change them', async () => {
+  const before = await admin.ok('GET', `${RULES}/down`)
+  for (const [method, path, body] of [
+    ['PUT', `${RULES}/down`, before],
+    ['DELETE', `${RULES}/down`, undefined],
+    ['PUT', `${CHANNELS}/webhook`, await admin.ok('GET', `${CHANNELS}/webhook`)],
+    ['DELETE', `${CHANNELS}/webhook`, undefined],
+  ] as const) {
+    const { status, json } = await admin.request(method, path, body)
+    expect([status, json.code]).toEqual([409, 'setting_locked'])
+    expect(json.hint).toContain('settings file')
+  }
+  expect(await admin.ok('GET', `${RULES}/down`)).toEqual(before)
+  expect((await admin.ok('POST', '/api/monitoring/test-alert', { rule: 'down' })).holds).toBe(true)
+})
+
+test('an edit is applied: what is the same goes on, what is gone ends, what was made by the API is taken over', async () => {
+  await admin.ok('POST', RULES, { ...DOWN, name: 'own', duration: '5m' })
+  await admin.ok('POST', RULES, { ...DOWN, name: 'later', duration: '5m' })
+  const before = await admin.ok('GET', `${RULES}/down`)
+  await edit({
+    mcpServers: { broken },
+    alerting: { rules: [DOWN, { ...DOWN, name: 'later', duration: '10m' }] },
+    notifications: { webhook },
+  })
+  await until(async () => (await admin.ok('GET', `${RULES}/later`)).origin === 'file')
+  expect(await names(RULES)).toEqual(['down', 'later', 'own'])
+  expect(await names(CHANNELS)).toEqual(['webhook'])
+  expect(await admin.ok('GET', `${RULES}/down`)).toEqual(before)
+  expect(await admin.ok('GET', `${RULES}/later`)).toMatchObject({ duration: '10m', revision: 2 })
+  const { items } = await admin.ok('GET', '/api/monitoring/alerts?state=firing')
+  expect(items.map(({ rule }: { rule: string }) => rule)).toEqual(['down'])
+  await edit({ mcpServers: { broken }, notifications: { webhook: { ...webhook, url: `${receiver.url}/other` } } })
+  await until(async () => (await names(RULES)).join() === 'own')
+  expect((await admin.ok('GET', '/api/monitoring/alerts?state=firing')).items).toEqual([])
+  await admin.ok('POST', '/api/monitoring/test-alert', { rule: 'own', send: true })
+  await until(() => receiver.received.some(({ path }) => path === '/other'))
+  await edit({ mcpServers: { broken }, notifications: {} })
+  await until(async () => (await names(CHANNELS)).length === 0)
+}, 30_000)
