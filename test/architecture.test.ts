@@ -37,9 +37,24 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['main'],
   ],
   'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*']],
-  'core/domain': [['*'], ['json', 'log'], ['server', 'tools', 'alerts'], ['group-fields'], ['group-body']],
+  'core/domain': [
+    ['*'],
+    ['json', 'log'],
+    ['server', 'tools', 'alerts'],
+    ['dashboards'],
+    ['group-fields'],
+    ['group-body'],
+  ],
   'core/store': [['migrations'], ['*']],
-  'core/registry': [['*'], ['groups'], ['servers'], ['people', 'sealed-values'], ['settings-file'], ['create']],
+  'core/registry': [
+    ['*'],
+    ['owned'],
+    ['groups'],
+    ['servers'],
+    ['people', 'sealed-values'],
+    ['settings-file'],
+    ['create'],
+  ],
   'core/connections': [
     ['*'],
     ['process', 'store'],
@@ -75,7 +90,12 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['serve-bun', 'health-checks'],
     ['create'],
   ],
-  'core/http/routes': [['*'], ['people', 'servers', 'alerts'], ['groups', 'hub', 'logs'], ['all']],
+  'core/http/routes': [
+    ['*'],
+    ['people', 'servers', 'alerts', 'monitoring'],
+    ['groups', 'hub', 'logs', 'dashboards'],
+    ['all'],
+  ],
 }
 
 /** A folder holds one kind of thing: with more files than this it holds two. */

@@ -7,10 +7,10 @@ import { Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
 import { CHANNEL_SECRETS } from '../registry/sealed-values.ts'
 import type { Sealer } from '../secrets/seal.ts'
-import type { AlertSetting, Prepare } from './settings.ts'
 
 const FIELDS = ['name', 'type', 'enabled', 'config']
 const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt']
@@ -65,7 +65,7 @@ function readChannel(fields: Fields, types: ChannelTypes, stored: Readonly<Recor
 }
 
 /** A channel as the API shows it, with its secrets masked. */
-export function channelView(setting: AlertSetting, sealer: Sealer): JsonObject {
+export function channelView(setting: OwnedSetting, sealer: Sealer): JsonObject {
   const { secrets } = setting
   const masks = Object.fromEntries(
     Object.entries(secrets === null ? {} : channelSecrets(setting, sealer)).map(([at, text]) => [at, maskSecret(text)]),
@@ -74,12 +74,12 @@ export function channelView(setting: AlertSetting, sealer: Sealer): JsonObject {
 }
 
 /** The stored part of a channel. */
-export function channelOf({ body }: Pick<AlertSetting, 'body'>): StoredChannel {
+export function channelOf({ body }: Pick<OwnedSetting, 'body'>): StoredChannel {
   return body as unknown as StoredChannel
 }
 
 /** The configuration with its secrets. Throws `config_invalid` when they cannot be opened. */
-export function openConfig(setting: AlertSetting, sealer: Sealer): JsonObject {
+export function openConfig(setting: OwnedSetting, sealer: Sealer): JsonObject {
   return filled(channelOf(setting).config, channelSecrets(setting, sealer))
 }
 
@@ -92,7 +92,7 @@ export function refuseOthers(kind: NotificationChannel, owner: Pick<Owner, 'role
 type Secrets = Readonly<Record<string, string>>
 
 /** The secrets of a channel by pointers into its `config`; a rule has none. */
-export function channelSecrets(setting: AlertSetting | undefined, sealer: Sealer): Secrets {
+export function channelSecrets(setting: OwnedSetting | undefined, sealer: Sealer): Secrets {
   if (!setting?.secrets) return {}
   const context = { owner: setting.owner.id, record: setting.id, field: CHANNEL_SECRETS.field }
   return JSON.parse(sealer.open(CHANNEL_SECRETS.purpose, context, setting.secrets)) as Secrets

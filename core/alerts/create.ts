@@ -1,5 +1,5 @@
 import { TokenBuckets } from '../auth/rate-limit.ts'
-import type { FileAlerts } from '../config/shape/alerts.ts'
+import type { FileAlerts } from '../config/shape/monitoring.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
@@ -8,13 +8,17 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { Actor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
-import type { Page, Registry, WriteOptions } from '../registry/api.ts'
+import type { Page, Registry } from '../registry/api.ts'
+import type { Mirrored } from '../registry/owned/mirror.ts'
+import { roleOf } from '../registry/owned/place.ts'
+import type { OwnedRecords } from '../registry/owned/records.ts'
+import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
 import { type ChannelTypes, channelView, prepareChannel } from './channels.ts'
 import { AlertEngine } from './engine.ts'
-import { type FileProblem, mirrorAlerts } from './file-settings.ts'
+import { mirrorAlerts } from './file-settings.ts'
 import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
 import {
   acknowledge,
@@ -28,9 +32,7 @@ import {
 } from './incidents.ts'
 import type { MachineSource } from './machine-facts.ts'
 import { Outbox } from './outbox.ts'
-import { roleOf } from './owned.ts'
 import { activeRule, checkChannels, prepareRule, ruleView } from './rules.ts'
-import { type AlertSetting, AlertSettings } from './settings.ts'
 import { Silences, type StoredSilence } from './silences.ts'
 import { testRule } from './test-rule.ts'
 
@@ -54,21 +56,12 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   readonly now?: () => number
 }
 
-/** Rules or channels for requests. A `ref` is `name` or `owner~name`; what is not the actor's is as if missing. */
-export interface AlertRecords {
-  list(actor: Actor, ownerName?: string): Promise<readonly JsonObject[]>
-  get(actor: Actor, ref: string): Promise<JsonObject>
-  create(actor: Actor, body: JsonObject): Promise<JsonObject>
-  replace(actor: Actor, ref: string, body: JsonObject, options?: WriteOptions): Promise<JsonObject>
-  remove(actor: Actor, ref: string): Promise<void>
-}
-
 type AlertLimit = 'alertRulesPerUser' | 'alertChannelsPerUser' | 'alertSilencesPerUser'
 
 /** Alert rules, what they say, and the channels that are told. */
 export interface Alerts {
-  readonly rules: AlertRecords
-  readonly channels: AlertRecords
+  readonly rules: OwnedRecords
+  readonly channels: OwnedRecords
   readonly silences: {
     list(actor: Actor, ownerName?: string): Promise<readonly StoredSilence[]>
     create(actor: Actor, body: JsonObject): Promise<StoredSilence>
@@ -89,8 +82,8 @@ export interface Alerts {
     query: { readonly limit: number; readonly offset: number },
   ): Promise<Page<JsonObject>>
   retry(actor: Actor, channel: string, id: string): Promise<void>
-  /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. Returns the entries with mistakes. */
-  mirror(file: FileAlerts): Promise<readonly FileProblem[]>
+  /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. */
+  mirror(file: FileAlerts): Promise<Mirrored>
   /** Starts to judge and to send. */
   begin(): Promise<void>
   dispose(): Promise<void>
@@ -105,18 +98,21 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
   const changed = (): void => engine.rulesChanged()
   const released = (): void => void outbox.wakeAll().catch((error: unknown) => log.warn('Alerts wait', { error }))
-  const rules = new AlertSettings(store, 'rule', changed)
-  const channels = new AlertSettings(store, 'channel', released)
+  const rules = new OwnedSettings(store, 'rule', changed)
+  const channels = new OwnedSettings(store, 'channel', released)
   const silences = new Silences(store, released)
   const unlisten = deps.bus.on('user.updated', changed)
   const tests = new TokenBuckets({ perSecond: TESTS_PER_MINUTE / 60, burst: TESTS_PER_MINUTE, now })
   let prune: ReturnType<typeof setInterval> | undefined
 
-  const showRule = (setting: AlertSetting): JsonObject => {
+  const showRule = (setting: OwnedSetting): JsonObject => {
     const { state, message } = engine.health(setting.id) ?? { state: 'ok' }
-    return { ...view(setting, ruleView(setting)), health: message === undefined ? { state } : { state, message } }
+    return {
+      ...settingView(setting, ruleView(setting)),
+      health: message === undefined ? { state } : { state, message },
+    }
   }
-  const showChannel = (setting: AlertSetting): JsonObject => view(setting, channelView(setting, sealer))
+  const showChannel = (setting: OwnedSetting): JsonObject => settingView(setting, channelView(setting, sealer))
 
   const prepared = async (actor: Actor, body: JsonObject, owner?: string) => {
     const prepare = prepareRule(body, facts)
@@ -178,12 +174,12 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       await outbox.wakeAll()
     },
     async mirror(file) {
-      const { problems, changed: isChanged } = await mirrorAlerts({ store, sealer, types, facts }, file)
-      if (isChanged) {
+      const mirrored = await mirrorAlerts({ store, sealer, types, facts }, file)
+      if (mirrored.changed) {
         changed()
         released()
       }
-      return problems
+      return mirrored
     },
     async begin() {
       await outbox.begin()
@@ -221,8 +217,4 @@ function ownerFetches({ store, outboundAllow, instanceId }: AlertsDeps) {
     const role = await read(store, db => roleOf(db, ownerId))
     return role && fetches[role]
   }
-}
-
-function view({ id, owner, name, origin, revision, createdAt, updatedAt }: AlertSetting, body: JsonObject): JsonObject {
-  return { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, origin, revision, createdAt, updatedAt }
 }

@@ -3,10 +3,10 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { Page } from '../registry/api.ts'
+import { missing, ownerFor } from '../registry/owned/place.ts'
 import type { Store } from '../store/open.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
-import { missing, ownerFor } from './owned.ts'
 
 /** Which alerts are listed. */
 export interface IncidentQuery {

@@ -1,9 +1,9 @@
 import type { AlertMessage, AlertSubject } from '../contract/points.ts'
 import { isSilenced } from '../domain/alerts/silence.ts'
+import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'
 import { channelOf } from './channels.ts'
-import { type AlertSetting, activeSettings } from './settings.ts'
 import { silencesOf } from './silences.ts'
 
 /** Most alerts in one message. */
@@ -11,7 +11,7 @@ const MOST = 100
 
 /** A message with what it was made of. */
 export interface ReadyMessage {
-  readonly channel: AlertSetting
+  readonly channel: OwnedSetting
   readonly message: AlertMessage
   /** Ids of its deliveries. */
   readonly rows: readonly string[]

@@ -3,13 +3,13 @@ import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { AlertMessage } from '../contract/points.ts'
+import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import type { AlertDeliveryTable } from '../store/tables.ts'
 import { read, write } from '../store/transact.ts'
 import { type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
 import { type ReadyMessage, readyMessage } from './messages.ts'
-import { type AlertSetting, activeSettings } from './settings.ts'
 
 const SEND_MS = 10_000
 /** How long the first change of a rule waits for others, and the next ones after a message. */
@@ -97,7 +97,7 @@ export class Outbox {
   }
 
   /** Sends a message at once, beside the queue. Never rejects. */
-  async send(channel: AlertSetting, message: AlertMessage): Promise<Delivered> {
+  async send(channel: OwnedSetting, message: AlertMessage): Promise<Delivered> {
     try {
       const { type } = channelOf(channel)
       const kind = this.#deps.types().get(type)

@@ -2,10 +2,10 @@ import type { JsonObject } from '../contract/json.ts'
 import { type Condition, parseCondition } from '../domain/alerts/condition.ts'
 import { type AlertRule, parseRuleBody, ruleBody } from '../domain/alerts/rule-body.ts'
 import { validationError } from '../domain/validation-error.ts'
+import { activeSettings, type OwnedSetting, type Prepare } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
 import type { Reader } from '../store/transact.ts'
 import type { AlertFacts } from './facts.ts'
-import { type AlertSetting, activeSettings, type Prepare } from './settings.ts'
 
 /** A rule that is judged. */
 export interface ActiveRule {
@@ -41,7 +41,7 @@ export function checkChannels(rule: JsonObject, known: readonly string[]): void 
 }
 
 /** A rule as the API shows it. */
-export function ruleView({ body }: AlertSetting): JsonObject {
+export function ruleView({ body }: OwnedSetting): JsonObject {
   return ruleBody(body as unknown as AlertRule)
 }
 
@@ -51,7 +51,7 @@ export async function activeRules(db: Reader): Promise<readonly ActiveRule[]> {
 }
 
 /** A rule ready to be judged; none when its stored condition cannot be read any more. */
-export function activeRule({ id, owner, body }: AlertSetting): readonly ActiveRule[] {
+export function activeRule({ id, owner, body }: OwnedSetting): readonly ActiveRule[] {
   const rule = body as unknown as AlertRule
   const read = parseCondition(rule.condition)
   if ('error' in read) return []

@@ -5,10 +5,10 @@ import type { JsonObject } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { parseSilence, type Silence } from '../domain/alerts/silence.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import { missing, ownerFor } from '../registry/owned/place.ts'
 import type { Store } from '../store/open.ts'
 import type { AlertSilenceTable } from '../store/tables.ts'
 import { type Reader, read, write } from '../store/transact.ts'
-import { missing, ownerFor } from './owned.ts'
 
 /** A stored silence. */
 export interface StoredSilence extends Silence {

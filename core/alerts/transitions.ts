@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import { type AlertChange, type AlertInstance, isForgettable } from '../domain/alerts/machine.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
+import { activeSettings } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable } from '../store/tables.ts'
 import type { Writer } from '../store/transact.ts'
 import { channelOf } from './channels.ts'
 import type { Subject } from './facts.ts'
 import type { ActiveRule } from './rules.ts'
-import { activeSettings } from './settings.ts'
 
 /** A judgement that must be stored: the new state of one subject, and what changed. */
 export interface Transition {

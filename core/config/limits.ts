@@ -68,6 +68,7 @@ export const LIMITS = {
   alertRulesPerUser: 100,
   alertChannelsPerUser: 20,
   alertSilencesPerUser: 50,
+  dashboardsPerUser: 50,
   /** Subjects of one alert rule; further ones are not judged. */
   alertInstancesPerRule: 500,
   /** Finished alerts of all users that are kept; the oldest are deleted. */

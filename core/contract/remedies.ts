@@ -45,6 +45,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   tool_not_found: 'Read the list of tools again: names are those of the list.',
   prompt_not_found: 'Read the list of prompts again: names are those of the list.',
   resource_not_found: 'Read the list of resources again: addresses are those of the list.',
+  dashboard_not_found: 'GET /api/monitoring/dashboards lists yours and those of the hub.',
   rule_not_found: 'GET /api/monitoring/rules lists yours.',
   channel_not_found: 'GET /api/monitoring/channels lists yours.',
   silence_not_found: 'GET /api/monitoring/silences lists yours.',
@@ -70,6 +71,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   quota_catalog_bytes:
     'Remove servers, or let them list less; GET /api/limits says how many bytes all lists of a user may have.',
   quota_keys: 'Remove access keys that are no longer needed; GET /api/limits says how many there may be.',
+  quota_dashboards: 'Remove dashboards that are no longer needed.',
   quota_rules: 'Remove rules that are no longer needed.',
   quota_channels: 'Remove channels that are no longer needed.',
   quota_custom_metrics: 'Use fewer names and fewer different labels.',

@@ -9,6 +9,7 @@ import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
+import type { Dashboards } from '../registry/owned/dashboards.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { type AppDeps, createApp } from './app.ts'
@@ -48,6 +49,7 @@ export interface HttpDeps {
   readonly bytes: BytesInFlight
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
   readonly alerts: Pick<Alerts, 'usage'>
+  readonly dashboards: Pick<Dashboards, 'count'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
@@ -99,6 +101,7 @@ export function createHttp(deps: HttpDeps): Http {
       registry,
       mcp: deps.mcp,
       alerts: deps.alerts,
+      dashboards: deps.dashboards,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
     }),

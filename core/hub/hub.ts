@@ -29,6 +29,7 @@ import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
+import { Dashboards } from '../registry/owned/dashboards.ts'
 import { countStored } from '../registry/sealed-values.ts'
 import { removeUnownedDocuments } from '../registry/servers/document-parts.ts'
 import { followSettingsFile } from '../registry/settings-file/follow-file.ts'
@@ -41,7 +42,7 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { BUNDLED, pluginEntries } from './bundled.ts'
-import { followFileAlerts } from './file-alerts.ts'
+import { followFileMonitoring } from './file-monitoring.ts'
 import { createMeters, droppedOf } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { logOptions, openHistory } from './records.ts'
@@ -236,7 +237,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     outboundAllow: config.outboundAllow,
   })
   undo.defer(() => alerts.dispose())
-  await followFileAlerts({ settings: loaded.settings, alerts, bus, log })
+  const dashboards = new Dashboards(store)
+  await followFileMonitoring({ settings: loaded.settings, alerts, dashboards, bus, log })
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -252,6 +254,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bytes,
     mcp,
     alerts,
+    dashboards,
     upstreams: connections,
     writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
@@ -261,6 +264,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     routes: resourceRoutes({
       registry,
       alerts,
+      dashboards,
       bus,
       upstreams: connections,
       mcp,

@@ -4,7 +4,7 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import { flattenServerBody } from '../domain/server/body.ts'
 import { type Sealer, sealedBy } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
-import type { AlertSettingTable } from '../store/tables.ts'
+import type { OwnedSettingTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 import type { FileState } from './api.ts'
 import { fileOwner, rowOwner, userByName } from './owners.ts'
@@ -34,7 +34,7 @@ export async function countStored(db: Reader): Promise<SealedCounts> {
   const counts = new Map<string, number>()
   const servers = await db.selectFrom('server').select('config').execute()
   const settings = await db.selectFrom('setting').select('value').where('secret', '=', 1).execute()
-  const channels = await db.selectFrom('alert_setting').select('secrets').execute()
+  const channels = await db.selectFrom('owned_setting').select('secrets').execute()
   const texts = [
     ...channels.flatMap(({ secrets }) => secrets ?? []),
     ...servers.flatMap(({ config }) => sealedTexts(JSON.parse(config) as ServerSettings)),
@@ -69,7 +69,7 @@ export async function resealStored(store: Store, sealer: Sealer, kid: string): P
       const update = trx.updateTable('setting').set({ value })
       await update.where('scope', '=', row.scope).where('key', '=', row.key).execute()
     }
-    for (const row of await trx.selectFrom('alert_setting').selectAll().where('kind', '=', 'channel').execute()) {
+    for (const row of await trx.selectFrom('owned_setting').selectAll().where('kind', '=', 'channel').execute()) {
       await resealChannel(trx, row, tally)
     }
     return tally
@@ -96,7 +96,7 @@ async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<
   }
 }
 
-async function resealChannel(trx: Writer, row: AlertSettingTable, tally: Tally): Promise<void> {
+async function resealChannel(trx: Writer, row: OwnedSettingTable, tally: Tally): Promise<void> {
   if (row.secrets === null) return
   const { purpose, field } = CHANNEL_SECRETS
   const context = { owner: row.owner_id, record: row.id, field }
@@ -108,7 +108,7 @@ async function resealChannel(trx: Writer, row: AlertSettingTable, tally: Tally):
     }
   })
   if (secrets !== row.secrets)
-    await trx.updateTable('alert_setting').set({ secrets }).where('id', '=', row.id).execute()
+    await trx.updateTable('owned_setting').set({ secrets }).where('id', '=', row.id).execute()
 }
 
 /** The new sealed texts of the settings file by the old ones, and their counts. Writes nothing. */

@@ -12,7 +12,7 @@ import { clientSessions } from './migrations/0008-client-sessions.ts'
 import { askingAndLostMembers } from './migrations/0009-asking-and-lost-members.ts'
 import { documentParts } from './migrations/0010-document-parts.ts'
 import { alerts } from './migrations/0013-alerts.ts'
-import { alertOrigin } from './migrations/0014-alert-origin.ts'
+import { ownedSettings } from './migrations/0014-owned-settings.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -29,7 +29,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0009-asking-and-lost-members': askingAndLostMembers,
     '0010-document-parts': documentParts(dialect),
     '0013-alerts': alerts,
-    '0014-alert-origin': alertOrigin,
+    '0014-owned-settings': ownedSettings,
   }
 }
 

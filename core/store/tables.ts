@@ -19,7 +19,7 @@ export interface Tables {
   tool_definition: ToolDefinitionTable
   client_session: ClientSessionTable
   audit: AuditTable
-  alert_setting: AlertSettingTable
+  owned_setting: OwnedSettingTable
   alert_silence: AlertSilenceTable
   alert_instance: AlertInstanceTable
   alert_incident: AlertIncidentTable
@@ -239,11 +239,11 @@ export interface AuditTable {
   detail: string
 }
 
-/** An alert rule or a notification channel. Times are ISO 8601 UTC. */
-export interface AlertSettingTable {
+/** An alert rule, a notification channel or a dashboard. Times are ISO 8601 UTC. */
+export interface OwnedSettingTable {
   id: string
   owner_id: string
-  kind: 'rule' | 'channel'
+  kind: 'rule' | 'channel' | 'dashboard'
   name: string
   name_key: string
   /** JSON of the parsed body, without secrets. */

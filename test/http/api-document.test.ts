@@ -150,6 +150,10 @@ describe('every schema', () => {
     await admin.ok('POST', `${monitoring}/channels`, hook)
     const rule = { name: 'echo', condition: 'servers_offline >= 0', severity: 'warning', duration: '0s' }
     await admin.ok('POST', `${monitoring}/rules`, rule)
+    const widgets = ['request_count', 'request_count by server', 'servers'].map((query, at) => ({
+      ...{ type: ['metric', 'chart', 'table'][at], query },
+    }))
+    await admin.ok('POST', `${monitoring}/dashboards`, { name: 'echo', widgets })
     await admin.ok('POST', `${monitoring}/silences`, { endsAt: new Date(Date.now() + 60_000).toISOString() })
     await admin.ok('POST', `${monitoring}/test-alert`, { rule: 'echo', send: true })
     const made = await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api', { group: 'g' }] })

@@ -69,6 +69,7 @@ const everybody = (status: Expected) => ({ user: status, admin: status, anonymou
 const ALERT_BODY = {
   rules: { name: 'x', condition: 'server_status == offline', severity: 'warning' },
   channels: { name: 'x', type: 'webhook', config: { url: 'https://hooks.example.com/' } },
+  dashboards: { name: 'x', widgets: [] },
 }
 
 const newServer = ({ fresh, upstream }: Filled) => ({ name: fresh, url: upstream })
@@ -181,7 +182,7 @@ const PEOPLE: readonly Row[] = [
 
 /** The alerts of nobody: what belongs to whom is asked in alerts.test.ts. */
 const ALERTS: readonly Row[] = [
-  ...(['rules', 'channels'] as const).flatMap((what): Row[] => [
+  ...(['rules', 'channels', 'dashboards'] as const).flatMap((what): Row[] => [
     { method: 'GET', path: `/api/monitoring/${what}`, ...signedIn(200) },
     { method: 'POST', path: `/api/monitoring/${what}`, body: () => ({ name: 'x' }), ...signedIn(400) },
     { method: 'GET', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
@@ -190,6 +191,7 @@ const ALERTS: readonly Row[] = [
   ]),
   { method: 'GET', path: '/api/monitoring/channels/{ref}/deliveries', ...signedIn(404) },
   { method: 'POST', path: '/api/monitoring/channels/{ref}/deliveries/{id}/retry', ...signedIn(404) },
+  { method: 'GET', path: '/api/monitoring/dashboards/{ref}/data', ...signedIn(404) },
   { method: 'GET', path: '/api/monitoring/silences', ...signedIn(200) },
   {
     method: 'POST',
@@ -234,6 +236,12 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/monitoring/export', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/grafana/dashboard', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/custom-metrics', ...signedIn(200) },
+  {
+    method: 'POST',
+    path: '/api/monitoring/query',
+    body: () => ({ type: 'metric', query: 'servers_online' }),
+    ...signedIn(200),
+  },
   {
     method: 'POST',
     path: '/api/monitoring/custom-metrics',

@@ -1,6 +1,7 @@
 /** What the monitoring routes say of calls that were counted by the client that made them, to each user its own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { startGoodAndBad } from '../support/good-and-bad.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { blocksFrom } from '../support/prometheus.ts'
 import { online } from '../support/servers.ts'
@@ -10,29 +11,7 @@ import { until } from '../support/wait.ts'
 const CALLS = { admin: 12, ada: 5 }
 const FAILED = 2
 
-const TOOLS = ['good', 'bad', '-sum'].map(name => ({ name, inputSchema: { type: 'object' } }))
-
-/** A server over HTTP, since an ordinary user's program would run in the sandbox. `bad` answers with an error. */
-const remote = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  async fetch(request) {
-    if (request.method !== 'POST') return new Response(null, { status: 405 })
-    const { id, method, params } = (await request.json()) as { id?: number; method: string; params?: { name?: string } }
-    if (id === undefined) return new Response(null, { status: 202 })
-    const results: Record<string, object> = {
-      initialize: {
-        ...{ protocolVersion: '2025-11-25', capabilities: { tools: {} } },
-        serverInfo: { name: 'remote', version: '1' },
-      },
-      'tools/list': { tools: TOOLS },
-      'tools/call': { content: [{ type: 'text', text: 'done' }], isError: params?.name === 'bad' },
-    }
-    const result = results[method]
-    const error = { code: -32601, message: 'Unknown method' }
-    return Response.json({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) })
-  },
-})
+const remote = startGoodAndBad()
 
 let hub: Hub
 let admin: Client
@@ -56,7 +35,7 @@ beforeAll(async () => {
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: { ...stdioFixture('echo'), ...checked } } } })
   admin = await hub.setup()
   ada = await hub.user('ada')
-  await ada.ok('POST', '/api/servers', { name: 'own', url: `${remote.url}mcp`, healthCheck: { enabled: false } })
+  await ada.ok('POST', '/api/servers', { name: 'own', url: remote.url, healthCheck: { enabled: false } })
   await online(admin, ['echo', 'ada~own'])
   slowestMs = Math.max(...(await call(admin, '/mcp/echo', CALLS.admin, 'echo', { text: 'x' })))
   await call(ada, '/mcp/own', CALLS.ada, 'good')
@@ -64,7 +43,7 @@ beforeAll(async () => {
 }, 30_000)
 afterAll(async () => {
   await hub?.stop()
-  await remote.stop(true)
+  await remote.stop()
 })
 
 const metrics = (user: Client, query = '') => user.ok('GET', `/api/monitoring/metrics${query}`)

@@ -48,6 +48,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   tool_not_found: 'no tool of this name in this scope',
   prompt_not_found: 'no prompt of this name in this scope',
   resource_not_found: 'no resource of this address in this scope',
+  dashboard_not_found: 'it is missing, or somebody else’s',
   rule_not_found: 'it is missing, or somebody else’s',
   channel_not_found: 'it is missing, or somebody else’s',
   silence_not_found: 'it is missing, or somebody else’s',
@@ -72,6 +73,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   quota_catalog_bytes:
     'the servers of one user list more bytes than all of them may have; the state of such a server says so',
   quota_keys: 'creating one more than a user may have',
+  quota_dashboards: 'creating one more than a user may have',
   quota_rules: 'creating one more than a user may have',
   quota_channels: 'creating one more than a user may have',
   quota_custom_metrics: 'reporting one more than a user may have',

@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import type { Path } from '../jsonc-edit.ts'
-import { type FileAlerts, readAlerts } from './alerts.ts'
 import { readGroupEntry } from './group.ts'
+import { type FileAlert, type FileAlerts, readAlerts, readDashboards } from './monitoring.ts'
 import { readServerEntry } from './server.ts'
 
 /** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
@@ -32,6 +32,7 @@ export interface SettingsState {
   readonly file: FileEntries
   readonly systemConfig: JsonObject
   readonly alerts: FileAlerts
+  readonly dashboards: readonly FileAlert[]
   readonly plugins: readonly PluginUse[]
   /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
   readonly warnings: readonly string[]
@@ -60,6 +61,8 @@ const KNOWN = new Set([
     'logRotation',
     'alerting',
     'notifications',
+    'dashboards',
+    'dashboard',
     'plugins',
     'inputs',
     'version',
@@ -86,6 +89,7 @@ export function readSettings(document: JsonObject): SettingsState {
       ...(isJsonObject(systemConfig) ? withoutAlerts(systemConfig) : {}),
     },
     alerts: readAlerts(document, warnings),
+    dashboards: readDashboards(document, warnings),
     plugins: readPlugins(document.plugins, warnings),
     warnings,
     places: { servers: servers.map(item => item.path), groups: groups.map(item => item.path) },

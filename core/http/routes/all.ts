@@ -5,8 +5,10 @@ import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
+import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
 import { alertRoutes } from './alerts/alerts.ts'
+import { dashboardRoutes } from './dashboards/dashboards.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
@@ -39,6 +41,7 @@ export interface ResourceRoutesDeps
     Pick<ServerHealthDeps, 'uptimeRatio'> {
   readonly registry: Registry
   readonly alerts: Alerts
+  readonly dashboards: Dashboards
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
@@ -87,6 +90,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...exportRoutes(deps),
     ...grafanaRoutes(),
     ...customMetricRoutes(deps),
+    ...dashboardRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]
 }

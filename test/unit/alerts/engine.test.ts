@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
 import { HubFacts } from '../../../core/alerts/hub-facts.ts'
 import { prepareRule } from '../../../core/alerts/rules.ts'
-import { AlertSettings } from '../../../core/alerts/settings.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import { OwnedSettings } from '../../../core/registry/owned/settings.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import type { SystemUsage } from '../../../core/telemetry/system-usage.ts'
 import { openWorld, type World } from '../registry/world.ts'
@@ -63,7 +63,7 @@ function startEngine() {
 }
 
 async function addRule(change: JsonObject = {}): Promise<void> {
-  const rules = new AlertSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
   await rules.create(world.bob, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
 }
 
@@ -144,7 +144,7 @@ test('a late tick is a gap that nobody saw, and a changed condition begins anew'
   expect(await incidents()).toEqual([])
   for (let round = 0; round < 6; round += 1) await after(10, 'offline')
   expect(await incidents()).toEqual(['firing -'])
-  const rules = new AlertSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
   const body = { ...RULE, condition: 'server_status == online' }
   await rules.replace(world.bob, 'down', prepareRule(body, hub.facts))
   hub.engine.rulesChanged()

@@ -122,8 +122,8 @@ describe('an inline document', () => {
     const { config } = await stored('pets')
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
-    for (const table of ['delivery', 'incident', 'instance', 'silence', 'setting'])
-      await db.schema.dropTable(`alert_${table}`).execute()
+    for (const table of ['alert_delivery', 'alert_incident', 'alert_instance', 'alert_silence', 'owned_setting'])
+      await db.schema.dropTable(table).execute()
     await db.schema.dropTable('openapi_document_part').execute()
     await db.schema.dropTable('openapi_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()

@@ -158,6 +158,7 @@ export class World {
       }),
       upstreams,
       alerts: { rules: {}, channels: {}, silences: {} } as unknown as ResourceRoutesDeps['alerts'],
+      dashboards: { list: async () => [], get: async () => ({}) } as unknown as ResourceRoutesDeps['dashboards'],
       mcp: {
         callTool: call => this.#mcp(upstreams).callTool(call),
         groupView: () => ({

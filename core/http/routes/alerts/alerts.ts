@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
+import { ownedRecordRoutes } from '../owned-records.ts'
 import { exampleList, listOf, pageFields, pageQuery, refParams } from '../schemas.ts'
 import { page } from '../views.ts'
-import { alertRecordRoutes } from './alert-records.ts'
 import * as shapes from './alert-schemas.ts'
 
 /** What the routes of alerts need. */
@@ -21,13 +21,13 @@ const owner = z.string().max(256).optional().meta({ description: 'Another user; 
 /** Alert rules, notification channels, silences, and what fired. */
 export function alertRoutes(deps: AlertRoutesDeps): Route[] {
   const { alerts, registry } = deps
-  const common = { audit: registry.audit }
+  const common = { audit: registry.audit, tag } as const
   return [
-    ...alertRecordRoutes({
+    ...ownedRecordRoutes({
       ...{ ...common, what: 'rule', path: `${base}/rules`, records: alerts.rules },
       ...{ body: shapes.ruleBody, schema: shapes.rule, example: shapes.ruleExample },
     }),
-    ...alertRecordRoutes({
+    ...ownedRecordRoutes({
       ...{ ...common, what: 'channel', path: `${base}/channels`, records: alerts.channels },
       ...{ body: shapes.channelBody, schema: shapes.channel, example: shapes.channelExample },
     }),

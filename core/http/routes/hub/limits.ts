@@ -6,6 +6,7 @@ import type { UserActor } from '../../../contract/records.ts'
 import { readHeaderConsents } from '../../../domain/server/header-consents.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
+import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import { type Route, route } from '../../route.ts'
 import { HOSTED_KEY_PREFIX } from './settings.ts'
 
@@ -14,6 +15,7 @@ export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
   readonly alerts: Pick<Alerts, 'usage'>
+  readonly dashboards: Pick<Dashboards, 'count'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
@@ -68,8 +70,8 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
 }
 
 async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const { registry, mcp, alerts, upstreams, liveStreams } = deps
-  const [servers, groups, keys, hosted, settings, stored, ofAlerts] = await Promise.all([
+  const { registry, mcp, alerts, dashboards, upstreams, liveStreams } = deps
+  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
@@ -77,6 +79,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     registry.settings.user(actor.userId),
     registry.settings.storedBytes(actor.userId),
     alerts.usage(actor),
+    dashboards.count(actor),
   ])
   const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
@@ -94,5 +97,6 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     liveStreamsPerUser: liveStreams(actor.userId),
     ...mcp.usage(actor.userId),
     ...ofAlerts,
+    dashboardsPerUser: ownDashboards,
   }
 }

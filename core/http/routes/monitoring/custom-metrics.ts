@@ -8,7 +8,7 @@ import { page } from '../views.ts'
 
 /** What the routes need. */
 export interface CustomMetricsDeps {
-  readonly custom: Pick<CustomMetrics, 'add' | 'list'>
+  readonly custom: Pick<CustomMetrics, 'add' | 'list' | 'value'>
 }
 
 const path = '/api/monitoring/custom-metrics'

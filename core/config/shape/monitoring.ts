@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 
-/** One alert rule or channel of the file. */
+/** One alert rule, channel or dashboard of the file. */
 export interface FileAlert {
   /** Where it stands in the file: a JSON pointer. */
   readonly pointer: string
-  /** As for `POST /api/monitoring/rules` or `…/channels`. */
+  /** As for `POST /api/monitoring/rules`, `…/channels` or `…/dashboards`. */
   readonly body: JsonObject
 }
 
@@ -36,6 +36,36 @@ export function readAlerts(document: JsonObject, warnings: string[]): FileAlerts
   }
 }
 
+/** Reads `dashboards`, a list, and `dashboard`, one or a list, at the top level and in `systemConfig`. */
+export function readDashboards(document: JsonObject, warnings: string[]): readonly FileAlert[] {
+  const inner = isJsonObject(document.systemConfig) ? document.systemConfig : {}
+  const places = [
+    { section: document, at: '' },
+    { section: inner, at: '/systemConfig' },
+  ]
+  return byName(
+    places.flatMap(({ section, at }) =>
+      ['dashboards', 'dashboard'].flatMap(key => dashboardsOf(section[key], `${at}/${key}`, warnings)),
+    ),
+  )
+}
+
+function dashboardsOf(section: JsonValue | undefined, at: string, warnings: string[]): FileAlert[] {
+  if (section === undefined) return []
+  if (isJsonObject(section)) return [{ pointer: at, body: section }]
+  if (Array.isArray(section)) return listed(section, at, 'dashboard')
+  warnings.push(`${at} is neither a dashboard nor a list of dashboards; it is not used`)
+  return []
+}
+
+/** Entries of a list; what is no object is refused later, with its place. */
+function listed(entries: readonly JsonValue[], at: string, what: string): FileAlert[] {
+  return entries.map((entry, index) => ({
+    pointer: `${at}/${index}`,
+    body: isJsonObject(entry) ? entry : { name: `${what} ${index + 1}`, [what]: entry },
+  }))
+}
+
 function rulesOf(section: JsonValue | undefined, at: string, warnings: string[]): FileAlert[] {
   if (section === undefined) return []
   const rules = isJsonObject(section) ? (section.rules ?? []) : undefined
@@ -43,10 +73,7 @@ function rulesOf(section: JsonValue | undefined, at: string, warnings: string[])
     warnings.push(`${at} has no list "rules"; it is not used`)
     return []
   }
-  return rules.map((rule, index) => ({
-    pointer: `${at}/rules/${index}`,
-    body: isJsonObject(rule) ? rule : { name: `rule ${index + 1}`, rule },
-  }))
+  return listed(rules, `${at}/rules`, 'rule')
 }
 
 function channelsOf(section: JsonValue | undefined, at: string, warnings: string[]): FileAlert[] {

@@ -1,10 +1,10 @@
-import type { ErrorCode } from '../contract/errors.ts'
-import { HubError } from '../contract/errors.ts'
-import type { Actor, Role } from '../contract/records.ts'
-import { nameKey, parseRef, quoteName } from '../domain/names.ts'
-import { isAdmin } from '../domain/ownership.ts'
-import { fileOwner, type Owner, ownerOf, userById, userByName } from '../registry/owners.ts'
-import type { Reader } from '../store/transact.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { Actor, Role } from '../../contract/records.ts'
+import { nameKey, parseRef, quoteName } from '../../domain/names.ts'
+import { isAdmin } from '../../domain/ownership.ts'
+import type { Reader } from '../../store/transact.ts'
+import { fileOwner, type Owner, ownerOf, userById, userByName } from '../owners.ts'
 
 /** Whose things a request is about: the actor's, or for an administrator those of the user who is named. */
 export async function ownerFor(db: Reader, actor: Actor, named: string | undefined): Promise<Owner> {

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
-import { type ErrorCode, HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
-import type { Actor } from '../contract/records.ts'
-import { nameKey, quoteName } from '../domain/names.ts'
-import type { WriteOptions } from '../registry/api.ts'
-import { type Owner, ownerOf, userById } from '../registry/owners.ts'
-import { isUniqueViolation } from '../store/errors.ts'
-import type { Store } from '../store/open.ts'
-import type { AlertSettingTable } from '../store/tables.ts'
-import { type Reader, read, type Writer, write } from '../store/transact.ts'
-import { missing, ownerFor, placeOf } from './owned.ts'
+import { LIMITS } from '../../config/limits.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor } from '../../contract/records.ts'
+import { nameKey, quoteName } from '../../domain/names.ts'
+import { isUniqueViolation } from '../../store/errors.ts'
+import type { Store } from '../../store/open.ts'
+import type { OwnedSettingTable } from '../../store/tables.ts'
+import { type Reader, read, type Writer, write } from '../../store/transact.ts'
+import type { WriteOptions } from '../api.ts'
+import { type Owner, ownerOf, userById } from '../owners.ts'
+import { missing, ownerFor, placeOf } from './place.ts'
 
-/** A stored rule or channel. */
-export interface AlertSetting {
+/** A stored rule, channel or dashboard. */
+export interface OwnedSetting {
   readonly id: string
   readonly owner: Owner
   readonly name: string
@@ -36,29 +36,37 @@ export interface WrittenSetting {
 export type Prepare = (
   owner: Owner,
   place: { readonly owner: string; readonly record: string },
-  before: AlertSetting | undefined,
+  before: OwnedSetting | undefined,
 ) => WrittenSetting
+
+type Kind = OwnedSettingTable['kind']
 
 const KINDS = {
   rule: { missing: 'rule_not_found', quota: 'quota_rules', most: LIMITS.alertRulesPerUser },
   channel: { missing: 'channel_not_found', quota: 'quota_channels', most: LIMITS.alertChannelsPerUser },
-} as const satisfies Record<AlertSettingTable['kind'], { missing: ErrorCode; quota: ErrorCode; most: number }>
+  dashboard: { missing: 'dashboard_not_found', quota: 'quota_dashboards', most: LIMITS.dashboardsPerUser },
+} as const satisfies Record<Kind, { missing: ErrorCode; quota: ErrorCode; most: number }>
+/** Where the settings file holds them. */
+const SECTIONS = { rule: 'alerting', channel: 'notifications', dashboard: 'dashboards' } as const satisfies Record<
+  Kind,
+  string
+>
 
-/** Rules or channels in the store, each in its owner's namespace. Others' are answered as if they were missing. */
-export class AlertSettings {
+/** Things of one kind in the store, each in its owner's namespace. Others' are answered as if they were missing. */
+export class OwnedSettings {
   readonly #store: Store
-  readonly #kind: AlertSettingTable['kind']
+  readonly #kind: Kind
   readonly #changed: () => void
 
   /** `changed` runs after each write. */
-  constructor(store: Store, kind: AlertSettingTable['kind'], changed: () => void) {
+  constructor(store: Store, kind: Kind, changed: () => void) {
     this.#store = store
     this.#kind = kind
     this.#changed = changed
   }
 
   /** The actor's own, or those of the named user for an administrator, by name. */
-  list(actor: Actor, ownerName?: string): Promise<readonly AlertSetting[]> {
+  list(actor: Actor, ownerName?: string): Promise<readonly OwnedSetting[]> {
     return read(this.#store, async db => {
       const owner = await ownerFor(db, actor, ownerName)
       const rows = await this.#rows(db).where('owner_id', '=', owner.id).orderBy('name_key').execute()
@@ -66,27 +74,27 @@ export class AlertSettings {
     })
   }
 
-  get(actor: Actor, ref: string): Promise<AlertSetting> {
+  get(actor: Actor, ref: string): Promise<OwnedSetting> {
     return read(this.#store, db => this.#find(db, actor, ref))
   }
 
-  async create(actor: Actor, ownerName: string | undefined, prepare: Prepare): Promise<AlertSetting> {
+  async create(actor: Actor, ownerName: string | undefined, prepare: Prepare): Promise<OwnedSetting> {
     const at = new Date().toISOString()
     return this.#write(async trx => {
       const owner = await ownerFor(trx, actor, ownerName)
       const id = randomUUID()
       const { name, body, secrets } = prepare(owner, { owner: owner.id, record: id }, undefined)
       await this.#checkQuota(trx, owner)
-      const row: AlertSettingTable = {
+      const row: OwnedSettingTable = {
         ...{ id, owner_id: owner.id, kind: this.#kind, name, name_key: nameKey(name) },
         ...{ body: JSON.stringify(body), secrets, origin: 'api', revision: 1, created_at: at, updated_at: at },
       }
-      await this.#unique(name, () => trx.insertInto('alert_setting').values(row).execute())
+      await this.#unique(name, () => trx.insertInto('owned_setting').values(row).execute())
       return settingOf(row, owner)
     })
   }
 
-  async replace(actor: Actor, ref: string, prepare: Prepare, options: WriteOptions = {}): Promise<AlertSetting> {
+  async replace(actor: Actor, ref: string, prepare: Prepare, options: WriteOptions = {}): Promise<OwnedSetting> {
     return this.#write(async trx => {
       const before = this.#unlocked(await this.#find(trx, actor, ref))
       if (options.ifRevision !== undefined && options.ifRevision !== before.revision) {
@@ -98,21 +106,21 @@ export class AlertSettings {
         ...{ name, name_key: nameKey(name), body: JSON.stringify(body), secrets },
         ...{ revision: before.revision + 1, updated_at: new Date().toISOString() },
       }
-      const update = trx.updateTable('alert_setting').set(change).where('id', '=', id)
+      const update = trx.updateTable('owned_setting').set(change).where('id', '=', id)
       await this.#unique(name, () => update.execute())
       return { ...before, name, body, secrets, revision: change.revision, updatedAt: change.updated_at }
     })
   }
 
-  async remove(actor: Actor, ref: string, inTransaction: (trx: Writer, gone: AlertSetting) => Promise<void>) {
+  async remove(actor: Actor, ref: string, inTransaction: (trx: Writer, gone: OwnedSetting) => Promise<void>) {
     await this.#write(async trx => {
       const gone = this.#unlocked(await this.#find(trx, actor, ref))
       await inTransaction(trx, gone)
-      await trx.deleteFrom('alert_setting').where('id', '=', gone.id).execute()
+      await trx.deleteFrom('owned_setting').where('id', '=', gone.id).execute()
     })
   }
 
-  async #find(db: Reader, actor: Actor, ref: string): Promise<AlertSetting> {
+  async #find(db: Reader, actor: Actor, ref: string): Promise<OwnedSetting> {
     const code = KINDS[this.#kind].missing
     const { owner, key } = await placeOf(db, actor, ref, code)
     const row = await this.#rows(db).where('owner_id', '=', owner.id).where('name_key', '=', key).executeTakeFirst()
@@ -121,16 +129,15 @@ export class AlertSettings {
   }
 
   /** Throws `setting_locked` for what the settings file holds. */
-  #unlocked(setting: AlertSetting): AlertSetting {
+  #unlocked(setting: OwnedSetting): OwnedSetting {
     if (setting.origin !== 'file') return setting
-    const section = this.#kind === 'rule' ? 'alerting' : 'notifications'
     throw new HubError('setting_locked', `The ${this.#kind} ${quoteName(setting.name)} is held by the settings file`, {
-      hint: `Change it in the section "${section}" of the settings file.`,
+      hint: `Change it in the section "${SECTIONS[this.#kind]}" of the settings file.`,
     })
   }
 
   #rows(db: Reader) {
-    return db.selectFrom('alert_setting').selectAll().where('kind', '=', this.#kind)
+    return db.selectFrom('owned_setting').selectAll().where('kind', '=', this.#kind)
   }
 
   async #write<T>(work: (trx: Writer) => Promise<T>): Promise<T> {
@@ -158,13 +165,9 @@ export class AlertSettings {
   }
 }
 
-/** All rules or channels of owners who are not disabled, for the hub itself. */
-export async function activeSettings(
-  db: Reader,
-  kind: AlertSettingTable['kind'],
-  ownerId?: string,
-): Promise<readonly AlertSetting[]> {
-  let query = db.selectFrom('alert_setting').selectAll().where('kind', '=', kind)
+/** All of one kind of owners who are not disabled, for the hub itself. */
+export async function activeSettings(db: Reader, kind: Kind, ownerId?: string): Promise<readonly OwnedSetting[]> {
+  let query = db.selectFrom('owned_setting').selectAll().where('kind', '=', kind)
   if (ownerId !== undefined) query = query.where('owner_id', '=', ownerId)
   const rows = await query.orderBy('created_at').orderBy('id').execute()
   const owners = new Map<string, Owner | undefined>()
@@ -180,7 +183,13 @@ export async function activeSettings(
 }
 
 /** A stored row as a setting. */
-export function settingOf(row: AlertSettingTable, owner: Owner): AlertSetting {
+export function settingOf(row: OwnedSettingTable, owner: Owner): OwnedSetting {
   const { id, name, secrets, origin, revision, created_at: createdAt, updated_at: updatedAt } = row
   return { id, owner, name, body: JSON.parse(row.body) as JsonObject, secrets, origin, revision, createdAt, updatedAt }
+}
+
+/** A setting as the API shows it, with its body. */
+export function settingView(setting: OwnedSetting, body: JsonObject): JsonObject {
+  const { id, owner, name, origin, revision, createdAt, updatedAt } = setting
+  return { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, origin, revision, createdAt, updatedAt }
 }

@@ -1,21 +1,22 @@
 import { z } from 'zod'
-import type { AlertRecords } from '../../../alerts/create.ts'
-import type { JsonObject } from '../../../contract/json.ts'
-import type { UserActor } from '../../../contract/records.ts'
-import type { AuditRegistry } from '../../../registry/api.ts'
-import type { RequestInfo } from '../../../request/request-info.ts'
-import { type Route, route } from '../../route.ts'
-import { exampleList, listOf, pageFields, refParams } from '../schemas.ts'
-import { page, recordReply, writeOptions } from '../views.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
+import type { AuditRegistry } from '../../registry/api.ts'
+import type { OwnedRecords } from '../../registry/owned/records.ts'
+import type { RequestInfo } from '../../request/request-info.ts'
+import { type Route, route } from '../route.ts'
+import { exampleList, listOf, pageFields, refParams } from './schemas.ts'
+import { page, recordReply, writeOptions } from './views.ts'
 
-/** Bytes of a rule's or channel's body. */
+/** Bytes of a body. */
 const BODY_BYTES = 64 * 1024
 
 /** One kind of record with a name: what it is called, what it looks like, and where it is. */
 export interface RecordKind {
-  readonly what: 'rule' | 'channel'
+  readonly what: 'rule' | 'channel' | 'dashboard'
+  readonly tag: 'alerts' | 'monitoring'
   readonly path: string
-  readonly records: AlertRecords
+  readonly records: OwnedRecords
   readonly audit: Pick<AuditRegistry, 'record'>
   readonly body: z.ZodType<JsonObject>
   readonly schema: z.ZodType
@@ -23,9 +24,8 @@ export interface RecordKind {
 }
 
 /** List, create, read, replace and delete. */
-export function alertRecordRoutes(kind: RecordKind): Route[] {
-  const { what, path, records, body, schema, example } = kind
-  const tag = 'alerts'
+export function ownedRecordRoutes(kind: RecordKind): Route[] {
+  const { what, tag, path, records, body, schema, example } = kind
   const one = { description: `The ${what}`, schema, example }
   const query = z.strictObject({
     owner: z.string().max(256).optional().meta({ description: 'Another user; administrators only' }),
@@ -38,7 +38,7 @@ export function alertRecordRoutes(kind: RecordKind): Route[] {
       access: 'user',
       tag,
       query,
-      summary: `Your alert ${what}s, by name`,
+      summary: `Your ${what}s, by name`,
       responses: { 200: { description: `A page of ${what}s`, schema: listOf(schema), example: exampleList(example) } },
       async handle({ actor, query: asked }) {
         return { body: page(await records.list(actor, asked.owner), asked) }
@@ -51,7 +51,7 @@ export function alertRecordRoutes(kind: RecordKind): Route[] {
       tag,
       body,
       bodyLimit: BODY_BYTES,
-      summary: `Make an alert ${what}`,
+      summary: `Make a ${what}`,
       responses: { 201: one },
       async handle({ actor, body: wanted, info }) {
         const made = await records.create(actor, wanted)
@@ -65,7 +65,7 @@ export function alertRecordRoutes(kind: RecordKind): Route[] {
       access: 'user',
       tag,
       params: refParams,
-      summary: `One alert ${what}`,
+      summary: `One ${what} by its name`,
       responses: { 200: one },
       async handle({ actor, params }) {
         return recordReply(await records.get(actor, params.ref))
@@ -79,7 +79,7 @@ export function alertRecordRoutes(kind: RecordKind): Route[] {
       params: refParams,
       body,
       bodyLimit: BODY_BYTES,
-      summary: `Replace an alert ${what}`,
+      summary: `Replace a ${what}`,
       responses: { 200: one },
       async handle({ actor, params, body: wanted, info, request }) {
         const changed = await records.replace(actor, params.ref, wanted, writeOptions(request.headers))
@@ -93,7 +93,7 @@ export function alertRecordRoutes(kind: RecordKind): Route[] {
       access: 'user',
       tag,
       params: refParams,
-      summary: what === 'rule' ? 'Delete a rule; what it fires ends without a message' : 'Delete a channel',
+      summary: what === 'rule' ? 'Delete a rule; what it fires ends without a message' : `Delete a ${what}`,
       responses: { 204: { description: 'Gone' } },
       async handle({ actor, params, info }) {
         const gone = await records.get(actor, params.ref)
@@ -109,5 +109,6 @@ function note(kind: RecordKind, actor: UserActor, info: RequestInfo, action: str
   const { requestId } = info
   // The owner is the actor, or somebody whose things the actor may change: the name is in the target.
   const target = String(record.ref)
-  kind.audit.record(actor, { action: `alert_${kind.what}.${action}`, target, ownerId: actor.userId, requestId })
+  const what = kind.tag === 'alerts' ? `alert_${kind.what}` : kind.what
+  kind.audit.record(actor, { action: `${what}.${action}`, target, ownerId: actor.userId, requestId })
 }

@@ -1,0 +1,209 @@
+import type { UserActor } from '../../../contract/records.ts'
+import type { Figure, Source, Unit } from '../../../domain/dashboards/sources.ts'
+import type { SplitField, WidgetQuery } from '../../../domain/dashboards/widget-query.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
+import type { Measure } from '../../../history/protocol.ts'
+import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
+import { storedHistory } from '../history-range.ts'
+import type { OverviewDeps } from '../monitoring/overview.ts'
+import { type PerformanceDeps, serversOf } from '../monitoring/performance.ts'
+import { type TableDeps, tableOf } from './widget-tables.ts'
+
+/** What widgets read from. */
+export interface WidgetDeps extends TableDeps, Pick<OverviewDeps, 'mcp'>, Pick<PerformanceDeps, 'usage'> {
+  readonly custom: Pick<CustomMetrics, 'value'>
+}
+
+/** Whose numbers are asked for, and over which time if the query does not say. */
+export interface Viewer {
+  readonly actor: UserActor
+  /** Administrators: only what an ordinary user would see. */
+  readonly mine: boolean
+  readonly rangeMs: number
+}
+
+/** One number; null: there is none. */
+export interface WidgetValue {
+  readonly unit: Unit
+  readonly value: number | null
+}
+
+/** Lines of points, each a time in ms since 1970 and a number; a step without data is missing. */
+export interface WidgetSeries {
+  readonly unit: Unit
+  readonly stepMs: number
+  readonly series: readonly { readonly label: string; readonly points: readonly (readonly [number, number | null])[] }[]
+}
+
+/** Rows of cells; a column with a unit has numbers. */
+export interface WidgetTable {
+  readonly columns: readonly { readonly name: string; readonly unit?: Unit }[]
+  readonly rows: readonly (readonly (string | number | null)[])[]
+}
+
+const POINTS = 120
+const STEP_MS = 10_000
+/** Steps that are read easily, in steps of 10 s: 10 s, 30 s, 1 m, 5 m, 15 m, 1 h, 3 h, 6 h, 1 d. */
+const STEPS = [1, 3, 6, 30, 90, 360, 1_080, 2_160, 8_640]
+/** Most rows that the history is asked for. */
+const MEASURES = 10_000
+
+/** The single number of a query. */
+export async function numberOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuery): Promise<WidgetValue> {
+  const { source } = query
+  if (source.from === 'durations') {
+    const { measures, ms } = await measured(deps, viewer, query, source)
+    return { unit: source.unit, value: figureOf(source.figure, measures[0], ms) }
+  }
+  if (source.from === 'log') {
+    const { counts } = await counted(deps, viewer, query, source)
+    return { unit: 'count', value: counts.reduce((sum, { count }) => sum + count, 0) }
+  }
+  return { unit: source.unit, value: (await nowOf(deps, viewer, query)) ?? null }
+}
+
+/** The lines of a query, the busiest first. */
+export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuery): Promise<WidgetSeries> {
+  const { source } = query
+  const stepMs = query.stepMs ?? fittingStep(query.overMs ?? viewer.rangeMs)
+  if (source.from === 'durations') {
+    const { measures } = await measured(deps, viewer, query, source, stepMs)
+    const lines = new Map<string, Measure[]>()
+    for (const measure of measures) {
+      const label = labelOf(measure, query.by)
+      lines.set(label, [...(lines.get(label) ?? []), measure])
+    }
+    const busiest = [...lines].sort(([, a], [, b]) => total(b) - total(a)).slice(0, query.limit)
+    const series = busiest.map(([label, points]) => ({
+      label: query.by === undefined ? query.name : label,
+      points: points.map(point => [point.slot ?? 0, figureOf(source.figure, point, stepMs)] as const),
+    }))
+    return { unit: source.unit, stepMs, series }
+  }
+  if (source.from !== 'log') throw new Error('Only what has a past is drawn')
+  const { counts } = await counted(deps, viewer, query, source, stepMs)
+  const slots = new Map<number, number>()
+  for (const { slot = 0, count } of counts) slots.set(slot, (slots.get(slot) ?? 0) + count)
+  return { unit: 'count', stepMs, series: [{ label: query.name, points: [...slots].sort(([a], [b]) => a - b) }] }
+}
+
+/** The rows of a query. */
+export async function rowsOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuery): Promise<WidgetTable> {
+  const { source, by } = query
+  if (source.from !== 'durations' || by === undefined) {
+    return tableOf(deps, { ...viewer, rangeMs: query.overMs ?? viewer.rangeMs }, query)
+  }
+  const { measures, ms } = await measured(deps, viewer, query, source)
+  const columns = [{ name: 'server' }, ...(by === 'tool' ? [{ name: 'tool' }] : [])]
+  const rows = measures
+    .map(measure => ({ labels: labelsOf(measure, by), value: figureOf(source.figure, measure, ms) }))
+    .sort((a, b) => (b.value ?? 0) - (a.value ?? 0))
+    .slice(0, query.limit)
+  return {
+    columns: [...columns, { name: query.name, unit: source.unit }],
+    rows: rows.map(({ labels, value }) => [...labels, value]),
+  }
+}
+
+async function measured(
+  deps: WidgetDeps,
+  { actor, mine, rangeMs }: Viewer,
+  { server, tool, by, overMs }: WidgetQuery,
+  { kind }: Extract<Source, { from: 'durations' }>,
+  stepMs?: number,
+) {
+  const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'edit')
+  const { from, to, measures } = await storedHistory(deps.history)
+    .for(actor)
+    .measure({
+      ...{ kinds: [kind], rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
+      // One tool is found among all tools.
+      by: tool === undefined ? (by ?? 'kind') : 'tool',
+      ...(record ? { serverId: record.id } : {}),
+      ...(stepMs === undefined ? {} : { stepMs }),
+    })
+  return { ms: to - from, measures: tool === undefined ? measures : measures.filter(measure => measure.tool === tool) }
+}
+
+function counted(
+  deps: WidgetDeps,
+  { actor, mine, rangeMs }: Viewer,
+  { overMs }: WidgetQuery,
+  { only }: Extract<Source, { from: 'log' }>,
+  stepMs?: number,
+) {
+  const question = { only, by: 'level', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine } as const
+  const history = storedHistory(deps.history).for(actor)
+  return history.count(stepMs === undefined ? question : { ...question, stepMs })
+}
+
+/** Null where nothing was measured, or nothing can be divided by. */
+function figureOf(figure: Figure, measure: Measure | undefined, ms: number): number | null {
+  const { count, failed } = measure ?? { count: 0, failed: 0 }
+  if (figure === 'count') return count
+  if (figure === 'failed') return failed
+  if (figure === 'rate') return rounded((count * 1_000) / ms)
+  if (!measure) return null
+  if (figure === 'error_ratio') return rounded(failed / count)
+  if (figure === 'success_ratio') return rounded(1 - failed / count)
+  return rounded(measure[`${figure}Ms`])
+}
+
+function rounded(value: number): number {
+  return Number(value.toFixed(4))
+}
+
+function total(measures: readonly Measure[]): number {
+  return measures.reduce((sum, { count }) => sum + count, 0)
+}
+
+function labelsOf({ server = '', tool = '' }: Measure, by: SplitField): readonly string[] {
+  return by === 'tool' ? [server, tool] : [server]
+}
+
+function labelOf(measure: Measure, by: SplitField | undefined): string {
+  return by === undefined ? '' : labelsOf(measure, by).join(' ')
+}
+
+/** The smallest of the readable steps that makes at most 120 points. */
+function fittingStep(rangeMs: number): number {
+  const least = rangeMs / POINTS / STEP_MS
+  return (STEPS.find(steps => steps >= least) ?? STEPS.at(-1) ?? 1) * STEP_MS
+}
+
+async function nowOf(deps: WidgetDeps, viewer: Viewer, { name, overMs }: WidgetQuery): Promise<number | undefined> {
+  const { actor, mine, rangeMs } = viewer
+  const seesAll = isAdmin(actor) && !mine
+  if (name.startsWith('custom.')) {
+    return deps.custom.value(seesAll ? 'all' : actor.userId, name.slice('custom.'.length), overMs ?? rangeMs)
+  }
+  const servers = serversOf(deps, actor, mine)
+  const usage = deps.usage()
+  switch (name) {
+    case 'servers_total':
+      return servers.total
+    case 'servers_online':
+      return servers.online
+    case 'servers_connecting':
+      return servers.connecting
+    case 'servers_offline':
+      return servers.offline
+    case 'tools_total':
+      return deps.upstreams
+        .states()
+        .filter(({ ownerId }) => seesAll || ownerId === actor.userId)
+        .reduce((sum, { serverId }) => sum + (deps.upstreams.catalog(serverId)?.tools.length ?? 0), 0)
+    case 'sessions':
+      return deps.mcp.sessions().filter(({ userId }) => seesAll || userId === actor.userId).length
+    case 'alerts_firing':
+      return (await deps.alerts.list(actor, { state: 'firing', limit: 1, offset: 0 })).total
+    case 'cpu_usage':
+      return usage.cpu
+    case 'memory_usage':
+      return usage.memory && usage.memory.used / usage.memory.total
+    case 'disk_usage':
+      return usage.disk && usage.disk.used / usage.disk.total
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,40 @@
+import type { Alerts } from '../alerts/create.ts'
+import type { SettingsFile } from '../config/settings-file.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { Dashboards } from '../registry/owned/dashboards.ts'
+
+/** What following the sections about alerts and dashboards needs. */
+export interface FileMonitoringParts {
+  readonly settings: Pick<SettingsFile, 'state'>
+  readonly alerts: Pick<Alerts, 'mirror'>
+  readonly dashboards: Pick<Dashboards, 'mirror'>
+  readonly bus: Pick<EventBus, 'on'>
+  readonly log: PluginLogger
+}
+
+/**
+ * Mirrors the rules, channels and dashboards of the settings file, now, after each valid edit, and when a plugin comes or
+ * goes, which may bring a kind of channel. What cannot be used is logged once, until it is changed.
+ */
+export async function followFileMonitoring(parts: FileMonitoringParts): Promise<void> {
+  const { settings, alerts, dashboards, bus, log } = parts
+  let logged = ''
+  const mirror = async (): Promise<void> => {
+    const { problems } = await alerts.mirror(settings.state.alerts)
+    const mirrored = await dashboards.mirror(settings.state.dashboards)
+    const errors = [...problems, ...mirrored.problems].flatMap(problem => problem.errors)
+    const lines = errors.map(({ pointer, detail }) => `${pointer}: ${detail}`)
+    if (lines.join('\n') !== logged) for (const line of lines) log.warn(`The settings file cannot be used at ${line}`)
+    logged = lines.join('\n')
+  }
+  await mirror()
+  let last: Promise<void> = Promise.resolve()
+  const again = (): void => {
+    last = last
+      .then(mirror)
+      .catch(error => log.error('The alerts of the settings file could not be mirrored; the old ones stay', { error }))
+  }
+  bus.on('config.changed', again)
+  bus.on('plugin.changed', again)
+}

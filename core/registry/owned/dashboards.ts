@@ -1,0 +1,84 @@
+import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor } from '../../contract/records.ts'
+import { BUILT_IN, type Dashboard, parseDashboard } from '../../domain/dashboards/dashboard-body.ts'
+import type { Store } from '../../store/open.ts'
+import { write } from '../../store/transact.ts'
+import type { WriteOptions } from '../api.ts'
+import { fileOwner, ownerOf } from '../owners.ts'
+import { type FileEntry, type Mirrored, mirrorOwned } from './mirror.ts'
+import type { OwnedRecords } from './records.ts'
+import { type OwnedSetting, OwnedSettings, type Prepare, settingView } from './settings.ts'
+
+/** Dashboards: those of the hub, which everybody has, and users' own. */
+export class Dashboards implements OwnedRecords {
+  readonly #store: Store
+  readonly #own: OwnedSettings
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#own = new OwnedSettings(store, 'dashboard', () => undefined)
+  }
+
+  /** The hub's first, then the actor's own by name. */
+  async list(actor: Actor, ownerName?: string): Promise<readonly JsonObject[]> {
+    return [...BUILT_IN.map(builtInView), ...(await this.#own.list(actor, ownerName)).map(view)]
+  }
+
+  async get(actor: Actor, ref: string): Promise<JsonObject> {
+    const builtIn = builtInOf(ref)
+    return builtIn ? builtInView(builtIn) : view(await this.#own.get(actor, ref))
+  }
+
+  async create(actor: Actor, body: JsonObject): Promise<JsonObject> {
+    return view(await this.#own.create(actor, undefined, prepare(body)))
+  }
+
+  async replace(actor: Actor, ref: string, body: JsonObject, options?: WriteOptions): Promise<JsonObject> {
+    refuseBuiltIn(ref)
+    return view(await this.#own.replace(actor, ref, prepare(body), options))
+  }
+
+  async remove(actor: Actor, ref: string): Promise<void> {
+    refuseBuiltIn(ref)
+    await this.#own.remove(actor, ref, async () => undefined)
+  }
+
+  /** How many the actor has of its own. */
+  async count(actor: Actor): Promise<number> {
+    return (await this.#own.list(actor)).length
+  }
+
+  /** Makes the dashboards of the settings file those of the owner of the file's entries, as `mirrorOwned` does. */
+  mirror(entries: readonly FileEntry[]): Promise<Mirrored> {
+    return write(this.#store, async trx => {
+      const owner = ownerOf(await fileOwner(trx))
+      const secrets = () => ({})
+      return mirrorOwned(trx, owner, { kind: 'dashboard', entries, prepare: ({ body }) => prepare(body), secrets })
+    })
+  }
+}
+
+function prepare(body: JsonObject): Prepare {
+  const { name, widgets } = parseDashboard(body)
+  return () => ({ name, body: { name, widgets } as unknown as JsonObject, secrets: null })
+}
+
+function builtInOf(ref: string): Dashboard | undefined {
+  return BUILT_IN.find(({ name }) => name === ref)
+}
+
+function refuseBuiltIn(ref: string): void {
+  if (!builtInOf(ref)) return
+  throw new HubError('setting_locked', `"${ref}" is a dashboard of the hub itself`, {
+    hint: 'Make one of your own with its widgets, under another name.',
+  })
+}
+
+function builtInView(dashboard: Dashboard): JsonObject {
+  return { ref: dashboard.name, ...(dashboard as unknown as JsonObject), builtIn: true }
+}
+
+function view(setting: OwnedSetting): JsonObject {
+  return { ...settingView(setting, setting.body), builtIn: false }
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { type FieldError, HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import { canonical } from '../../domain/json/canonical-json.ts'
+import { nameKey } from '../../domain/names.ts'
+import type { OwnedSettingTable } from '../../store/tables.ts'
+import type { Writer } from '../../store/transact.ts'
+import type { Owner } from '../owners.ts'
+import { type OwnedSetting, type Prepare, settingOf } from './settings.ts'
+
+/** One entry of the settings file. */
+export interface FileEntry {
+  /** Where it stands in the file: a JSON pointer. */
+  readonly pointer: string
+  /** As the API takes it. */
+  readonly body: JsonObject
+}
+
+/** An entry that cannot be used, with pointers into the settings file. */
+export interface FileProblem {
+  readonly entry: string
+  readonly errors: readonly FieldError[]
+}
+
+/** One kind of things that the settings file holds. */
+export interface MirroredKind {
+  readonly kind: OwnedSettingTable['kind']
+  readonly entries: readonly FileEntry[]
+  /** Throws `validation_failed` for an entry with mistakes. */
+  prepare(entry: FileEntry): Prepare
+  /** Secrets in the open, to tell whether they changed. */
+  secrets(setting: OwnedSetting): Readonly<Record<string, string>>
+  /** Runs before one is removed. */
+  removing?(trx: Writer, id: string): Promise<void>
+}
+
+/** What mirroring did. */
+export interface Mirrored {
+  readonly problems: readonly FileProblem[]
+  readonly changed: boolean
+}
+
+/**
+ * Makes the entries of the settings file things of this owner, under the ids that they had. One of the same name that was
+ * made by the API is taken over. An entry with a mistake changes nothing: the one before stays. Those that the file does not
+ * name any more are removed.
+ */
+export async function mirrorOwned(trx: Writer, owner: Owner, mirrored: MirroredKind): Promise<Mirrored> {
+  const { kind, entries } = mirrored
+  const rows = await rowsOf(trx, owner, kind)
+  const before = new Map(rows.map(row => [row.name_key, row]))
+  const named = new Set<string>()
+  const problems: FileProblem[] = []
+  let changed = false
+  for (const entry of entries) {
+    const key = nameKey(String(entry.body.name ?? ''))
+    named.add(key)
+    try {
+      changed = (await put(trx, owner, mirrored, entry, before.get(key))) || changed
+    } catch (error) {
+      problems.push({ entry: entry.pointer, errors: mistakesOf(error, entry.pointer) })
+    }
+  }
+  for (const { id, origin, name_key: key } of before.values()) {
+    if (origin !== 'file' || named.has(key)) continue
+    await mirrored.removing?.(trx, id)
+    await trx.deleteFrom('owned_setting').where('id', '=', id).execute()
+    changed = true
+  }
+  return { problems, changed }
+}
+
+/** The names of an owner's things of this kind. */
+export async function namesOf(trx: Writer, owner: Owner, kind: OwnedSettingTable['kind']): Promise<readonly string[]> {
+  return (await rowsOf(trx, owner, kind)).map(({ name }) => name)
+}
+
+function rowsOf(trx: Writer, owner: Owner, kind: OwnedSettingTable['kind']): Promise<readonly OwnedSettingTable[]> {
+  const rows = trx.selectFrom('owned_setting').selectAll()
+  return rows.where('owner_id', '=', owner.id).where('kind', '=', kind).execute()
+}
+
+/** Returns whether anything was written. */
+async function put(
+  trx: Writer,
+  owner: Owner,
+  mirrored: MirroredKind,
+  entry: FileEntry,
+  row: OwnedSettingTable | undefined,
+): Promise<boolean> {
+  const id = row?.id ?? randomUUID()
+  const before = row && settingOf(row, owner)
+  const { name, body, secrets } = mirrored.prepare(entry)(owner, { owner: owner.id, record: id }, before)
+  const at = new Date().toISOString()
+  const written = { name, name_key: nameKey(name), body: JSON.stringify(body), secrets, origin: 'file' as const }
+  if (!before) {
+    const made = { id, owner_id: owner.id, kind: mirrored.kind, revision: 1, created_at: at, updated_at: at }
+    await trx
+      .insertInto('owned_setting')
+      .values({ ...made, ...written })
+      .execute()
+    return true
+  }
+  const secretsOf = (setting: OwnedSetting): string => canonical(mirrored.secrets(setting))
+  const isSame =
+    before.origin === 'file' &&
+    before.name === name &&
+    canonical(before.body) === canonical(body) &&
+    secretsOf(before) === secretsOf({ ...before, body, secrets })
+  if (isSame) return false
+  const change = { ...written, revision: before.revision + 1, updated_at: at }
+  await trx.updateTable('owned_setting').set(change).where('id', '=', id).execute()
+  return true
+}
+
+/** The wrong fields with pointers into the file. Anything but a mistake of the entry is thrown. */
+function mistakesOf(error: unknown, pointer: string): readonly FieldError[] {
+  if (!(error instanceof HubError) || error.status >= 500) throw error
+  if (!error.errors?.length) return [{ pointer, code: 'format', detail: error.message }]
+  return error.errors.map(one => ({ ...one, pointer: `${pointer}${one.pointer.replace(/^#/, '')}` }))
+}
