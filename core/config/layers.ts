@@ -92,6 +92,8 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     logDatabase: true,
     logRetentionMs: 30 * 86_400_000,
     historyMaxBytes: 2 * 1024 ** 3,
+    logTable: 'log_record',
+    logIndexes: ['timestamp'],
     syslogEnabled: false,
     syslogPort: 514,
     syslogProtocol: 'udp',

@@ -39,7 +39,7 @@ export function key(): Parser<string> {
 /** One of these words, ignoring letter case. */
 export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
   return text => {
-    const found = words.find(word => word === text.toLowerCase())
+    const found = words.find(word => word.toLowerCase() === text.toLowerCase())
     return found === undefined ? wanted(`one of ${words.join(', ')}`) : ok(found)
   }
 }

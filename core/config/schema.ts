@@ -51,6 +51,10 @@ export interface HubConfig {
   readonly logRetentionMs?: number
   /** Size of all stored records together, in bytes. Default 2 GiB. */
   readonly historyMaxBytes?: number
+  /** Name of their table. Default `log_record`. */
+  readonly logTable?: string
+  /** Fields that have an index for queries by hand. Default `timestamp`. */
+  readonly logIndexes?: readonly string[]
   /** Default false; true needs `syslogHost`. */
   readonly syslogEnabled?: boolean
   readonly syslogHost?: string

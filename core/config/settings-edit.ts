@@ -4,7 +4,7 @@ import { type FileBase, keepDocument, keepMasked, unresolveEntry } from './file-
 import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
 import type { SettingsText } from './settings-text.ts'
 import { readGroupEntry, writeMembers } from './shape/group.ts'
-import { ALIASES, readServerEntry } from './shape/server.ts'
+import { ALIASES } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
 
 /** The API's defaults: not written to an entry that does not have the field. */
@@ -44,7 +44,7 @@ export function editServer(
   const newName = typeof body.name === 'string' ? body.name : known
   if (!path) return addServer(text, document, base, owner, newName, body)
   const present = valueAtPath(document, path)
-  const shape = isJsonObject(present) ? readServerEntry(name, present).body : {}
+  const { name: _, ...shape } = (isJsonObject(present) && state.file.servers[index]?.body) || {}
   const wanted = unresolveEntry(keepDocument(keepMasked(body, shape), shape), shape, base)
   const edited = mergeAt(text, path, present, mergeEntry(isJsonObject(present) ? present : {}, shape, wanted))
   return newName === known ? edited : rename(edited, path, isJsonObject(present) ? present : {}, newName)
@@ -170,8 +170,14 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
 
 function differs(key: string, shape: JsonObject, wanted: JsonObject): boolean {
   const value = ownMember(wanted, key)
-  const before = ownMember(shape, key)
+  const before = filled(key, ownMember(shape, key))
   return !sameJson(before, value) && (before !== undefined || !isDefaultValue(key, value, wanted))
+}
+
+/** A part of an object stands for the whole with the defaults of the rest. */
+function filled(key: string, value: JsonValue | undefined): JsonValue | undefined {
+  const rest = DEFAULTS[key]
+  return isJsonObject(value) && isJsonObject(rest) ? { ...rest, ...value } : value
 }
 
 function setOrDelete(entry: Map<string, JsonValue>, key: string, value: JsonValue | undefined): void {

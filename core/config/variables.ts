@@ -1,3 +1,4 @@
+import { INDEXED_FIELDS } from '../domain/log/indexed-fields.ts'
 import {
   basePath,
   bindAddress,
@@ -89,6 +90,12 @@ export const VARIABLES: readonly Variable[] = [
   variable('LOG_DATABASE', 'logDatabase', boolean()),
   variable('LOG_RETENTION', 'logRetentionMs', duration(60_000)),
   variable('HISTORY_MAX_SIZE', 'historyMaxBytes', size()),
+  variable(
+    'LOG_TABLE',
+    'logTable',
+    matching(/^(?!sqlite_)[a-z_][a-z0-9_]{0,62}$/, 'a table name: a-z, 0-9 and _, at most 63'),
+  ),
+  variable('LOG_INDEXES', 'logIndexes', list(oneOf(...INDEXED_FIELDS))),
   variable('SYSLOG_ENABLED', 'syslogEnabled', boolean()),
   variable('SYSLOG_HOST', 'syslogHost', bindAddress()),
   variable('SYSLOG_PORT', 'syslogPort', integer(1, 65_535)),

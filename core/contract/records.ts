@@ -205,6 +205,8 @@ export interface ToolCallRecord {
   readonly durationMs: number
   /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string
+  /** The caller's address, after trusted proxies. */
+  readonly client?: string
   /** The access key of the caller, if it used one. */
   readonly keyId?: string | undefined
 }

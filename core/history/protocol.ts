@@ -10,6 +10,10 @@ export interface HistoryOptions {
   readonly retentionMs: number
   /** Of all segments together; beyond it the oldest go. */
   readonly maxBytes: number
+  /** Of the records of a segment; a new name is that of the next segment. Lower-case letters, digits and `_`. */
+  readonly table: string
+  /** What has an index in a new segment, of `INDEXED_FIELDS`. */
+  readonly indexes: readonly string[]
 }
 
 /** One search, with the rights of the one who asks. */

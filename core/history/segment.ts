@@ -1,6 +1,7 @@
 import { chmodSync, statSync } from 'node:fs'
 import Database, { type Statement } from 'better-sqlite3'
 import type { TermExpression } from '../domain/log/log-query.ts'
+import type { HistoryOptions } from './protocol.ts'
 
 /** One record on its way into a segment. */
 export interface Row {
@@ -23,10 +24,30 @@ export interface Found {
   readonly record: string
 }
 
+/** What a new segment is made with. */
+export type SegmentOptions = Pick<HistoryOptions, 'table' | 'indexes'>
+
+/**
+ * Columns that stand for members of the record, for queries by hand. They take no room: SQLite reads them from the JSON, and
+ * an index of one holds its values.
+ */
+const MEMBERS = {
+  message: 'text',
+  server: 'text',
+  tool: 'text',
+  duration: 'integer',
+  status: 'text',
+  requestId: 'text',
+  userId: 'text',
+} as const
+/** Names of indexed fields that are columns under another name. */
+const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
+
 /** One SQLite file of log records with its index of terms. `id` rises over all segments. */
 export class Segment {
   readonly path: string
   readonly #db: Database
+  readonly #table: string
   readonly #insert: Statement
   readonly #insertTerms: Statement
   #records = 0
@@ -35,23 +56,21 @@ export class Segment {
   #least = Number.POSITIVE_INFINITY
   #greatest = Number.NEGATIVE_INFINITY
 
-  /** Opens the file or makes it, mode 0600. Throws the database's error for a damaged one. */
-  constructor(path: string) {
+  /** Opens the file, whatever its table is called, or makes it, mode 0600. Throws the database's error for a damaged one. */
+  constructor(path: string, { table, indexes }: SegmentOptions) {
     this.path = path
     this.#db = new Database(path, { timeout: 250 })
     chmodSync(path, 0o600)
     this.#db.pragma('journal_mode = WAL')
     this.#db.pragma('synchronous = NORMAL')
     this.#db.pragma('cache_size = -8000')
-    this.#db.exec(`
-      create table if not exists log_record(id integer primary key, at integer not null, level integer not null,
-        readers text not null, record text not null);
-      create index if not exists log_record_at on log_record(at);
-      create virtual table if not exists log_record_terms using fts5(terms, content='', detail=none, tokenize='ascii')`)
-    this.#insert = this.#db.prepare('insert into log_record(id, at, level, readers, record) values (?, ?, ?, ?, ?)')
-    this.#insertTerms = this.#db.prepare('insert into log_record_terms(rowid, terms) values (?, ?)')
+    this.#table = tableOf(this.#db) ?? makeTable(this.#db, table, indexes)
+    this.#insert = this.#db.prepare(
+      `insert into "${this.#table}"(id, at, level, readers, record) values (?, ?, ?, ?, ?)`,
+    )
+    this.#insertTerms = this.#db.prepare(`insert into "${this.#table}_terms"(rowid, terms) values (?, ?)`)
     const [ends] = this.#db
-      .prepare('select count(*) n, min(id) first, max(id) last, min(at) least, max(at) greatest from log_record')
+      .prepare(`select count(*) n, min(id) first, max(id) last, min(at) least, max(at) greatest from "${this.#table}"`)
       .all() as { n: number; first: number; last: number; least: number; greatest: number }[]
     if (!ends || ends.n === 0) return
     this.#records = ends.n
@@ -109,10 +128,11 @@ export class Segment {
 
   /** Records that have the terms, in the order of their ids, between two ids (exclusive). */
   *find(terms: TermExpression | undefined, order: 'asc' | 'desc', above: number, below: number): Generator<Found> {
-    const direct = `select id, readers, record from log_record where id > ? and id < ? order by id ${order}`
+    const table = this.#table
+    const direct = `select id, readers, record from "${table}" where id > ? and id < ? order by id ${order}`
     // The index of terms delivers in the order of ids, so that the newest come without looking at all.
-    const byTerms = `select r.id, r.readers, r.record from log_record_terms f cross join log_record r on r.id = f.rowid
-      where f.log_record_terms match ? and f.rowid > ? and f.rowid < ? order by f.rowid ${order}`
+    const byTerms = `select r.id, r.readers, r.record from "${table}_terms" f cross join "${table}" r on r.id = f.rowid
+      where f."${table}_terms" match ? and f.rowid > ? and f.rowid < ? order by f.rowid ${order}`
     const statement = this.#db.prepare(terms === undefined ? direct : byTerms)
     const bounds = [above, below]
     yield* statement.iterate(terms === undefined ? bounds : [matchText(terms), ...bounds]) as Iterable<Found>
@@ -121,6 +141,27 @@ export class Segment {
   close(): void {
     this.#db.close()
   }
+}
+
+/** The table of records, which has a table of terms beside it; undefined in a new file. */
+function tableOf(db: Database): string | undefined {
+  const found = db.prepare(`select name from sqlite_schema where type = 'table'
+    and name || '_terms' in (select name from sqlite_schema)`)
+  return (found.all() as { readonly name: string }[])[0]?.name
+}
+
+function makeTable(db: Database, table: string, indexes: readonly string[]): string {
+  const members = Object.entries(MEMBERS).map(
+    ([name, type]) => `${name} ${type} generated always as (json_extract(record, '$.${name}')) virtual`,
+  )
+  db.exec(`create table "${table}"(id integer primary key, at integer not null, level integer not null,
+      readers text not null, record text not null, ${members.join(', ')});
+    create virtual table "${table}_terms" using fts5(terms, content='', detail=none, tokenize='ascii')`)
+  // Times are always looked for.
+  for (const field of new Set(['timestamp', ...indexes])) {
+    db.exec(`create index "${table}_${field.toLowerCase()}" on "${table}"(${COLUMNS[field] ?? field})`)
+  }
+  return table
 }
 
 /** The expression in the language of FTS5. */

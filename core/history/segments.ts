@@ -84,7 +84,7 @@ export class Segments {
     const names = new Set(readdirSync(this.#options.folder))
     let name = `log-${date}.db`
     for (let number = 1; names.has(name); number += 1) name = `log-${date}.${number}.db`
-    const segment = new Segment(join(this.#options.folder, name))
+    const segment = new Segment(join(this.#options.folder, name), this.#options)
     this.#isFull = false
     this.#all.push(segment)
     return segment
@@ -100,7 +100,7 @@ export class Segments {
   }
 
   #open(name: string): Segment | undefined {
-    return openOrPutAside(join(this.#options.folder, name), path => new Segment(path), this.#note)
+    return openOrPutAside(join(this.#options.folder, name), path => new Segment(path, this.#options), this.#note)
   }
 
   #remove(segment: Segment): void {

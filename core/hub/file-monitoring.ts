@@ -15,9 +15,9 @@ export interface FileMonitoringParts {
 
 /**
  * Mirrors the rules, channels and dashboards of the settings file, now, after each valid edit, and when a plugin comes or
- * goes, which may bring a kind of channel. What cannot be used is logged once, until it is changed.
+ * goes, which may bring a kind of channel. What cannot be used is logged once, until it is changed. Returns what ends this.
  */
-export async function followFileMonitoring(parts: FileMonitoringParts): Promise<void> {
+export async function followFileMonitoring(parts: FileMonitoringParts): Promise<() => Promise<void>> {
   const { settings, alerts, dashboards, bus, log } = parts
   let logged = ''
   const mirror = async (): Promise<void> => {
@@ -29,12 +29,27 @@ export async function followFileMonitoring(parts: FileMonitoringParts): Promise<
     logged = lines.join('\n')
   }
   await mirror()
-  let last: Promise<void> = Promise.resolve()
-  const again = (): void => {
-    last = last
-      .then(mirror)
-      .catch(error => log.error('The alerts of the settings file could not be mirrored; the old ones stay', { error }))
+  let running: Promise<void> | undefined
+  let isStale = false
+  const mirrorWhileStale = async (): Promise<void> => {
+    while (isStale) {
+      isStale = false
+      try {
+        await mirror()
+      } catch (error) {
+        log.error('The alerts of the settings file could not be mirrored; the old ones stay', { error })
+      }
+    }
+    running = undefined
   }
-  bus.on('config.changed', again)
-  bus.on('plugin.changed', again)
+  // Many plugins that change together are one change.
+  const changed = (): void => {
+    isStale = true
+    running ??= mirrorWhileStale()
+  }
+  const unlisten = [bus.on('config.changed', changed), bus.on('plugin.changed', changed)]
+  return async () => {
+    for (const end of unlisten) end()
+    await running
+  }
 }

@@ -114,14 +114,17 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const startedAtMs = performance.now()
   const { redactor, servers } = options
   const bus = new EventBus((error, name) => hubLog.with().error('An event handler failed', { event: name, error }))
-  const hubLog: HubLog = await HubLog.open({ ...logOptions(loaded.config), redactor, servers, bus })
+  // The file is not rotated until all settings are known: other ones could remove what these keep.
+  const { rotation: _, ...opened } = logOptions(loaded.config)
+  const hubLog: HubLog = await HubLog.open({ ...opened, redactor, servers, bus })
   undo.defer(() => hubLog.end())
   const log = hubLog.with({ component: 'hub' })
   for (const warning of loaded.warnings) log.warn(warning)
 
   const meters = createMeters(hubLog, bus, loaded.config.dataDir)
   undo.defer(() => meters.dispose())
-  const history = openHistory(loaded.config, hubLog, meters.durations, undo)
+  // Ended later than what is opened from here on, whose last records it stores.
+  const untilLast = undo.use(new AsyncDisposableStack())
 
   const { dataDir, databaseUrl } = loaded.config
   if (databaseUrl === undefined) await requireDatabase(dataDir, SQLITE_FILE)
@@ -155,6 +158,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
+  hubLog.configure(logOptions(config))
+  const history = openHistory(config, hubLog, meters.durations, untilLast)
 
   const auth = createAuth({
     secret: config.jwtSecret ?? keys.jwtSecret,
@@ -238,7 +243,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => alerts.dispose())
   const dashboards = new Dashboards(store)
-  await followFileMonitoring({ settings: loaded.settings, alerts, dashboards, bus, log })
+  undo.defer(await followFileMonitoring({ settings: loaded.settings, alerts, dashboards, bus, log }))
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -265,6 +270,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       registry,
       alerts,
       dashboards,
+      usualHealthCheck: () => loaded.settings.state.healthCheck,
       bus,
       upstreams: connections,
       mcp,

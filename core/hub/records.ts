@@ -18,9 +18,10 @@ export function openHistory(
   undo: AsyncDisposableStack,
 ): History | undefined {
   const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
+  const { logTable: table = 'log_record', logIndexes: indexes = [] } = config
   if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
   const history = new History(
-    { folder: join(dataDir, 'history'), retentionMs, maxBytes },
+    { folder: join(dataDir, 'history'), retentionMs, maxBytes, table, indexes },
     hubLog.with({ component: 'history' }),
   )
   const log = hubLog.with({ component: 'sink:database' })

@@ -26,14 +26,23 @@ interface Override {
 
 /** Which records are logged: the hub's level, and others for single components and servers. */
 export class LogLevels {
-  readonly default: LevelName
-  readonly #least: number
+  #default: LevelName
+  #least: number
   readonly #components = new Map<string, Override>()
   /** By server id. */
   readonly #servers = new Map<string, Override>()
 
   constructor(level: LevelName) {
-    this.default = level
+    this.#default = level
+    this.#least = severityOf(level)
+  }
+
+  get default(): LevelName {
+    return this.#default
+  }
+
+  setDefault(level: LevelName): void {
+    this.#default = level
     this.#least = severityOf(level)
   }
 

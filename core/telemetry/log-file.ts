@@ -13,44 +13,45 @@ const FOLLOW_MS = 1_000
  * writing continues in the same file. */
 export class LogFile {
   readonly #path: string
-  readonly #rotation: RotationOptions | undefined
-  readonly #old: OldLogFiles | undefined
+  readonly #isRegular: boolean
+  #rotation: RotationOptions | undefined
+  #old: OldLogFiles | undefined
   #handle: FileHandle
   #bytes: number
-  /** The interval in which the file was begun. */
-  #period: number
+  /** When its first lines may have been written, in ms since 1970. */
+  #begunAtMs: number
   #failedAtMs = Number.NEGATIVE_INFINITY
   #toldAtMs = Number.NEGATIVE_INFINITY
   /** Replaces `#handle` before the next write. */
   #reopened: { readonly handle: FileHandle; readonly bytes: number } | undefined
   #followedAtMs = 0
 
-  private constructor(
-    path: string,
-    rotation: RotationOptions | undefined,
-    handle: FileHandle,
-    bytes: number,
-    ms: number,
-  ) {
+  private constructor(path: string, handle: FileHandle, isRegular: boolean, bytes: number, begunAtMs: number) {
     this.#path = path
-    this.#rotation = rotation
-    this.#old = rotation && new OldLogFiles(path, rotation)
     this.#handle = handle
+    this.#isRegular = isRegular
     this.#bytes = bytes
-    this.#period = rotation ? periodOf(rotation.interval, ms) : 0
-    this.#old?.tidy()
+    this.#begunAtMs = begunAtMs
   }
 
-  /** Opens the file for appending. Without `rotation`, with its interval `none`, and for special files it only grows.
-   * Throws the file system's error. */
+  /** Opens the file for appending. Until `rotateBy` it only grows. Throws the file system's error. */
   static async open(path: string, rotation?: RotationOptions): Promise<LogFile> {
     await mkdir(dirname(path), { recursive: true })
     const handle = await open(path, 'a', 0o600)
     const stats = await handle.stat()
-    const rotates = rotation !== undefined && rotation.interval !== 'none' && stats.isFile()
     // What an earlier hub wrote belongs to the time of its last line.
-    const ms = stats.size > 0 ? stats.mtimeMs : (rotation?.now ?? Date.now)()
-    return new LogFile(path, rotates ? rotation : undefined, handle, stats.size, ms)
+    const begunAtMs = stats.size > 0 ? stats.mtimeMs : (rotation?.now ?? Date.now)()
+    const file = new LogFile(path, handle, stats.isFile(), stats.size, begunAtMs)
+    if (rotation) file.rotateBy(rotation)
+    return file
+  }
+
+  /** Rotates the file by these limits from now on. With the interval `none`, and for special files, it only grows. */
+  rotateBy(rotation: RotationOptions): void {
+    const rotates = rotation.interval !== 'none' && this.#isRegular
+    this.#rotation = rotates ? rotation : undefined
+    this.#old = rotates ? new OldLogFiles(this.#path, rotation) : undefined
+    this.#old?.tidy()
   }
 
   get fd(): number {
@@ -67,7 +68,8 @@ export class LogFile {
     const rotation = this.#rotation
     if (!rotation || this.#bytes === 0) return false
     const isFull = this.#bytes + bytes > rotation.maxBytes
-    if (!isFull && this.#period === periodOf(rotation.interval, this.#now())) return false
+    const { interval } = rotation
+    if (!isFull && periodOf(interval, this.#begunAtMs) === periodOf(interval, this.#now())) return false
     return performance.now() - this.#failedAtMs >= RETRY_MS
   }
 
@@ -85,7 +87,7 @@ export class LogFile {
       const last = this.#handle
       this.#handle = handle
       this.#bytes = (await handle.stat()).size
-      this.#period = periodOf(this.#rotation?.interval ?? 'none', nowMs)
+      this.#begunAtMs = nowMs
       await last.close()
       this.#old.tidy()
       return undefined
@@ -123,7 +125,7 @@ export class LogFile {
       const old = this.#handle
       this.#handle = this.#reopened.handle
       this.#bytes = this.#reopened.bytes
-      this.#period = periodOf(this.#rotation?.interval ?? 'none', this.#now())
+      this.#begunAtMs = this.#now()
       this.#reopened = undefined
       void old.close().catch(() => undefined)
     }

@@ -64,6 +64,11 @@ export class LogWriter {
     return new LogWriter(file === undefined ? undefined : await LogFile.open(file, rotation), options)
   }
 
+  /** Calls `LogFile.rotateBy`; without a file it does nothing. */
+  rotateBy(rotation: RotationOptions): void {
+    this.#file?.rotateBy(rotation)
+  }
+
   /** Calls `LogFile.reopen`; without a file it does nothing. */
   reopen(): Promise<string | undefined> {
     return this.#file?.reopen() ?? Promise.resolve(undefined)

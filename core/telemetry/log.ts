@@ -17,6 +17,11 @@ const FIELD_LIMIT = 8 * 1024
 const LINE_LIMIT = 32 * 1024
 /** Members of every record; a field of this name gets another one. */
 const RESERVED = new Set(['level', 'timestamp', 'message'])
+/** How lines are rendered. */
+interface Form {
+  isPretty: boolean
+}
+
 /** The component of the records of calls. */
 const CALLS = 'mcp'
 
@@ -44,6 +49,7 @@ export type LogFields = Readonly<Record<string, unknown>>
 export interface RefusedCall {
   readonly requestId: string
   readonly userId: string
+  readonly client?: string
   readonly keyId: string | undefined
   readonly group: string
   /** As the caller named it. */
@@ -64,6 +70,7 @@ export class HubLog {
   readonly #made: { line: string }
   readonly #put: (line: string) => void
   readonly #writer: LogWriter
+  readonly #form: Form
   readonly #bus: EventBus
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
@@ -74,6 +81,7 @@ export class HubLog {
   private constructor(
     render: (line: string) => string,
     writer: LogWriter,
+    form: Form,
     { level, bus, redactor, servers }: LogOptions,
   ) {
     this.levels = new LogLevels(level)
@@ -95,6 +103,7 @@ export class HubLog {
     )
     this.#put = line => writer.write(render(line))
     this.#writer = writer
+    this.#form = form
     this.#bus = bus
     this.#redactor = redactor
     this.#servers = servers
@@ -102,15 +111,23 @@ export class HubLog {
 
   /** Throws the error of the file system when the file cannot be opened. */
   static async open(options: LogOptions): Promise<HubLog> {
-    const render = options.format === 'pretty' ? pretty : (line: string) => line
+    const form: Form = { isPretty: options.format === 'pretty' }
+    const render = (line: string): string => (form.isPretty ? pretty(line) : line)
     const writer = await LogWriter.open({
       ...(options.file ? { file: options.file } : {}),
       ...(options.rotation ? { rotation: options.rotation } : {}),
       lost: count => render(lostLine(count)),
       notRotated: error => log.with({ component: 'sink:file' }).warn('The log file cannot be rotated', { error }),
     })
-    const log: HubLog = new HubLog(line => escapeControls(render(line)), writer, options)
+    const log: HubLog = new HubLog(line => escapeControls(render(line)), writer, form, options)
     return log
+  }
+
+  /** Follows settings that are known later than the first record is written. The file stays the one it is. */
+  configure({ level, format, rotation }: Pick<LogOptions, 'level' | 'format' | 'rotation'>): void {
+    this.levels.setDefault(level)
+    this.#form.isPretty = format === 'pretty'
+    if (rotation) this.#writer.rotateBy(rotation)
   }
 
   /**
@@ -144,7 +161,7 @@ export class HubLog {
 
   /** Logs one finished tools/call. The owner of the server and the caller may read it. */
   call(record: ToolCallRecord): void {
-    const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId } = record
+    const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId, client } = record
     const code = status === 'success' ? '' : status
     this.#countCall({ owner: ownerId, caller: userId === ownerId ? '' : userId, serverId, server, tool, code })
     if (!this.levels.allows('INFO', CALLS, serverId)) return
@@ -160,20 +177,21 @@ export class HubLog {
       requestId,
       userId,
       keyId,
+      client,
       group: cut(group),
     }
     this.#callLine(fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
   }
 
   /** Logs a tools/call that reached no server. The caller may read it. */
-  refusedCall({ requestId, userId, keyId, group, tool, durationMs, code }: RefusedCall): void {
+  refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code }: RefusedCall): void {
     // The tool's name is the caller's: any number of different ones.
     this.#countCall({ owner: userId, caller: '', serverId: '', server: '', tool: '', code })
     if (!this.levels.allows('INFO', CALLS, undefined)) return
     // The name comes from the caller: it may hold anything.
     const named = { tool: cut(this.#redactor.text(tool)), group: cut(group) }
     const duration = Math.round(durationMs)
-    const fields = { component: CALLS, ...named, duration, status: code, code, requestId, userId, keyId }
+    const fields = { component: CALLS, ...named, duration, status: code, code, requestId, userId, keyId, client }
     this.#callLine(fields, userId, userId)
   }
 

@@ -9,6 +9,9 @@ import { alternate, type Best, best, bothWires, type WireRound } from './rounds.
  */
 const MOST_ROUNDS = 10
 const SECONDS = 0.8
+/** A machine that is shared is slow for tens of seconds: what was not reached is tried again after this time, twice at most. */
+const REST_MS = 20_000
+const TRIES = 3
 /**
  * What the hub may add to one call, in milliseconds, or in times of a call to the raw HTTP server where the machine is slow
  * just now: a call through the hub wakes four threads more than that one.
@@ -28,21 +31,28 @@ describe('floors of the call path', () => {
   }, 40_000)
 
   /** Rounds by turns, against the raw HTTP server, until `enough`. Errors of any round fail the test. */
-  async function reach(transport: 'stdio' | 'http', sessions: number, enough: (best: Best) => boolean): Promise<Best> {
-    const rounds = await alternate(bench, transport, sessions, MOST_ROUNDS, SECONDS, 'http', so => enough(best(so)))
-    expect(rounds.flatMap(round => round.hub.firstError ?? [])).toEqual([])
-    return best(rounds)
+  function reach(transport: 'stdio' | 'http', sessions: number, enough: (best: Best) => boolean): Promise<Best> {
+    return tried(async () => {
+      const rounds = await alternate(bench, transport, sessions, MOST_ROUNDS, SECONDS, 'http', so => enough(best(so)))
+      expect(rounds.flatMap(round => round.hub.firstError ?? [])).toEqual([])
+      return best(rounds)
+    }, enough)
   }
 
   /** The least processor time per call on the newer wire, in times of the least on the older one. */
-  async function wireCost(run: Parameters<typeof bothWires>[1], limit: number): Promise<number> {
+  function wireCost(run: Parameters<typeof bothWires>[1], limit: number): Promise<number> {
     const cost = (rounds: readonly WireRound[]): number => {
       const least = (wire: 'legacy' | 'modern'): number => Math.min(...rounds.map(round => round[wire].cpuMicros))
       return least('modern') / least('legacy')
     }
-    const rounds = await bothWires(MOST_ROUNDS, run, so => so.length > 1 && cost(so) <= limit)
-    expect(rounds.flatMap(round => round.legacy.firstError ?? round.modern.firstError ?? [])).toEqual([])
-    return cost(rounds)
+    return tried(
+      async () => {
+        const rounds = await bothWires(MOST_ROUNDS, run, so => so.length > 1 && cost(so) <= limit)
+        expect(rounds.flatMap(round => round.legacy.firstError ?? round.modern.firstError ?? [])).toEqual([])
+        return cost(rounds)
+      },
+      reached => reached <= limit,
+    )
   }
 
   for (const [transport, floor] of [
@@ -56,30 +66,30 @@ describe('floors of the call path', () => {
     test(`${transport} at 16 in flight reaches ${floor} of the direct calls per second without an error`, async () => {
       const { ratio } = await reach(transport, 16, so => so.ratio >= floor)
       expect(ratio).toBeGreaterThanOrEqual(floor)
-    }, 60_000)
+    }, 150_000)
 
     test(`${transport} at one in flight adds at most ${ADDED_MS} ms to the median, or ${ADDED_TIMES_DIRECT} direct calls`, async () => {
       const limit = ({ directP50 }: Best): number => Math.max(ADDED_MS, ADDED_TIMES_DIRECT * directP50)
       const seen = await reach(transport, 1, so => so.p50Added <= limit(so))
       expect(seen.p50Added).toBeLessThanOrEqual(limit(seen))
-    }, 60_000)
+    }, 150_000)
 
     // Of processor time, which a busy machine moves least; seen at 0.99 to 1.10.
     test(`${transport} at 16 in flight costs at most 1.15 times as much on the wire of 2026-07-28 as on the older one`, async () => {
       expect(await wireCost(wire => bench.through(transport, 16, SECONDS, wire), 1.15)).toBeLessThanOrEqual(1.15)
-    }, 60_000)
+    }, 150_000)
 
     // Seen at 0.63 to 0.7 of it: three requests in place of five.
     test(`a whole visit to ${transport} costs less on the wire of 2026-07-28 than on the older one`, async () => {
       expect(await wireCost(wire => bench.visits(transport, 16, SECONDS, wire), 0.99)).toBeLessThan(1)
-    }, 60_000)
+    }, 150_000)
 
     test(`${transport} serves 256 busy sessions without an error`, async () => {
       const run = await bench.through(transport, 256, 2)
       expect(run.firstError).toBeUndefined()
       expect(run.errors).toBe(0)
       expect(run.calls).toBeGreaterThan(256)
-    }, 60_000)
+    }, 150_000)
   }
 })
 
@@ -90,3 +100,11 @@ describe('floors of memory', () => {
     expect(memory.perServerMb).toBeLessThanOrEqual(0.4)
   }, 120_000)
 })
+
+async function tried<T>(run: () => Promise<T>, enough: (result: T) => boolean): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await run()
+    if (enough(result) || tries === TRIES) return result
+    await Bun.sleep(REST_MS)
+  }
+}

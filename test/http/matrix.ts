@@ -235,6 +235,9 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/monitoring/resources', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/export', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/grafana/dashboard', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/config', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/activity', ...signedIn(200) },
+  { method: 'PUT', path: '/api/monitoring/config', body: () => ({}), ...administrators(200) },
   { method: 'GET', path: '/api/monitoring/custom-metrics', ...signedIn(200) },
   {
     method: 'POST',

@@ -194,6 +194,47 @@ describe('GET /api/monitoring/export', () => {
   })
 })
 
+describe('GET /api/monitoring/activity', () => {
+  const activity = (user: Client, query = '') => user.ok('GET', `/api/monitoring/activity${query}`)
+
+  test('says who called what, from where and with which key, page by page', async () => {
+    await until(async () => (await activity(admin)).total >= CALLS.admin + CALLS.ada + FAILED)
+    const { items, total } = await activity(admin, '?server=echo')
+    expect(total).toBe(CALLS.admin)
+    expect(items[0]).toEqual({
+      timestamp: expect.any(String),
+      user: { id: expect.any(String), name: 'admin' },
+      key: { id: expect.any(String), label: 'test' },
+      ...{ client: '127.0.0.1', group: 'echo', server: 'echo', tool: 'echo', status: 'success' },
+      duration: expect.any(Number),
+      requestId: expect.any(String),
+    })
+    const first = await activity(admin, '?server=echo&limit=5')
+    const second = await activity(admin, `?server=echo&limit=100&cursor=${first.nextCursor}`)
+    expect([...first.items, ...second.items]).toEqual(items)
+    expect((await activity(admin, `?key=${items[0].key.id}`)).total).toBe(CALLS.admin)
+  })
+
+  test('is that of the own calls and servers, by user and outcome', async () => {
+    const own = await activity(ada, '?group=own')
+    expect(own.items.every(({ user }: { user: { name: string } }) => user.name === 'ada')).toBe(true)
+    expect((await activity(ada, '?user=admin')).total).toBe(0)
+    expect((await activity(ada, '?status=failed')).total).toBe(FAILED)
+    expect((await activity(ada, '?status=success&tool=good')).total).toBe(CALLS.ada)
+    expect((await activity(admin, '?scope=mine&user=ada')).total).toBe(0)
+    // Its caller is told the label of no key but its own.
+    expect((await activity(admin, '?user=ada')).items[0].key).toEqual({ id: expect.any(String) })
+    const { json } = await ada.request('GET', '/api/monitoring/activity?from=2026-02-02&to=2026-02-01')
+    expect(json.errors).toMatchObject([{ pointer: '?to', code: 'range_order' }])
+  })
+
+  test('a call over REST has its caller’s address too', async () => {
+    await ada.ok('POST', '/api/servers/own/tools/good/call', { arguments: {} })
+    await until(async () => (await activity(ada)).items[0].key === undefined)
+    expect((await activity(ada)).items[0]).toMatchObject({ client: '127.0.0.1', tool: 'good', server: 'own' })
+  })
+})
+
 test('the dashboard for Grafana asks for metrics that there are', async () => {
   const dashboard = await ada.ok('GET', '/api/monitoring/grafana/dashboard')
   const text = await (await fetch(`${hub.url}/metrics`)).text()

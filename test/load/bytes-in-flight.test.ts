@@ -112,7 +112,8 @@ test('answers of 9 MiB that nobody reads, on 60 connections', async () => {
     const full = LIMITS.bytesInFlightPerUser - 9 * MIB
     await until(async () => (await used('bytesInFlightPerUser')) > full, { timeoutMs: 20_000, what: 'a full account' })
     expect(await used('bytesInFlightPerUser')).toBeLessThanOrEqual(LIMITS.bytesInFlightPerUser)
-    const refused = await (await client.send('tools/call', { name: 'bytes', arguments: { size: 9 * MIB } })).text()
+    const params = { name: 'bytes', arguments: { size: 9 * MIB } }
+    const refused = await (await client.send('tools/call', params, 'one more')).text()
     expect(refused).toContain('"code":"quota_bytes"')
   })
   stubborn.close()

@@ -3,6 +3,7 @@ import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { readGroupEntry } from './group.ts'
+import { readHubSettings } from './hub-settings.ts'
 import { type FileAlert, type FileAlerts, readAlerts, readDashboards } from './monitoring.ts'
 import { readServerEntry } from './server.ts'
 
@@ -33,6 +34,8 @@ export interface SettingsState {
   readonly systemConfig: JsonObject
   readonly alerts: FileAlerts
   readonly dashboards: readonly FileAlert[]
+  /** What servers of the file have that say nothing else of it. */
+  readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
   /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
   readonly warnings: readonly string[]
@@ -59,6 +62,8 @@ const KNOWN = new Set([
     'groups',
     'systemConfig',
     'logRotation',
+    'logging',
+    'healthCheck',
     'alerting',
     'notifications',
     'dashboards',
@@ -77,51 +82,21 @@ export function readSettings(document: JsonObject): SettingsState {
     if (!KNOWN.has(key) && key !== '$schema')
       warnings.push(`${quoted(key)} is not a section that is known here; it is kept`)
   }
+  if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
+    warnings.push('"healthCheck" is not an object; it is not used')
   const users = readUsers(document.users, warnings)
   const servers = readServers(document, warnings)
   const groups = readGroups(document.groups, warnings)
-  const systemConfig = document.systemConfig ?? {}
-  if (!isJsonObject(systemConfig)) warnings.push('"systemConfig" is not an object; it is not used')
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
-    systemConfig: {
-      ...rotationSettings(document.logRotation, warnings),
-      ...(isJsonObject(systemConfig) ? withoutAlerts(systemConfig) : {}),
-    },
+    systemConfig: readHubSettings(document, warnings),
     alerts: readAlerts(document, warnings),
     dashboards: readDashboards(document, warnings),
+    healthCheck: usualHealthCheck(document),
     plugins: readPlugins(document.plugins, warnings),
     warnings,
     places: { servers: servers.map(item => item.path), groups: groups.map(item => item.path) },
   }
-}
-
-function withoutAlerts({ alerting: _, notifications: __, ...rest }: JsonObject): JsonObject {
-  return rest
-}
-
-/** Members of the section `logRotation`, with the keys of `systemConfig` that mean the same. */
-const ROTATION = new Map([
-  ['interval', 'logRotation'],
-  ['maxSize', 'logMaxSizeBytes'],
-  ['maxFiles', 'logMaxFiles'],
-  ['compress', 'logCompress'],
-])
-
-function rotationSettings(section: JsonValue | undefined, warnings: string[]): JsonObject {
-  if (section === undefined) return {}
-  if (!isJsonObject(section)) {
-    warnings.push('"logRotation" is not an object; it is not used')
-    return {}
-  }
-  const { enabled, ...rest } = section
-  const settings: JsonObject = {}
-  for (const [name, value] of Object.entries(rest)) {
-    const key = ROTATION.get(name)
-    if (key === undefined) warnings.push(`${quoted(name)} is not known in "logRotation"; it is kept and not used`)
-    else settings[key] = value
-  }
-  return enabled === false ? { ...settings, logRotation: 'none' } : settings
 }
 
 interface Placed<T> {
@@ -158,15 +133,31 @@ type FileServer = FileEntries['servers'][number]
 function readServers(document: JsonObject, warnings: string[]): Placed<FileServer>[] {
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
+  const usual = usualHealthCheck(document)
   for (const section of SERVER_MAPS) {
     warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
-      const value = readServer(key, entry, `${section}[${quoted(key ?? String(path.at(-1)))}]`, warnings)
+      const where = `${section}[${quoted(key ?? String(path.at(-1)))}]`
+      const value = withHealthCheck(readServer(key, entry, where, warnings), usual)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
   }
   return found
+}
+
+/** The section `healthCheck`, at the top level or in `systemConfig`: what entries without a member of it have. */
+function usualHealthCheck({ healthCheck, systemConfig }: JsonObject): JsonObject {
+  const inner = isJsonObject(systemConfig) ? systemConfig.healthCheck : undefined
+  return { ...(isJsonObject(inner) ? inner : {}), ...(isJsonObject(healthCheck) ? healthCheck : {}) }
+}
+
+function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
+  if (Object.keys(usual).length === 0) return server
+  const { healthCheck = {} } = server.body
+  // What is none is left as it is: the registry refuses it.
+  if (!isJsonObject(healthCheck)) return server
+  return { ...server, body: { ...server.body, healthCheck: { ...usual, ...healthCheck } } }
 }
 
 function readServer(key: string | undefined, entry: JsonValue, where: string, warnings: string[]): FileServer {

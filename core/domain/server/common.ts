@@ -16,7 +16,8 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** Shortest interval between two health checks, so that they do not overload a server. */
 const SHORTEST_INTERVAL_MS = 100
 const PATH_BYTES = 2_048
-const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
+/** Regular checks of a server that says nothing of them; times in milliseconds. */
+export const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
 
 type Common = Omit<ServerSettings, 'name' | 'transport' | 'transportInferred' | 'config' | 'variables' | 'secrets'>
 

@@ -12,10 +12,12 @@ import { dashboardRoutes } from './dashboards/dashboards.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
+import { type MonitoringConfigDeps, monitoringConfigRoutes } from './hub/monitoring-config.ts'
 import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
 import { publicRoutes } from './hub/public.ts'
 import { settingsRoutes } from './hub/settings.ts'
 import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
+import { activityRoutes } from './logs/activity.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
@@ -38,7 +40,8 @@ export interface ResourceRoutesDeps
   extends MetricsDeps,
     ResourcesDeps,
     CustomMetricsDeps,
-    Pick<ServerHealthDeps, 'uptimeRatio'> {
+    Pick<ServerHealthDeps, 'uptimeRatio'>,
+    Pick<MonitoringConfigDeps, 'usualHealthCheck'> {
   readonly registry: Registry
   readonly alerts: Alerts
   readonly dashboards: Dashboards
@@ -82,6 +85,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...logSearchRoutes(deps),
     ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),
+    ...activityRoutes(deps),
     ...metricsRoutes(deps),
     ...performanceRoutes(deps),
     ...overviewRoutes(deps),
@@ -91,6 +95,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...grafanaRoutes(),
     ...customMetricRoutes(deps),
     ...dashboardRoutes(deps),
+    ...monitoringConfigRoutes(deps),
     ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
   ]
 }

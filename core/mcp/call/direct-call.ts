@@ -18,6 +18,8 @@ export interface DirectCall {
   readonly tool: string
   readonly arguments: JsonObject
   readonly requestId: string
+  /** Of the caller, after trusted proxies. */
+  readonly clientAddress: string
   /** Of the request; those that the server asks for (`passthroughHeaders`) and the actor allows are forwarded. */
   readonly headers: Headers
   /** Called with each progress notification; without it none is requested. */
@@ -29,6 +31,7 @@ export interface DirectCall {
 /** A tools/call without a client session: server requests have no recipient, and log messages no stream. */
 export class DirectExchange implements Exchange {
   readonly requestId: string
+  readonly clientAddress: string
   readonly method = 'tools/call'
   readonly params: JsonObject
   readonly actor: UserActor
@@ -42,6 +45,7 @@ export class DirectExchange implements Exchange {
 
   constructor(call: DirectCall, scope: Scope) {
     this.requestId = call.requestId
+    this.clientAddress = call.clientAddress
     this.actor = call.actor
     this.params = { name: exposedName(scope, call.tool), arguments: call.arguments }
     if (call.progress) this.progress = call.progress

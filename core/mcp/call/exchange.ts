@@ -12,6 +12,8 @@ import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
  */
 export interface Exchange {
   readonly requestId: string
+  /** Of the caller, after trusted proxies. */
+  readonly clientAddress: string
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor

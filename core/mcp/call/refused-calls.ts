@@ -18,6 +18,7 @@ export function recordingRefusal(
     const { credential, userId } = exchange.actor
     record?.({
       requestId: exchange.requestId,
+      client: exchange.clientAddress,
       userId,
       keyId: credential.kind === 'key' ? credential.keyId : undefined,
       group: scope.resolved.group.name,

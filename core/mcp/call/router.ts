@@ -159,6 +159,7 @@ export class Router {
       this.#parts.recordCall({
         at: this.#times.of(startedMs),
         requestId: exchange.requestId,
+        client: exchange.clientAddress,
         userId: exchange.actor.userId,
         userName: exchange.actor.name,
         ownerId: server.ownerId,

@@ -38,7 +38,7 @@ export class LegacyDispatcher {
   start(scoped: ScopedRequest, session: Session, message: RequestMessage, weight: number, reply: CallReply): void {
     const { requestId } = scoped.info
     const headers = passedHeaders(scoped.request.headers, scoped.chain, session.scope)
-    const call = new LegacyCall(session, requestId, message, weight, reply, headers)
+    const call = new LegacyCall(session, scoped.info, message, weight, reply, headers)
     session.calls.set(message.id, call)
     session.load.calls += 1
     session.streams.callsChanged()

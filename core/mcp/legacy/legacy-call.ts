@@ -4,6 +4,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
+import type { RequestInfo } from '../../request/request-info.ts'
 import type { Exchange, Outcome } from '../call/exchange.ts'
 import { logLevelOf } from '../rpc/log-levels.ts'
 import { progressToken } from '../rpc/progress-token.ts'
@@ -36,6 +37,7 @@ export interface CallReply {
 /** One request of a legacy client as an exchange; its transport decides where the response is written. */
 export class LegacyCall implements Exchange {
   readonly requestId: string
+  readonly clientAddress: string
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
@@ -55,7 +57,7 @@ export class LegacyCall implements Exchange {
 
   constructor(
     session: Session,
-    requestId: string,
+    { requestId, clientAddress }: Pick<RequestInfo, 'requestId' | 'clientAddress'>,
     { id, method, params }: RequestMessage,
     weight: number,
     reply: CallReply,
@@ -67,6 +69,7 @@ export class LegacyCall implements Exchange {
     this.#weight = weight
     session.load.bytes.add(weight)
     this.requestId = requestId
+    this.clientAddress = clientAddress
     this.method = method
     this.actor = session.actor
     this.session = session.binding

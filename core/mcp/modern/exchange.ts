@@ -48,6 +48,7 @@ export interface PassedInput {
 /** One request of a modern client over all the POSTs that it takes; server requests of the upstream park it. */
 export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, LinkedNode<ModernExchange> {
   readonly requestId: string
+  readonly clientAddress: string
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
@@ -94,6 +95,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#parts = parts
     this.#post = post
     this.requestId = info.requestId
+    this.clientAddress = info.clientAddress
     this.method = method
     this.params = envelope.params
     this.capabilities = envelope.capabilities

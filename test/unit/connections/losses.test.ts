@@ -79,8 +79,8 @@ describe.each(LEGACY)('a server of the earlier era over %s', (_, record) => {
     const read = rig.connections.request('a', { method: 'resources/read', params: { uri: 'test://one' } }).reply
     await until('both are at work', () => server.of('tools/call').length + server.of('resources/read').length === 2)
     await server.down()
-    expect(await call).toMatchObject({ kind: 'failed', code: 'connection_lost' })
     server.up(port)
+    expect(await call).toMatchObject({ kind: 'failed', code: 'connection_lost' })
     expect((await read).kind).toBe('result')
     expect([server.of('tools/call').length, server.of('resources/read').length]).toEqual([1, 2])
   }, 15_000)

@@ -27,7 +27,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-const options = (change = {}) => ({ folder, retentionMs: 30 * DAY, maxBytes: 1e9, ...change })
+const options = (change = {}) => ({
+  folder,
+  retentionMs: 30 * DAY,
+  maxBytes: 1e9,
+  table: 'log_record',
+  indexes: [],
+  ...change,
+})
 const line = (message: string, at = START, more = {}) =>
   `${JSON.stringify({ level: 'INFO', timestamp: new Date(at).toISOString(), ...more, message })}\n`
 const row = (message: string, at = START, readers = '') => toRow(line(message, at), readers) as Row

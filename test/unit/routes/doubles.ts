@@ -151,6 +151,7 @@ export class World {
       activeConnections: () => 0,
       custom: new CustomMetrics(),
       uptimeRatio: () => undefined,
+      usualHealthCheck: () => ({}),
       transports: bundledTransports(),
       registry: this.#registry(),
       bus: new EventBus(error => {

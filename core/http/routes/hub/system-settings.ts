@@ -22,6 +22,11 @@ export interface SystemSettingsDeps {
   readonly config: ConfigView
 }
 
+/** A number, or a text with a unit such as 100MB or 30d. */
+const amount = z
+  .union([z.number().min(1), z.string().max(32)])
+  .nullable()
+  .optional()
 const texts = z.array(z.string().max(253)).max(100).nullable().optional()
 
 /** Settings that the API may change: not needed before the store is open, and not secret. */
@@ -40,9 +45,16 @@ const changeable = z.strictObject({
   logRotation: z.enum(['hourly', 'daily', 'weekly', 'none']).nullable().optional(),
   logCompress: z.boolean().nullable().optional(),
   logMaxFiles: z.number().int().min(1).max(10_000).nullable().optional(),
+  logMaxSizeBytes: amount,
+  logDatabase: z.boolean().nullable().optional(),
+  logRetentionMs: amount,
+  historyMaxBytes: amount,
+  logTable: z.string().max(63).nullable().optional(),
+  logIndexes: texts,
 })
 
-type Key = keyof z.output<typeof changeable>
+/** A key of the settings that the API may change. */
+export type Key = keyof z.output<typeof changeable>
 const KEYS = Object.keys(changeable.shape) as readonly Key[]
 
 /** Shown but not changeable: set by environment and file only, mostly needed before the store is open. */
@@ -172,14 +184,17 @@ function variableOf(key: keyof HubConfig): string {
 
 /**
  * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would
- * prevent it. Null stays null. Throws `validation_failed` with each invalid one.
+ * prevent it. Null stays null. Throws `validation_failed` with each invalid one, at `pointerOf` its key.
  */
-export function readSettings(body: Readonly<Record<string, JsonValue>>): Record<string, JsonValue> {
+export function readSettings(
+  body: Readonly<Record<string, JsonValue>>,
+  pointerOf = (key: string): string => `#/${key}`,
+): Record<string, JsonValue> {
   const errors: FieldError[] = []
   const read = Object.entries(body).map(([key, value]): [string, JsonValue] => {
     const parsed = value === null ? undefined : VARIABLES.find(each => each.key === key)?.parse(settingText(value))
     if (parsed?.ok === false) {
-      errors.push({ pointer: `#/${key}`, code: 'format', detail: `${key} is not valid; wanted: ${parsed.legal}` })
+      errors.push({ pointer: pointerOf(key), code: 'format', detail: `${key} is not valid; wanted: ${parsed.legal}` })
     }
     return [key, parsed?.ok ? (parsed.value as JsonValue) : value]
   })

@@ -136,14 +136,7 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
       throw wrong('?level', 'enum', 'ERROR, WARN, INFO, DEBUG or TRACE')
     and.push(fieldCondition('level', levels.length > 1 ? 'in' : 'gte', levels, 'level'))
   }
-  const time = (edge: 'from' | 'to') => {
-    const text = asked[edge]
-    return text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge))
-  }
-  const [from, to] = [time('from'), time('to')]
-  if (from !== undefined && to !== undefined && to < from) throw wrong('?to', 'range_order', 'to: lies before from')
-  if (from !== undefined) and.push({ field: 'timestamp', op: 'gte', values: [from] })
-  if (to !== undefined) and.push({ field: 'timestamp', op: 'lte', values: [to] })
+  and.push(...timesBetween(asked.from, asked.to))
   for (const field of ['server', 'tool', 'user', 'requestId'] as const) {
     const value = asked[field]
     if (value !== undefined) and.push({ field, op: 'eq', values: [value] })
@@ -153,7 +146,21 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
   return { and }
 }
 
-interface Asked {
+/** The conditions of `from` and `to`, times or dates. Throws `validation_failed`. */
+export function timesBetween(from: string | undefined, to: string | undefined): readonly LogCondition[] {
+  const time = (edge: 'from' | 'to', text: string | undefined) =>
+    text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge))
+  const [first, last] = [time('from', from), time('to', to)]
+  if (first !== undefined && last !== undefined && last < first)
+    throw wrong('?to', 'range_order', 'to: lies before from')
+  return [
+    ...(first === undefined ? [] : [{ field: 'timestamp', op: 'gte' as const, values: [first] }]),
+    ...(last === undefined ? [] : [{ field: 'timestamp', op: 'lte' as const, values: [last] }]),
+  ]
+}
+
+/** One search as it is asked for. */
+export interface AskedRecords {
   readonly where: LogCondition
   readonly order: 'asc' | 'desc'
   readonly limit: number
@@ -161,7 +168,15 @@ interface Asked {
   readonly scope?: 'mine' | 'all' | undefined
 }
 
-async function answer({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: Asked): Promise<Response> {
+async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Response> {
+  const { items, ...found } = await findRecords(deps, actor, asked)
+  // The records are texts already: parsing a thousand of them would hold up the main thread.
+  const rest = JSON.stringify(found)
+  return wholeBody(`{"items":[${items.join(',')}],${rest.slice(1)}`, 'application/json')
+}
+
+/** A page of records as JSON texts. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
+export async function findRecords({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
   if (!history) {
     throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
   }
@@ -180,7 +195,5 @@ async function answer({ history, registry, sealer }: LogSearchDeps, actor: UserA
   })
   const { items, total, totalIsExact, behind, next } = page
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
-  // The records are texts already: parsing a thousand of them would hold up the main thread.
-  const rest = JSON.stringify({ total, totalIsExact, ...nextCursor, source: 'database', behind })
-  return wholeBody(`{"items":[${items.join(',')}],${rest.slice(1)}`, 'application/json')
+  return { items, total, totalIsExact, ...nextCursor, source: 'database' as const, behind }
 }

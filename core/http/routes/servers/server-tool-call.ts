@@ -90,13 +90,13 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
         const tool = await toolName(deps, server, params.tool)
         info.keepOpen()
         const { headers } = request
-        const { requestId } = info
+        const { requestId, clientAddress } = info
         const call = {
           actor,
           server,
           tool,
           arguments: body.arguments ?? {},
-          requestId,
+          ...{ requestId, clientAddress },
           headers,
           signal,
         }

@@ -1,0 +1,75 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+
+/** The settings of the hub: `systemConfig`, which counts before the sections `logRotation` and `logging`. */
+export function readHubSettings(document: JsonObject, warnings: string[]): JsonObject {
+  const { systemConfig = {} } = document
+  const inner = isJsonObject(systemConfig) ? systemConfig : {}
+  if (inner !== systemConfig) warnings.push('"systemConfig" is not an object; it is not used')
+  return {
+    ...(isJsonObject(inner.logRotation) ? rotationSettings(inner.logRotation, warnings) : {}),
+    ...databaseSettings(inner.logging, warnings),
+    ...rotationSettings(document.logRotation, warnings),
+    ...databaseSettings(document.logging, warnings),
+    ...settingsIn(inner),
+  }
+}
+
+/** Sections that may also stand in `systemConfig`, without being settings of the hub. */
+const ELSEWHERE = ['alerting', 'notifications', 'dashboards', 'dashboard', 'logRotation', 'logging', 'healthCheck']
+
+function settingsIn(systemConfig: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(systemConfig).filter(([key, value]) => !isElsewhere(key, value)))
+}
+
+/** `logRotation` is a setting as a text, and a section as an object. */
+function isElsewhere(key: string, value: JsonValue): boolean {
+  return ELSEWHERE.includes(key) && typeof value === 'object' && value !== null
+}
+
+/** Members of the section `logRotation`, with the keys of `systemConfig` that mean the same. */
+const ROTATION = new Map([
+  ['interval', 'logRotation'],
+  ['maxSize', 'logMaxSizeBytes'],
+  ['maxFiles', 'logMaxFiles'],
+  ['compress', 'logCompress'],
+])
+/** Of `logging.database`. */
+const DATABASE = new Map([
+  ['enabled', 'logDatabase'],
+  ['retention', 'logRetentionMs'],
+  ['maxSize', 'historyMaxBytes'],
+  ['table', 'logTable'],
+  ['indexes', 'logIndexes'],
+])
+
+function rotationSettings(section: JsonValue | undefined, warnings: string[]): JsonObject {
+  if (section === undefined) return {}
+  if (!isJsonObject(section)) {
+    warnings.push('"logRotation" is not an object; it is not used')
+    return {}
+  }
+  const { enabled, ...rest } = section
+  const settings = renamed(rest, 'logRotation', ROTATION, warnings)
+  return enabled === false ? { ...settings, logRotation: 'none' } : settings
+}
+
+function databaseSettings(section: JsonValue | undefined, warnings: string[]): JsonObject {
+  if (section === undefined) return {}
+  const { database = {}, ...rest } = isJsonObject(section) ? section : { section }
+  for (const name of Object.keys(rest))
+    warnings.push(`${JSON.stringify(name)} is not known in "logging"; it is not used`)
+  if (isJsonObject(database)) return renamed(database, 'logging.database', DATABASE, warnings)
+  warnings.push('"logging.database" is not an object; it is not used')
+  return {}
+}
+
+/** The members of a section under the keys that the settings of the hub have. */
+function renamed(section: JsonObject, name: string, keys: ReadonlyMap<string, string>, warnings: string[]): JsonObject {
+  const settings: JsonObject = {}
+  for (const [member, value] of Object.entries(section)) {
+    const key = keys.get(member)
+    if (key === undefined) warnings.push(`${JSON.stringify(member)} is not known in "${name}"; it is kept and not used`)
+    else settings[key] = value
+  }
+  return settings
+}

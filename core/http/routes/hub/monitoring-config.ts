@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import type { Alerts } from '../../../alerts/create.ts'
+import type { HubConfig } from '../../../config/schema.ts'
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { HEALTH_CHECK } from '../../../domain/server/common.ts'
+import type { Registry } from '../../../registry/api.ts'
+import type { Dashboards } from '../../../registry/owned/dashboards.ts'
+import { type Route, route } from '../../route.ts'
+import { anyObject } from '../schemas.ts'
+import { type ConfigView, type Key, readSettings, refuseLocked, systemSettings } from './system-settings.ts'
+
+/** What the route needs. */
+export interface MonitoringConfigDeps {
+  readonly alerts: Pick<Alerts, 'rules' | 'channels'>
+  readonly dashboards: Pick<Dashboards, 'list'>
+  readonly registry: Pick<Registry, 'settings' | 'audit'>
+  readonly config: ConfigView
+  /** The section `healthCheck` of the settings file. */
+  readonly usualHealthCheck: () => JsonObject
+}
+
+const path = '/api/monitoring/config'
+const tag = 'monitoring'
+const amount = z.union([z.number().int().min(1), z.string().max(32)])
+
+const rotation = z.strictObject({
+  enabled: z.boolean().optional(),
+  interval: z.enum(['hourly', 'daily', 'weekly', 'none']).optional(),
+  maxSize: amount.optional().meta({ description: 'Bytes, or a text such as 100MB' }),
+  maxFiles: z.number().int().min(1).max(10_000).optional(),
+  compress: z.boolean().optional(),
+})
+const database = z.strictObject({
+  enabled: z.boolean().optional(),
+  table: z.string().max(63).optional(),
+  retention: amount.optional().meta({ description: 'Milliseconds, or a text such as 30d' }),
+  maxSize: amount.optional(),
+  indexes: z.array(z.string().max(32)).max(16).optional(),
+})
+const changes = z.strictObject({
+  logRotation: rotation.optional(),
+  logging: z.strictObject({ database: database.optional() }).optional(),
+})
+const shown = z.object({
+  healthCheck: z.object({
+    enabled: z.boolean(),
+    interval: z.number(),
+    timeout: z.number(),
+    retries: z.number(),
+    endpoints: anyObject.optional(),
+  }),
+  alerting: z.object({ rules: z.array(anyObject) }),
+  notifications: z.record(z.string(), anyObject).meta({ description: 'Your channels by name; secrets are masked' }),
+  dashboards: z.array(anyObject),
+  logRotation: rotation,
+  logging: z.object({ level: z.string(), database }),
+})
+const example = {
+  healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
+  alerting: { rules: [{ name: 'down', condition: 'server_status == offline', severity: 'critical' }] },
+  notifications: { ops: { type: 'webhook', enabled: true, config: { url: '••••erts' } } },
+  dashboards: [{ name: 'system-overview', builtIn: true }],
+  logRotation: { enabled: true, interval: 'daily', maxSize: 100_000_000, maxFiles: 14, compress: true },
+  logging: {
+    level: 'info',
+    database: {
+      ...{ enabled: true, table: 'log_record', retention: 2_592_000_000, maxSize: 2_147_483_648 },
+      indexes: ['timestamp'],
+    },
+  },
+}
+
+/** Members of the sections, and the settings of the hub that they are. */
+const ROTATION = {
+  interval: 'logRotation',
+  maxSize: 'logMaxSizeBytes',
+  maxFiles: 'logMaxFiles',
+  compress: 'logCompress',
+} as const satisfies Record<string, Key>
+const DATABASE = {
+  enabled: 'logDatabase',
+  table: 'logTable',
+  retention: 'logRetentionMs',
+  maxSize: 'historyMaxBytes',
+  indexes: 'logIndexes',
+} as const satisfies Record<string, Key>
+
+/** How this hub watches and keeps what it sees. */
+export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
+  const responses = { 200: { description: 'The configuration', schema: shown, example } }
+  return [
+    route({
+      method: 'GET',
+      path,
+      access: 'user',
+      tag,
+      summary: 'Health checks, your rules, channels and dashboards, and how records are kept',
+      responses,
+      handle: async ({ actor }) => ({ body: await configFor(deps, actor) }),
+    }),
+    route({
+      method: 'PUT',
+      path,
+      access: 'admin',
+      tag,
+      summary: 'Change how records are kept, from the next start; rules, channels and dashboards have their own routes',
+      body: changes.meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
+      responses,
+      async handle({ actor, body, info: { requestId } }) {
+        const settings = readSettings(settingsOf(body), pointerOf)
+        refuseLocked(deps.config, Object.keys(settings) as Key[])
+        await deps.registry.settings.setSystem(actor, settings)
+        const detail = { keys: Object.keys(settings) }
+        deps.registry.audit.record(actor, {
+          ...{ action: 'settings.update', target: 'system', ownerId: null, requestId, detail },
+        })
+        return { body: await configFor(deps, actor) }
+      },
+    }),
+  ]
+}
+
+async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
+  const stored = await deps.registry.settings.allSystem()
+  const settings = systemSettings(deps.config, stored) as Partial<HubConfig>
+  const channels = await deps.alerts.channels.list(actor)
+  return {
+    healthCheck: { ...HEALTH_CHECK, ...deps.usualHealthCheck() },
+    alerting: { rules: await deps.alerts.rules.list(actor) },
+    notifications: Object.fromEntries(
+      channels.map(({ name, type, enabled, config }) => [String(name), { type, enabled, config }]),
+    ),
+    dashboards: await deps.dashboards.list(actor),
+    logRotation: { enabled: settings.logRotation !== 'none', ...pick(settings, ROTATION) },
+    logging: { level: settings.logLevel, database: pick(settings, DATABASE) },
+  }
+}
+
+function pick(settings: Partial<HubConfig>, keys: Readonly<Record<string, Key>>) {
+  return Object.fromEntries(Object.entries(keys).map(([member, key]) => [member, settings[key]]))
+}
+
+function settingsOf({ logRotation = {}, logging = {} }: z.output<typeof changes>): Record<string, JsonValue> {
+  const { enabled, ...limits } = logRotation
+  return {
+    ...renamed(limits, ROTATION),
+    ...(enabled === false ? { logRotation: 'none' } : {}),
+    ...renamed(logging.database ?? {}, DATABASE),
+  }
+}
+
+function pointerOf(key: string): string {
+  const of = (keys: Readonly<Record<string, Key>>) => Object.entries(keys).find(([, setting]) => setting === key)?.[0]
+  const inRotation = of(ROTATION)
+  return inRotation === undefined ? `#/logging/database/${of(DATABASE) ?? ''}` : `#/logRotation/${inRotation}`
+}
+
+function renamed(section: object, keys: Readonly<Record<string, Key>>): Record<string, JsonValue> {
+  return Object.fromEntries(Object.entries(section).map(([member, value]) => [keys[member] ?? member, value]))
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import type { LogCondition } from '../../../domain/log/log-query.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { scopeField } from '../history-range.ts'
+import { pageFields, timestamp } from '../schemas.ts'
+import { findRecords, type LogSearchDeps, timesBetween } from './search.ts'
+
+/** What the route needs. */
+export interface ActivityDeps extends LogSearchDeps {
+  readonly registry: Pick<Registry, 'servers' | 'users' | 'keys'>
+}
+
+const name = z.string().min(1).max(256).optional()
+const call = z.object({
+  timestamp,
+  user: z.object({ id: z.string(), name: z.string() }),
+  key: z
+    .object({ id: z.string(), label: z.string().optional().meta({ description: 'Of your own keys' }) })
+    .optional()
+    .meta({ description: 'The access key that was used' }),
+  client: z.string().optional().meta({ description: 'The caller’s address' }),
+  group: z.string().optional(),
+  server: z.string().optional(),
+  tool: z.string(),
+  status: z.string().meta({ description: '`success`, `error`, or the hub’s code' }),
+  duration: z.number().int().meta({ description: 'Milliseconds' }),
+  requestId: z.string(),
+})
+const activity = z.object({
+  items: z.array(call),
+  total: z.number().int(),
+  totalIsExact: z.boolean(),
+  nextCursor: z.string().optional(),
+})
+const example = {
+  items: [
+    {
+      timestamp: '2026-11-22T09:30:00.000Z',
+      user: { id: '01JD7C0A11', name: 'ada' },
+      key: { id: '01JD7C0B22', label: 'laptop' },
+      ...{ client: '192.0.2.7', group: 'daily', server: 'time', tool: 'now', status: 'success', duration: 12 },
+      requestId: '01JD7C2M8K',
+    },
+  ],
+  total: 1,
+  totalIsExact: true,
+}
+
+/** Who called what. */
+export function activityRoutes(deps: ActivityDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/monitoring/activity',
+      access: 'user',
+      tag: 'monitoring',
+      summary:
+        'Who called which tool, when, for how long, from where and with which key: your calls, and those of your servers',
+      query: z.strictObject({
+        from: name.meta({ description: 'A time or date' }),
+        to: name.meta({ description: 'A time, or a date, which is included' }),
+        user: name.meta({ description: 'A user’s name' }),
+        server: name.meta({ description: '`name` or `owner~name`' }),
+        tool: name,
+        group: name,
+        key: name.meta({ description: 'The id of an access key' }),
+        status: name.meta({ description: '`success`, `failed` (any other), or one of the others' }),
+        limit: pageFields.limit,
+        cursor: z.string().max(512).optional(),
+        scope: scopeField,
+      }),
+      responses: { 200: { description: 'A page of calls, the newest first', schema: activity, example } },
+      async handle({ actor, query: { from, to, key, status, limit, cursor, scope, ...fields } }) {
+        const where: LogCondition = {
+          and: [
+            ...[is('component', 'mcp'), is('message', 'tools/call')],
+            ...timesBetween(from, to),
+            ...Object.entries({ ...fields, keyId: key }).flatMap(([field, value]) => (value ? [is(field, value)] : [])),
+            ...(status === undefined ? [] : [statusOf(status)]),
+          ],
+        }
+        const { items, total, totalIsExact, nextCursor } = await findRecords(deps, actor, {
+          ...{ where, order: 'desc', limit, cursor, scope },
+        })
+        const records = items.map(item => JSON.parse(item) as Stored)
+        const names = new Map<string, string>()
+        for (const id of new Set(records.map(({ userId }) => userId))) {
+          names.set(id, (await deps.registry.users.byId(id))?.name ?? id)
+        }
+        const labels = new Map((await deps.registry.keys.list(actor)).map(own => [own.id, own.label]))
+        return {
+          body: {
+            items: records.map(record => shown(record, names, labels)),
+            total,
+            totalIsExact,
+            ...(nextCursor === undefined ? {} : { nextCursor }),
+          },
+        }
+      },
+    }),
+  ]
+}
+
+/** What a record of a call has. */
+interface Stored {
+  readonly timestamp: string
+  readonly userId: string
+  readonly keyId?: string
+  readonly client?: string
+  readonly group?: string
+  readonly server?: string
+  readonly tool?: string
+  readonly status: string
+  readonly duration: number
+  readonly requestId: string
+}
+
+function is(field: string, value: string): LogCondition {
+  return { field, op: 'eq', values: [value] }
+}
+
+function statusOf(status: string): LogCondition {
+  return status === 'failed' ? { not: is('status', 'success') } : is('status', status)
+}
+
+function shown(record: Stored, names: ReadonlyMap<string, string>, labels: ReadonlyMap<string, string>) {
+  const { timestamp: at, userId, keyId, client, group, server, tool = '', status, duration, requestId } = record
+  const label = keyId === undefined ? undefined : labels.get(keyId)
+  return {
+    timestamp: at,
+    user: { id: userId, name: names.get(userId) ?? userId },
+    ...(keyId === undefined ? {} : { key: { id: keyId, ...(label === undefined ? {} : { label }) } }),
+    ...(client === undefined ? {} : { client }),
+    ...(group === undefined ? {} : { group }),
+    ...(server === undefined ? {} : { server }),
+    ...{ tool, status, duration, requestId },
+  }
+}
