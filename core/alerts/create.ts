@@ -41,7 +41,7 @@ const PRUNE_MS = 60 * 60_000
 const TESTS_PER_MINUTE = 6
 
 /** What alerts need of the hub. */
-export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDeps, 'custom'> {
+export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDeps, 'custom' | 'onRecord'> {
   readonly store: Store
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>

@@ -13,10 +13,11 @@ import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
 import type { AlertFacts, Audience, Facts, Subject } from './facts.ts'
 import { isMachineMetric, MachineFacts, type MachineSource } from './machine-facts.ts'
 import { Occurrences } from './occurrences.ts'
+import { RECORD_WINDOW_MS, RecordFacts, type RecordSource } from './record-facts.ts'
 import { ServerStates } from './server-states.ts'
 
 /** What {@link HubFacts} reads from. */
-export interface HubFactsDeps extends MachineSource {
+export interface HubFactsDeps extends MachineSource, RecordSource {
   /** What users count for themselves; `all`: of all owners together. */
   readonly custom: Pick<CustomMetrics, 'value'>
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
@@ -55,7 +56,9 @@ function percentileMs(durations: Histogram, part: number): number | undefined {
 
 const CUSTOM = 'custom.'
 const PERCENTILE = /^p\d+_response_time$/
+const LOG_COUNT = 'log_count'
 const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
+const RECORD_FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'level', 'code'])
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
@@ -69,6 +72,7 @@ export class HubFacts implements AlertFacts {
   readonly #restarts = new Occurrences()
   readonly #healthFailures = new Occurrences()
   readonly #machine: MachineFacts
+  readonly #records: RecordFacts
   readonly #unlisten: (() => void)[]
   readonly #sinceMs: number
   #servers: readonly Server[] = []
@@ -81,6 +85,7 @@ export class HubFacts implements AlertFacts {
     this.#deps = deps
     this.#sinceMs = deps.now()
     this.#machine = new MachineFacts(deps)
+    this.#records = new RecordFacts(deps)
     const { bus, now } = deps
     const stale = (): void => {
       this.#stale = true
@@ -95,6 +100,7 @@ export class HubFacts implements AlertFacts {
         stale()
         this.#restarts.forget(data.serverId)
         this.#healthFailures.forget(data.serverId)
+        this.#records.forget(data.serverId)
       }),
       bus.on('upstream.connected', ({ data }) => {
         if (data.again && data.sessionId === undefined) this.#restarts.add(data.serverId, now())
@@ -106,8 +112,9 @@ export class HubFacts implements AlertFacts {
   }
 
   unavailable({ metric, selector, windowMs = 0 }: MetricQuery): string | undefined {
-    const field = selector.find(one => !FIELDS.has(one.field))?.field
-    if (field !== undefined) return `This hub cannot select by "${field}"; it can by server, owner and tool`
+    const fields = metric === LOG_COUNT ? RECORD_FIELDS : FIELDS
+    const field = selector.find(one => !fields.has(one.field))?.field
+    if (field !== undefined) return `"${metric}" is not known by ${field}; it is by ${[...fields].join(', ')}`
     if (selector.some(one => one.field === 'tool') && !isCallMetric(metric)) return `"${metric}" is not known by tool`
     const isCustom = metric.startsWith(CUSTOM)
     if (isMachineMetric(metric) || isCustom) {
@@ -115,9 +122,7 @@ export class HubFacts implements AlertFacts {
       return isCustom ? undefined : this.#machine.unavailable({ metric })
     }
     if (['server_status', 'servers_offline', 'restarts', 'health_failures'].includes(metric)) return undefined
-    if (!isCallMetric(metric)) return `This hub has no source for "${metric}"`
-    if (windowMs <= CALL_WINDOW_MS) return undefined
-    return `Calls are counted over ${durationText(CALL_WINDOW_MS)} at most, not over ${durationText(windowMs)}`
+    return uncounted(metric, windowMs)
   }
 
   async refresh(tests: readonly ConditionTest[]): Promise<void> {
@@ -127,6 +132,7 @@ export class HubFacts implements AlertFacts {
     if (timed && !this.#calls.keepsDurations) this.#timedSinceMs = this.#deps.now()
     this.#calls.keepsDurations = timed
     this.#machine.refresh(metrics.some(isMachineMetric))
+    this.#records.refresh(metrics.includes(LOG_COUNT))
     // Without a rule nobody asks: reading all servers after each change would be in everybody's way.
     if (!this.#stale || tests.length === 0) return
     // An event during the read makes the list stale again.
@@ -151,6 +157,11 @@ export class HubFacts implements AlertFacts {
     if (query.metric === 'servers_offline') {
       return { everywhere: servers.filter(server => this.#state(server) === 'offline').length }
     }
+    if (metric === LOG_COUNT && per === 'total') {
+      const ofHub =
+        audience.ownerId === 'all' && !query.selector.some(({ field }) => field === 'server' || field === 'owner')
+      return { everywhere: this.#records.count(query, [...servers.map(({ id }) => id), ...(ofHub ? [''] : [])]) }
+    }
     const groups = this.#groups(servers, per, query)
     return new Map(
       [...groups].map(([key, { subject, members }]) => [key, { subject, value: this.#value(query, members) }]),
@@ -159,6 +170,7 @@ export class HubFacts implements AlertFacts {
 
   settling({ metric, windowMs }: MetricQuery, key: string): boolean {
     if (isMachineMetric(metric)) return this.#machine.settling(windowMs)
+    if (metric === LOG_COUNT) return this.#records.settling(windowMs ?? 0)
     if (windowMs === undefined) return this.#states.settling(key.split(' ')[0] ?? '')
     const callsSinceMs = PERCENTILE.test(metric) ? this.#timedSinceMs : this.#counting?.sinceMs
     const sinceMs = isCallMetric(metric) ? callsSinceMs : this.#sinceMs
@@ -174,6 +186,7 @@ export class HubFacts implements AlertFacts {
     for (const unlisten of this.#unlisten) unlisten()
     this.#states.dispose()
     this.#countCalls(false)
+    this.#records.refresh(false)
   }
 
   /** Listens to calls only while a rule asks for them, since every listener costs each call. */
@@ -218,6 +231,11 @@ export class HubFacts implements AlertFacts {
       // Of several servers together the worst.
       return ['offline', 'connecting', 'online', 'resting'].find(state => states.includes(state))
     }
+    if (metric === LOG_COUNT)
+      return this.#records.count(
+        query,
+        members.map(({ server }) => server.id),
+      )
     const [first] = members
     if (first && this.settling(query, first.server.id)) return undefined
     const nowMs = this.#deps.now()
@@ -246,6 +264,17 @@ interface Member {
 
 function isCallMetric(metric: string): boolean {
   return Object.hasOwn(CALL_METRICS, metric)
+}
+
+/** Why this cannot be counted over such a window; undefined where it can. */
+function uncounted(metric: string, windowMs: number): string | undefined {
+  const isLog = metric === LOG_COUNT
+  if (!isCallMetric(metric) && !isLog) return `This hub has no source for "${metric}"`
+  const mostMs = isLog ? RECORD_WINDOW_MS : CALL_WINDOW_MS
+  const what = isLog ? 'Records' : 'Calls'
+  return windowMs <= mostMs
+    ? undefined
+    : `${what} are counted over ${durationText(mostMs)} at most, not over ${durationText(windowMs)}`
 }
 
 function isSeen({ ownerId }: Server, audience: Audience): boolean {

@@ -99,6 +99,8 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     syslogProtocol: 'udp',
     syslogFacility: 'local0',
     searchEngineIndex: 'patchbay-logs',
+    otelServiceName: 'patchbay',
+    otelRatio: 0.01,
     assistantEnabled: false,
     ...given,
     dataDir: around.dataDir,

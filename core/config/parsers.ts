@@ -28,6 +28,14 @@ export function boolean(): Parser<boolean> {
   }
 }
 
+/** A number from 0 to 1. */
+export function ratio(): Parser<number> {
+  return text => {
+    const value = /^(?:[01]|[01]?\.\d{1,15})$/.test(text) ? Number(text) : Number.NaN
+    return value <= 1 ? ok(value) : wanted('a number from 0 to 1')
+  }
+}
+
 /** A key of 32 bytes as base64, base64url or hex. */
 export function key(): Parser<string> {
   return matching(

@@ -70,6 +70,14 @@ export interface HubConfig {
   /** Default `patchbay-logs`. */
   readonly searchEngineIndex?: string
   /** Default false; true needs `assistantApiKey`. */
+  /** Collector of traces (OTLP over HTTP); absent: nothing is traced. */
+  readonly otelEndpoint?: string
+  /** `name=value`, joined by commas. */
+  readonly otelHeaders?: string
+  /** Default `patchbay`. */
+  readonly otelServiceName?: string
+  /** Part of the calls that is traced where the caller does not say, 0 to 1. Default 0.01. */
+  readonly otelRatio?: number
   readonly assistantEnabled?: boolean
   readonly assistantApiKey?: string
 }

@@ -15,6 +15,7 @@ import {
   origin,
   type Parsed,
   type Parser,
+  ratio,
   size,
   text,
   userName,
@@ -108,6 +109,10 @@ export const VARIABLES: readonly Variable[] = [
     'searchEngineIndex',
     matching(/^[a-z0-9][a-z0-9_.-]{0,199}$/, 'lower-case letters, digits and _ . -, beginning with a letter or digit'),
   ),
+  variable('OTEL_EXPORTER_OTLP_ENDPOINT', 'otelEndpoint', webUrl()),
+  variable('OTEL_EXPORTER_OTLP_HEADERS', 'otelHeaders', text(1, 4_096), { secret: true, inFile: false }),
+  variable('OTEL_SERVICE_NAME', 'otelServiceName', text(1, 255)),
+  variable('OTEL_TRACES_SAMPLER_ARG', 'otelRatio', ratio()),
   variable('ASSISTANT_ENABLED', 'assistantEnabled', boolean()),
   variable('ASSISTANT_API_KEY', 'assistantApiKey', text(1, 1_024), { secret: true }),
 ]

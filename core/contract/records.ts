@@ -207,6 +207,8 @@ export interface ToolCallRecord {
   readonly status: string
   /** The caller's address, after trusted proxies. */
   readonly client?: string
+  /** Of a call that is traced. */
+  readonly traceId?: string | undefined
   /** The access key of the caller, if it used one. */
   readonly keyId?: string | undefined
 }

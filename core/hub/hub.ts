@@ -48,6 +48,7 @@ import { metricsDeps } from './metrics.ts'
 import { logOptions, openHistory } from './records.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore } from './storage.ts'
+import { openTraces } from './traces.ts'
 
 /** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
@@ -209,6 +210,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     meters.call(record)
     if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, record)
   }
+  const traces = await openTraces(config, hubLog, manifest.version, untilLast)
   const mcp: McpEndpoint = createMcp({
     registry,
     upstreams: connections,
@@ -226,6 +228,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       hubLog.refusedCall(call)
       meters.metrics.refusedCall(call)
     },
+    tracer: traces,
     marks,
     log: hubLog.with({ component: 'mcp' }),
     version: manifest.version,
@@ -238,6 +241,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     custom: meters.custom,
     usage: () => meters.system.usage(),
     droppedRecords: () => droppedOf(hubLog.sinks()),
+    onRecord: counted => hubLog.onCounted(counted),
     types: () => plugins.contributions('notificationChannel'),
     outboundAllow: config.outboundAllow,
   })
@@ -283,7 +287,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
-        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs },
+        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, traces },
         version: manifest.version,
       }),
       transports,

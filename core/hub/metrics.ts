@@ -8,6 +8,7 @@ import type { ServerHealthDeps } from '../http/routes/monitoring/server-health.t
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubLog } from '../telemetry/log.ts'
+import type { Traces } from '../telemetry/traces.ts'
 import type { Meters } from './meters.ts'
 
 /** How long one text answers all who ask, in milliseconds: making it takes some time with many servers. */
@@ -24,13 +25,14 @@ export interface MetricsParts {
   readonly alerts: Pick<Alerts, 'firing'>
   readonly version: string
   readonly startedAtMs: number
+  readonly traces: Pick<Traces, 'counts'> | undefined
 }
 
 /** What the routes show of the meters. */
 export function metricsDeps(
   parts: MetricsParts,
 ): MetricsDeps & CustomMetricsDeps & Pick<ResourcesDeps, 'usage'> & Pick<ServerHealthDeps, 'uptimeRatio'> {
-  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs } = parts
+  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, traces } = parts
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
     return meters.metrics.text({
@@ -43,6 +45,7 @@ export function metricsDeps(
       eventLoopLagSeconds: meters.system.usage().eventLoopLagMs / 1_000,
       alerts: await alerts.firing(),
       sinks: hubLog.sinks(),
+      spans: traces?.counts() ?? { sent: 0, failed: 0, dropped: 0 },
       owners: new Map(users.map(({ id, name }) => [id, name])),
     })
   }

@@ -34,7 +34,7 @@ export function openHistory(
     },
   })
   const tally = new LogTally()
-  hubLog.countIn(tally)
+  hubLog.onCounted(key => tally.add(key))
   history.reads({ queue, tally, durations })
   const timer = setInterval(() => void history.storeNumbers(), SLOT_MS)
   timer.unref()

@@ -10,6 +10,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { RefusedCall } from '../telemetry/log.ts'
+import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
 import { DirectExchange, directScope } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
@@ -60,6 +61,8 @@ interface McpDeps {
   readonly recordCall: (record: ToolCallRecord) => void
   /** Called with each tools/call that reached no server. Default: not recorded. */
   readonly recordRefusal?: (call: RefusedCall) => void
+  /** Traces tool calls. */
+  readonly tracer?: CallTracer | undefined
   readonly log: PluginLogger
   /** The hub's own version, for `serverInfo`. */
   readonly version: string
@@ -208,7 +211,7 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
   const tasks = new Tasks(table, forwarder)
   const { middlewares, recordCall, recordRefusal } = deps
   const router = new Router(
-    { forwarder, middlewares, recordCall, recordRefusal, now, refusals, tasks },
+    { forwarder, middlewares, recordCall, recordRefusal, now, refusals, tasks, tracer: deps.tracer },
     {
       ...listRoutes(new Pages(deps.sealer, deps.marks.make()), (scope, capabilities) =>
         fanout.settled(scope, capabilities),

@@ -5,6 +5,7 @@ import type { CustomSeries } from './custom-metrics.ts'
 import type { RefusedCall } from './log.ts'
 import type { SinkState } from './log-feed.ts'
 import { type MetricFamily, prometheusText, type Sample } from './metrics-text.ts'
+import type { SpanCounts } from './traces.ts'
 
 const OTHER = 'other'
 /** The owner of folded rows: no user has this id. */
@@ -36,6 +37,7 @@ export interface HubNow {
   /** Alerts that fire, by severity. */
   readonly alerts: { readonly warning: number; readonly critical: number }
   readonly sinks: readonly SinkState[]
+  readonly spans: SpanCounts
   /** Names of users by id. */
   readonly owners: ReadonlyMap<string, string>
 }
@@ -153,6 +155,11 @@ export class HubMetrics {
     )
     yield* customFamilies(now.custom, owner)
     yield* sinkFamilies(sinks)
+    yield counter(
+      'spans_total',
+      'Spans of traces by what became of them',
+      Object.entries(now.spans).map(([result, value]) => ({ labels: { result }, value })),
+    )
     yield* processFamilies()
   }
 

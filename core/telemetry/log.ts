@@ -9,7 +9,7 @@ import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
-import type { LogTally, TallyKey } from './log-tally.ts'
+import type { TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
 
 /** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
@@ -75,7 +75,7 @@ export class HubLog {
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
-  #tally: Pick<LogTally, 'add'> | undefined
+  #counted: readonly ((key: TallyKey) => void)[] = []
   #written: ((level: LogLevel) => void) | undefined
 
   private constructor(
@@ -154,14 +154,18 @@ export class HubLog {
     this.#written = written
   }
 
-  /** Counts each record, and each call also where its level is not logged. */
-  countIn(tally: Pick<LogTally, 'add'>): void {
-    this.#tally = tally
+  /** Calls `counted` for each record, and each call also where its level is not logged. Returns what ends this. */
+  onCounted(counted: (key: TallyKey) => void): () => void {
+    this.#counted = [...this.#counted, counted]
+    return () => {
+      this.#counted = this.#counted.filter(each => each !== counted)
+    }
   }
 
   /** Logs one finished tools/call. The owner of the server and the caller may read it. */
   call(record: ToolCallRecord): void {
-    const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId, client } = record
+    const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId, client, traceId } =
+      record
     const code = status === 'success' ? '' : status
     this.#countCall({ owner: ownerId, caller: userId === ownerId ? '' : userId, serverId, server, tool, code })
     if (!this.levels.allows('INFO', CALLS, serverId)) return
@@ -178,6 +182,7 @@ export class HubLog {
       userId,
       keyId,
       client,
+      traceId,
       group: cut(group),
     }
     this.#callLine(fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
@@ -225,14 +230,18 @@ export class HubLog {
     this.#emit('INFO', 'tools/call', fields, ownerId)
   }
 
+  #tell(key: TallyKey): void {
+    for (const counted of this.#counted) counted(key)
+  }
+
   #countCall(of: Pick<TallyKey, 'owner' | 'caller' | 'serverId' | 'server' | 'tool' | 'code'>): void {
-    this.#tally?.add({ level: 'INFO', isCall: true, failed: of.code !== '', ...of })
+    this.#tell({ level: 'INFO', isCall: true, failed: of.code !== '', ...of })
   }
 
   #count(level: LogLevel, { serverId, server, code }: LogFields, owner: string): void {
     const failed = level === 'ERROR'
     const of = { serverId: textOf(serverId), server: textOf(server), code: failed ? textOf(code) : '' }
-    this.#tally?.add({ level, isCall: false, failed, owner, caller: '', tool: '', ...of })
+    this.#tell({ level, isCall: false, failed, owner, caller: '', tool: '', ...of })
   }
 
   #hand(made: string, readers: string, component: string | undefined): void {

@@ -62,7 +62,11 @@ describe('rules', () => {
       { ...RULE, condition: `${RULE.condition}${' '.repeat(1_024)}` },
       '400 condition_invalid #/condition',
     ],
-    ['no source', { ...RULE, condition: 'log_count > 5' }, '400 metric_unavailable #/condition'],
+    [
+      'a field that it has not',
+      { ...RULE, condition: 'log_count{tool="x"} > 5' },
+      '400 metric_unavailable #/condition',
+    ],
     ['a long window', { ...RULE, condition: 'error_count[2h] > 5' }, '400 metric_unavailable #/condition'],
     ['a severity', { ...RULE, severity: 'meh' }, '400 enum #/severity'],
     ['a threshold of text', { ...RULE, condition: 'error_rate', threshold: '5' }, '400 type #/threshold'],

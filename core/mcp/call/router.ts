@@ -6,6 +6,7 @@ import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
 import type { RefusedCall } from '../../telemetry/log.ts'
+import type { CallTracer } from '../../telemetry/traces.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
@@ -19,7 +20,7 @@ import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { recordingRefusal } from './refused-calls.ts'
-import { toolParams, withoutNullArguments } from './sent-params.ts'
+import { toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
@@ -38,6 +39,7 @@ interface RouterParts {
   readonly now: () => number
   readonly refusals: Refusals
   readonly tasks: TaskCalls
+  readonly tracer?: CallTracer | undefined
 }
 
 /** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */
@@ -149,11 +151,17 @@ export class Router {
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
     const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
-    const sent = toolParams(params ?? {}, target)
+    const trace = this.#parts.tracer?.begin({
+      ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
+      ...{ requestId: exchange.requestId, meta: params?._meta },
+    })
+    const sent = traced(toolParams(params ?? {}, target), trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const { server } = target.member
       const endedMs = this.#parts.now()
       const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
+      const status = callStatus(reply)
+      trace?.end(status)
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
       this.#parts.recordCall({
@@ -168,7 +176,8 @@ export class Router {
         group: scope.resolved.group.name,
         tool: target.original,
         durationMs: endedMs - startedMs,
-        status: callStatus(reply),
+        status,
+        traceId: trace?.traceId,
         keyId: exchange.actor.credential.kind === 'key' ? exchange.actor.credential.keyId : undefined,
       })
       return this.#truncated(

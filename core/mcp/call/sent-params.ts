@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { shapeArguments } from '../../domain/tools/tool-shape.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
+import type { CallTrace } from '../../telemetry/traces.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { Target } from '../scope/merge.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
@@ -11,6 +12,13 @@ export function toolParams(given: JsonObject, { original, rules }: Target): Json
   if (!rules) return params.name === original ? params : { ...params, name: original }
   const callers = isPlainObject(params.arguments) ? params.arguments : undefined
   return { ...params, name: original, arguments: shapeArguments(callers, rules) }
+}
+
+/** The parameters with the place of the hub's own span in the trace. */
+export function traced(params: JsonObject, trace: CallTrace | undefined): JsonObject {
+  if (!trace) return params
+  const meta = isPlainObject(params._meta) ? params._meta : {}
+  return { ...params, _meta: { ...meta, traceparent: trace.traceparent } }
 }
 
 /** Some clients send null for no arguments, which no schema of MCP allows and many servers reject. */

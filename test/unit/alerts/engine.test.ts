@@ -1,14 +1,16 @@
 /** The engine on a real store, with states that the test sets and a clock that it moves. */
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
-import { HubFacts } from '../../../core/alerts/hub-facts.ts'
+import { HubFacts, type HubFactsDeps } from '../../../core/alerts/hub-facts.ts'
 import { prepareRule } from '../../../core/alerts/rules.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
+import type { LogLevel } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { OwnedSettings } from '../../../core/registry/owned/settings.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
+import type { TallyKey } from '../../../core/telemetry/log-tally.ts'
 import type { SystemUsage } from '../../../core/telemetry/system-usage.ts'
 import { openWorld, type World } from '../registry/world.ts'
 
@@ -25,6 +27,7 @@ let serverId = ''
 let usage: Partial<SystemUsage> = {}
 let dropped = 0
 let custom = new CustomMetrics()
+let recorded: Parameters<HubFactsDeps['onRecord']>[0] | undefined
 
 beforeEach(async () => {
   nowMs = 1_000_000
@@ -55,6 +58,12 @@ function startEngine() {
     usage: () => ({ ownCpu: 0, cores: 2, loadAverage: [0, 0, 0], eventLoopLagMs: 0, ...usage }),
     droppedRecords: () => dropped,
     custom,
+    onRecord(counted) {
+      recorded = counted
+      return () => {
+        recorded = undefined
+      }
+    },
   })
   const engine = new AlertEngine({ store: world.store, bus, log: silent, facts, now, wake: () => undefined })
   const seen: string[] = []
@@ -240,6 +249,34 @@ test('a rule about numbers of the users’ own sees those of its owner alone', a
   report(world.bob.userId, 'depth', 'gauge', 4)
   await after(10, 'online')
   expect(await firing()).toEqual(['total', 'total'])
+})
+
+test('records are counted by server, level and code once a rule asks for them, and not beyond its window', async () => {
+  const record = (id: string, level: LogLevel, code = ''): void => recorded?.({ serverId: id, level, code } as TallyKey)
+  expect(recorded).toBeUndefined()
+  await addRule({ name: 'errors', condition: 'log_count{level="error"}[1m] >= 2', duration: '0s' })
+  await addRule({ name: 'lost', condition: 'log_count{code="connection_lost", server="fake"} > 0', duration: '0s' })
+  await addRule({ name: 'hub', condition: 'log_count{level!="INFO"} > 0', duration: '0s', per: 'total' })
+  await hub.engine.begin()
+  for (const level of ['ERROR', 'ERROR', 'INFO'] as const) record(serverId, level)
+  await after(30, 'online')
+  // Until the window is full there is no data.
+  expect(await firing()).toEqual([])
+  await after(60, 'online')
+  expect(await firing()).toEqual([])
+  for (const level of ['ERROR', 'INFO', 'WARN'] as const) record(serverId, level)
+  // Records of the hub itself are an administrator’s, and bob is none.
+  record('', 'ERROR')
+  record('another', 'ERROR', 'connection_lost')
+  await after(10, 'online')
+  expect(await firing()).toEqual(['total'])
+  record(serverId, 'ERROR', 'connection_lost')
+  await after(10, 'online')
+  expect(await firing()).toEqual(['bob~fake', 'bob~fake', 'total'])
+  await world.store.db.deleteFrom('owned_setting').execute()
+  hub.engine.rulesChanged()
+  await after(10, 'online')
+  expect(recorded).toBeUndefined()
 })
 
 async function firing(): Promise<string[]> {

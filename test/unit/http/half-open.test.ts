@@ -46,9 +46,9 @@ describe('a WebSocket', () => {
   test('whose peer answers no ping is cut off, and its place is free', async () => {
     await using hub = await startHttp({ live: FAST })
     const token = await hub.tokenOf('ada')
+    const openedAt = performance.now()
     using silent = await openRaw(hub, token)
     expect(await streamsOf(hub, token)).toBe(1)
-    const openedAt = performance.now()
     await until(() => silent.closed(), { timeoutMs: 10_000 })
     // Not before two pings went unanswered.
     expect(performance.now() - openedAt).toBeGreaterThan(2 * FAST.pingMs)
