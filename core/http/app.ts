@@ -12,6 +12,7 @@ import { problemResponse } from './errors.ts'
 import { refuseOAuth } from './no-oauth.ts'
 import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
 import { type FindPluginRoute, pluginRoute } from './plugin-routes.ts'
+import type { RequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 
 /** What the application needs besides the pipeline's dependencies. */
@@ -22,11 +23,11 @@ export interface AppDeps extends PipelineDeps {
   readonly findPluginRoute?: FindPluginRoute
   readonly guard: RequestGuard
   readonly bytes: BytesInFlight
-  readonly log: Pick<PluginLogger, 'error' | 'info' | 'debug'>
+  readonly log: Pick<PluginLogger, 'error'>
   /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
-  /** Whether each request writes one log line. */
-  readonly requestLogs: boolean
+  /** Logs each answered request. */
+  readonly requestLog?: RequestLog | undefined
   /** Counts each answered request; `ms` until the head of the answer. */
   readonly countRequest?: (route: string, method: string, status: number, ms: number) => void
 }
@@ -48,9 +49,6 @@ interface Matched {
 }
 
 type Env = { Bindings: { admitted: Admitted; held: RequestBytes; matched: Matched } }
-
-/** Asked for all the time, by programs: logged as DEBUG. */
-const FREQUENT = new Set(['/health', '/metrics', '/api/stream'])
 
 /**
  * The HTTP application, on web standards only. What no route declares is closed: the route table is the access table.
@@ -114,21 +112,10 @@ export function createApp(deps: AppDeps): App {
         'x-request-id': requestId,
       })
       const response = withCors(headed, admitted.corsOrigin)
-      const { pattern: path = 'none' } = matched
+      const { pattern = 'none' } = matched
       const ms = performance.now() - startedAt
-      deps.countRequest?.(path, methodLabel(request.method), response.status, ms)
-      if (deps.requestLogs) {
-        const bytes = response.headers.get('content-length')
-        deps.log[FREQUENT.has(path) ? 'debug' : 'info']('request', {
-          requestId,
-          method: request.method,
-          path,
-          status: String(response.status),
-          duration: Math.round(ms),
-          ...(bytes === null ? {} : { bytes: Number(bytes) }),
-          client: admitted.info.clientAddress,
-        })
-      }
+      deps.countRequest?.(pattern, methodLabel(request.method), response.status, ms)
+      deps.requestLog?.(request, admitted.info, { pattern, response, ms })
       return response
     },
 

@@ -17,6 +17,7 @@ import type { BodyParser } from './body/body-parser.ts'
 import { createGuard, createRequestIds } from './guard.ts'
 import { LiveFeed, type LiveFeedOptions } from './live/live.ts'
 import type { FindPluginRoute } from './plugin-routes.ts'
+import { createRequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 import { docsRoutes } from './routes/hub/docs.ts'
 import { limitRoutes } from './routes/hub/limits.ts'
@@ -108,6 +109,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...deps.routes,
   ]
   const routes = [...docsRoutes({ routes: described, version, transports: deps.transports }), ...described]
+  const requestLog = config.requestLogs ? createRequestLog(log) : undefined
   const app = createApp({
     routes,
     findPluginRoute: deps.findPluginRoute,
@@ -118,7 +120,7 @@ export function createHttp(deps: HttpDeps): Http {
     log,
     bytes: deps.bytes,
     nextId,
-    requestLogs: config.requestLogs,
+    requestLog,
     ...(deps.countRequest ? { countRequest: deps.countRequest } : {}),
     bodyParser: deps.bodyParser,
     ...(deps.marks ? { marks: deps.marks } : {}),
@@ -126,7 +128,7 @@ export function createHttp(deps: HttpDeps): Http {
   const { host, port, basePath } = config
   const { mcp, streamIdleSeconds } = deps
   const idle = streamIdleSeconds === undefined ? {} : { streamIdleSeconds }
-  const server = serveBun({ host, port, basePath, guard, app, mcp, log, nextId, ...idle })
+  const server = serveBun({ host, port, basePath, guard, app, mcp, log, nextId, requestLog, ...idle })
   return {
     guard,
     routes,

@@ -11,6 +11,7 @@ import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
+import type { RequestLog } from './request-log.ts'
 import { boundReceiveBuffers } from './serve-bun-buffers.ts'
 
 /** Idle timeout of a connection in seconds: longer than the body timeout, so that the client gets that error first. */
@@ -37,6 +38,8 @@ export interface ServeOptions {
   readonly app: App
   readonly mcp: Pick<McpEndpoint, 'fetch'>
   readonly log: Pick<PluginLogger, 'error'>
+  /** Logs each answered request below `/mcp`; the app logs the others. */
+  readonly requestLog?: RequestLog | undefined
   /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
   /** Seconds after which a client is disconnected that reads nothing of an event stream. Default 120, at most 255. */
@@ -52,6 +55,9 @@ export interface HttpServer {
   /** Accepts no new connections. `graceful`: finishes requests in flight first. */
   stop(graceful: boolean): Promise<void>
 }
+
+/** Stands in the log for all paths below `/mcp`. */
+const MCP_PATTERN = '/mcp/{path}'
 
 /** A client is disconnected after so many unanswered pings, though the system may keep its connection for hours. */
 const MISSED_PINGS = 2
@@ -71,7 +77,7 @@ type BunSocket = Bun.ServerWebSocket<SocketState>
 
 /** A server on `Bun.serve`: MCP requests go to their endpoint, all others to the app, all through the guard. */
 export function serveBun(options: ServeOptions): HttpServer {
-  const { guard, app, mcp } = options
+  const { guard, app, mcp, requestLog } = options
   let server: Server | undefined
 
   const fetch = (request: Request, running: Server): Response | Promise<Response | undefined> => {
@@ -85,9 +91,11 @@ export function serveBun(options: ServeOptions): HttpServer {
     if (isMcp(admitted.path)) {
       const response =
         preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, admitted.path, admitted.info)
-      return response instanceof Promise
-        ? response.then(late => answeredMcp(late, admitted, peer))
-        : answeredMcp(response, admitted, peer)
+      const answered =
+        response instanceof Promise
+          ? response.then(late => answeredMcp(late, admitted, peer))
+          : answeredMcp(response, admitted, peer)
+      return requestLog ? loggedMcp(requestLog, request, admitted, answered) : answered
     }
     return answer(app, request, admitted, peer)
   }
@@ -125,6 +133,18 @@ function answeredMcp(response: Response, { info, corsOrigin }: Admitted, peer: B
   // Most responses were built with these headers.
   const known = response.headers.has('content-security-policy')
   return withCors(withHeaders(response, known ? name : { ...SECURITY_HEADERS, ...name }), corsOrigin)
+}
+
+async function loggedMcp(
+  requestLog: RequestLog,
+  request: Request,
+  { info }: Admitted,
+  answered: Response | Promise<Response>,
+): Promise<Response> {
+  const startedAtMs = performance.now()
+  const response = await answered
+  requestLog(request, info, { pattern: MCP_PATTERN, response, ms: performance.now() - startedAtMs })
+  return response
 }
 
 async function answer(app: App, request: Request, admitted: Admitted, peer: BunPeer): Promise<Response | undefined> {

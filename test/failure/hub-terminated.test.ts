@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants } from '../support/processes.ts'
-import { callText, online } from '../support/servers.ts'
+import { atWork, callText, online } from '../support/servers.ts'
 import { removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
@@ -35,7 +35,7 @@ test('TERM under load: calls in flight end, new sessions get 503, exit code 0, a
   const children = descendants(running.pid).map(stat => stat.pid)
   expect(children.length).toBeGreaterThanOrEqual(3)
   const call = callText(client, 'wait', { ms: 1_500 })
-  await callText(client, 'quick')
+  await atWork(admin, client)
 
   running.signal('SIGTERM')
   await until(async () => (await send(running.url, 'GET', '/health')).json.status === 'draining', { timeoutMs: 1_000 })
@@ -82,7 +82,7 @@ test('TERM ends the open streams in good order: MCP, events and WebSocket', asyn
     socket.onclose = event => resolve(event.code)
   })
   const call = callText(client, 'wait', { ms: 800 })
-  await callText(client, 'quick')
+  await atWork(admin, client)
   running.signal('SIGTERM')
   expect(await call).toBe('waited 800')
   expect(await whole).toContain(':')
@@ -102,7 +102,7 @@ for (const [first, second] of [
     const client = await admin.mcp('/mcp/slow')
     const children = descendants(running.pid).map(stat => stat.pid)
     const call = callText(client, 'wait', { ms: 20_000 }).catch(() => 'cut off')
-    await callText(client, 'quick')
+    await atWork(admin, client)
     running.signal(first)
     await until(async () => (await send(running.url, 'GET', '/health')).status === 503, { timeoutMs: 1_000 })
     const start = performance.now()

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants, processStat } from '../support/processes.ts'
-import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { atWork, callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
@@ -103,7 +103,7 @@ test('a killed child fails its call within 100 ms, is not online within 1 s unle
   const client = await admin.mcp('/mcp/long')
   const { pid } = await statusOf(admin, 'long')
   const call = failureOf(callText(client, 'late', { ms: 20_000 }))
-  await callText(client, 'quick')
+  await atWork(admin, client)
   process.kill(pid ?? 0, 'SIGKILL')
   const { value: failure, ms } = await timed(() => call)
   expect(failure.data?.code).toBe('connection_lost')

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
-import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { atWork, callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
@@ -48,7 +48,7 @@ for (const how of ['throw', 'exit']) {
       await admin.mcp('/mcp/echo'),
     ]
     const waiting = failureOf(callText(slow, 'wait', { ms: 15_000 }))
-    await callText(slow, 'quick')
+    await atWork(admin, slow)
     expect((await failureOf(callText(bad, 'crash', { how }))).data?.code).toBe('connection_lost')
     const { value: waited, ms } = await timed(() => waiting)
     expect(waited.data?.code).toBe('connection_lost')

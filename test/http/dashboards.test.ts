@@ -167,6 +167,13 @@ describe('a dashboard', () => {
     const body = { ...(await ada.ok('GET', path)), widgets: [whole, table] }
     expect((await ada.request('PUT', path, body, { 'if-match': '"7"' })).json.code).toBe('version_conflict')
     expect(await ada.ok('PUT', path, body)).toMatchObject({ revision: 2, widgets: [whole, table] })
+    expect(await ada.ok('PATCH', path, { widgets: [table, whole] })).toMatchObject({
+      revision: 3,
+      widgets: [table, whole],
+    })
+    expect((await ada.request('PATCH', path, { name: null })).json.errors).toMatchObject([{ pointer: '#/name' }])
+    expect((await ada.request('PATCH', path, {}, { 'if-match': '"2"' })).json.code).toBe('version_conflict')
+    await ada.ok('PATCH', path, { widgets: [whole, table] })
     const data = await ada.ok('GET', `${path}/data`)
     expect(data).toMatchObject({
       dashboard: 'mine',

@@ -52,6 +52,9 @@ test('a request is a record with the pattern of its route, its size and its clie
   const [request] = found({ path: '/api/servers/{ref}' })
   expect(request).toMatchObject({ component: 'http', method: 'GET', status: '200', client: '127.0.0.1' })
   expect(found({ path: '/health' })).toEqual([])
+  await hub.logged('"path":"/mcp/{path}"')
+  const [first] = found({ path: '/mcp/{path}', method: 'POST' })
+  expect(first).toMatchObject({ component: 'http', status: '200', client: '127.0.0.1', requestId: expect.any(String) })
 })
 
 test('levels change at once, for a component or one server, and go back', async () => {

@@ -187,6 +187,7 @@ const ALERTS: readonly Row[] = [
     { method: 'POST', path: `/api/monitoring/${what}`, body: () => ({ name: 'x' }), ...signedIn(400) },
     { method: 'GET', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
     { method: 'PUT', path: `/api/monitoring/${what}/{ref}`, body: () => ALERT_BODY[what], ...signedIn(404) },
+    { method: 'PATCH', path: `/api/monitoring/${what}/{ref}`, body: () => ({ name: 'y' }), ...signedIn(404) },
     { method: 'DELETE', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
   ]),
   { method: 'GET', path: '/api/monitoring/channels/{ref}/deliveries', ...signedIn(404) },

@@ -9,7 +9,7 @@ import {
 import { type Client, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
-import { callText, failureOf, online, type RpcFailure, toolNames } from '../support/servers.ts'
+import { atWork, callText, failureOf, online, type RpcFailure, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 
 const WATCHED = 'test://watched-resource'
@@ -67,7 +67,7 @@ describe('cancellation', () => {
     const before = Number(await callText(client, 'cancelled'))
     const leaving = new AbortController()
     const call = client.callTool({ name: 'wait', arguments: { ms: 20_000 } }, undefined, { signal: leaving.signal })
-    await callText(client, 'quick')
+    await atWork(admin, client)
     leaving.abort('changed my mind')
     await failureOf(call)
     await until(async () => Number(await callText(client, 'cancelled')) === before + 1, {

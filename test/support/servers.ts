@@ -48,6 +48,21 @@ export async function callText(client: McpClient, name: string, args: Record<str
   return block?.text ?? ''
 }
 
+/**
+ * Waits until the call that was just begun is with its server. Two requests of one client may arrive in any order; when the
+ * hub has the first, the server reads it before what comes behind. `quick`: a tool of that server that answers at once.
+ */
+export async function atWork(admin: Client, client: McpClient, quick = 'quick'): Promise<void> {
+  await until(
+    async () => {
+      const { items } = await admin.ok('GET', '/api/admin/sessions')
+      return items.some((session: { readonly callsInFlight: number }) => session.callsInFlight > 0)
+    },
+    { what: 'a call in flight' },
+  )
+  await callText(client, quick)
+}
+
 export interface RpcFailure {
   readonly code: number
   readonly message: string

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { mergePatch } from '../../domain/json/merge-patch.ts'
 import type { AuditRegistry } from '../../registry/api.ts'
 import type { OwnedRecords } from '../../registry/owned/records.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
@@ -19,13 +20,15 @@ export interface RecordKind {
   readonly records: OwnedRecords
   readonly audit: Pick<AuditRegistry, 'record'>
   readonly body: z.ZodType<JsonObject>
+  /** Of a change of some fields. */
+  readonly patch: z.ZodType<JsonObject>
   readonly schema: z.ZodType
   readonly example: object
 }
 
 /** List, create, read, replace and delete. */
 export function ownedRecordRoutes(kind: RecordKind): Route[] {
-  const { what, tag, path, records, body, schema, example } = kind
+  const { what, tag, path, records, body, patch, schema, example } = kind
   const one = { description: `The ${what}`, schema, example }
   const query = z.strictObject({
     owner: z.string().max(256).optional().meta({ description: 'Another user; administrators only' }),
@@ -83,6 +86,25 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       responses: { 200: one },
       async handle({ actor, params, body: wanted, info, request }) {
         const changed = await records.replace(actor, params.ref, wanted, writeOptions(request.headers))
+        note(kind, actor, info, 'update', changed)
+        return recordReply(changed)
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: `${path}/{ref}`,
+      access: 'user',
+      tag,
+      params: refParams,
+      body: patch,
+      bodyLimit: BODY_BYTES,
+      summary: `Change parts of a ${what} (RFC 7396)`,
+      responses: { 200: one },
+      async handle({ actor, params, body: change, info, request }) {
+        const before = await records.get(actor, params.ref)
+        // What was read is what is changed: another change in between is a conflict.
+        const options = { ifRevision: Number(before.revision), ...writeOptions(request.headers) }
+        const changed = await records.replace(actor, params.ref, mergePatch(before, change), options)
         note(kind, actor, info, 'update', changed)
         return recordReply(changed)
       },

@@ -32,9 +32,8 @@ const app = createApp({
   ],
   authenticator: { authenticate: refuse, authenticateToken: refuse, stillValid: () => false },
   rateLimiter: { count() {} },
-  log: { debug() {}, info() {}, error: (message, fields) => console.error(message, fields) },
+  log: { error: (message, fields) => console.error(message, fields) },
   nextId: () => 'refused',
-  requestLogs: false,
   bytes: new BytesInFlight({ perUser: 1e6, perAddress: 1e6, total: 1e6 }),
 })
 

@@ -22,6 +22,8 @@ const exampleRule = { name: 'down', condition: 'server_status == offline', durat
 
 /** Body of a rule; the alerts validate it, with the column of a mistake in the condition. */
 export const ruleBody = validatedByRegistry(ruleFields, exampleRule)
+/** Some of its fields. */
+export const rulePatch = validatedByRegistry(ruleFields.partial(), { severity: 'warning' })
 
 const recordFields = {
   id: z.string(),
@@ -60,6 +62,8 @@ const exampleChannel = { name: 'ops', type: 'webhook', config: { url: 'https://h
 
 /** Body of a channel; the alerts and the plugin of its type validate it. */
 export const channelBody = validatedByRegistry(channelFields, exampleChannel)
+/** Some of its fields. */
+export const channelPatch = validatedByRegistry(channelFields.partial(), { enabled: false })
 /** A channel in responses. */
 export const channel = channelFields.extend(recordFields)
 /** An example of {@link channel}. */

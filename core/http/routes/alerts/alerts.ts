@@ -25,11 +25,16 @@ export function alertRoutes(deps: AlertRoutesDeps): Route[] {
   return [
     ...ownedRecordRoutes({
       ...{ ...common, what: 'rule', path: `${base}/rules`, records: alerts.rules },
-      ...{ body: shapes.ruleBody, schema: shapes.rule, example: shapes.ruleExample },
+      ...{ body: shapes.ruleBody, patch: shapes.rulePatch, schema: shapes.rule, example: shapes.ruleExample },
     }),
     ...ownedRecordRoutes({
       ...{ ...common, what: 'channel', path: `${base}/channels`, records: alerts.channels },
-      ...{ body: shapes.channelBody, schema: shapes.channel, example: shapes.channelExample },
+      ...{
+        body: shapes.channelBody,
+        patch: shapes.channelPatch,
+        schema: shapes.channel,
+        example: shapes.channelExample,
+      },
     }),
     ...deliveryRoutes(deps),
     ...silenceRoutes(deps),

@@ -23,6 +23,8 @@ const exampleFields = {
 
 /** Body of a dashboard; its validation names the column of a mistake in a query. */
 export const dashboardBody = validatedByRegistry(fields, exampleFields)
+/** Some of its fields. */
+export const dashboardPatch = validatedByRegistry(fields.partial(), { name: 'other' })
 
 /** A dashboard in responses. */
 export const dashboard = fields.extend({

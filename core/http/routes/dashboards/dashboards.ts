@@ -29,7 +29,12 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
   return [
     ...ownedRecordRoutes({
       ...{ what: 'dashboard', tag, path, records: dashboards, audit: registry.audit },
-      ...{ body: shapes.dashboardBody, schema: shapes.dashboard, example: shapes.dashboardExample },
+      ...{
+        body: shapes.dashboardBody,
+        patch: shapes.dashboardPatch,
+        schema: shapes.dashboard,
+        example: shapes.dashboardExample,
+      },
     }),
     route({
       method: 'GET',
