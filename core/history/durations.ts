@@ -172,7 +172,7 @@ function addTo(db: Database, { table, slotMs }: Level, rows: readonly DurationRo
 }
 
 /** The series that the asker may read, by id. The hub's own, which have no owner, may be read by everybody. */
-function seriesOf(db: Database, { readers, kinds, serverId }: MeasureQuery): ReadonlyMap<number, Series> {
+function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery): ReadonlyMap<number, Series> {
   const conditions = [`kind in (${marks(kinds)})`]
   const values: string[] = [...kinds]
   if (readers !== 'all') {
@@ -182,6 +182,10 @@ function seriesOf(db: Database, { readers, kinds, serverId }: MeasureQuery): Rea
   if (serverId !== undefined) {
     conditions.push('server_id = ?')
     values.push(serverId)
+  }
+  if (tool !== undefined) {
+    conditions.push('tool = ?')
+    values.push(tool)
   }
   const rows = db.prepare(`select id, kind, server_id serverId, server, tool from series
     where ${conditions.join(' and ')}`)

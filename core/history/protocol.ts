@@ -82,6 +82,8 @@ export interface MeasureQuery {
   readonly kinds: readonly DurationKind[]
   /** Only of this server. */
   readonly serverId?: string
+  /** Only of tools of this name. */
+  readonly tool?: string
   /** What is told apart, besides kinds. */
   readonly by: 'kind' | 'server' | 'tool'
   /** How far back it goes, in milliseconds. */

@@ -137,6 +137,19 @@ describe('a query', () => {
   }
 })
 
+test('a query by the name of a tool is about all servers that have it', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'more', url: remote.url })
+  await online(admin, ['more'])
+  await (await admin.mcp('/mcp/more')).callTool({ name: 'good' })
+  const query = 'request_count{tool="good"}'
+  await until(async () => (await ask(admin, 'metric', query)).value === CALLS + 1)
+  expect((await ask(admin, 'chart', query)).series).toHaveLength(1)
+  expect((await ask(admin, 'table', `${query} by server`)).rows).toEqual([
+    ['remote', CALLS],
+    ['more', 1],
+  ])
+})
+
 describe('a dashboard', () => {
   test('of the hub: everybody has the five, each shows something in every widget', async () => {
     const { items } = await ada.ok('GET', DASHBOARDS)

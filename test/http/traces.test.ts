@@ -18,10 +18,15 @@ let admin: Client
 async function start(env: Record<string, string>): Promise<void> {
   hub = await startHub({
     env: { ...LOOPBACK, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env },
-    settings: { mcpServers: { varied: stdioFixture('varied'), slow: { ...stdioFixture('slow'), timeout: 200 } } },
+    settings: {
+      mcpServers: {
+        ...{ varied: stdioFixture('varied'), slow: stdioFixture('slow') },
+        hasty: { ...stdioFixture('slow'), timeout: 200 },
+      },
+    },
   })
   admin = await hub.setup()
-  await online(admin, ['varied', 'slow'])
+  await online(admin, ['varied', 'slow', 'hasty'])
 }
 afterEach(async () => {
   await hub?.stop()
@@ -79,13 +84,14 @@ test('a caller that wants none has none, and chance decides where it does not sa
 
 test('a call that fails says why, one that cannot be sent is no error of the call, and the rest is counted', async () => {
   await start({ OTEL_TRACES_SAMPLER_ARG: '1' })
-  const client = await admin.mcp('/mcp/slow')
-  expect((await failureOf(callText(client, 'wait', { ms: 5_000 }))).data?.code).toBe('upstream_timeout')
+  const hasty = await admin.mcp('/mcp/hasty')
+  expect((await failureOf(callText(hasty, 'wait', { ms: 5_000 }))).data?.code).toBe('upstream_timeout')
   await until(() => ofTool('wait').length === 2, { timeoutMs: 10_000 })
   for (const span of ofTool('wait')) {
     expect([span.status.code, span.attributes['error.type']]).toEqual([2, 'upstream_timeout'])
   }
   isDown = true
+  const client = await admin.mcp('/mcp/slow')
   for (let call = 0; call < 3_000; call += 1) expect(await callText(client, 'quick')).toBe('quick')
   const spans = async (result: string): Promise<number> => {
     const text = await (await fetch(`${hub.url}/metrics`)).text()

@@ -8,6 +8,7 @@ const PER_SECOND = 4_500
 const SECONDS = 3
 /** Twice the calm run's is allowed; less than these a busy machine with two cores cannot tell apart. */
 const FLOOR_MS = { p50: 10, p99: 60 }
+const REST_MS = 10_000
 /** The most that all counters together may add. */
 const MORE_MIB = 150
 
@@ -60,7 +61,8 @@ async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p5
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-test('4,500 random keys a second from one address slow nobody else down', async () => {
+/** What is slower than it may be while somebody tries keys. */
+async function slowed(): Promise<readonly string[]> {
   const calm = await calmHealth(hub)
   const before = await othersDuring(() => Bun.sleep(2_000))
   let tally: Tally | undefined
@@ -73,10 +75,23 @@ test('4,500 random keys a second from one address slow nobody else down', async 
   console.log(`random keys: ${JSON.stringify({ ...tally, before, others, calm, during })}`)
   expect(tally?.perSecond).toBeGreaterThan(PER_SECOND / 3)
   // Nearly all are refused before anything is looked up.
-  expect(Object.keys(tally?.answers ?? {}).sort()).toEqual(['401', '429'])
-  expect(tally?.answers['401']).toBeLessThan(300)
-  expect(await slowerThanCalm(hub, during, calm)).toEqual([])
+  const { '401': refused = 0, '429': limited = 0, ...rest } = tally?.answers ?? {}
+  expect([rest, limited > refused]).toEqual([{}, true])
+  expect(refused).toBeLessThan(300)
   expect(during.residentMiB - calm.residentMiB).toBeLessThan(MORE_MIB)
-  expect(others.p50).toBeLessThan(Math.max(2 * before.p50, FLOOR_MS.p50))
-  expect(others.p99).toBeLessThan(Math.max(2 * before.p99, FLOOR_MS.p99))
-}, 30_000)
+  const over = (['p50', 'p99'] as const).filter(part => others[part] > Math.max(2 * before[part], FLOOR_MS[part]))
+  return [
+    ...(await slowerThanCalm(hub, during, calm)),
+    ...over.map(part => `${part} of others ${others[part].toFixed(0)} ms, ${before[part].toFixed(0)} before`),
+  ]
+}
+
+test('4,500 random keys a second from one address slow nobody else down', async () => {
+  let found = await slowed()
+  // A shared machine stands still at times, whatever the hub does: what is slow three times is slow.
+  for (let again = 0; again < 2 && found.length > 0; again += 1) {
+    await Bun.sleep(REST_MS)
+    found = await slowed()
+  }
+  expect(found).toEqual([])
+}, 90_000)

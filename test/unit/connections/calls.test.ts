@@ -99,18 +99,18 @@ test('a call that runs out of time fails with upstream_timeout, is cancelled ups
 })
 
 test('progress restarts the clock up to maxTimeout, and only values that rise are heard', async () => {
-  const { connections } = await online([fixture('a', 'plain', { timeoutMs: 300, maxTimeoutMs: 900 })])
+  const { connections } = await online([fixture('a', 'plain', { timeoutMs: 1_000, maxTimeoutMs: 2_500 })])
   const heard: JsonObject[] = []
   const request = (values: number[]): Promise<unknown> =>
     connections.request('a', {
       method: 'tools/call',
-      params: { name: 'progress', arguments: { everyMs: 100, values } },
+      params: { name: 'progress', arguments: { everyMs: 300, values } },
       progress: params => heard.push(params),
     }).reply
   expect(await request([1, 1, 2, 0, 3])).toMatchObject({ kind: 'result' })
   expect(heard).toEqual([{ progress: 1 }, { progress: 2 }, { progress: 3 }])
   expect(await request([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
-})
+}, 15_000)
 
 test('a call without progress sends no token', async () => {
   const { connections } = await online([serverRecord('a')])

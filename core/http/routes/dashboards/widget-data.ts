@@ -68,11 +68,7 @@ export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQu
   const stepMs = query.stepMs ?? fittingStep(query.overMs ?? viewer.rangeMs)
   if (source.from === 'durations') {
     const { measures } = await measured(deps, viewer, query, source, stepMs)
-    const lines = new Map<string, Measure[]>()
-    for (const measure of measures) {
-      const label = labelOf(measure, query.by)
-      lines.set(label, [...(lines.get(label) ?? []), measure])
-    }
+    const lines = Map.groupBy(measures, measure => labelOf(measure, query.by))
     const busiest = [...lines].sort(([, a], [, b]) => total(b) - total(a)).slice(0, query.limit)
     const series = busiest.map(([label, points]) => ({
       label: query.by === undefined ? query.name : label,
@@ -116,13 +112,12 @@ async function measured(
   const { from, to, measures } = await storedHistory(deps.history)
     .for(actor)
     .measure({
-      ...{ kinds: [kind], rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
-      // One tool is found among all tools.
-      by: tool === undefined ? (by ?? 'kind') : 'tool',
+      ...{ kinds: [kind], by: by ?? 'kind', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
       ...(record ? { serverId: record.id } : {}),
+      ...(tool === undefined ? {} : { tool }),
       ...(stepMs === undefined ? {} : { stepMs }),
     })
-  return { ms: to - from, measures: tool === undefined ? measures : measures.filter(measure => measure.tool === tool) }
+  return { ms: to - from, measures }
 }
 
 function counted(
