@@ -42,7 +42,7 @@ export function search(segments: readonly Segment[], query: HistoryQuery, budget
   let last: number | undefined
   for (const found of candidates(segments, terms, query)) {
     checked += 1
-    const record = JSON.parse(found.record) as SearchedRecord
+    const record = visible(JSON.parse(found.record) as SearchedRecord, readers)
     const isMatch = mayRead(found.readers, readers) && meets(record, where)
     if (items.length < limit) {
       last = found.id
@@ -89,6 +89,14 @@ function mayRead(stored: string, readers: HistoryQuery['readers']): boolean {
 }
 
 /** The record as the API answers it: the members of its own kind under `fields`. */
+/** A caller's address and key are its own and administrators': the owner of the server is neither shown nor told of them. */
+function visible(record: SearchedRecord, readers: HistoryQuery['readers']): SearchedRecord {
+  const { userId } = record
+  if (readers === 'all' || typeof userId !== 'string' || readers.includes(userId)) return record
+  const { client: _, keyId: __, ...rest } = record as SearchedRecord & { readonly client?: string }
+  return rest
+}
+
 function answered(record: SearchedRecord): string {
   const own: Record<string, unknown> = {}
   const fields: Record<string, unknown> = {}

@@ -45,7 +45,7 @@ import { BUNDLED, pluginEntries } from './bundled.ts'
 import { followFileMonitoring } from './file-monitoring.ts'
 import { createMeters, droppedOf } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
-import { logOptions, openHistory } from './records.ts'
+import { forOwner, logOptions, openHistory } from './records.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore } from './storage.ts'
 import { openTraces } from './traces.ts'
@@ -208,7 +208,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const recordCall = (record: ToolCallRecord): void => {
     hubLog.call(record)
     meters.call(record)
-    if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, record)
+    if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, forOwner(record))
   }
   const traces = await openTraces(config, hubLog, manifest.version, untilLast)
   const mcp: McpEndpoint = createMcp({

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
+import type { ToolCallRecord } from '../contract/records.ts'
 import { History } from '../history/client.ts'
 import type { DurationSeries } from '../telemetry/duration-series.ts'
 import type { HubLog } from '../telemetry/log.ts'
@@ -55,4 +56,11 @@ export function logOptions(config: HubConfig) {
   const isEndless = maxBytes === undefined || maxFiles === undefined
   const rotation = isEndless ? {} : { rotation: { interval, maxBytes, maxFiles, compress: config.logCompress ?? true } }
   return { level, format, ...(file ? { file } : {}), ...rotation }
+}
+
+/** A call as the owner of its server may see it: the address and the key of another caller are left out. */
+export function forOwner(record: ToolCallRecord): ToolCallRecord {
+  if (record.userId === record.ownerId) return record
+  const { client: _, keyId: __, ...rest } = record
+  return rest
 }

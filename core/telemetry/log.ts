@@ -227,7 +227,9 @@ export class HubLog {
     const members = JSON.stringify(fields).slice(1, -1)
     this.#written?.('INFO')
     this.#hand(`{"level":"INFO","timestamp":"${timestamp}",${members},"message":"tools/call"}\n`, readers, CALLS)
-    this.#emit('INFO', 'tools/call', fields, ownerId)
+    // A caller's address and key are not for the owner of the server.
+    const withheld = fields.userId === ownerId ? {} : { client: undefined, keyId: undefined }
+    this.#emit('INFO', 'tools/call', { ...fields, ...withheld }, ownerId)
   }
 
   #tell(key: TallyKey): void {

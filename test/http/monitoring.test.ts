@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { startGoodAndBad } from '../support/good-and-bad.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
+import { openStream } from '../support/live-stream.ts'
 import { blocksFrom } from '../support/prometheus.ts'
 import { online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -226,6 +227,35 @@ describe('GET /api/monitoring/activity', () => {
     expect((await activity(admin, '?user=ada')).items[0].key).toEqual({ id: expect.any(String) })
     const { json } = await ada.request('GET', '/api/monitoring/activity?from=2026-02-02&to=2026-02-01')
     expect(json.errors).toMatchObject([{ pointer: '?to', code: 'range_order' }])
+  })
+
+  test('of a call to one’s server by somebody else, address and key are neither shown nor found', async () => {
+    await ada.ok('PATCH', '/api/servers/own', { visibility: 'public' })
+    const stream = await openStream(ada, '?topics=logs,calls')
+    await call(admin, '/mcp/@ada/own', 1, 'good')
+    const ofAdmin = async (user: Client) =>
+      (await activity(user, '?server=ada~own')).items.find(
+        (item: { user: { name: string } }) => item.user.name === 'admin',
+      )
+    const mine = await until(() => ofAdmin(admin))
+    expect(mine).toMatchObject({ client: '127.0.0.1', key: { label: 'test' } })
+    const seen = await until(() => ofAdmin(ada))
+    expect(seen).toMatchObject({ user: { name: 'admin' }, tool: 'good' })
+    expect([seen.client, seen.key]).toEqual([undefined, undefined])
+    expect((await activity(ada, `?key=${mine.key.id}`)).total).toBe(0)
+    for (const [user, total] of [
+      [ada, 0],
+      [admin, 1],
+    ] as const) {
+      const found = await user.ok('GET', `/api/logs/search?q=127.0.0.1+requestId:${mine.requestId}`)
+      expect(found.total).toBe(total)
+    }
+    for (const name of ['tool.called', 'log.record']) {
+      const { data } = await stream.next(({ event, data }) => event === name && JSON.stringify(data).includes('"good"'))
+      expect([name, JSON.stringify(data).includes('127.0.0.1')]).toEqual([name, false])
+    }
+    expect(stream.text()).not.toContain(mine.key.id)
+    await stream.close()
   })
 
   test('a call over REST has its caller’s address too', async () => {

@@ -20,7 +20,6 @@ export interface DashboardRoutesDeps extends Omit<WidgetDeps, 'registry'> {
 
 const path = '/api/monitoring/dashboards'
 const tag = 'monitoring'
-/** A widget at a time, so that a dashboard is one question to the history like any other. */
 const asked = { range: rangeField('1h'), scope: scopeField }
 
 /** Dashboards, and what their widgets show. */
@@ -50,6 +49,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
       async handle({ actor, params, query: { range, scope } }) {
         const { name, widgets } = await dashboards.get(actor, params.ref)
         const viewer = { actor, mine: scope === 'mine', rangeMs: readRange(range) }
+        // One after the other, so that a dashboard is one question at a time to the history.
         const shown: object[] = []
         for (const widget of widgets as unknown as readonly Widget[]) {
           shown.push({ ...widget, ...(await answerOf(deps, viewer, widget)) })

@@ -18,8 +18,8 @@ const call = z.object({
   key: z
     .object({ id: z.string(), label: z.string().optional().meta({ description: 'Of your own keys' }) })
     .optional()
-    .meta({ description: 'The access key that was used' }),
-  client: z.string().optional().meta({ description: 'The caller’s address' }),
+    .meta({ description: 'The access key that was used; of own calls, and for administrators' }),
+  client: z.string().optional().meta({ description: 'The caller’s address; of own calls, and for administrators' }),
   group: z.string().optional(),
   server: z.string().optional(),
   tool: z.string(),
@@ -56,7 +56,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
       access: 'user',
       tag: 'monitoring',
       summary:
-        'Who called which tool, when, for how long, from where and with which key: your calls, and those of your servers',
+        'Who called which tool, when and for how long: your calls with address and key, and those of your servers',
       query: z.strictObject({
         from: name.meta({ description: 'A time or date' }),
         to: name.meta({ description: 'A time, or a date, which is included' }),
