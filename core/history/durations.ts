@@ -71,7 +71,7 @@ export class DurationStore {
 
   /** What the series were until `nowMs`, the most frequent first, or by time where the query has a step. */
   measures(query: MeasureQuery, nowMs: number): Measured {
-    const { rangeMs, stepMs, by, limit } = query
+    const { rangeMs, stepMs, by, limit, countsOnly = false, lines } = query
     const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
     const unit = stepMs ?? slotMs
     const from = Math.max(Math.floor((nowMs - rangeMs) / unit), Math.ceil((nowMs - keptMs) / unit)) * unit
@@ -88,10 +88,13 @@ export class DurationStore {
         const key = `${slot ?? ''}\n${keyOf(series, by)}`
         const sum = sums.get(key) ?? new Sums(labelsOf(series, by), slot)
         sums.set(key, sum)
-        sum.add(row)
+        sum.add(row, !countsOnly)
       }
     }
-    const measures = [...sums.values()].map(each => each.measure())
+    const measures = ofBusiest(
+      [...sums.values()].map(each => each.measure()),
+      lines,
+    )
     if (stepMs === undefined) measures.sort((a, b) => b.count - a.count)
     return { from, to: nowMs, measures: measures.slice(0, limit) }
   }
@@ -122,13 +125,13 @@ class Sums {
     this.#slot = slot
   }
 
-  add({ count, failed, sum, least, greatest, histogram }: Stored): void {
+  add({ count, failed, sum, least, greatest, histogram }: Stored, withDistribution = true): void {
     this.#count += count
     this.#failed += failed
     this.#sum += sum
     this.#least = Math.min(this.#least, least)
     this.#greatest = Math.max(this.#greatest, greatest)
-    this.#histogram.merge(Histogram.decode(histogram))
+    if (withDistribution) this.#histogram.merge(Histogram.decode(histogram))
   }
 
   stored(): readonly (number | Uint8Array)[] {
@@ -200,6 +203,17 @@ function keyOf({ kind, serverId, tool }: Series, by: MeasureQuery['by']): string
 function labelsOf({ kind, serverId, server, tool }: Series, by: MeasureQuery['by']) {
   if (by === 'kind') return { kind }
   return by === 'server' ? { kind, serverId, server } : { kind, serverId, server, tool }
+}
+
+/** The measures of those that were most frequent in all steps together. */
+function ofBusiest(measures: Measure[], lines: number | undefined): Measure[] {
+  if (lines === undefined) return measures
+  const labelOf = ({ kind, serverId = '', tool = '' }: Measure): string => `${kind}\n${serverId}\n${tool}`
+  const totals = new Map<string, number>()
+  for (const measure of measures) totals.set(labelOf(measure), (totals.get(labelOf(measure)) ?? 0) + measure.count)
+  const busiest = [...totals].sort(([, a], [, b]) => b - a).slice(0, lines)
+  const kept = new Set(busiest.map(([label]) => label))
+  return measures.filter(measure => kept.has(labelOf(measure)))
 }
 
 /** The coarsest table that such steps can be put together of; without steps the finest with few enough slots. */

@@ -84,6 +84,10 @@ export interface MeasureQuery {
   readonly serverId?: string
   /** Only of tools of this name. */
   readonly tool?: string
+  /** With steps: of what is told apart only so many, the most frequent. */
+  readonly lines?: number
+  /** Percentiles are not needed, and are 0: reading distributions is most of the work. */
+  readonly countsOnly?: boolean
   /** What is told apart, besides kinds. */
   readonly by: 'kind' | 'server' | 'tool'
   /** How far back it goes, in milliseconds. */

@@ -169,6 +169,15 @@ describe('a dashboard', () => {
     }
   })
 
+  test('is read one at a time by each user, and its lines have 120 points at most, however fine their step', async () => {
+    const path = `${DASHBOARDS}/system-overview/data?range=6h`
+    const several = await Promise.all([ada, ada, ada, ada, admin].map(user => user.request('GET', path)))
+    expect(several.at(-1)?.status).toBe(200)
+    expect(new Set(several.map(({ json }) => json.code))).toEqual(new Set([undefined, 'rate_limited']))
+    expect((await ada.request('GET', `${DASHBOARDS}/system-overview/data`)).status).toBe(200)
+    expect((await ask(admin, 'chart', 'request_count over 6h step 10s')).stepMs).toBe(300_000)
+  })
+
   test('of one’s own: made, read, replaced, shown, removed, and nobody else’s', async () => {
     const made = await ada.request('POST', DASHBOARDS, { name: 'mine', widgets: [WIDGET] })
     expect([made.status, made.headers.get('location')]).toEqual([201, `${hub.url}${DASHBOARDS}/ada~mine`])

@@ -25,6 +25,8 @@ const asked = { range: rangeField('1h'), scope: scopeField }
 /** Dashboards, and what their widgets show. */
 export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
   const { dashboards, registry } = deps
+  /** Users whose widgets are read now. */
+  const reading = new Set<string>()
   return [
     ...ownedRecordRoutes({
       ...{ what: 'dashboard', tag, path, records: dashboards, audit: registry.audit },
@@ -47,14 +49,22 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
         200: { description: 'One answer for each widget', schema: shapes.dashboardData, example: shapes.dataExample },
       },
       async handle({ actor, params, query: { range, scope } }) {
-        const { name, widgets } = await dashboards.get(actor, params.ref)
-        const viewer = { actor, mine: scope === 'mine', rangeMs: readRange(range) }
-        // One after the other, so that a dashboard is one question at a time to the history.
-        const shown: object[] = []
-        for (const widget of widgets as unknown as readonly Widget[]) {
-          shown.push({ ...widget, ...(await answerOf(deps, viewer, widget)) })
+        if (reading.has(actor.userId)) {
+          throw new HubError('rate_limited', 'One dashboard at a time is read for each user', { retryAfterSeconds: 1 })
         }
-        return { body: { dashboard: name, timestamp: new Date().toISOString(), range, widgets: shown } }
+        reading.add(actor.userId)
+        try {
+          const { name, widgets } = await dashboards.get(actor, params.ref)
+          const viewer = { actor, mine: scope === 'mine', rangeMs: readRange(range) }
+          // One after the other, so that a dashboard is one question at a time to the history.
+          const shown: object[] = []
+          for (const widget of widgets as unknown as readonly Widget[]) {
+            shown.push({ ...widget, ...(await answerOf(deps, viewer, widget)) })
+          }
+          return { body: { dashboard: name, timestamp: new Date().toISOString(), range, widgets: shown } }
+        } finally {
+          reading.delete(actor.userId)
+        }
       },
     }),
     route({

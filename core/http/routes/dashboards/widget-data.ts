@@ -42,6 +42,18 @@ export interface WidgetTable {
 }
 
 const POINTS = 120
+/** Lines of one chart. */
+const MOST_LINES = 10
+const COUNTS: ReadonlySet<Figure> = new Set([
+  'count',
+  'failed',
+  'rate',
+  'error_ratio',
+  'success_ratio',
+  'avg',
+  'min',
+  'max',
+])
 const STEP_MS = 10_000
 /** Steps that are read easily, in steps of 10 s: 10 s, 30 s, 1 m, 5 m, 15 m, 1 h, 3 h, 6 h, 1 d. */
 const STEPS = [1, 3, 6, 30, 90, 360, 1_080, 2_160, 8_640]
@@ -65,7 +77,7 @@ export async function numberOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQu
 /** The lines of a query, the busiest first. */
 export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuery): Promise<WidgetSeries> {
   const { source } = query
-  const stepMs = query.stepMs ?? fittingStep(query.overMs ?? viewer.rangeMs)
+  const stepMs = Math.max(query.stepMs ?? 0, fittingStep(query.overMs ?? viewer.rangeMs))
   if (source.from === 'durations') {
     const { measures } = await measured(deps, viewer, query, source, stepMs)
     const lines = Map.groupBy(measures, measure => labelOf(measure, query.by))
@@ -104,8 +116,8 @@ export async function rowsOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuer
 async function measured(
   deps: WidgetDeps,
   { actor, mine, rangeMs }: Viewer,
-  { server, tool, by, overMs }: WidgetQuery,
-  { kind }: Extract<Source, { from: 'durations' }>,
+  { server, tool, by, overMs, limit }: WidgetQuery,
+  { kind, figure }: Extract<Source, { from: 'durations' }>,
   stepMs?: number,
 ) {
   const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'edit')
@@ -115,7 +127,8 @@ async function measured(
       ...{ kinds: [kind], by: by ?? 'kind', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
       ...(record ? { serverId: record.id } : {}),
       ...(tool === undefined ? {} : { tool }),
-      ...(stepMs === undefined ? {} : { stepMs }),
+      countsOnly: COUNTS.has(figure),
+      ...(stepMs === undefined ? {} : { stepMs, lines: Math.min(limit, MOST_LINES) }),
     })
   return { ms: to - from, measures }
 }
