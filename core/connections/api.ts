@@ -29,7 +29,7 @@ export interface Upstreams {
   /** A server's side for callers of an era, as far as known; a cheap getter, unlike the status. */
   face(serverId: string, caller?: Era): UpstreamFace
   /** For legacy callers: resolves when these legacy sides are known, after 5 s at most. Undefined: they are. */
-  meetOlder(serverIds: Iterable<string>): Promise<void> | undefined
+  awaitLegacySides(serverIds: Iterable<string>): Promise<void> | undefined
   /** The last known lists, online or not; undefined when they were never read. */
   catalog(serverId: string, side?: Side): ServerCatalog | undefined
   /** The definitions of a server's tools, by original name; without a side: as shown to their owner. */
@@ -89,7 +89,7 @@ export interface UpstreamFace extends ServerFace {
   /** A number that changes whenever `toolsFor` may return something else. */
   readonly listed: number
   /** Resolves when the first probe for server requests has ended; undefined when none is in progress. */
-  readonly looking: Promise<void> | undefined
+  readonly probing: Promise<void> | undefined
   /** Why the last probe failed. */
   readonly failure?: string | undefined
   /** The tools for a client with these capabilities, if known and different from the shared list. */

@@ -26,8 +26,8 @@ import { WorkerPool } from './connection/pool.ts'
 import type { Connections, ConnectionsOptions } from './options.ts'
 import { tryServer } from './probe/trial.ts'
 import { findRegistries, type Registries } from './sandbox/registries.ts'
+import { LEGACY_PROBE_WAIT_MS } from './server/legacy-side.ts'
 import type { ManagedServer } from './server/managed-server.ts'
-import { LEGACY_PROBE_WAIT_MS } from './server/older-face.ts'
 import { unheardStatus } from './server/server-status.ts'
 import { StartSlots } from './server/start-slots.ts'
 import { Children } from './spawn/children.ts'
@@ -175,7 +175,7 @@ class LocalConnections implements Connections {
     return caller === 'legacy' && server.older.spoken ? server.older.asking : server.face
   }
 
-  meetOlder(serverIds: Iterable<string>): Promise<void> | undefined {
+  awaitLegacySides(serverIds: Iterable<string>): Promise<void> | undefined {
     const late: ManagedServer[] = []
     for (const serverId of serverIds) {
       const server = this.#supervisor.get(serverId)
@@ -313,7 +313,7 @@ class LocalConnections implements Connections {
 }
 
 const UNKNOWN: UpstreamFace = {
-  ...{ side: 'legacy', era: 'legacy', asks: [], tools: [], known: true, listed: 0, looking: undefined },
+  ...{ side: 'legacy', era: 'legacy', asks: [], tools: [], known: true, listed: 0, probing: undefined },
   toolsFor: () => undefined,
   ready: () => undefined,
 }

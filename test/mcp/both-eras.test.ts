@@ -103,7 +103,7 @@ const processesOf = async (name: string): Promise<number> => {
 
 /** Until no look at what it does for clients that can be asked is under way. */
 const looked = (name: string) =>
-  until(async () => !(await statusOf(admin, name)).session?.looking, { what: `the look at ${name}` })
+  until(async () => !(await statusOf(admin, name)).session?.probing, { what: `the look at ${name}` })
 
 function sampling(client: McpClient): void {
   client.setRequestHandler(CreateMessageRequestSchema, () => ({

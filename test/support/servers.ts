@@ -11,7 +11,7 @@ export interface Status {
   readonly pid?: number
   readonly nextAttemptAt?: string
   readonly transport?: string
-  readonly session?: { readonly looking?: true; readonly kind: string }
+  readonly session?: { readonly probing?: true; readonly kind: string }
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
 }
 
@@ -34,7 +34,7 @@ export async function online(client: Client, refs: readonly string[], timeoutMs 
   // The processes and connections of looks would be in the way of tests that count such.
   const endMs = performance.now() + LOOK_MS
   for (const ref of refs)
-    await until(async () => performance.now() > endMs || !(await statusOf(client, ref)).session?.looking, {
+    await until(async () => performance.now() > endMs || !(await statusOf(client, ref)).session?.probing, {
       timeoutMs: LOOK_MS * 2,
       what: `server "${ref}" to be looked at`,
     })

@@ -11,7 +11,7 @@ import { ConnectionSlot } from './connection-slot.ts'
 import { DedicatedConnections } from './dedicated-connections.ts'
 import type { DedicatedTo } from './dedicated-opener.ts'
 import { InputRounds } from './input-rounds.ts'
-import type { OlderFace } from './older-face.ts'
+import type { LegacySide } from './legacy-side.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerState } from './server-state.ts'
@@ -45,7 +45,7 @@ export interface CallDispatcherOptions {
   /** Called when a call arrives for a sleeping server. */
   readonly wake: () => void
   readonly answered: (call: PendingCall) => void
-  readonly older: Pick<OlderFace, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
+  readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
 }
 
 /** Routes the calls to one server: to the shared connection or the caller's own, or to a queue until it is open. */

@@ -2,7 +2,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import { eraOf } from '../../domain/era.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import { CallDispatcher } from './call-dispatcher.ts'
-import { OlderFace } from './older-face.ts'
+import { LegacySide } from './legacy-side.ts'
 import { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerDriver } from './server-driver.ts'
@@ -38,14 +38,14 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     tools: () => lists.catalog?.tools,
     found: extra => lists.alsoListed(extra),
   })
-  const older = new OlderFace({
+  const older = new LegacySide({
     ...{ ...common, era },
     plan: () => shared.plan(),
     ready: () => isWanted() && (serverState.now.state !== 'offline' || isAsleep()),
     open: () => slots.openOlder(),
     connection: () => slots.connectionOf(OLDER_CONNECTION),
     changed: () => serverState.changed(),
-    loopMet: () => loopFound(parts),
+    loopFound: () => loopFound(parts),
   })
   const slots: CallDispatcher = new CallDispatcher({
     ...{ ...common, serverState, asking, older, version },

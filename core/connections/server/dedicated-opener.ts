@@ -12,8 +12,8 @@ import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEvents, Lost } from '../connection/connection-events.ts'
 import type { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
+import type { LegacySide } from './legacy-side.ts'
 import { isFinal } from './machine/recovery.ts'
-import type { OlderFace } from './older-face.ts'
 import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
@@ -75,7 +75,7 @@ export interface DedicatedConnectionsOptions {
   readonly asking: Pick<ServerAsking, 'noted' | 'stale'>
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
-  readonly older: Pick<OlderFace, 'asking' | 'version' | 'events' | 'ended'>
+  readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
 }
 
 /** Opens dedicated connections, and decides what becomes of the calls of a session that gets none. */

@@ -9,8 +9,8 @@ import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
 import { createParts } from './create-parts.ts'
+import type { LegacySide } from './legacy-side.ts'
 import type { ServerEvent } from './machine/server-events.ts'
-import type { OlderFace } from './older-face.ts'
 import type { SharedContext } from './server-context.ts'
 import { type ServerParts, versionOf } from './server-parts.ts'
 import { OWNER_DISABLED, STOPPED } from './server-state.ts'
@@ -29,7 +29,7 @@ function mayRun({ problem, ownerDisabled }: ServerRecord): boolean {
  */
 export class ManagedServer {
   readonly #parts: ServerParts
-  readonly older: OlderFace
+  readonly older: LegacySide
   #record: ServerRecord
   #stored: StoredHead | undefined
 

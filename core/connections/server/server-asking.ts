@@ -111,7 +111,7 @@ export class ServerAsking implements UpstreamFace {
   }
 
   /** Resolves when the first probe has ended; undefined when none runs or is worth waiting for. Never rejects. */
-  get looking(): Promise<void> | undefined {
+  get probing(): Promise<void> | undefined {
     if (this.#probing === undefined) return undefined
     return performance.now() - this.#probingSinceMs < AWAITED_MS ? this.#probing : undefined
   }
@@ -212,8 +212,8 @@ export class ServerAsking implements UpstreamFace {
   ready(capabilities: JsonObject): Promise<void> | undefined {
     const form = listedFor(capabilities)
     if (!form || !this.#applies) return undefined
-    const { looking } = this
-    if (looking !== undefined) return looking
+    const { probing } = this
+    if (probing !== undefined) return probing
     const base = this.#options.tools()
     if (this.tools.length === 0 || !base || !this.#options.usable()) return undefined
     const key = JSON.stringify(form)

@@ -2,9 +2,9 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { Connection } from '../connection/connection.ts'
 import { limitsOf } from '../connection/launcher.ts'
 import type { CallDispatcher } from './call-dispatcher.ts'
+import type { LegacySide } from './legacy-side.ts'
 import type { MachineState, ServerEffect, ServerEvent } from './machine/server-events.ts'
 import { initialState, transition } from './machine/server-machine.ts'
-import type { OlderFace } from './older-face.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerHealth } from './server-health.ts'
@@ -28,7 +28,7 @@ export interface DrivenParts {
   readonly slots: Pick<CallDispatcher, 'base' | 'opened' | 'failWaiting' | 'closeSessions' | 'setLimits'>
   readonly lists: Pick<ServerLists, 'begin' | 'abandon'>
   readonly asking: Pick<ServerAsking, 'abandon'>
-  readonly older: Pick<OlderFace, 'forget'>
+  readonly older: Pick<LegacySide, 'forget'>
 }
 
 type EffectOf<Do extends ServerEffect['do']> = Extract<ServerEffect, { readonly do: Do }>

@@ -1,7 +1,7 @@
 import type { ServerRecord } from '../../contract/records.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
 import type { CallDispatcher } from './call-dispatcher.ts'
-import type { OlderFace } from './older-face.ts'
+import type { LegacySide } from './legacy-side.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerDriver } from './server-driver.ts'
@@ -24,7 +24,7 @@ export interface ServerParts {
   readonly lists: ServerLists
   readonly asking: ServerAsking
   /** The legacy side of a server that speaks both eras. */
-  readonly older: OlderFace
+  readonly older: LegacySide
 }
 
 /** The protocol version negotiated with the hub, as far as known. */

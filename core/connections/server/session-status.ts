@@ -29,7 +29,7 @@ export function sessionStatus(
   const session = {
     ...sessionOf(record, face, probing),
     ...(asks.length === 0 ? {} : { asks }),
-    ...(probing ? { looking: true as const } : {}),
+    ...(probing ? { probing: true as const } : {}),
   }
   return { session, warnings }
 }

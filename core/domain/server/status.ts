@@ -30,7 +30,7 @@ export interface ServerSession {
   /** What it was seen to ask of clients that can be asked. */
   readonly asks?: readonly AskCapability[]
   /** The hub is finding out what it does for clients that can be asked. */
-  readonly looking?: true
+  readonly probing?: true
 }
 
 /** A restriction that clients of the server meet, whatever its state. */

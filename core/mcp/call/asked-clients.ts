@@ -23,7 +23,7 @@ export function awaitProbe(
   { server }: ScopeMember,
 ): Promise<unknown> | undefined {
   if (!capabilities || !canBeAsked(capabilities)) return undefined
-  const { looking: probing, era, kind } = scope.face(server.id)
+  const { probing, era, kind } = scope.face(server.id)
   if (kind === 'remote') return undefined
   return probing !== undefined && era === 'legacy' ? within(probing, PROBE_WAIT_MS) : undefined
 }

@@ -111,7 +111,7 @@ export class Scope {
   /** Resolves when the legacy sides of the members are known, after 5 s at most; undefined when they are. */
   awaitFaces(): Promise<void> | undefined {
     if (this.caller !== 'legacy') return undefined
-    return this.#parts.upstreams.meetOlder(this.#serverIds)?.then(() => this.touch())
+    return this.#parts.upstreams.awaitLegacySides(this.#serverIds)?.then(() => this.touch())
   }
 
   has(serverId: string): boolean {

@@ -132,7 +132,7 @@ describe('a server over HTTP', () => {
     }
     const rig = await rigOf([httpRecord('m', server.url)], { isOwnMark: mark => mark === 'own' })
     expect(await eraOf(rig, 'm')).toBe('modern 2026-07-28')
-    await rig.connections.meetOlder(['m'])
+    await rig.connections.awaitLegacySides(['m'])
     await until('the loop', () => rig.connections.status('m').reason?.code === 'loop_detected')
   })
 

@@ -144,7 +144,7 @@ export const serverStatus = z.object({
       kind: z.enum(['shared', 'per-session', 'per-user']),
       why: z.string(),
       asks: z.array(z.enum(['sampling', 'elicitation', 'roots'])).optional(),
-      looking: z.literal(true).optional(),
+      probing: z.literal(true).optional(),
     })
     .optional()
     .meta({ description: 'Who shares a connection to the server, and why' }),

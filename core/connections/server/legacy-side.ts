@@ -18,8 +18,8 @@ const FAILED_MS = 60_000
 /** How long the first client waits for the probe: as long as most programs need to start, on a busy machine too. */
 export const LEGACY_PROBE_WAIT_MS = 5_000
 
-/** What an `OlderFace` needs from its server. */
-export interface OlderFaceOptions {
+/** What a `LegacySide` needs from its server. */
+export interface LegacySideOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   /** The plan for opening a connection now. Rejects with HubError. */
@@ -34,7 +34,7 @@ export interface OlderFaceOptions {
   /** Called when the legacy side was found, lost or changed. */
   readonly changed: () => void
   /** Called when its lists contain this hub's own. */
-  readonly loopMet: () => void
+  readonly loopFound: () => void
 }
 
 /**
@@ -42,10 +42,10 @@ export interface OlderFaceOptions {
  * first legacy client starts the probe for it. Until it is found, and where there is none, legacy clients get the
  * modern side.
  */
-export class OlderFace {
+export class LegacySide {
   /** What is known of its server requests: it sends them during a call, which the modern side does not. */
   readonly asking: ServerAsking
-  readonly #options: OlderFaceOptions
+  readonly #options: LegacySideOptions
   #lists: ServerLists
   #opened: OpenedMessage | undefined
   #spoken = false
@@ -54,7 +54,7 @@ export class OlderFace {
   /** The lists may have changed while no connection was open to notify of it. */
   #stale = false
 
-  constructor(options: OlderFaceOptions) {
+  constructor(options: LegacySideOptions) {
     this.#options = options
     this.#lists = new ServerLists(options.context, options.record, true)
     const { context, record, plan, ready } = options
@@ -166,7 +166,7 @@ export class OlderFace {
       list: (kind, entries) => (current() ? lists.part(kind, entries) : 'another connection took its place'),
       catalog: read => {
         if (!current() || !this.#opened) return
-        if (read.lists.instances?.some(this.#options.context.isOwnMark)) return this.#options.loopMet()
+        if (read.lists.instances?.some(this.#options.context.isOwnMark)) return this.#options.loopFound()
         lists.read(read, this.#opened, configHash, undefined)
         if (!this.#spoken) {
           this.#spoken = true
