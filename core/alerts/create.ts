@@ -84,7 +84,7 @@ export interface Alerts {
   retry(actor: Actor, channel: string, id: string): Promise<void>
   /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. */
   mirror(file: FileAlerts): Promise<Mirrored>
-  /** Starts to judge and to send. */
+  /** Starts to evaluate and to send. */
   begin(): Promise<void>
   dispose(): Promise<void>
 }

@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { testsOf } from '../domain/alerts/condition.ts'
-import { type AlertInstance, dueInMs, INACTIVE, isForgettable, judge } from '../domain/alerts/machine.ts'
+import { type AlertInstance, dueInMs, evaluate, INACTIVE, isForgettable } from '../domain/alerts/machine.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import type { AlertFacts } from './facts.ts'
 import { type ActiveRule, activeRules } from './rules.ts'
-import { judgeSubjects } from './subjects.ts'
+import { evaluateSubjects } from './subjects.ts'
 import { type StoredInstance, storeTransitions, type Transition } from './transitions.ts'
 
 const TICK_MS = 10_000
-/** A judgement this late after the one before counts as a restart: what passed between them was not seen. */
+/** An evaluation this late after the one before counts as a restart: what passed between them was not seen. */
 const GAP_MS = TICK_MS + 30_000
 /** An instance that goes on firing is stored this often. */
 const STORE_MS = 60_000
@@ -30,10 +30,10 @@ export interface EngineDeps {
   readonly wake: (ruleId: string, channelIds: readonly string[]) => void
 }
 
-/** Whether a rule could be judged the last time, and why not. */
+/** Whether a rule could be evaluated the last time, and why not. */
 export interface RuleHealth {
   readonly state: 'ok' | 'error'
-  /** Failed judgements in a row. */
+  /** Failed evaluations in a row. */
   readonly failures: number
   readonly message?: string
 }
@@ -42,21 +42,21 @@ interface Kept {
   readonly instance: AlertInstance
   readonly incidentId: string | undefined
   readonly storedAtMs: number
-  /** Read from the store, and not judged since. */
+  /** Read from the store, and not evaluated since. */
   readonly restored?: true
 }
 
 interface Run {
   readonly rule: ActiveRule
   readonly kept: Map<string, Kept>
-  judgedAtMs: number | undefined
+  evaluatedAtMs: number | undefined
   health: RuleHealth
 }
 
 const HEALTHY: RuleHealth = { state: 'ok', failures: 0 }
 
 /**
- * Judges all rules every 10 s, and those about states of servers at each change of one; one judgement at a time. State
+ * Evaluates all rules every 10 s, and those about states of servers at each change of one; one evaluation at a time. State
  * and messages of a rule are stored in one transaction before anything else is done with them.
  */
 export class AlertEngine {
@@ -75,11 +75,11 @@ export class AlertEngine {
 
   async begin(): Promise<void> {
     await this.#load()
-    this.#tick = setInterval(() => void this.judgeAll(), TICK_MS)
-    await this.judgeAll()
+    this.#tick = setInterval(() => void this.evaluateAll(), TICK_MS)
+    await this.evaluateAll()
   }
 
-  /** Rules were written: reads them again, and judges all. */
+  /** Rules were written: reads them again, and evaluates all. */
   rulesChanged(): void {
     if (this.#rulesQueued) return
     this.#rulesQueued = true
@@ -88,23 +88,23 @@ export class AlertEngine {
       await nextTurn()
       this.#rulesQueued = false
       await this.#load()
-      await this.#judge(() => true)
+      await this.#evaluate(() => true)
     })
   }
 
-  /** The state of a server changed. Changes of one turn are judged together. */
+  /** The state of a server changed. Changes of one turn are evaluated together. */
   stateChanged(): void {
     if (this.#statesQueued) return
     this.#statesQueued = true
     void this.#queue(async () => {
       this.#statesQueued = false
-      await this.#judge(isAboutStates)
+      await this.#evaluate(isAboutStates)
     })
   }
 
-  /** Judges every rule now; resolves when it is stored. Never rejects. */
-  judgeAll(): Promise<void> {
-    return this.#queue(() => this.#judge(() => true))
+  /** Evaluates every rule now; resolves when it is stored. Never rejects. */
+  evaluateAll(): Promise<void> {
+    return this.#queue(() => this.#evaluate(() => true))
   }
 
   /** Of a rule that is switched on. */
@@ -130,7 +130,7 @@ export class AlertEngine {
       try {
         await work()
       } catch (error) {
-        this.#deps.log.error('The alert rules cannot be judged', { error })
+        this.#deps.log.error('The alert rules cannot be evaluated', { error })
       }
     })
     return this.#work
@@ -151,7 +151,7 @@ export class AlertEngine {
       else {
         const run = before ? { ...before, rule } : await this.#restore(rule)
         if (before) await this.#endRun(run)
-        this.#runs.set(rule.id, { rule, kept: run.kept, judgedAtMs: undefined, health: HEALTHY })
+        this.#runs.set(rule.id, { rule, kept: run.kept, evaluatedAtMs: undefined, health: HEALTHY })
       }
     }
   }
@@ -161,7 +161,7 @@ export class AlertEngine {
     const rows = await read(this.#deps.store, db =>
       db.selectFrom('alert_instance').selectAll().where('rule_id', '=', rule.id).execute(),
     )
-    const run: Run = { rule, kept: new Map(), judgedAtMs: undefined, health: HEALTHY }
+    const run: Run = { rule, kept: new Map(), evaluatedAtMs: undefined, health: HEALTHY }
     const foreign: Run = { ...run, kept: new Map() }
     for (const { subject, state, incident_id: incidentId } of rows) {
       const { instance, basis } = JSON.parse(state) as StoredInstance
@@ -175,7 +175,7 @@ export class AlertEngine {
   /** Resolves what fires by a rule that is switched off, or that asks for something else now. */
   async #endRun(run: Run): Promise<void> {
     const transitions = [...run.kept].map(([key, { instance, incidentId }]): Transition => {
-      const { change } = judge(instance, 'gone', 0, run.rule.rule)
+      const { change } = evaluate(instance, 'gone', 0, run.rule.rule)
       const subject = { key, label: key }
       return { subject, instance: INACTIVE, value: undefined, change, incidentId, reason: 'changed' }
     })
@@ -183,43 +183,43 @@ export class AlertEngine {
     run.kept.clear()
   }
 
-  async #judge(wanted: (rule: ActiveRule) => boolean): Promise<void> {
+  async #evaluate(wanted: (rule: ActiveRule) => boolean): Promise<void> {
     const { facts } = this.#deps
     const runs = [...this.#runs.values()]
     await facts.refresh(runs.flatMap(({ rule }) => testsOf(rule.condition)))
     for (const run of runs.filter(({ rule }) => wanted(rule))) {
-      await this.#judgeRun(run)
+      await this.#evaluateRun(run)
       await nextTurn()
     }
     this.#setTimer()
   }
 
-  async #judgeRun(run: Run): Promise<void> {
+  async #evaluateRun(run: Run): Promise<void> {
     try {
       const nowMs = this.#deps.now()
-      const sinceMs = run.judgedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - run.judgedAtMs
+      const sinceMs = run.evaluatedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - run.evaluatedAtMs
       await this.#store(run, this.#transitions(run, sinceMs > GAP_MS ? 0 : sinceMs, nowMs), nowMs)
-      run.judgedAtMs = nowMs
+      run.evaluatedAtMs = nowMs
       run.health = HEALTHY
     } catch (error) {
       const failures = run.health.failures + 1
       run.health = { state: 'error', failures, message: error instanceof Error ? error.message : String(error) }
-      // The state stays what it was; the next judgement tries again.
+      // The state stays what it was; the next evaluation tries again.
       if (failures === 1 || failures === 5) {
-        this.#deps.log.error('An alert rule cannot be judged', { rule: run.rule.rule.name, failures, error })
+        this.#deps.log.error('An alert rule cannot be evaluated', { rule: run.rule.rule.name, failures, error })
       }
     }
   }
 
   #transitions(run: Run, elapsedMs: number, nowMs: number): readonly Transition[] {
     const { rule, kept } = run
-    const judged = judgeSubjects(rule, this.#deps.facts, LIMITS.alertInstancesPerRule)
-    return [...new Set([...judged.keys(), ...kept.keys()])].flatMap((key): Transition[] => {
-      const now = judged.get(key)
+    const evaluated = evaluateSubjects(rule, this.#deps.facts, LIMITS.alertInstancesPerRule)
+    return [...new Set([...evaluated.keys(), ...kept.keys()])].flatMap((key): Transition[] => {
+      const now = evaluated.get(key)
       const before = kept.get(key)
       // Whatever an earlier process knew stays until this one can know better.
       if (before?.restored && now?.settling) return []
-      const verdict = judgeSince(before, now ? now.verdict : 'gone', elapsedMs, rule.rule)
+      const verdict = evaluateSince(before, now ? now.verdict : 'gone', elapsedMs, rule.rule)
       const { instance, change } = verdict
       if (isForgettable(instance) && !before) return []
       if (before && goesOn(verdict, before, nowMs)) {
@@ -254,7 +254,7 @@ export class AlertEngine {
     this.#deps.bus.emit(name, owner.id, { rule: rule.name, severity, subject: subject.label, ...incident })
   }
 
-  /** Judges states again at the moment when one of their alerts is due, or a start has had its time. */
+  /** Evaluates states again at the moment when one of their alerts is due, or a start has had its time. */
   #setTimer(): void {
     clearTimeout(this.#timer)
     if (this.#disposed) return
@@ -282,16 +282,16 @@ function isAboutStates({ condition }: ActiveRule): boolean {
 }
 
 /** The state after `elapsedMs`; time that another process counted is in the stored state. */
-function judgeSince(
+function evaluateSince(
   before: Kept | undefined,
-  verdict: Parameters<typeof judge>[1],
+  verdict: Parameters<typeof evaluate>[1],
   elapsedMs: number,
-  timing: Parameters<typeof judge>[3],
-): ReturnType<typeof judge> {
-  return judge(before?.instance ?? INACTIVE, verdict, before?.restored ? 0 : elapsedMs, timing)
+  timing: Parameters<typeof evaluate>[3],
+): ReturnType<typeof evaluate> {
+  return evaluate(before?.instance ?? INACTIVE, verdict, before?.restored ? 0 : elapsedMs, timing)
 }
 
 /** True for an alert that fires as before and whose stored state is recent enough. */
-function goesOn({ instance, change }: ReturnType<typeof judge>, before: Kept, nowMs: number): boolean {
+function goesOn({ instance, change }: ReturnType<typeof evaluate>, before: Kept, nowMs: number): boolean {
   return !before.restored && !change && instance.phase === 'firing' && nowMs - before.storedAtMs < STORE_MS
 }

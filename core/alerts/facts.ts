@@ -2,7 +2,7 @@ import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
 import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
 
-/** One thing that a rule judges by itself. */
+/** One thing that a rule evaluates by itself. */
 export interface Subject {
   /** Stable over restarts. */
   readonly key: string
@@ -24,11 +24,11 @@ export interface Audience {
 export interface AlertFacts {
   /** Why a metric cannot be had here, as a sentence; undefined when it can. */
   unavailable(query: MetricQuery): string | undefined
-  /** Reads what the next judgements need. Rejects when the store does not answer. */
+  /** Reads what the next evaluations need. Rejects when the store does not answer. */
   refresh(tests: readonly ConditionTest[]): Promise<void>
   /** The value of each subject that the query selects; a value is undefined where there is no data. */
   values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue }
-  /** Whether it is too early to judge a subject: its server has only begun to start, or the window is not full yet. */
+  /** Whether it is too early to evaluate a subject: its server has only begun to start, or the window is not full yet. */
   settling(query: MetricQuery, key: string): boolean
   dispose(): void
 }

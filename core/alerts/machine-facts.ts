@@ -2,7 +2,7 @@ import type { MetricQuery } from '../domain/alerts/condition.ts'
 import type { SystemUsage } from '../telemetry/system-usage.ts'
 
 const DAY_MS = 24 * 60 * 60_000
-/** Rules are judged every 10 s, and at other times as well. */
+/** Rules are evaluated every 10 s, and at other times as well. */
 const SAMPLE_MS = 9_000
 
 /** Where the numbers of the machine come from. */

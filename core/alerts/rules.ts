@@ -7,13 +7,13 @@ import type { Owner } from '../registry/owners.ts'
 import type { Reader } from '../store/transact.ts'
 import type { AlertFacts } from './facts.ts'
 
-/** A rule that is judged. */
+/** A rule that is evaluated. */
 export interface ActiveRule {
   readonly id: string
   readonly owner: Owner
   readonly rule: AlertRule
   readonly condition: Condition
-  /** Another one than before: what was judged by the old condition, threshold or scope begins anew. */
+  /** Another one than before: what was evaluated by the old condition, threshold or scope begins anew. */
   readonly basis: string
 }
 
@@ -50,7 +50,7 @@ export async function activeRules(db: Reader): Promise<readonly ActiveRule[]> {
   return (await activeSettings(db, 'rule')).flatMap(activeRule).filter(({ rule }) => rule.enabled)
 }
 
-/** A rule ready to be judged; none when its stored condition cannot be read any more. */
+/** A rule ready to be evaluated; none when its stored condition cannot be read any more. */
 export function activeRule({ id, owner, body }: OwnedSetting): readonly ActiveRule[] {
   const rule = body as unknown as AlertRule
   const read = parseCondition(rule.condition)

@@ -4,22 +4,22 @@ import type { AlertFacts, Facts, Subject } from './facts.ts'
 import type { ActiveRule } from './rules.ts'
 
 /** What a rule says of one subject now. */
-export interface Judged {
+export interface Evaluated {
   readonly subject: Subject
   readonly verdict: Verdict
   /** Of the first metric of the condition. */
   readonly value: FactValue
-  /** Too early to judge it, after a start of the hub or of its server. */
+  /** Too early to evaluate it, after a start of the hub or of its server. */
   readonly settling: boolean
 }
 
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
- * Judges a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see
+ * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see
  * the user's own servers, an administrator's all. Metrics that are known only for everything together hold for each.
  */
-export function judgeSubjects(rule: ActiveRule, facts: AlertFacts, most: number): ReadonlyMap<string, Judged> {
+export function evaluateSubjects(rule: ActiveRule, facts: AlertFacts, most: number): ReadonlyMap<string, Evaluated> {
   const { condition, owner } = rule
   const tests = testsOf(condition)
   const audience = { ownerId: owner.role === 'admin' ? 'all' : owner.id }
@@ -29,21 +29,21 @@ export function judgeSubjects(rule: ActiveRule, facts: AlertFacts, most: number)
     if (!isEverywhere(values)) for (const [key, { subject }] of values) subjects.set(key, subject)
   }
   if ([...known.values()].every(isEverywhere)) subjects.set(TOTAL.key, TOTAL)
-  const judged = new Map<string, Judged>()
+  const evaluated = new Map<string, Evaluated>()
   for (const key of [...subjects.keys()].toSorted().slice(0, most)) {
     const valueIn = (test: (typeof tests)[number]): FactValue => {
       const values = known.get(test)
       return values === undefined || isEverywhere(values) ? values?.everywhere : values.get(key)?.value
     }
     const [first] = tests
-    judged.set(key, {
+    evaluated.set(key, {
       subject: subjects.get(key) ?? TOTAL,
       verdict: verdictOf(condition, valueIn, rule.rule.threshold),
       value: first && valueIn(first),
       settling: tests.some(test => facts.settling(test.query, key)),
     })
   }
-  return judged
+  return evaluated
 }
 
 function isEverywhere(

@@ -12,7 +12,7 @@ import type { AlertEngine } from './engine.ts'
 import type { AlertFacts } from './facts.ts'
 import type { Delivered, Outbox } from './outbox.ts'
 import type { ActiveRule } from './rules.ts'
-import { judgeSubjects } from './subjects.ts'
+import { evaluateSubjects } from './subjects.ts'
 
 /** What a test of a rule needs. */
 export interface TestRuleDeps {
@@ -29,13 +29,13 @@ export interface TestRuleDeps {
 export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boolean): Promise<JsonObject> {
   const { facts, engine } = deps
   await facts.refresh(testsOf(rule.condition))
-  const judged = [...judgeSubjects(rule, facts, LIMITS.alertInstancesPerRule).values()]
-  const subjects = judged.map(({ subject, value, verdict }) => {
+  const evaluated = [...evaluateSubjects(rule, facts, LIMITS.alertInstancesPerRule).values()]
+  const subjects = evaluated.map(({ subject, value, verdict }) => {
     const { phase, heldMs } = engine.instance(rule.id, subject.key)
     const about = { subject: subject.label, value: value ?? null, holds: verdict ?? null, phase, heldMs }
     return { ...about, ...(subject.server ? { server: subject.server } : {}) } satisfies JsonObject
   })
-  const holds = judged.some(({ verdict }) => verdict === true)
+  const holds = evaluated.some(({ verdict }) => verdict === true)
   const { name, threshold = null, durationMs } = rule.rule
   // As it is read: brackets and units show what was understood.
   const condition = conditionText(rule.condition)

@@ -9,7 +9,7 @@ import { channelOf } from './channels.ts'
 import type { Subject } from './facts.ts'
 import type { ActiveRule } from './rules.ts'
 
-/** A judgement that must be stored: the new state of one subject, and what changed. */
+/** An evaluation that must be stored: the new state of one subject, and what changed. */
 export interface Transition {
   readonly subject: Subject
   readonly instance: AlertInstance
@@ -21,7 +21,7 @@ export interface Transition {
   readonly reason?: 'changed'
 }
 
-/** What is stored of an instance: its state, and by which condition it was judged. */
+/** What is stored of an instance: its state, and by which condition it was evaluated. */
 export interface StoredInstance {
   readonly instance: AlertInstance
   readonly basis: string

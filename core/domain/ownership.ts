@@ -1,4 +1,4 @@
-import type { Actor, Visibility } from '../contract/records.ts'
+import type { Actor, UserActor, Visibility } from '../contract/records.ts'
 
 /** What decides who may see and change a record. */
 export interface Owned {
@@ -31,4 +31,9 @@ export function canUse(userId: string, thing: Owned): boolean {
 /** The hub itself counts as an administrator. */
 export function isAdmin(actor: Actor): boolean {
   return actor.kind === 'system' || actor.role === 'admin'
+}
+
+/** The id of the access key with which a user came; undefined for a session. */
+export function keyIdOf({ credential }: Pick<UserActor, 'credential'>): string | undefined {
+  return credential.kind === 'key' ? credential.keyId : undefined
 }

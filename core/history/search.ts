@@ -30,7 +30,7 @@ const OWN_MEMBERS = [
   'stream',
 ]
 
-/** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then judged. */
+/** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then checked. */
 export function search(segments: readonly Segment[], query: HistoryQuery, budgetMs: number = BUDGET_MS): HistoryPage {
   const { limit, where, readers } = query
   const deadline = performance.now() + budgetMs

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { DocumentJudgement, DocumentText } from '../domain/server/documents.ts'
+import type { DocumentCheck, DocumentText } from '../domain/server/documents.ts'
 import type { SandboxLevel, SpawnPolicyInput } from '../domain/server/spawn-policy.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
@@ -36,10 +36,10 @@ export interface RegistryDeps {
   /** Without it, entries of the settings file cannot be changed: `settings_read_only`. */
   readonly fileWriter?: FileWriter
   /**
-   * Judges an inline OpenAPI document that came as a text, in a thread; `sender` takes turns there with the others. Without
+   * Checks an inline OpenAPI document that came as a text, in a thread; `sender` takes turns there with the others. Without
    * it, YAML is read for the first time when its server starts.
    */
-  readonly judgeDocument?: (document: DocumentText, sender: string) => Promise<DocumentJudgement>
+  readonly checkDocument?: (document: DocumentText, sender: string) => Promise<DocumentCheck>
   readonly now?: () => Date
 }
 

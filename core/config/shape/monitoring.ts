@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, string>> = { slack: 'chat' }
 
 /**
  * Reads both sections, at the top level and in `systemConfig`; of two entries with one name the top level's counts. Whether
- * an entry is right is judged later, by the kinds of channel that run.
+ * an entry is right is evaluated later, by the kinds of channel that run.
  */
 export function readAlerts(document: JsonObject, warnings: string[]): FileAlerts {
   const inner = isJsonObject(document.systemConfig) ? document.systemConfig : {}

@@ -160,7 +160,7 @@ class Parser {
   #window(info: MetricInfo): { readonly windowMs?: number } {
     const open = this.#take('[')
     if (!open) return info.windowed ? { windowMs: WINDOW_MS.usual } : {}
-    if (!info.windowed) throw this.#mistake('this metric is judged as it is now and has no window', open)
+    if (!info.windowed) throw this.#mistake('this metric is evaluated as it is now and has no window', open)
     const token = this.#next
     const windowMs = token.kind === 'number' ? parseDuration(token.text + (token.unit ?? '')) : undefined
     if (windowMs === undefined || token.unit === undefined) throw this.#mistake('a window is a duration such as 5m')

@@ -19,7 +19,7 @@ export interface AlertInstance {
   readonly heldMs: number
   /** How long it has been false, while firing; absent: it holds. */
   readonly falseMs?: number
-  /** How long, and over how many judgements, there was no data; absent: there is. */
+  /** How long, and over how many evaluations, there was no data; absent: there is. */
   readonly noDataMs?: number
   readonly noDataTimes?: number
   /** How long ago the last three firings began, newest first. */
@@ -30,7 +30,7 @@ export interface AlertInstance {
   readonly repeats: number
 }
 
-/** What a judgement changed, for the incident and its messages. */
+/** What an evaluation changed, for the incident and its messages. */
 export type AlertChange =
   | { readonly kind: 'pending' | 'cleared' | 'fired' }
   | { readonly kind: 'repeat'; readonly number: number }
@@ -58,10 +58,10 @@ export function usualKeepFiringFor(durationMs: number): number {
 }
 
 /**
- * The next state of an instance. `elapsedMs`: since the last judgement, 0 after a gap in which the hub did not look.
+ * The next state of an instance. `elapsedMs`: since the last evaluation, 0 after a gap in which the hub did not look.
  * `gone`: the subject is there no longer. Pure.
  */
-export function judge(
+export function evaluate(
   before: AlertInstance,
   verdict: Verdict | 'gone',
   elapsedMs: number,
@@ -89,12 +89,12 @@ export function isForgettable(instance: AlertInstance): boolean {
   return instance.phase === 'inactive' && instance.firings.length === 0
 }
 
-function gone(instance: AlertInstance): ReturnType<typeof judge> {
+function gone(instance: AlertInstance): ReturnType<typeof evaluate> {
   if (instance.phase === 'firing') return { instance: INACTIVE, change: { kind: 'resolved', reason: 'removed' } }
   return instance.phase === 'pending' ? { instance: INACTIVE, change: { kind: 'cleared' } } : { instance: INACTIVE }
 }
 
-function holds(instance: AlertInstance, elapsedMs: number, timing: AlertTiming): ReturnType<typeof judge> {
+function holds(instance: AlertInstance, elapsedMs: number, timing: AlertTiming): ReturnType<typeof evaluate> {
   const wasPending = instance.phase === 'pending'
   const heldMs = wasPending ? instance.heldMs + elapsedMs : 0
   if (heldMs >= timing.durationMs) return { instance: fired(instance, heldMs), change: { kind: 'fired' } }
@@ -108,7 +108,7 @@ function fired({ firings: earlier, falseMs: _, ...instance }: AlertInstance, hel
   return { ...instance, phase: 'firing', heldMs, firings, flapping, sinceMessageMs: 0, repeats: 0 }
 }
 
-function clear(instance: AlertInstance): ReturnType<typeof judge> {
+function clear(instance: AlertInstance): ReturnType<typeof evaluate> {
   const inactive: AlertInstance = { ...INACTIVE, firings: instance.firings }
   return instance.phase === 'pending' ? { instance: inactive, change: { kind: 'cleared' } } : { instance: inactive }
 }
@@ -116,20 +116,20 @@ function clear(instance: AlertInstance): ReturnType<typeof judge> {
 function goesOn(
   { falseMs: _, ...instance }: AlertInstance,
   { repeatIntervalMs }: AlertTiming,
-): ReturnType<typeof judge> {
+): ReturnType<typeof evaluate> {
   if (repeatIntervalMs === 0 || instance.sinceMessageMs < repeatIntervalMs) return { instance }
   const number = instance.repeats + 1
   return { instance: { ...instance, sinceMessageMs: 0, repeats: number }, change: { kind: 'repeat', number } }
 }
 
-function ends(instance: AlertInstance, elapsedMs: number, timing: AlertTiming): ReturnType<typeof judge> {
+function ends(instance: AlertInstance, elapsedMs: number, timing: AlertTiming): ReturnType<typeof evaluate> {
   const falseMs = instance.falseMs === undefined ? 0 : instance.falseMs + elapsedMs
   if (falseMs < keepFiringFor(instance, timing)) return { instance: { ...instance, falseMs } }
   return { instance: { ...INACTIVE, firings: instance.firings }, change: { kind: 'resolved' } }
 }
 
-/** While pending, two judgements without data end it; while firing, it stays for 15 minutes. */
-function withoutData(instance: AlertInstance, elapsedMs: number): ReturnType<typeof judge> {
+/** While pending, two evaluations without data end it; while firing, it stays for 15 minutes. */
+function withoutData(instance: AlertInstance, elapsedMs: number): ReturnType<typeof evaluate> {
   const noDataTimes = (instance.noDataTimes ?? 0) + 1
   const noDataMs = instance.noDataMs === undefined ? 0 : instance.noDataMs + elapsedMs
   if (instance.phase === 'inactive') return { instance }

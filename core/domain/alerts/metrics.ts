@@ -4,7 +4,7 @@ export type Dimension = 'ratio' | 'time' | 'rate' | 'count' | 'state' | 'any'
 /** One metric that a condition may name. */
 export interface MetricInfo {
   readonly dimension: Dimension
-  /** Judged over a window such as `[5m]`; the others are judged as they are now. */
+  /** Evaluated over a window such as `[5m]`; the others are evaluated as they are now. */
   readonly windowed: boolean
   /** It has one value for all servers together, whatever the rule's `per` is. */
   readonly global: boolean

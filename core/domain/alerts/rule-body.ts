@@ -8,7 +8,7 @@ import { type Condition, type MetricQuery, parseCondition, testsOf } from './con
 import { type AlertTiming, usualKeepFiringFor } from './machine.ts'
 import { inRange, metricInfo } from './metrics.ts'
 
-/** Of what a rule judges each one by itself. */
+/** Of what a rule evaluates each one by itself. */
 export const SUBJECTS = ['server', 'tool', 'owner', 'total'] as const
 export const SEVERITIES = ['warning', 'critical'] as const
 

@@ -7,7 +7,7 @@ export type FactValue = number | string | undefined
 export type Verdict = boolean | undefined
 
 /**
- * Judges a condition for one subject. What has no data is neither true nor false: `and` with something false is false
+ * Evaluates a condition for one subject. What has no data is neither true nor false: `and` with something false is false
  * all the same, `or` with something true is true.
  */
 export function verdictOf(

@@ -20,10 +20,10 @@ export interface DocumentText {
 }
 
 /** What is wrong with an inline document, or what is known of it. */
-export type DocumentJudgement = { readonly problem: DocumentProblem } | { readonly known: StoredDocument }
+export type DocumentCheck = { readonly problem: DocumentProblem } | { readonly known: StoredDocument }
 
-/** Judges a document that came as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
-export async function judgeDocumentText({ text, hasBaseUrl }: DocumentText): Promise<DocumentJudgement> {
+/** Checks a document that came as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
+export async function checkDocumentText({ text, hasBaseUrl }: DocumentText): Promise<DocumentCheck> {
   try {
     const document = (await parseOpenApiText(text)) as JsonObject
     const problem = documentProblem(document, text, hasBaseUrl)

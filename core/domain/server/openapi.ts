@@ -43,7 +43,7 @@ export interface StoredDocument {
   readonly sha256: string
   /** Bytes of the text in UTF-8. */
   readonly bytes: number
-  /** Distinct origins of calls without a "baseUrl". Absent where the text was saved before it was judged. */
+  /** Distinct origins of calls without a "baseUrl". Absent where the text was saved before it was checked. */
   readonly servers?: readonly string[]
 }
 
@@ -231,7 +231,7 @@ function asProblem(validate: () => void): DocumentProblem | undefined {
   }
 }
 
-/** The problem that an error of reading or judging a document says. Throws any other error. */
+/** The problem that an error of reading or checking a document says. Throws any other error. */
 export function asDocumentProblem(error: unknown): DocumentProblem {
   if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error
   return { field: 'schema', code: error.code as FieldCode, detail: error.message }

@@ -2,21 +2,21 @@ import type { ImportedDocument } from '../../config/import-document.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
 import { attachFacts } from '../../domain/server/document-facts.ts'
-import type { DocumentJudgement, DocumentText } from '../../domain/server/documents.ts'
+import type { DocumentCheck, DocumentText } from '../../domain/server/documents.ts'
 import { decodeBody } from './body-text.ts'
 import { BodyThread, JobTooLong } from './body-thread.ts'
 
 /** Largest body that the main thread parses: at most 65,000 values, which take some milliseconds. */
 export const MAIN_THREAD_BYTES = 128 * 1024
 /**
- * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and judges documents that came as texts in another
+ * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and checks documents that came as texts in another
  * one: some megabytes of YAML take it seconds, in which bodies of others must not wait.
  */
 export class BodyParser {
   readonly #bodies = new BodyThread('patchbay-bodies')
   readonly #documents: BodyThread
 
-  /** `documentMs`: how long a document may take to be judged; 60,000 by default. */
+  /** `documentMs`: how long a document may take to be checked; 60,000 by default. */
   constructor(documentMs?: number) {
     this.#documents = new BodyThread('patchbay-documents', documentMs)
   }
@@ -45,17 +45,17 @@ export class BodyParser {
   }
 
   /**
-   * Judges an inline document that came as a text, in JSON or YAML; one that takes too long has a problem. Throws
+   * Checks an inline document that came as a text, in JSON or YAML; one that takes too long has a problem. Throws
    * `overloaded` as `parse`.
    */
-  async judgeDocument(document: DocumentText, sender: string): Promise<DocumentJudgement> {
+  async checkDocument(document: DocumentText, sender: string): Promise<DocumentCheck> {
     const answer = await this.#documents.ask({ kind: 'document', ...document }, sender).catch((error: unknown) => {
       if (!(error instanceof JobTooLong)) throw error
       const detail = `The OpenAPI document is too large: ${error.message}. Send it as JSON, or a smaller one`
-      return { judgement: { problem: { field: 'schema', code: 'openapi_too_large', detail } } } as const
+      return { check: { problem: { field: 'schema', code: 'openapi_too_large', detail } } } as const
     })
-    if (!('judgement' in answer)) throw new TypeError('The thread answered a document with a body')
-    return answer.judgement
+    if (!('check' in answer)) throw new TypeError('The thread answered a document with a body')
+    return answer.check
   }
 
   dispose(): void {

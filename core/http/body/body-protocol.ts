@@ -3,7 +3,7 @@ import type { ErrorCode, HubErrorOptions } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { JsonLimits } from '../../domain/json/json-guard.ts'
 import type { DocumentFacts } from '../../domain/server/document-facts.ts'
-import type { DocumentJudgement, DocumentText } from '../../domain/server/documents.ts'
+import type { DocumentCheck, DocumentText } from '../../domain/server/documents.ts'
 
 /** One job for the worker. */
 export type BodyJob =
@@ -18,6 +18,6 @@ export type BodyJob =
 export type BodyAnswer =
   | { readonly value: JsonObject; readonly documents: readonly DocumentFacts[] }
   | { readonly imported: ImportedDocument; readonly documents: readonly (readonly DocumentFacts[])[] }
-  | { readonly judgement: DocumentJudgement }
+  | { readonly check: DocumentCheck }
   | { readonly error: { readonly code: ErrorCode; readonly message: string; readonly options: HubErrorOptions } }
   | { readonly failure: string }

@@ -1,9 +1,9 @@
-/** A worker that parses large bodies and judges documents, since one of them would block the main thread for everybody. */
+/** A worker that parses large bodies and checks documents, since one of them would block the main thread for everybody. */
 import { importDocument, placeInDocument } from '../../config/import-document.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import { parseJsonObject } from '../../domain/json/json-guard.ts'
-import { documentsAsText, judgeDocumentText } from '../../domain/server/documents.ts'
+import { checkDocumentText, documentsAsText } from '../../domain/server/documents.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
 import { decodeBody } from './body-text.ts'
@@ -16,7 +16,7 @@ self.onmessage = ({ data }: MessageEvent<BodyJob>): void => {
 
 async function answer(job: BodyJob): Promise<BodyAnswer> {
   try {
-    if (job.kind === 'document') return { judgement: await judgeDocumentText(job) }
+    if (job.kind === 'document') return { check: await checkDocumentText(job) }
     return job.kind === 'body' ? readBody(job) : readImport(job.document)
   } catch (error) {
     if (!(error instanceof HubError)) return { failure: error instanceof Error ? error.message : String(error) }

@@ -3,55 +3,55 @@ import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
 import { type ParsedServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { attachFacts } from '../../domain/server/document-facts.ts'
-import type { DocumentJudgement } from '../../domain/server/documents.ts'
+import type { DocumentCheck } from '../../domain/server/documents.ts'
 import { withStoredDocument } from '../../domain/server/openapi.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { NewDocument } from './documents.ts'
 import { type Draft, draftServer, type Stored } from './server-draft.ts'
 
 /**
- * The draft of a body, its document judged. `actor` is who waits for it. Throws `validation_failed` with all invalid fields;
+ * The draft of a body, its document checked. `actor` is who waits for it. Throws `validation_failed` with all invalid fields;
  * what is wrong with a document in YAML is told when nothing else is.
  */
-export async function judgedDraft(
-  deps: Pick<RegistryDeps, 'sealer' | 'judgeDocument' | 'transports'>,
+export async function checkedDraft(
+  deps: Pick<RegistryDeps, 'sealer' | 'checkDocument' | 'transports'>,
   actor: Actor,
   body: JsonObject,
   stored: Stored | undefined,
 ): Promise<Draft> {
   const draft = draftServer(deps, body, stored)
-  const judgement = await judge(deps, draft, actor.kind === 'user' ? actor.userId : '')
-  if (!judgement) return draft
-  const judged = withJudgement(draft, judgement)
-  if ('problem' in judged) throw serverInvalid([judged.problem], body)
+  const check = await checkTextDocument(deps, draft, actor.kind === 'user' ? actor.userId : '')
+  if (!check) return draft
+  const checked = withDocumentCheck(draft, check)
+  if ('problem' in checked) throw serverInvalid([checked.problem], body)
   // The same body is drafted twice by an import: once for its verdict, once to be saved.
   const pointer = isJsonObject(body.openapi) ? '/openapi' : '/config/openapi'
-  if ('known' in judgement) attachFacts(body, [{ ...judgement.known, pointer }])
-  return judged
+  if ('known' in check) attachFacts(body, [{ ...check.known, pointer }])
+  return checked
 }
 
-async function judge(
-  { judgeDocument }: Pick<RegistryDeps, 'judgeDocument'>,
+async function checkTextDocument(
+  { checkDocument }: Pick<RegistryDeps, 'checkDocument'>,
   { filled, document }: Draft,
   sender: string,
-): Promise<DocumentJudgement | undefined> {
-  // A document whose servers are known has been judged by the thread that read the body.
-  if (typeof document?.value !== 'string' || document.servers || !judgeDocument) return undefined
+): Promise<DocumentCheck | undefined> {
+  // A document whose servers are known has been checked by the thread that read the body.
+  if (typeof document?.value !== 'string' || document.servers || !checkDocument) return undefined
   const { openapi } = filled
   const hasBaseUrl = isJsonObject(openapi) && openapi.baseUrl !== undefined
-  return judgeDocument({ text: document.value, hasBaseUrl }, sender)
+  return checkDocument({ text: document.value, hasBaseUrl }, sender)
 }
 
 /** The parsed body with what is known of its document, or the document's problem. */
-export function withJudgement<P extends ParsedServerBody & { readonly document?: NewDocument }>(
+export function withDocumentCheck<P extends ParsedServerBody & { readonly document?: NewDocument }>(
   parsed: P,
-  judgement: DocumentJudgement,
+  check: DocumentCheck,
 ): P | { readonly problem: FieldError } {
-  if ('problem' in judgement) {
-    const { field, code, detail } = judgement.problem
+  if ('problem' in check) {
+    const { field, code, detail } = check.problem
     return { problem: { pointer: `#/openapi/${field}`, code, detail } }
   }
-  const { known } = judgement
+  const { known } = check
   const { settings, filled, document } = parsed
   return {
     ...parsed,

@@ -44,7 +44,7 @@ function isAbsent(transports: Transports, transport: string): boolean {
 export function validateBody({ transports }: Pick<RegistryDeps, 'transports'>, body: JsonObject): void {
   const errors: FieldError[] = []
   const flat = flattenServerBody(body, errors)
-  // Whether the transport's plugin runs is everybody's business; without it the fields are judged with the record.
+  // Whether the transport's plugin runs is everybody's business; without it the fields are checked with the record.
   if (typeof flat.transport === 'string' && isAbsent(transports, flat.transport)) return
   const { flat: unmasked, masked } = withoutMasks(transports, flat)
   readServerBody(transports, unmasked, errors)

@@ -21,7 +21,7 @@ import { fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { confinement, rightsOwner } from './confined.ts'
-import { judgedDraft } from './document-judgement.ts'
+import { checkedDraft } from './document-check.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
 import { effectiveServer, secretValues } from './effective-server.ts'
@@ -72,7 +72,7 @@ export class Servers implements ServerRegistry {
   }
 
   async create(actor: Actor, body: JsonObject, { unseen = false } = {}): Promise<ServerRecord> {
-    const draft = await judgedDraft(this.#deps, actor, body, undefined)
+    const draft = await checkedDraft(this.#deps, actor, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
     const held = unseen ? heldFromNobody(owner) : NO_LIMITS
     const seen = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
@@ -167,7 +167,7 @@ export class Servers implements ServerRegistry {
   async draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer> {
     const row = edited === undefined ? undefined : await this.#editable(actor, edited)
     const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
-    const draft = await judgedDraft(this.#deps, actor, body, stored)
+    const draft = await checkedDraft(this.#deps, actor, body, stored)
     const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
     const owner = row ? cappedRights(chosen, heldRights(row).cap) : chosen
     if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
@@ -213,7 +213,7 @@ export class Servers implements ServerRegistry {
     const { sealer, store } = this.#deps
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
-    const draft = await judgedDraft(this.#deps, actor, body, stored)
+    const draft = await checkedDraft(this.#deps, actor, body, stored)
     // Validating and saving a body of the largest size take a turn each: others are answered in between.
     await nextTurn()
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))

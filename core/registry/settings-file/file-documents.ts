@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import type { DocumentJudgement } from '../../domain/server/documents.ts'
+import type { DocumentCheck } from '../../domain/server/documents.ts'
 import { type StoredDocument, storedDocument } from '../../domain/server/openapi.ts'
 import { read } from '../../store/transact.ts'
 import type { FileState } from '../api.ts'
@@ -9,17 +9,17 @@ import { serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
 
 /** What the documents of a file's entries are, by their `openapi` blocks. */
-export type FileDocuments = ReadonlyMap<JsonObject, DocumentJudgement>
+export type FileDocuments = ReadonlyMap<JsonObject, DocumentCheck>
 
 /** Whom the hub's own documents wait for, beside the users. */
 const SENDER = 'settings file'
 
-/** Judges the documents that stand in the file as texts; those that are stored already were judged before. */
-export async function judgeFileDocuments(deps: RegistryDeps, entries: FileState['servers']): Promise<FileDocuments> {
-  const judged = new Map<JsonObject, DocumentJudgement>()
-  const { judgeDocument } = deps
+/** Checks the documents that stand in the file as texts; those that are stored already were checked before. */
+export async function checkFileDocuments(deps: RegistryDeps, entries: FileState['servers']): Promise<FileDocuments> {
+  const checked = new Map<JsonObject, DocumentCheck>()
+  const { checkDocument } = deps
   const blocks = entries.map(({ body }) => openapiBlock(body)).filter(block => block !== undefined)
-  if (!judgeDocument || blocks.every(({ schema }) => typeof schema !== 'string')) return judged
+  if (!checkDocument || blocks.every(({ schema }) => typeof schema !== 'string')) return checked
   const stored = await storedDocuments(deps)
   for (const block of blocks) {
     const { schema, baseUrl } = block
@@ -27,9 +27,9 @@ export async function judgeFileDocuments(deps: RegistryDeps, entries: FileState[
     const known = stored.get(createHash('sha256').update(schema).digest('hex'))
     const hasBaseUrl = baseUrl !== undefined
     const usable = known?.servers && (hasBaseUrl || known.servers.length > 0)
-    judged.set(block, usable ? { known } : await judgeDocument({ text: schema, hasBaseUrl }, SENDER))
+    checked.set(block, usable ? { known } : await checkDocument({ text: schema, hasBaseUrl }, SENDER))
   }
-  return judged
+  return checked
 }
 
 /** The `openapi` block of an entry, flat or nested. */

@@ -22,7 +22,7 @@ import { rememberLostMembers } from '../groups/lost-members.ts'
 import { fileOwner, type Owner, ownerOf } from '../owners.ts'
 import { type FileOrigin, fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
 import { groupsWith, selectServers } from '../server-rows.ts'
-import { withJudgement } from '../servers/document-judgement.ts'
+import { withDocumentCheck } from '../servers/document-check.ts'
 import { insertDocumentWithParts } from '../servers/document-parts.ts'
 import { fullyFilled, keepDocument, type NewDocument, takeDocument, writeDocument } from '../servers/documents.ts'
 import {
@@ -67,7 +67,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     seen.add(place)
     const row = known.get(place)
     const id = row?.id ?? randomUUID()
-    // Judged again when its plugin runs; what is stored of it stays until then.
+    // Checked again when its plugin runs; what is stored of it stays until then.
     if (row && !row.problem && isAbsent(run, entry) && row.transport === entry.body.transport) continue
     const held = row ? heldRights(row) : heldAfterRenaming(rows, entries, plainOwner, owner, key)
     const written = held.cap === undefined ? entry : inOwnFolder(entry)
@@ -145,7 +145,7 @@ function readEntry(
   const unmasked = restoreMasks(sealer, secretFields(transports), flat, undefined, errors).flat
   const opened = openFileSecrets(sealer, place, unmasked, errors)
   const read = readServerBody(transports, keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
-  const parsed = read && takeJudged(run, entry.body, takeDocument(read), errors)
+  const parsed = read && takeChecked(run, entry.body, takeDocument(read), errors)
   const first = errors[0]
   if (!parsed || first) {
     report(run, entry, errors)
@@ -169,17 +169,17 @@ function readEntry(
 }
 
 /** Undefined when the entry's document is not valid; the problem is added to `errors`. */
-function takeJudged<P extends Parameters<typeof withJudgement>[0]>(
+function takeChecked<P extends Parameters<typeof withDocumentCheck>[0]>(
   { documents }: MirrorRun,
   body: JsonObject,
   parsed: P,
   errors: FieldError[],
 ): P | undefined {
   const block = openapiBlock(body)
-  const judgement = block && documents.get(block)
-  const judged = judgement ? withJudgement(parsed, judgement) : parsed
-  if (!('problem' in judged)) return judged
-  errors.push(judged.problem)
+  const check = block && documents.get(block)
+  const checked = check ? withDocumentCheck(parsed, check) : parsed
+  if (!('problem' in checked)) return checked
+  errors.push(checked.problem)
   return undefined
 }
 

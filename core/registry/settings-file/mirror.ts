@@ -1,7 +1,7 @@
 import { write } from '../../store/transact.ts'
 import type { FileMirror, FileState } from '../api.ts'
 import type { RegistryDeps } from '../context.ts'
-import { judgeFileDocuments } from './file-documents.ts'
+import { checkFileDocuments } from './file-documents.ts'
 import { mirrorGroups } from './mirror-groups.ts'
 import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
@@ -21,7 +21,7 @@ export function createMirror(deps: RegistryDeps): FileMirror {
 
 async function applyState(deps: RegistryDeps, state: FileState): ReturnType<FileMirror['apply']> {
   // Before the transaction, which others wait for.
-  const documents = await judgeFileDocuments(deps, state.servers)
+  const documents = await checkFileDocuments(deps, state.servers)
   return write(deps.store, async (trx, after) => {
     const run: MirrorRun = { deps, trx, after, documents, applied: [], problems: [] }
     const vanished = await mirrorUsers(run, state.users)
