@@ -1,4 +1,5 @@
 import type { EventView } from './events.ts'
+import type { GuardedFetch } from './fetch.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
 
@@ -48,6 +49,18 @@ export interface RegistryView {
   ): Promise<readonly { readonly member: GroupMember; readonly server: ServerRecord }[]>
 }
 
+/**
+ * Numbers of the plugin at `/metrics`, as `patchbay_custom_total` and `patchbay_custom_value` with the owner
+ * `plugin:<name>`. Names: lower-case letters, digits and `_`, at most 64; labels: at most 5, not `owner` or `name`. Throws
+ * TypeError for others and for numbers that are not finite, and HubError `quota_custom_metrics` beyond 200 series; of an
+ * isolated plugin both are logged.
+ */
+export interface PluginMetrics {
+  /** Adds `by`, 1 by default and not negative, to a counter. */
+  count(name: string, by?: number, labels?: Readonly<Record<string, string>>): void
+  gauge(name: string, value: number, labels?: Readonly<Record<string, string>>): void
+}
+
 /** What `setup` gets; valid until the plugin stops. */
 export interface PluginContext<Config> {
   readonly config: Config
@@ -56,6 +69,9 @@ export interface PluginContext<Config> {
   readonly log: PluginLogger
   readonly registry: RegistryView
   readonly events: EventView
+  /** Requests to addresses that an administrator may reach; follows no redirect. Closed when the plugin stops. */
+  readonly fetch: GuardedFetch
+  readonly metrics: PluginMetrics
   /** Adds a contribution to an extension point until the plugin stops. `id` is unique per point. */
   contribute<P extends keyof ExtensionPoints>(point: P, id: string, contribution: ExtensionPoints[P]): void
   contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]>

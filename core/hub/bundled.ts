@@ -4,6 +4,7 @@ import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
+import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
 import sinkSyslog from '../../plugins/sink-syslog/plugin.ts'
 import transportHttp from '../../plugins/transport-http/plugin.ts'
@@ -28,6 +29,7 @@ export const BUNDLED = [
   alertEmail,
   sinkSyslog,
   sinkSearch,
+  sinkOtlp,
 ]
 
 /** The entries of the settings file, and those that the configuration stands for. One in the file wins. */

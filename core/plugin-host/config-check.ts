@@ -2,7 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { newPluginWorker } from './isolate.ts'
-import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
+import type { FromPlugin, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 
 /**
@@ -26,10 +26,7 @@ export async function checkPluginConfig(
   }
 }
 
-async function checkInWorker(
-  plugin: { readonly use: string; readonly file: string; readonly config: unknown },
-  limitMs: number,
-): Promise<void> {
+async function checkInWorker(plugin: PluginToLoad, limitMs: number): Promise<void> {
   const worker = newPluginWorker()
   const { promise, resolve } = Promise.withResolvers<FromPlugin | undefined>()
   const limit = setTimeout(resolve, limitMs)

@@ -9,9 +9,13 @@ import {
 import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
+import { createGuardedFetch } from '../outbound/create.ts'
+import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
 import { startIsolated } from './isolate.ts'
+import type { OutboundRules } from './isolate-protocol.ts'
+import { pluginMetrics } from './plugin-metrics.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 import { newSlot, type PluginState, type Slot } from './slot.ts'
 
@@ -45,6 +49,10 @@ export interface PluginHostOptions {
   readonly transports: Pick<OpenTransports, 'add' | 'remove'>
   readonly bus: EventBus
   readonly log: (plugin: string) => PluginLogger
+  /** Where the metrics of plugins are counted. */
+  readonly custom: Pick<CustomMetrics, 'add'>
+  /** What `context.fetch` may reach; cloneable. */
+  readonly outbound: OutboundRules
 }
 
 /**
@@ -189,9 +197,10 @@ export class PluginHost {
       return this.#runInMain(slot, asDefinition(await import(`${file}?${sha256}`), slot.entry.use))
     }
     const plugin = await startIsolated(
-      { use: slot.entry.use, file, config: slot.entry.config },
+      { use: slot.entry.use, file, config: slot.entry.config, outbound: this.#options.outbound },
       {
         log: this.#options.log(slot.name),
+        metrics: plugin => pluginMetrics(plugin, this.#options.custom),
         registry: this.#options.registry,
         contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
         listen: (name, handler) => slot.undo.push(this.#listen(name, handler)),
@@ -216,6 +225,8 @@ export class PluginHost {
         on: (name: string, handler: (event: never) => void) =>
           void slot.undo.push(this.#listen(name, handler as (event: unknown) => void)),
       },
+      fetch: createGuardedFetch({ ...this.#options.outbound, signal: stop.signal }),
+      metrics: pluginMetrics(definition.name, this.#options.custom),
       contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
       contributions: point => this.contributions(point),
     }

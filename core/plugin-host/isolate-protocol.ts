@@ -1,10 +1,22 @@
 import type { FieldError, WireError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
+import type { GuardedFetchOptions } from '../outbound/create.ts'
+
+/** What a plugin's own requests may reach. */
+export type OutboundRules = Pick<GuardedFetchOptions, 'rights' | 'instanceId'>
+
+/** Which plugin, with its block of the settings. */
+export interface PluginToLoad {
+  readonly file: string
+  readonly use: string
+  readonly config: unknown
+}
 
 /** A message from main to an isolated plugin's worker. */
 export type ToPlugin =
-  /** `check`: only judges the configuration; answered like `start`. */
-  | { readonly type: 'start' | 'check'; readonly file: string; readonly use: string; readonly config: unknown }
+  | ({ readonly type: 'start'; readonly outbound: OutboundRules } & PluginToLoad)
+  /** Only checks the configuration; answered like `start`. */
+  | ({ readonly type: 'check' } & PluginToLoad)
   | { readonly type: 'stop' }
   | { readonly type: 'ping' }
   | {
@@ -39,6 +51,13 @@ export type FromPlugin =
       readonly level: 'debug' | 'info' | 'warn' | 'error'
       readonly message: string
       readonly fields?: Readonly<Record<string, unknown>>
+    }
+  | {
+      readonly type: 'metric'
+      readonly kind: 'count' | 'gauge'
+      readonly name: string
+      readonly value: number
+      readonly labels: Readonly<Record<string, string>>
     }
   | { readonly type: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
   | {

@@ -1,10 +1,10 @@
 import { HubError } from '../contract/errors.ts'
-import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { PluginContext, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import { carriedError } from './carried-error.ts'
-import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
+import type { FromPlugin, OutboundRules, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
 import { asDefinition, parsePluginConfig } from './resolve.ts'
 
@@ -49,7 +49,7 @@ class IsolatedRuntime {
       const definition = asDefinition(await import(message.file), message.use)
       const config = await parsePluginConfig(definition, message.config)
       if (message.type === 'start')
-        this.#cleanup = (await definition.setup(this.#context(definition, config))) ?? undefined
+        this.#cleanup = (await definition.setup(await this.#context(config, message.outbound))) ?? undefined
       post({ type: 'started', name: definition.name })
     } catch (error) {
       const errors = error instanceof HubError ? error.errors : undefined
@@ -58,9 +58,15 @@ class IsolatedRuntime {
     }
   }
 
-  #context(_definition: PluginDefinition<unknown>, config: unknown): PluginContext<unknown> {
+  async #context(config: unknown, outbound: OutboundRules): Promise<PluginContext<unknown>> {
+    const { createGuardedFetch } = await import('../outbound/create.ts')
     return {
       config,
+      fetch: createGuardedFetch({ ...outbound, signal: this.#stop.signal }),
+      metrics: {
+        count: (name, value = 1, labels = {}) => post({ type: 'metric', kind: 'count', name, value, labels }),
+        gauge: (name, value, labels = {}) => post({ type: 'metric', kind: 'gauge', name, value, labels }),
+      },
       signal: this.#stop.signal,
       log: Object.fromEntries(
         (['debug', 'info', 'warn', 'error'] as const).map(level => [

@@ -1,9 +1,9 @@
 import { HubError, type WireError } from '../contract/errors.ts'
-import type { PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { PluginLogger, PluginMetrics, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import { carriedError } from './carried-error.ts'
-import type { FromPlugin, ToPlugin } from './isolate-protocol.ts'
+import type { FromPlugin, OutboundRules, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
 
 /** Longest time for one hook of an isolated plugin, in milliseconds, unless the hook has its own limit. */
@@ -22,6 +22,8 @@ export interface IsolatedPlugin {
 /** What an isolated plugin's port needs from the plugin host. */
 export interface IsolatedPluginHost {
   readonly log: PluginLogger
+  /** Of the plugin of this name. */
+  readonly metrics: (plugin: string) => PluginMetrics
   readonly registry: RegistryView
   contribute(point: keyof ExtensionPoints, id: string, contribution: ExtensionPoints[keyof ExtensionPoints]): void
   listen(name: string, handler: (event: unknown) => void): void
@@ -35,7 +37,7 @@ export interface IsolatedPluginHost {
  * aborts as a message.
  */
 export function startIsolated(
-  plugin: { readonly use: string; readonly file: string; readonly config: unknown },
+  plugin: PluginToLoad & { readonly outbound: OutboundRules },
   host: IsolatedPluginHost,
 ): Promise<IsolatedPlugin> {
   return new WorkerLink(newPluginWorker(), host).start(plugin)
@@ -46,6 +48,8 @@ export function newPluginWorker(): Worker {
   return new Worker(new URL('./isolate-worker.ts', import.meta.url).href, { env: {}, smol: true } as WorkerOptions)
 }
 
+type Metric = Extract<FromPlugin, { type: 'metric' }>
+
 class WorkerLink {
   readonly #worker: Worker
   readonly #host: IsolatedPluginHost
@@ -55,6 +59,8 @@ class WorkerLink {
   #watchdog: ReturnType<typeof setInterval> | undefined
   #started: { resolve(name: string): void; reject(error: Error): void } | undefined
   #onStopped: (() => void) | undefined
+  #name: string | undefined
+  readonly #early: Metric[] = []
   #ended = false
 
   constructor(worker: Worker, host: IsolatedPluginHost) {
@@ -69,11 +75,7 @@ class WorkerLink {
     worker.addEventListener('close', () => this.#end('its worker ended'))
   }
 
-  async start(plugin: {
-    readonly use: string
-    readonly file: string
-    readonly config: unknown
-  }): Promise<IsolatedPlugin> {
+  async start(plugin: PluginToLoad & { readonly outbound: OutboundRules }): Promise<IsolatedPlugin> {
     const name = await new Promise<string>((resolve, reject) => {
       this.#started = { resolve, reject }
       this.#post({ type: 'start', ...plugin })
@@ -128,6 +130,8 @@ class WorkerLink {
       case 'started': {
         const started = this.#started
         this.#started = undefined
+        this.#name = message.name
+        for (const metric of this.#early.splice(0)) this.#measured(metric)
         return started?.resolve(message.name)
       }
       case 'failed': {
@@ -143,6 +147,8 @@ class WorkerLink {
         return this.#onStopped?.()
       case 'log':
         return this.#host.log[message.level](message.message, message.fields)
+      case 'metric':
+        return this.#measured(message)
       case 'listen':
         return this.#host.listen(message.name, event =>
           this.#post({ type: 'event', subscription: message.subscription, event }),
@@ -153,6 +159,18 @@ class WorkerLink {
         return this.#answered(message.id, message.value, message.error)
       case 'call':
         void this.#answer(message)
+    }
+  }
+
+  /** A plugin that reports nonsense has a line in the log, not an end. */
+  #measured(metric: Metric): void {
+    // The name under which they are counted is known when setup has ended.
+    if (this.#name === undefined) return void this.#early.push(metric)
+    const { kind, name, value, labels } = metric
+    try {
+      this.#host.metrics(this.#name)[kind](name, value, labels)
+    } catch (error) {
+      this.#host.log.warn(`A metric was not counted: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 

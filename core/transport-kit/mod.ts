@@ -1,4 +1,4 @@
-/** What transports share, as `patchbay/transport-kit`. */
+/** What plugins share that speak with other machines, as `patchbay/transport-kit`. */
 
 /** Version of this kit, independent of the contract's; raised only when existing plugins would break. */
 export const TRANSPORT_KIT = 1
@@ -7,6 +7,7 @@ export * from './cut-text.ts'
 export * from './definition.ts'
 export * from './drain-on-disconnect.ts'
 export * from './event-stream.ts'
+export * from './json-batches.ts'
 export * from './long-message.ts'
 export * from './openapi-document.ts'
 export * from './openapi-text.ts'

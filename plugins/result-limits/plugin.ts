@@ -31,7 +31,9 @@ export default function resultLimits(
         },
         shorten(result, source, maxBytes, scope) {
           sweepLater()
-          return results.truncate(result, source, maxBytes, scope)
+          const shown = results.truncate(result, source, maxBytes, scope)
+          if (shown) context.metrics.count('shortened_results')
+          return shown
         },
         keptBytes: userId => results.bytesOf(userId),
       })

@@ -1,4 +1,5 @@
-import { HubError, type JsonObject } from 'patchbay/contract'
+import { type GuardedFetch, HubError, type JsonObject } from 'patchbay/contract'
+import { objectOf } from 'patchbay/transport-kit'
 
 const KEYWORDS = [
   ...['level', 'server', 'serverId', 'tool', 'status', 'requestId', 'userId', 'keyId', 'group', 'component', 'code'],
@@ -16,13 +17,15 @@ export interface EngineAnswer {
 
 /** The HTTP interface of Elasticsearch and OpenSearch. */
 export class SearchEngine {
+  readonly #fetch: GuardedFetch
   readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
 
   /** `url`: user and password in it become a header. */
-  constructor(url: string) {
+  constructor(url: string, fetch: GuardedFetch) {
     const { username, password, origin, pathname } = new URL(url)
     const credential = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+    this.#fetch = fetch
     this.#base = `${origin}${pathname.replace(/\/+$/, '')}`
     this.#headers = username === '' ? {} : { authorization: `Basic ${Buffer.from(credential).toString('base64')}` }
   }
@@ -32,12 +35,12 @@ export class SearchEngine {
     const type = path.includes('_bulk') ? 'application/x-ndjson' : 'application/json'
     const headers = { ...this.#headers, ...(body === undefined ? {} : { 'content-type': type }) }
     try {
-      const response = await fetch(`${this.#base}${path}`, {
-        ...{ method, headers, signal, redirect: 'manual' },
+      const response = await this.#fetch(`${this.#base}${path}`, {
+        ...{ method, headers, signal },
         ...(body === undefined ? {} : { body }),
       })
       const text = await response.text()
-      return { status: response.status, body: asObject(text) }
+      return { status: response.status, body: objectOf(text) }
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
       throw new HubError('delivery_failed', `The search engine at ${this.#base} cannot be reached: ${why}`)
@@ -82,14 +85,5 @@ function mappings(flat: 'flattened' | 'flat_object') {
       fields: { type: flat },
       ...Object.fromEntries(KEYWORDS.map(name => [name, { type: 'keyword', ignore_above: 1_024 }])),
     },
-  }
-}
-
-function asObject(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
-  } catch {
-    return {}
   }
 }

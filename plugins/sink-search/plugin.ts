@@ -18,7 +18,8 @@ export default definePlugin<z.infer<typeof config>>({
   config,
   setup(context) {
     const { url, index } = context.config
-    if (url !== undefined) context.contribute('logSink', 'search', new SearchSink({ url, index }).contribution)
+    if (url !== undefined)
+      context.contribute('logSink', 'search', new SearchSink({ url, index, fetch: context.fetch }).contribution)
     return undefined
   },
 })

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { JsonObject, LogRecord, LogSink } from 'patchbay/contract'
+import type { GuardedFetch, JsonObject, LogRecord, LogSink } from 'patchbay/contract'
+import { firstWithin } from 'patchbay/transport-kit'
 import { KNOWN, refused, SearchEngine } from './engine.ts'
 
 const MOST_RECORDS = 1_000
 /** Of one request; engines take 100 MB by default, proxies before them often 10. */
 const MOST_BYTES = 5_000_000
+/** The line before each record, about. */
+const ACTION_BYTES = 200
 
 /** One record on its way. */
 interface Entry {
@@ -24,8 +27,8 @@ export class SearchSink {
   /** The batch under way: its first record, and what of it is not taken yet. */
   #batch: { readonly key: string; left: readonly Entry[]; rejected: number } | undefined
 
-  constructor({ url, index }: { readonly url: string; readonly index: string }) {
-    this.#engine = new SearchEngine(url)
+  constructor({ url, index, fetch }: { readonly url: string; readonly index: string; readonly fetch: GuardedFetch }) {
+    this.#engine = new SearchEngine(url, fetch)
     this.#index = index
   }
 
@@ -39,7 +42,7 @@ export class SearchSink {
     const batch = this.#batch
     this.#isDataStream ??= (await this.#engine.prepare(this.#index, signal)).isDataStream
     while (batch.left.length > 0) {
-      const part = firstOf(batch.left)
+      const part = firstWithin(batch.left, MOST_BYTES, ACTION_BYTES, ({ text }) => text)
       const rest = batch.left.slice(part.length)
       const { again, rejected, why } = await this.#send(part, signal)
       batch.rejected += rejected
@@ -113,14 +116,4 @@ function outcomeOf(part: readonly Entry[], items: unknown): Outcome {
     } else rejected += 1
   }
   return { again, rejected, ...(why ? { why } : {}) }
-}
-
-/** The first records that fit into one request; at least one. */
-function firstOf(entries: readonly Entry[]): readonly Entry[] {
-  let bytes = 0
-  const end = entries.findIndex(({ text }, index) => {
-    bytes += Buffer.byteLength(text) + 200
-    return bytes > MOST_BYTES && index > 0
-  })
-  return end < 0 ? entries : entries.slice(0, end)
 }

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { LogSink } from '../../core/contract/points.ts'
+import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { SearchSink } from '../../plugins/sink-search/sink.ts'
 import { startHub, stdioFixture } from '../support/hub.ts'
 import { SearchEngineDouble } from '../support/search-engine.ts'
@@ -9,12 +10,13 @@ import { callText, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
 const never = new AbortController().signal
+const fetch = createGuardedFetch({ rights: { networks: [], admin: true }, instanceId: 'test' })
 const line = (message: string, more: object = {}): string =>
   JSON.stringify({ level: 'INFO', timestamp: '2026-11-22T09:30:00.000Z', component: 'mcp', message, ...more })
 const lines = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => line(`m${n}`))
 
 function sinkFor(engine: SearchEngineDouble, index = 'logs') {
-  const { write } = new SearchSink({ url: `http://127.0.0.1:${engine.port}/`, index }).contribution as Extract<
+  const { write } = new SearchSink({ url: `http://127.0.0.1:${engine.port}/`, index, fetch }).contribution as Extract<
     LogSink,
     { readonly takes: 'lines' }
   >
@@ -124,7 +126,7 @@ describe('what is refused', () => {
     await write(lines(3))
     expect(engine.templates.logs).toBeDefined()
     expect(engine.stored).toHaveLength(5)
-    const gone = new SearchSink({ url: 'http://127.0.0.1:1/', index: 'logs' }).contribution
+    const gone = new SearchSink({ url: 'http://127.0.0.1:1/', index: 'logs', fetch }).contribution
     await expect(
       (gone.write as (batch: readonly string[], signal: AbortSignal) => Promise<unknown>)(lines(1), never),
     ).rejects.toMatchObject({ code: 'delivery_failed' })

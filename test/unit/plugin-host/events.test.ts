@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
-import { definePlugin, type RegistryView } from '../../../core/contract/plugin.ts'
+import { definePlugin } from '../../../core/contract/plugin.ts'
 import { EventBus } from '../../../core/events/bus.ts'
-import { PluginHost } from '../../../core/plugin-host/host.ts'
-import { emptyTransports } from '../../support/transports.ts'
+import { pluginHost } from '../../support/plugin-host.ts'
 
 test('a plugin listens to events whose names and payloads are typed, and never to those that stay in core', async () => {
   const heard: string[] = []
@@ -28,16 +27,7 @@ test('a plugin listens to events whose names and payloads are typed, and never t
   const bus = new EventBus(error => {
     throw error
   })
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-  const host = new PluginHost({
-    transports: emptyTransports(),
-    bundled: [listener],
-    entries: [],
-    folder: import.meta.dir,
-    registry: {} as RegistryView,
-    bus,
-    log: () => quiet,
-  })
+  const host = pluginHost({ bundled: [listener], folder: import.meta.dir, bus })
   await host.start()
   bus.emit('server.created', 'u1', { serverId: 's1', name: 'one' })
   bus.emit('server.updated', 'u1', { serverId: 's1', name: 'one', revision: 2, changed: ['timeout'] })

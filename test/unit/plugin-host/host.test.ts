@@ -2,18 +2,16 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PluginLogger, RegistryView } from '../../../core/contract/plugin.ts'
 import { definePlugin, type PluginDefinition } from '../../../core/contract/plugin.ts'
 import type { McpMessage } from '../../../core/contract/points.ts'
 import { EventBus } from '../../../core/events/bus.ts'
-import { PluginHost, type PluginHostOptions } from '../../../core/plugin-host/host.ts'
+import type { PluginHost, PluginHostOptions } from '../../../core/plugin-host/host.ts'
 import { atMost } from '../../support/pace.ts'
-import { emptyTransports } from '../../support/transports.ts'
+import { pluginHost } from '../../support/plugin-host.ts'
 
 const fixtures = join(import.meta.dir, 'fixtures')
 const actor = { kind: 'user', userId: 'u1', name: 'ann', role: 'user', credential: { kind: 'local' } } as const
 const message = (method: string): McpMessage => ({ method, params: { text: 'quiet' }, actor })
-const quiet: PluginLogger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** `expect(…).rejects` waits in a nested event loop, in which a worker's messages may not arrive; so await first. */
 const reason = (promise: Promise<unknown>): Promise<unknown> =>
@@ -35,16 +33,7 @@ function newHost(options: Partial<PluginHostOptions>): { host: PluginHost; faile
   })
   const failed: string[] = []
   bus.on('plugin.failed', event => failed.push(`${event.data.plugin}: ${event.data.message}`))
-  const host = new PluginHost({
-    transports: emptyTransports(),
-    bundled: [],
-    entries: [],
-    folder: fixtures,
-    registry: {} as RegistryView,
-    bus,
-    log: () => quiet,
-    ...options,
-  })
+  const host = pluginHost({ folder: fixtures, bus, ...options })
   running.push(host)
   return { host, failed }
 }

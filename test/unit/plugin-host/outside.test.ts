@@ -2,10 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { RegistryView } from '../../../core/contract/plugin.ts'
-import { EventBus } from '../../../core/events/bus.ts'
-import { PluginHost } from '../../../core/plugin-host/host.ts'
-import { emptyTransports } from '../../support/transports.ts'
+import { pluginHost } from '../../support/plugin-host.ts'
 
 const SOURCE = `
 import { CONTRACT, definePlugin } from 'patchbay/contract'
@@ -33,18 +30,7 @@ afterAll(() => rm(folder, { recursive: true }))
 test.each([true, false])(
   'a plugin outside of the repository imports the contract and the kit; isolated: %p',
   async isolate => {
-    const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-    const host = new PluginHost({
-      transports: emptyTransports(),
-      bundled: [],
-      entries: [{ use: './plugin.ts', isolate }],
-      folder,
-      registry: {} as RegistryView,
-      bus: new EventBus(error => {
-        throw error
-      }),
-      log: () => quiet,
-    })
+    const host = pluginHost({ entries: [{ use: './plugin.ts', isolate }], folder })
     try {
       await host.start()
       expect(host.list()).toMatchObject([{ name: 'outside', state: 'running', isolated: isolate }])

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RegistryView } from '../../../core/contract/plugin.ts'
-import { EventBus } from '../../../core/events/bus.ts'
-import { PluginHost } from '../../../core/plugin-host/host.ts'
+import { pluginHost } from '../../support/plugin-host.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { bundledTransports } from '../../support/transports.ts'
 
@@ -32,18 +30,7 @@ async function started(transport: string, configSchema: object, isolate: boolean
   const use = `./${crypto.randomUUID()}.ts`
   await writeFile(join(folder, use), source(transport, configSchema), { mode: 0o600 })
   const transports = bundledTransports()
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-  const host = new PluginHost({
-    transports,
-    bundled: [],
-    entries: [{ use, isolate }],
-    folder,
-    registry: {} as RegistryView,
-    bus: new EventBus(error => {
-      throw error
-    }),
-    log: () => quiet,
-  })
+  const host = pluginHost({ transports, entries: [{ use, isolate }], folder })
   try {
     await host.start()
     const [plugin] = host.list()
