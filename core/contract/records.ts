@@ -201,12 +201,16 @@ export interface ToolCallRecord {
   readonly serverId: string
   readonly server: string
   readonly group: string
+  /** Of the group; a server's own id, or `all:` and the caller's, where the caller used no group. */
+  readonly groupId: string
   readonly tool: string
   readonly durationMs: number
   /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string
   /** The caller's address, after trusted proxies. */
   readonly client?: string
+  /** As the MCP client named itself, at most 64 characters; absent for calls through the REST API. */
+  readonly clientName?: string | undefined
   /** Of a call that is traced. */
   readonly traceId?: string | undefined
   /** The access key of the caller, if it used one. */

@@ -151,7 +151,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ownPorts: () => ownPorts,
     leavesWorkFolder: (ownerId, serverId, path) => sandbox.folders.leaves({ ownerId, serverId }, path),
     fileWriter: loaded.settings,
-    judgeDocument: (document, sender) => bodyParser.judgeDocument(document, sender),
+    checkDocument: (document, sender) => bodyParser.checkDocument(document, sender),
     transports,
   })
   undo.defer(() => closeRegistry(room, log))
@@ -171,6 +171,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => auth.dispose())
   await makeFirstAdministrator(config, registry, auth)
+  const marks = new HubMarks(keys.jwtSecret)
   const plugins = new PluginHost({
     bundled: BUNDLED,
     entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
@@ -179,6 +180,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     transports,
     bus,
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
+    custom: meters.custom,
+    outbound: { rights: { networks: config.outboundAllow, admin: true }, instanceId: marks.make() },
   })
   await plugins.start()
   undo.defer(() => plugins.stop())
@@ -186,7 +189,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   // After the plugins: what an entry may hold depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
-  const marks = new HubMarks(keys.jwtSecret)
   const connections: Connections = createConnections({
     garbage,
     registry,
@@ -226,7 +228,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     recordCall,
     recordRefusal(call) {
       hubLog.refusedCall(call)
-      meters.metrics.refusedCall(call)
+      meters.refusedCall(call)
     },
     tracer: traces,
     marks,

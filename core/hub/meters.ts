@@ -1,9 +1,10 @@
 import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
+import { CallLinks } from '../telemetry/call-links.ts'
 import { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { DurationSeries } from '../telemetry/duration-series.ts'
 import { HubMetrics } from '../telemetry/hub-metrics.ts'
-import type { HubLog } from '../telemetry/log.ts'
+import type { HubLog, RefusedCall } from '../telemetry/log.ts'
 import type { SinkState } from '../telemetry/log-feed.ts'
 import { SystemMonitor } from '../telemetry/system-usage.ts'
 import { Uptime } from '../telemetry/uptime.ts'
@@ -21,8 +22,12 @@ export interface Meters {
   readonly system: SystemMonitor
   readonly uptime: Uptime
   readonly custom: CustomMetrics
+  /** Calls of the last hour between clients, groups and servers. */
+  readonly links: CallLinks
   /** A finished tools/call. */
   call(record: ToolCallRecord): void
+  /** A tools/call that reached no server. */
+  refusedCall(call: RefusedCall): void
   /** An answered HTTP request; `route` is a pattern. */
   request(route: string, method: string, status: number, ms: number): void
   dispose(): void
@@ -34,7 +39,11 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir:
   const durations = new DurationSeries()
   const system = new SystemMonitor(dataDir)
   const custom = new CustomMetrics()
-  bus.on('user.removed', ({ data }) => custom.forget(data.userId))
+  const links = new CallLinks()
+  bus.on('user.removed', ({ data }) => {
+    custom.forget(data.userId)
+    links.forget(data.userId)
+  })
   hubLog.onRecord(level => metrics.record(level))
   bus.on('upstream.connected', ({ ownerId, data: { serverId, start, again } }) => {
     if (!start) return
@@ -49,11 +58,17 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir:
     system,
     uptime: new Uptime(bus),
     custom,
+    links,
     dispose: () => system.dispose(),
     call(record) {
       const { ownerId: owner, serverId, server, tool, durationMs, status } = record
       metrics.call(record)
+      links.add(record)
       durations.add({ kind: 'tool_execution', owner, serverId, server, tool }, durationMs, status !== 'success')
+    },
+    refusedCall(call) {
+      metrics.refusedCall(call)
+      links.add(call)
     },
     request(route, method, status, ms) {
       metrics.request(route, method, status, ms)

@@ -1,6 +1,7 @@
 import type { Alerts } from '../alerts/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
+import type { ConnectionsDeps } from '../http/routes/monitoring/connections.ts'
 import type { CustomMetricsDeps } from '../http/routes/monitoring/custom-metrics.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
 import type { ResourcesDeps } from '../http/routes/monitoring/resources.ts'
@@ -16,7 +17,7 @@ const TEXT_MS = 1_000
 
 /** What `metricsDeps` needs. */
 export interface MetricsParts {
-  readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime' | 'custom'>
+  readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime' | 'custom' | 'links'>
   readonly config: HubConfig
   readonly registry: { readonly users: Pick<Registry['users'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'states' | 'counts'>
@@ -31,7 +32,11 @@ export interface MetricsParts {
 /** What the routes show of the meters. */
 export function metricsDeps(
   parts: MetricsParts,
-): MetricsDeps & CustomMetricsDeps & Pick<ResourcesDeps, 'usage'> & Pick<ServerHealthDeps, 'uptimeRatio'> {
+): MetricsDeps &
+  CustomMetricsDeps &
+  Pick<ConnectionsDeps, 'links'> &
+  Pick<ResourcesDeps, 'usage'> &
+  Pick<ServerHealthDeps, 'uptimeRatio'> {
   const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, traces } = parts
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
@@ -53,6 +58,7 @@ export function metricsDeps(
   return {
     usage: () => meters.system.usage(),
     custom: meters.custom,
+    links: meters.links,
     uptimeRatio: serverId => meters.uptime.ratio(serverId),
     metricsToken: config.metricsToken,
     metricsText() {

@@ -58,9 +58,9 @@ export function logOptions(config: HubConfig) {
   return { level, format, ...(file ? { file } : {}), ...rotation }
 }
 
-/** A call as the owner of its server may see it: the address and the key of another caller are left out. */
+/** A call as the owner of its server may see it: what tells where another caller sits is left out. */
 export function forOwner(record: ToolCallRecord): ToolCallRecord {
   if (record.userId === record.ownerId) return record
-  const { client: _, keyId: __, ...rest } = record
+  const { client: _, keyId: __, clientName: ___, ...rest } = record
   return rest
 }

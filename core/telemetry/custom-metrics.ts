@@ -5,6 +5,12 @@ const WINDOW_SLOTS = 360
 /** Series of one owner: names with their labels. */
 export const MOST_CUSTOM_SERIES = 200
 
+/** Names of numbers and of labels. */
+export const METRIC_NAME = /^[a-z][a-z0-9_]{0,63}$/
+export const MOST_LABELS = 5
+/** Labels that `/metrics` adds. */
+export const TAKEN_LABELS: readonly string[] = ['owner', 'name']
+
 /** One report of a number that a user counts for itself. */
 export interface CustomUpdate {
   readonly name: string

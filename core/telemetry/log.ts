@@ -51,7 +51,9 @@ export interface RefusedCall {
   readonly userId: string
   readonly client?: string
   readonly keyId: string | undefined
+  readonly clientName?: string | undefined
   readonly group: string
+  readonly groupId: string
   /** As the caller named it. */
   readonly tool: string
   readonly durationMs: number

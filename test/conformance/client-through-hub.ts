@@ -40,7 +40,7 @@ function peerOf(version: string): Client {
   return peer
 }
 
-/** Lists, calls, reads and gets whatever there is. What a server refuses is printed, and the rest goes on: the suite judges. */
+/** Lists, calls, reads and gets whatever there is. What a server refuses is printed, and the rest goes on: the suite decides. */
 async function useAll(peer: Client, wanted: readonly ToolCall[]): Promise<void> {
   const offered = peer.getServerCapabilities() ?? {}
   if (offered.tools) {

@@ -123,7 +123,7 @@ test('a call that outlasts the proxy’s patience is its 504, a hub that is gone
   })
 })
 
-test('the path stays the path: what the proxy does not cut is judged as it comes', async () => {
+test('the path stays the path: what the proxy does not cut is checked as it comes', async () => {
   for (const path of ['/hub//api/servers', '/hub/api%2Fservers', '/hub/api/servers/..%2f..']) {
     const answer = await fetch(nginx.url + path, { headers: { authorization: `Bearer ${outside.token}` } })
     expect([path, answer.status]).toEqual([path, 400])

@@ -43,7 +43,7 @@ function forwarder(target: string) {
   return { url: `http://127.0.0.1:${server.port}`, seen, [Symbol.asyncDispose]: () => server.stop(true) }
 }
 
-async function loopMet(client: Client, ref: string): Promise<string> {
+async function loopFound(client: Client, ref: string): Promise<string> {
   const status = await until(
     async () => {
       const now = await statusOf(client, ref)
@@ -71,7 +71,7 @@ describe('a hub that is its own upstream', () => {
     await using proxy = forwarder(hub.url)
     const self = { name: 'self', url: `${proxy.url}/mcp`, headers: { authorization: bearer } }
     await admin.ok('POST', '/api/servers', self)
-    expect(await loopMet(admin, 'self')).toContain('back to this hub')
+    expect(await loopFound(admin, 'self')).toContain('back to this hub')
     expect(await tools(admin)).toEqual(before)
     await admin.ok('DELETE', '/api/servers/self')
   }, 40_000)
@@ -80,7 +80,7 @@ describe('a hub that is its own upstream', () => {
     const before = await tools(admin)
     const args = [SUPERGATEWAY, '--streamableHttp', `${hub.url}/mcp`, '--header', `Authorization: ${bearer}`]
     await admin.ok('POST', '/api/servers', { name: 'self', command: process.execPath, args })
-    expect(await loopMet(admin, 'self')).toContain('lists')
+    expect(await loopFound(admin, 'self')).toContain('lists')
     expect(await tools(admin)).toEqual(before)
     const mcp = await admin.mcp('/mcp/one')
     expect(await callText(mcp, 'echo', { text: 'on' })).toBe('on')
@@ -97,7 +97,7 @@ describe('a hub that is its own upstream', () => {
       await online(admin, ['other'])
       const back = { name: 'back', url: `${hub.url}/mcp`, headers: { authorization: bearer } }
       await there.ok('POST', '/api/servers', back)
-      await loopMet(there, 'back')
+      await loopFound(there, 'back')
       const [here, beyond] = [await tools(admin), await tools(there)]
       for (const own of OWN_TOOLS) {
         expect(here.filter(name => name.endsWith(own))).toHaveLength(2)

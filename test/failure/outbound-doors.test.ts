@@ -313,7 +313,7 @@ for (const [what, openapi] of Object.entries(CALLED)) {
   }, 60_000)
 }
 
-test('a name that is another address at each question: never one that was not judged', async () => {
+test('a name that is another address at each question: never one that was not checked', async () => {
   let asked = 0
   zone.set('rebind.example', () => [asked++ % 3 === 0 ? '127.0.0.1' : OPEN])
   const [client] = users
@@ -325,7 +325,7 @@ test('a name that is another address at each question: never one that was not ju
   expect([...new Set(outcomes)].sort()).toEqual(['connection_lost', 'url_address_blocked'])
 }, 30_000)
 
-test('a server that moves to a forbidden address is cut off there: the next connection is judged anew', async () => {
+test('a server that moves to a forbidden address is cut off there: the next connection is checked anew', async () => {
   zone.set('moving.example', [OPEN])
   const [client] = users
   const moving = { url: `http://moving.example:${guide.port}/api` }

@@ -97,7 +97,7 @@ function permittedNetwork(): void {
     await dan.ok('POST', '/api/servers', await shutIn('out', { network: 'proxy' }))
     await online(dan, ['out'])
     const before = asked
-    // What is no ASCII has no place in a request line, so that nobody gets to judge it.
+    // What is no ASCII has no place in a request line, so that nobody gets to check it.
     const spellings = FORBIDDEN.filter(host => /^[!-~]*$/.test(host) && !host.includes('%'))
     const hosts = [...spellings.map(host => `${host}:${port}`), '169.254.169.254:80', new URL(closed.url).host]
     expect(hosts.length).toBeGreaterThan(60)

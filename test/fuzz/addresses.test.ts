@@ -135,7 +135,7 @@ describe('the address guard', () => {
     )
   })
 
-  test('judges every spelling like the address that URL makes of it, and no address inside IPv6 is open', async () => {
+  test('checks every spelling like the address that URL makes of it, and no address inside IPv6 is open', async () => {
     await check(
       fc.property(v4, fc.constantFrom(...SPELLINGS), (ip, spell) => {
         const text = spell(ip)
@@ -162,12 +162,12 @@ describe('the address guard', () => {
       fc.property(v4, fc.integer({ min: 1, max: 32 }), v4, (base, bits, ip) => {
         const rights: AddressRights = { networks: [`${dotted(base)}/${bits}`], admin: false }
         const inside = ipaddr.IPv4.parse(dotted(ip)).match(ipaddr.IPv4.parse(dotted(base)), bits)
-        const judged = checkAddress(dotted(ip), rights)
-        if (!inside) return expect(judged).toBe(checkAddress(dotted(ip), user))
+        const checked = checkAddress(dotted(ip), rights)
+        if (!inside) return expect(checked).toBe(checkAddress(dotted(ip), user))
         const closed = ['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32'].some(network =>
           ipaddr.IPv4.parse(dotted(ip)).match(ipaddr.parseCIDR(network) as [ipaddr.IPv4, number]),
         )
-        expect(judged).toBe(closed ? 'blocked' : 'ok')
+        expect(checked).toBe(closed ? 'blocked' : 'ok')
       }),
     )
     await check(

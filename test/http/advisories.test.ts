@@ -233,7 +233,7 @@ describe('what goes upstream', () => {
     }
   }, 30_000)
 
-  test('a second or differently spelled member never overrides the one that was judged [GHSA-4gph-2hhr-5mwg CVE-2026-27896]', async () => {
+  test('a second or differently spelled member never overrides the one that was checked [GHSA-4gph-2hhr-5mwg CVE-2026-27896]', async () => {
     const post = (body: string) =>
       admin.request('POST', '/mcp/some', body, { accept: 'application/json, text/event-stream', ...session })
     let session: Record<string, string> = { authorization: `Bearer ${await admin.mcpKey()}` }

@@ -158,7 +158,7 @@ describe('every schema', () => {
     await admin.ok('POST', `${monitoring}/test-alert`, { rule: 'echo', send: true })
     const made = await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api', { group: 'g' }] })
     expect(made.secret).toStartWith('pb_')
-    let judged = 0
+    let checked = 0
     for (const { name, path, method, operation } of operations) {
       if (method !== 'get' || ['/', '/api/stream', '/api/setup'].includes(path)) continue
       const filled = path.replace('{ref}', path.includes('/groups/') ? 'g' : 'echo').replace('{name}', 'admin')
@@ -167,11 +167,11 @@ describe('every schema', () => {
       // The server is described by no document.
       expect([name, answer.status]).toEqual([name, path.endsWith('/document') ? 204 : 200])
       if (!schema) continue
-      judged += 1
+      checked += 1
       const validate = ajv.compile(schema)
       expect([name, validate(answer.json) ? [] : validate.errors]).toEqual([name, []])
     }
-    expect(judged).toBeGreaterThan(20)
+    expect(checked).toBeGreaterThan(20)
     const problem = await admin.request('POST', '/api/servers', { name: 'a/b' })
     const validate = ajv.compile(document.components.schemas.Problem)
     expect(validate(problem.json) ? [] : validate.errors).toEqual([])

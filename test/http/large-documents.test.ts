@@ -1,4 +1,4 @@
-/** An inline document of a body that a thread parses is judged when it is saved, as a small one is. */
+/** An inline document of a body that a thread parses is checked when it is saved, as a small one is. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { MAIN_THREAD_BYTES } from '../../core/http/body/body-parser.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'

@@ -232,6 +232,7 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/health', ...everybody(200) },
   { method: 'GET', path: '/api/monitoring/metrics', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/overview', ...signedIn(200) },
+  { method: 'GET', path: '/api/monitoring/connections', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/health', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/resources', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/export', ...signedIn(200) },

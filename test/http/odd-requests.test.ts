@@ -335,7 +335,7 @@ test('a request that waits for 100 Continue gets it, and its answer', async () =
   expect(answer.text).toStartWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 ')
 })
 
-test('pipelined requests are each judged by their own head, in order', async () => {
+test('pipelined requests are each checked by their own head, in order', async () => {
   const host = `Host: ${new URL(hub.url).host}`
   const bearer = `Authorization: Bearer ${alice.token}`
   const more = `GET /api/auth/me HTTP/1.1\r\n${host}\r\n\r\nGET /api/auth/me HTTP/1.1\r\n${host}\r\nConnection: close\r\n${bearer}\r\n\r\n`

@@ -282,7 +282,7 @@ describe('rates', () => {
     expect((await ask('198.51.100.10', PASSWORD)).status).toBe(200)
   })
 
-  test('more passwords at once than can be judged → 503 overloaded, and no sign-in counts as failed by it', async () => {
+  test('more passwords at once than can be checked → 503 overloaded, and no sign-in counts as failed by it', async () => {
     const body = { username: 'alice', password: PASSWORD }
     const many = LIMITS.passwordHashesAtOnce + LIMITS.passwordHashesWaiting + 40
     const answers = await Promise.all(

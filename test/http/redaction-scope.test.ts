@@ -269,7 +269,7 @@ test('rows of the audit, pins and tools stay as they are, whatever somebody call
   }
   await olga.ok('POST', '/api/servers', { name: 'words', ...config })
   await until(async () => (await statusOf(olga, 'words')).reason !== undefined, { what: 'her server to be in use' })
-  const judged = ({ items }: { items: Record<string, unknown>[] }) =>
+  const checked = ({ items }: { items: Record<string, unknown>[] }) =>
     items.map(({ hash, changed, waiting }) => ({ hash, changed, waiting }))
   await mallory.ok('POST', '/api/servers/pinned/restart')
   await listed(mallory, 'pinned')
@@ -278,7 +278,7 @@ test('rows of the audit, pins and tools stay as they are, whatever somebody call
   await mallory.ok('PATCH', '/api/servers/pinned', { variables: { A_KEY: 'metadata' } })
   const changed = async () => JSON.stringify(await tools()).includes('[redacted]')
   await until(changed, { what: 'the list without the word' })
-  expect(judged(await tools())).toEqual(judged(before))
+  expect(checked(await tools())).toEqual(checked(before))
   const rows = JSON.stringify(await world.admin.ok('GET', '/api/admin/audit?limit=200'))
   expect(rows).not.toContain('[redacted]')
   for (const whole of ['server.create', '"mallory~pinned"', '"mallory"']) expect(rows).toContain(whole)

@@ -183,7 +183,7 @@ test('a consent does not pass to the next owner of the server', async () => {
   expect((await stranger.ok('GET', '/api/settings')).passthroughHeaders).toEqual({})
 })
 
-test('consents are judged: server, header names and their number', async () => {
+test('consents are checked: server, header names and their number', async () => {
   const codes = async (passthroughHeaders: unknown) => {
     const { json } = await stranger.request('PATCH', '/api/settings', { passthroughHeaders })
     return json.errors?.map((error: { pointer: string; code: string }) => `${error.code} ${error.pointer}`)

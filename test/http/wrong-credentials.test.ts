@@ -80,8 +80,8 @@ test('who was accepted before, or signs in now, goes on working behind the same 
 test('the budget of an address comes back with time', async () => {
   const from = newAddress()
   await useUp(randomKey, '/api/servers', from)
-  const judged = async () => told(await send(hub.url, 'GET', '/api/servers', undefined, bearer(randomKey(), from)))
-  await until(async () => (await judged()) === '401 token_revoked', { what: 'a wrong key to be judged again' })
+  const checked = async () => told(await send(hub.url, 'GET', '/api/servers', undefined, bearer(randomKey(), from)))
+  await until(async () => (await checked()) === '401 token_revoked', { what: 'a wrong key to be checked again' })
 })
 
 test('first messages of live streams count as well', async () => {

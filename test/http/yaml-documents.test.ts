@@ -1,4 +1,4 @@
-/** A document in YAML is judged when it is saved, by every route, in a thread where users take turns. */
+/** A document in YAML is checked when it is saved, by every route, in a thread where users take turns. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -79,7 +79,7 @@ test('an entry of the settings file with such a document is listed with its prob
   expect((await entry()).openapi.document.servers).toEqual(['https://filed.example'])
 })
 
-test('the addresses in it are judged, and its origins are known', async () => {
+test('the addresses in it are checked, and its origins are known', async () => {
   const send = (by: Client, url: string) =>
     by.request('POST', '/api/servers', { name: 'address', enabled: false, openapi: { schema: yaml(url) } })
   expect((await send(ada, 'http://10.1.2.3')).json.code).toBe('url_address_blocked')
@@ -103,7 +103,7 @@ test('large documents of one user hold neither the hub nor another user’s requ
   await until(() => order.length > 0, { what: 'the first large document', timeoutMs: 30_000 })
   await save(bob, 'small', yaml('https://pets.example'))
   await save(bob, 'padded', JSON.stringify({ openapi: '3.1.0', paths: {}, servers: [{ url: 'https://a.example' }] }))
-  // Each of the two waits for what is being judged or stored when it comes, not for what the other user has sent after it.
+  // Each of the two waits for what is being checked or stored when it comes, not for what the other user has sent after it.
   expect(order.filter(name => name.startsWith('large')).length).toBeLessThan(9)
   await Promise.all(many)
   expect(await hub.longestTurnMs()).toBeLessThan(MOST_MS * 1.5 * Math.max(slow, slowness()))

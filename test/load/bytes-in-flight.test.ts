@@ -66,7 +66,7 @@ async function used(name: string): Promise<number> {
 }
 
 /**
- * Does the work, and judges what the hub held meanwhile, and for how long one turn of the main thread kept others waiting.
+ * Does the work, and checks what the hub held meanwhile, and for how long one turn of the main thread kept others waiting.
  */
 async function attack(work: () => Promise<unknown>): Promise<void> {
   await hub.longestTurnMs()

@@ -55,10 +55,10 @@ afterAll(async () => {
 })
 
 /**
- * Sends `work` a few times beside a watch of `/health`; prints and judges what it costs the hub and the others. A run that
+ * Sends `work` a few times beside a watch of `/health`; prints and checks what it costs the hub and the others. A run that
  * others on this machine disturbed is made again.
  */
-async function judge(name: string, work: () => Promise<unknown>): Promise<void> {
+async function check(name: string, work: () => Promise<unknown>): Promise<void> {
   for (let run = 1; ; run += 1) {
     const costs: number[] = []
     const { worstMs, residentMiB } = await healthDuring(hub, async () => {
@@ -199,7 +199,7 @@ describe('one request of a user holds the main thread for 50 ms at most:', () =>
     '%s',
     async (name, method, path, body, status, code) => {
       const text = JSON.stringify(body())
-      await judge(name, async () => {
+      await check(name, async () => {
         const answer = await user.request(method, path, text)
         expect(`${answer.status} ${answer.text.slice(0, 100_000)}`).toStartWith(`${status} `)
         expect(answer.text).toContain(`"${code}"`)
@@ -210,7 +210,7 @@ describe('one request of a user holds the main thread for 50 ms at most:', () =>
 
   test('a sign-in body of 1 MB from nobody', async () => {
     const body = JSON.stringify(many(40_000, index => [`unknown${index}`, 1]))
-    await judge('sign-in body of 0.7 MB', async () => {
+    await check('sign-in body of 0.7 MB', async () => {
       const answer = await send(hub.url, 'POST', '/api/auth/login', body)
       expect(answer.status).toBe(413)
       expect(answer.json.code).toBe('body_too_large')
@@ -227,7 +227,7 @@ describe('calls of unknown tools', () => {
     const client = await new RawClient(hub, '/mcp/crowd', await user.mcpKey()).open()
     const near = await client.call('tools/call', { name: 'crowd1_tool_00001' })
     expect(near.error?.data?.code).toBe('tool_not_found')
-    await judge(`${NAMES} unknown names beside 20,000 tools`, async () => {
+    await check(`${NAMES} unknown names beside 20,000 tools`, async () => {
       for (let index = 0; index < NAMES; index += 1) {
         const { error } = await client.call('tools/call', { name: `crowd_tool_number_${index}xyz` })
         expect(error?.data?.code).toBe('tool_not_found')

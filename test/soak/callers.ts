@@ -12,7 +12,7 @@ export interface CallerPlan {
   readonly shaky: boolean
 }
 
-/** Sessions that call until they have made the calls they were given, and judge each answer. */
+/** Sessions that call until they have made the calls they were given, and check each answer. */
 export class Callers {
   answered = 0
   refused = 0

@@ -52,7 +52,7 @@ export function calmHealth(hub: Hub, durationMs = 2_000): Promise<HealthFigures>
 
 /**
  * What of the figures is over the bounds, as texts; empty when all is well. The p99 may be 50 ms and the worst 150 ms, or five
- * times the calm run's, whichever is more. With fewer than 100 answers the worst alone is judged.
+ * times the calm run's, whichever is more. With fewer than 100 answers the worst alone is checked.
  */
 export function slowerThanAllowed(during: HealthFigures, calm: HealthFigures): string[] {
   const p99 = Math.max(P99_MS, TIMES_CALM * calm.p99Ms)

@@ -54,7 +54,7 @@ export class RawClient {
 export interface Answer {
   readonly jsonrpc: string
   readonly id?: unknown
-  // biome-ignore lint/suspicious/noExplicitAny: results of many shapes, which each test judges by expect
+  // biome-ignore lint/suspicious/noExplicitAny: results of many shapes, which each test checks by expect
   readonly result?: any
   readonly error?: { readonly code: number; readonly message: string; readonly data?: JsonObject }
   readonly method?: string

@@ -21,6 +21,7 @@ import { activityRoutes } from './logs/activity.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
+import { type ConnectionsDeps, connectionsRoutes } from './monitoring/connections.ts'
 import { type CustomMetricsDeps, customMetricRoutes } from './monitoring/custom-metrics.ts'
 import { exportRoutes } from './monitoring/export.ts'
 import { grafanaRoutes } from './monitoring/grafana.ts'
@@ -40,6 +41,7 @@ export interface ResourceRoutesDeps
   extends MetricsDeps,
     ResourcesDeps,
     CustomMetricsDeps,
+    Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck'> {
   readonly registry: Registry
@@ -89,6 +91,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...metricsRoutes(deps),
     ...performanceRoutes(deps),
     ...overviewRoutes(deps),
+    ...connectionsRoutes(deps),
     ...serverHealthRoutes(deps),
     ...resourceUsageRoutes(deps),
     ...exportRoutes(deps),

@@ -14,6 +14,8 @@ export interface Exchange {
   readonly requestId: string
   /** Of the caller, after trusted proxies. */
   readonly clientAddress: string
+  /** As the client named itself, empty where it did not; absent where there is no MCP client. */
+  readonly clientName?: string
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor

@@ -1,3 +1,4 @@
+import { keyIdOf } from '../../domain/ownership.ts'
 import type { RefusedCall } from '../../telemetry/log.ts'
 import { asHubError } from '../rpc/rpc.ts'
 import type { Outcome } from './exchange.ts'
@@ -15,13 +16,14 @@ export function recordingRefusal(
   try {
     return run()
   } catch (error) {
-    const { credential, userId } = exchange.actor
     record?.({
       requestId: exchange.requestId,
       client: exchange.clientAddress,
-      userId,
-      keyId: credential.kind === 'key' ? credential.keyId : undefined,
+      userId: exchange.actor.userId,
+      keyId: keyIdOf(exchange.actor),
+      clientName: exchange.clientName,
       group: scope.resolved.group.name,
+      groupId: scope.resolved.group.id,
       tool: typeof tool === 'string' ? tool : '',
       durationMs: now() - startedMs,
       code: asHubError(error).code,

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { McpMiddleware } from '../../contract/points.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
+import { keyIdOf } from '../../domain/ownership.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
 import type { RefusedCall } from '../../telemetry/log.ts'
 import type { CallTracer } from '../../telemetry/traces.ts'
@@ -168,17 +169,19 @@ export class Router {
         at: this.#times.of(startedMs),
         requestId: exchange.requestId,
         client: exchange.clientAddress,
+        clientName: exchange.clientName,
         userId: exchange.actor.userId,
         userName: exchange.actor.name,
         ownerId: server.ownerId,
         serverId: server.id,
         server: server.name,
         group: scope.resolved.group.name,
+        groupId: scope.resolved.group.id,
         tool: target.original,
         durationMs: endedMs - startedMs,
         status,
         traceId: trace?.traceId,
-        keyId: exchange.actor.credential.kind === 'key' ? exchange.actor.credential.keyId : undefined,
+        keyId: keyIdOf(exchange.actor),
       })
       return this.#truncated(
         routed,

@@ -6,6 +6,7 @@ import { freeText, type JsonText, weightOfText } from '../../domain/json/long-te
 import { HELD_BYTES } from '../../request/held-body.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import type { Exchange, Outcome } from '../call/exchange.ts'
+import { clientNameOf } from '../rpc/client-name.ts'
 import { logLevelOf } from '../rpc/log-levels.ts'
 import { progressToken } from '../rpc/progress-token.ts'
 import {
@@ -80,6 +81,10 @@ export class LegacyCall implements Exchange {
       this.progress = progress => this.#send('notifications/progress', { ...progress, progressToken: token })
     this.notify = (name, body) => this.#notify(name, body)
     this.ask = (name, body, signal) => session.requests.onCall(reply, name, body, signal)
+  }
+
+  get clientName(): string {
+    return clientNameOf(this.#session.clientInfo)
   }
 
   get capabilities(): JsonObject {

@@ -22,7 +22,10 @@ export interface SessionInfo {
   readonly id: string
   readonly userId: string
   readonly userName: string
+  readonly keyId: string | undefined
   readonly scope: string
+  readonly groupId: string
+  readonly group: string
   readonly protocolVersion: string
   readonly clientInfo: JsonObject
   readonly openedAt: string

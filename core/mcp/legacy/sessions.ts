@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { keyIdOf } from '../../domain/ownership.ts'
 import { endedByHub } from '../rpc/ended-by-hub.ts'
 import { Signal } from '../rpc/signal.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -207,7 +208,10 @@ export class SessionTable {
       id: session.key,
       userId: session.actor.userId,
       userName: session.actor.name,
+      keyId: keyIdOf(session.actor),
       scope: session.scope.path,
+      groupId: session.scope.resolved.group.id,
+      group: session.scope.resolved.group.name,
       protocolVersion: session.protocolVersion,
       clientInfo: session.clientInfo,
       openedAt: new Date(session.openedMs).toISOString(),

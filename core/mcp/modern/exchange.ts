@@ -49,6 +49,7 @@ export interface PassedInput {
 export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answering, LinkedNode<ModernExchange> {
   readonly requestId: string
   readonly clientAddress: string
+  readonly clientName: string
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
@@ -96,6 +97,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#post = post
     this.requestId = info.requestId
     this.clientAddress = info.clientAddress
+    this.clientName = envelope.clientName
     this.method = method
     this.params = envelope.params
     this.capabilities = envelope.capabilities

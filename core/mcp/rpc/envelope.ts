@@ -1,6 +1,14 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { CAPABILITIES_KEY, LOG_LEVEL_KEY, META_PREFIX, MODERN_VERSION, VERSION_KEY } from '../../domain/era.ts'
+import {
+  CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  META_PREFIX,
+  MODERN_VERSION,
+  VERSION_KEY,
+} from '../../domain/era.ts'
+import { clientNameOf } from './client-name.ts'
 import { type ProgressToken, progressToken } from './progress-token.ts'
 import { isPlainObject, type Message } from './rpc.ts'
 
@@ -14,6 +22,7 @@ const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
 /** What a modern request declares about itself and its client, taken out of its parameters. */
 export interface Envelope {
   readonly capabilities: JsonObject
+  readonly clientName: string
   /** As the client sent it; undefined when it wants no log messages. */
   readonly logLevel: JsonValue | undefined
   readonly progressToken: ProgressToken | undefined
@@ -41,6 +50,7 @@ export function openEnvelope({ method, params }: Extract<Message, { kind: 'reque
   const foreign = foreignMeta(meta)
   return {
     capabilities,
+    clientName: clientNameOf(meta[CLIENT_INFO_KEY]),
     logLevel: meta[LOG_LEVEL_KEY],
     progressToken: progressToken(meta),
     requestState,

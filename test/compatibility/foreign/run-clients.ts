@@ -90,14 +90,14 @@ export async function runClient({ hub, admin, home }: ClientWorld, client: Forei
   const line = /^found (.*)$/m.exec(out)?.[1]
   if (line === undefined) throw new Error(`${client.name} found nothing:\n${out}\n${error}`)
   const { places, speaks, refused } = JSON.parse(line) as Omit<ClientFound, 'client'>
-  const judged = Object.fromEntries(Object.entries(places).map(([place, outcomes]) => [place, judge(outcomes)]))
-  return { client, places: judged as ClientFound['places'], speaks, refused: settle(refused, hub.url) }
+  const checked = Object.fromEntries(Object.entries(places).map(([place, outcomes]) => [place, check(outcomes)]))
+  return { client, places: checked as ClientFound['places'], speaks, refused: settle(refused, hub.url) }
 }
 
 /** What a server says where its client is said to answer nothing. */
 const NOT_OFFERED = /did not declare the required capability/
 
-function judge(outcomes: Outcomes): Outcomes {
+function check(outcomes: Outcomes): Outcomes {
   const short = (text: string): string => (NOT_OFFERED.test(text) ? 'not offered' : text)
   return Object.fromEntries(Object.entries(outcomes).map(([feature, text]) => [feature, short(text)]))
 }

@@ -14,7 +14,7 @@ interface Mock extends AsyncDisposable {
   log(): string
 }
 
-/** An HTTP API that an independent program makes of a document, and that judges every request by it. */
+/** An HTTP API that an independent program makes of a document, and that checks every request by it. */
 async function mock(document: string): Promise<Mock> {
   const probe = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const { port } = probe
@@ -85,9 +85,9 @@ describe('Prism finds no violation in what the tools send', () => {
         const before = api.log().length
         const given = sampleArguments(tool.inputSchema as JsonObject)
         const result = await open.call(String(tool.name), given)
-        const judged = (): RegExpExecArray | null =>
+        const checked = (): RegExpExecArray | null =>
           /passed the validation rules|did not pass|NO_(?:PATH|METHOD)/.exec(api.log().slice(before))
-        await until(() => judged() !== null, { what: `Prism's judgement of ${tool.name}` })
+        await until(() => checked() !== null, { what: `Prism's check of ${tool.name}` })
         const said = api.log().slice(before)
         const violated = [...said.matchAll(/✖ +error +(.*)/g)].map(match => match[1])
         if (violated.length > 0)

@@ -52,7 +52,7 @@ function startEngine() {
   const status = () => ({ state, ...(reason ? { reason: { code: reason, message: '' } } : {}) })
   const upstreams = { status } as unknown as Pick<Upstreams, 'status'>
   const now = (): number => nowMs
-  // Judgements are made by the test alone, so that it knows when they are done.
+  // Evaluations are made by the test alone, so that it knows when they are done.
   const facts = new HubFacts({
     ...{ registry: world.registry, upstreams, bus, now, stateChanged: () => undefined },
     usage: () => ({ ownCpu: 0, cores: 2, loadAverage: [0, 0, 0], eventLoopLagMs: 0, ...usage }),
@@ -76,12 +76,12 @@ async function addRule(change: JsonObject = {}): Promise<void> {
   await rules.create(world.bob, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
 }
 
-/** The server's state after so many seconds, judged. */
+/** The server's state after so many seconds, evaluated. */
 async function after(seconds: number, next: typeof state, why?: ErrorCode): Promise<void> {
   nowMs += seconds * S
   state = next
   reason = why
-  await hub.engine.judgeAll()
+  await hub.engine.evaluateAll()
 }
 
 async function incidents() {
@@ -94,8 +94,8 @@ test('rules that are written one after the other are read together', async () =>
   await addRule()
   const db = spyOn(hub.facts, 'refresh')
   for (let n = 0; n < 100; n += 1) hub.engine.rulesChanged()
-  await hub.engine.judgeAll()
-  // Once for the 100, once for the judgement that is waited for.
+  await hub.engine.evaluateAll()
+  // Once for the 100, once for the evaluation that is waited for.
   expect(db).toHaveBeenCalledTimes(2)
 })
 
@@ -157,7 +157,7 @@ test('a late tick is a gap that nobody saw, and a changed condition begins anew'
   const body = { ...RULE, condition: 'server_status == online' }
   await rules.replace(world.bob, 'down', prepareRule(body, hub.facts))
   hub.engine.rulesChanged()
-  await hub.engine.judgeAll()
+  await hub.engine.evaluateAll()
   expect(await incidents()).toEqual(['resolved changed'])
 })
 
@@ -170,7 +170,14 @@ test('a server that is removed resolves, and calls are counted once a rule asks 
   const call = { at: '', requestId: '', userId: '', userName: '', ownerId: world.bob.userId, serverId, server: 'fake' }
   await after(10, 'offline')
   for (const status of ['success', 'error', 'upstream_timeout']) {
-    hub.bus.emit('tool.called', world.bob.userId, { ...call, group: 'g', tool: 't', durationMs: 5, status })
+    hub.bus.emit('tool.called', world.bob.userId, {
+      ...call,
+      group: 'g',
+      groupId: 'g',
+      tool: 't',
+      durationMs: 5,
+      status,
+    })
   }
   await after(1, 'offline')
   expect(await incidents()).toEqual(['firing -', 'firing -'])
@@ -184,7 +191,7 @@ test('a percentile is that of the calls of the window, told apart by tool where 
   await addRule({ name: 'slow', condition: 'p95_response_time > 100ms', per: 'tool', duration: '0s' })
   await hub.engine.begin()
   const call = (tool: string, durationMs: number): void => {
-    const who = { at: '', requestId: '', userId: '', userName: '', group: '', ownerId: world.bob.userId }
+    const who = { at: '', requestId: '', userId: '', userName: '', group: '', groupId: 'g', ownerId: world.bob.userId }
     hub.bus.emit('tool.called', world.bob.userId, {
       ...who,
       serverId,

@@ -35,7 +35,7 @@ describe('createSignInThrottle()', () => {
     expect(outcomes.filter(wait => wait === 0)).toHaveLength(5)
   })
 
-  test('attempt() starts afresh after a success, and forgets an attempt that was not judged', () => {
+  test('attempt() starts afresh after a success, and forgets an attempt that was not checked', () => {
     const throttle = createSignInThrottle(() => 0)
     for (let round = 0; round < 20; round += 1) throttle.attempt('ada', '10.0.0.1').succeeded()
     for (let round = 0; round < 20; round += 1) throttle.attempt('ada', '10.0.0.1').withdrawn()

@@ -10,7 +10,7 @@ const opened = (...networks: string[]): AddressRights => ({ networks, admin: fal
 
 describe('checkHostLiteral()', () => {
   test.each(SPELLINGS)(
-    'judges http://%s/ as %s for a user and %s for an administrator [CVE-2026-44430 CVE-2026-42449 GHSA-56c3-vfp2-5qqj CVE-2026-79747]',
+    'checks http://%s/ as %s for a user and %s for an administrator [CVE-2026-44430 CVE-2026-42449 GHSA-56c3-vfp2-5qqj CVE-2026-79747]',
     (host, forUser, forAdmin) => {
       const { hostname } = new URL(`http://${host}/`)
       expect(checkHostLiteral(hostname, user)).toBe(forUser)
@@ -18,7 +18,7 @@ describe('checkHostLiteral()', () => {
     },
   )
 
-  test.each(SPELLINGS)('judges the raw spelling %s like the parsed one', (host, forUser) => {
+  test.each(SPELLINGS)('checks the raw spelling %s like the parsed one', (host, forUser) => {
     expect(checkHostLiteral(host, user)).toBe(forUser)
   })
 
@@ -70,7 +70,7 @@ describe('checkAddress()', () => {
     expect(checkAddress('10.0.0.1', all)).toBe('ok')
   })
 
-  test('judges NAT64 addresses by the IPv4 inside once the whole prefix is opened', () => {
+  test('checks NAT64 addresses by the IPv4 inside once the whole prefix is opened', () => {
     const nat64 = opened('64:ff9b::/96')
     expect(checkAddress('64:ff9b::8.8.8.8', nat64)).toBe('ok')
     expect(checkAddress('64:ff9b::10.0.0.1', nat64)).toBe('blocked')

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { HubError } from '../../../core/contract/errors.ts'
 import { parseJsonObject } from '../../../core/domain/json/json-guard.ts'
 import { scanShape } from '../../../core/domain/json/json-shape.ts'
+import { shortlyNamed } from '../../support/short-names.ts'
 
 function refused(text: string, limits = {}): HubError {
   try {
@@ -17,29 +18,31 @@ function refused(text: string, limits = {}): HubError {
 const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`
 
 describe('parseJsonObject()', () => {
-  test.each([
-    ['', 'json_empty'],
-    [' \n', 'json_empty'],
-    ['{', 'json_invalid'],
-    ['{"a":1,}', 'json_invalid'],
-    ['{/**/}', 'json_invalid'],
-    ["{'a':1}", 'json_invalid'],
-    ['{"a":01}', 'json_invalid'],
-    ['{"a":"\t"}', 'json_invalid'],
-    ['{} {}', 'json_invalid'],
-    ['null', 'json_not_object'],
-    ['[]', 'json_not_object'],
-    ['"x"', 'json_not_object'],
-    ['1', 'json_not_object'],
-    ['{"a":1,"a":1}', 'json_duplicate_key'],
-    ['{"b":[{"a":1,"\\u0061":2}]}', 'json_duplicate_key'],
-    ['{"__proto__":1}', 'key_forbidden'],
-    ['{"a":{"constructor":1}}', 'key_forbidden'],
-    ['{"a":[{"prototype":1}]}', 'key_forbidden'],
-    [nested(65), 'json_too_deep'],
-    ['['.repeat(1_000_000), 'json_too_deep'],
-    [`{"a":[${'1,'.repeat(10_000)}1]}`, 'json_too_large'],
-  ])('refuses %.30s as %s', (text, code) => {
+  test.each(
+    shortlyNamed([
+      ['', 'json_empty'],
+      [' \n', 'json_empty'],
+      ['{', 'json_invalid'],
+      ['{"a":1,}', 'json_invalid'],
+      ['{/**/}', 'json_invalid'],
+      ["{'a':1}", 'json_invalid'],
+      ['{"a":01}', 'json_invalid'],
+      ['{"a":"\t"}', 'json_invalid'],
+      ['{} {}', 'json_invalid'],
+      ['null', 'json_not_object'],
+      ['[]', 'json_not_object'],
+      ['"x"', 'json_not_object'],
+      ['1', 'json_not_object'],
+      ['{"a":1,"a":1}', 'json_duplicate_key'],
+      ['{"b":[{"a":1,"\\u0061":2}]}', 'json_duplicate_key'],
+      ['{"__proto__":1}', 'key_forbidden'],
+      ['{"a":{"constructor":1}}', 'key_forbidden'],
+      ['{"a":[{"prototype":1}]}', 'key_forbidden'],
+      [nested(65), 'json_too_deep'],
+      ['['.repeat(1_000_000), 'json_too_deep'],
+      [`{"a":[${'1,'.repeat(10_000)}1]}`, 'json_too_large'],
+    ]),
+  )('refuses %s as %s', (_, code, text) => {
     expect(refused(text).code).toBe(code as never)
   })
 

@@ -30,17 +30,17 @@ test('senders take turns at the thread, and one has a limited number of bodies w
   }
 })
 
-test('a document that takes too long is refused as too large, and those that wait are judged', async () => {
+test('a document that takes too long is refused as too large, and those that wait are checked', async () => {
   const parser = new BodyParser(250)
   const yaml = (lines: number): string =>
     ['openapi: 3.1.0', 'paths: {}', 'servers: [{url: https://a.example}]', 'x-all:']
       .concat(Array.from({ length: lines }, (_, at) => `  k${at}: {type: string, description: "text ${at}"}`))
       .join('\n')
   try {
-    const slow = parser.judgeDocument({ text: yaml(60_000), hasBaseUrl: false }, 'a')
+    const slow = parser.checkDocument({ text: yaml(60_000), hasBaseUrl: false }, 'a')
     expect(await slow).toMatchObject({ problem: { field: 'schema', code: 'openapi_too_large' } })
     // The start of the new thread counts, and a busy machine may take longer for it.
-    await until(async () => 'known' in (await parser.judgeDocument({ text: yaml(1), hasBaseUrl: false }, 'b')))
+    await until(async () => 'known' in (await parser.checkDocument({ text: yaml(1), hasBaseUrl: false }, 'b')))
   } finally {
     parser.dispose()
   }

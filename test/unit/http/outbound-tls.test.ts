@@ -52,7 +52,7 @@ describe('createGuardedFetch() over TLS', () => {
     expect(server.requests[0]).toContain(`host: up.example:${server.port}\r\n`)
   })
 
-  test('judges the certificate of a literal address by that address', async () => {
+  test('checks the certificate of a literal address by that address', async () => {
     await using server = await rawServer(socket => socket.write(OK), certificate('ip', 'IP:127.0.0.1'))
     expect(await outcome(trusting(ca), `https://127.0.0.1:${server.port}/`)).toBe('ok')
     expect(await outcome(trusting(ca), `https://up.example:${server.port}/`)).toMatchObject({

@@ -131,7 +131,7 @@ describe('createGuardedFetch() addresses', () => {
     expect(server.connections()).toBe(0)
   })
 
-  test('connects to the judged address and keeps the name as Host; asks again for each connection', async () => {
+  test('connects to the checked address and keeps the name as Host; asks again for each connection', async () => {
     await using server = await rawServer(socket => socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n`))
     const asked: string[] = []
     const answers = [['127.0.0.1'], ['169.254.169.254']]

@@ -59,7 +59,7 @@ describe('the server', () => {
     }
   })
 
-  test('a path that the runtime resolves is judged by what it resolves to', async () => {
+  test('a path that the runtime resolves is checked by what it resolves to', async () => {
     await using hub = await startHttp()
     expect(await raw(hub.port, request('/api/public/../admin/users', 'Host: localhost'))).toStartWith('HTTP/1.1 401')
     expect(await raw(hub.port, request('/mcp/%2e%2e/api/admin/users', 'Host: localhost'))).toStartWith('HTTP/1.1 401')

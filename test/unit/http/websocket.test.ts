@@ -5,6 +5,7 @@ import type { AddressRights } from '../../../core/domain/address.ts'
 import { createGuardedConnect } from '../../../core/outbound/websocket.ts'
 import { FrameReader } from '../../../core/outbound/websocket-frames.ts'
 import { Authority } from '../../support/certificates.ts'
+import { shortlyNamed } from '../../support/short-names.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { until } from '../../support/wait.ts'
 
@@ -128,13 +129,15 @@ describe('createGuardedConnect()', () => {
     })
   })
 
-  test.each([
-    ['HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n', 'authorization_required'],
-    ['HTTP/1.1 302 Found\r\nlocation: ws://127.0.0.1/\r\ncontent-length: 0\r\n\r\n', 'redirect_blocked'],
-    ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', 'upstream_http_error'],
-    ['HTTP/1.1 101 Go\r\nupgrade: websocket\r\nsec-websocket-accept: x\r\n\r\n', 'upstream_protocol'],
-    [`HTTP/1.1 101 Go\r\n${'x: y\r\n'.repeat(20_000)}\r\n`, 'upstream_protocol'],
-  ])('rejects %p', async (said, code) => {
+  test.each(
+    shortlyNamed([
+      ['HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n', 'authorization_required'],
+      ['HTTP/1.1 302 Found\r\nlocation: ws://127.0.0.1/\r\ncontent-length: 0\r\n\r\n', 'redirect_blocked'],
+      ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', 'upstream_http_error'],
+      ['HTTP/1.1 101 Go\r\nupgrade: websocket\r\nsec-websocket-accept: x\r\n\r\n', 'upstream_protocol'],
+      [`HTTP/1.1 101 Go\r\n${'x: y\r\n'.repeat(20_000)}\r\n`, 'upstream_protocol'],
+    ]),
+  )('rejects %s with %s', async (_, code, said) => {
     answer = said
     expect(await refused(address())).toMatchObject({ code })
   })
@@ -195,7 +198,7 @@ describe('createGuardedConnect()', () => {
     }
   })
 
-  test('over TLS judges a literal address by the certificate for it', async () => {
+  test('over TLS checks a literal address by the certificate for it', async () => {
     const folder = await makeTemp('websocket')
     const authority = new Authority(folder)
     const server = Bun.serve({

@@ -271,20 +271,20 @@ describe('the pair of 2024-11-05 refuses', () => {
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const streamable = await new RawClient(hub, '/mcp/work').open()
     const bodies: string[] = []
-    const judge = async (response: Response): Promise<void> => {
+    const verify = async (response: Response): Promise<void> => {
       expect(response.status).toBe(404)
       bodies.push((await response.text()).replace(/"requestId":"[^"]*"/, ''))
     }
-    await judge(await client.post(ping, { authorization: 'Bearer bob' }))
+    await verify(await client.post(ping, { authorization: 'Bearer bob' }))
     const own = client.endpoint
     client.endpoint = `/messages?sessionId=${streamable.sessionId}`
-    await judge(await client.post(ping))
+    await verify(await client.post(ping))
     client.endpoint = '/messages?sessionId=nothing'
-    await judge(await client.post(ping))
+    await verify(await client.post(ping))
     client.endpoint = own
     const [session] = hub.mcp.sessions().filter(({ protocolVersion }) => protocolVersion === '2024-11-05')
     hub.mcp.endSession(session?.id ?? '', 'test')
-    await judge(await client.post(ping))
+    await verify(await client.post(ping))
     expect(new Set(bodies).size).toBe(1)
     const alive = await new SseClient(hub, '/sse/work').open()
     const id = new URLSearchParams(alive.endpoint.split('?')[1]).get('sessionId') ?? ''

@@ -235,12 +235,12 @@ export class FakeUpstreams implements Upstreams {
       tools: able?.map(({ key }) => key) ?? [],
       known: true,
       listed: 0,
-      looking: undefined,
+      probing: undefined,
       toolsFor: () => able,
       ready: () => undefined,
     }
   }
-  meetOlder(): undefined {}
+  awaitLegacySides(): undefined {}
   catalog(serverId: string): ServerCatalog | undefined {
     return this.servers.get(serverId)?.catalog
   }
@@ -397,7 +397,10 @@ export const noToolSets = new ToolSets(() => new Map(), console)
 
 /** What a plugin's set-up contributes, without a host. */
 function contributionsOf(plugin: PluginDefinition, contribute: (id: string, contribution: unknown) => void): void {
-  const context = { contribute: (_: string, id: string, contribution: unknown) => contribute(id, contribution) }
+  const context = {
+    contribute: (_: string, id: string, contribution: unknown) => contribute(id, contribution),
+    metrics: { count() {}, gauge() {} },
+  }
   void plugin.setup(context as unknown as PluginContext<undefined>)
 }
 

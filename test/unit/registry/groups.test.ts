@@ -40,7 +40,7 @@ test('every member that is missing, invisible or there twice is reported with it
   expect(await wrongFields(forced)).toEqual(['member_not_found #/members/0'])
 })
 
-test('form, aliases and number of members are judged', async () => {
+test('form, aliases and number of members are checked', async () => {
   const make = (body: object) => groups().create(world.bob, { name: 'g', ...body } as never)
   expect(await wrongFields(make({ members: 'x' }))).toEqual(['type #/members'])
   expect(await wrongFields(make({ name: 'a/b', naming: 'x' }))).toEqual(['name_invalid #/name', 'enum #/naming'])

@@ -262,7 +262,7 @@ describe('update', () => {
     expect((await refusal(servers().setEnabled(bob, 's', true))).code).toBe('stdio_not_permitted')
   })
 
-  test('judges a bad body before it tells whether the server exists', async () => {
+  test('checks a bad body before it tells whether the server exists', async () => {
     const { bob, cleo } = world
     await servers().create(bob, remote('s'))
     for (const ref of ['bob~s', 'bob~t']) {

@@ -22,6 +22,7 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
+import { CallLinks } from '../../../core/telemetry/call-links.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
@@ -150,6 +151,7 @@ export class World {
       usage: () => ({ ownCpu: 0, cores: 1, loadAverage: [0, 0, 0], eventLoopLagMs: 0 }),
       activeConnections: () => 0,
       custom: new CustomMetrics(),
+      links: new CallLinks(),
       uptimeRatio: () => undefined,
       usualHealthCheck: () => ({}),
       transports: bundledTransports(),
@@ -306,7 +308,7 @@ export class World {
     const note = (verb: string) => (id: string) => this.deeds.push(`${verb} ${id}`)
     return {
       face: () => ({
-        ...{ era: 'legacy', asks: [], tools: [], known: true, listed: 0, looking: undefined },
+        ...{ era: 'legacy', asks: [], tools: [], known: true, listed: 0, probing: undefined },
         toolsFor: () => undefined,
         ready: () => undefined,
       }),

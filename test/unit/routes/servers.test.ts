@@ -125,7 +125,7 @@ describe('start, stop, restart, refresh', () => {
     expect(await control('start', true, { wait: '10s' })).toEqual(['enabled true', 'start s-1', 'settled s-1 10000'])
   })
 
-  test('is judged before anything is done when the wait is wrong', async () => {
+  test('is checked before anything is done when the wait is wrong', async () => {
     const made = world()
     const asked = { params: { ref: 'time' }, query: { wait: 'soon' } }
     await expect(ask(made.deps, 'POST', '/api/servers/{ref}/stop', asked)).rejects.toMatchObject({

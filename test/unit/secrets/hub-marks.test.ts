@@ -12,7 +12,7 @@ const verdict = (header: string | null) => {
   }
 }
 
-test('judge() knows its own marks, whichever, wherever they stand, and nobody else’s', () => {
+test('check() knows its own marks, whichever, wherever they stand, and nobody else’s', () => {
   const own = marks.make()
   const foreign = new HubMarks('other').make()
   expect(marks.make()).not.toBe(own)
@@ -26,7 +26,7 @@ test('judge() knows its own marks, whichever, wherever they stand, and nobody el
   expect(new HubMarks('key').isOwn(own)).toBe(true)
 })
 
-test('judge() refuses a chain of more hubs than anybody means', () => {
+test('check() refuses a chain of more hubs than anybody means', () => {
   const chain = (length: number) => Array.from({ length }, (_, at) => `hub-${at}`).join(', ')
   expect(verdict(chain(MOST_MARKS))).toBe('passes')
   expect(verdict(chain(MOST_MARKS + 1))).toBe('loop_detected')

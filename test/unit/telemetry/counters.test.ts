@@ -4,7 +4,7 @@ import { HubMetrics } from '../../../core/telemetry/hub-metrics.ts'
 
 const call = (server: number, status = 'success', durationMs = 15) => ({
   ...{ at: '', requestId: 'r', userId: 'u', userName: 'u', ownerId: 'u', serverId: `s${server}`, server: `n${server}` },
-  ...{ group: 'g', tool: 't', durationMs, status },
+  ...{ group: 'g', groupId: 'g', tool: 't', durationMs, status },
 })
 const now = (servers: number) => ({
   ...{ version: '1.0.0', uptimeSeconds: 1, tools: 0, sinks: [], owners: new Map([['u', 'a"b\\c\n']]), custom: [] },

@@ -96,6 +96,7 @@ test('the record of a call is written as any other is', async () => {
     serverId: 's1',
     server: 'time "s3cret-1" \u202e',
     group: 'work\n',
+    groupId: 'g',
     tool: `${'x'.repeat(9_000)}`,
     durationMs: 12.6,
     status: 'success',
@@ -124,7 +125,15 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     log.feed.add('x', { maxRecords: 10, maxCharacters: 9_999, maxBatch: 10, send, changed() {} })
     log.with({ ownerId: 'u1' }).info('mine s3cret-1')
     log.with().info('of the hub')
-    const call = { requestId: 'r', userId: 'u2', keyId: 'k1', group: 'g', tool: 'nothing s3cret-1', durationMs: 1 }
+    const call = {
+      requestId: 'r',
+      userId: 'u2',
+      keyId: 'k1',
+      group: 'g',
+      groupId: 'g',
+      tool: 'nothing s3cret-1',
+      durationMs: 1,
+    }
     log.refusedCall({ ...call, code: 'tool_not_found' })
     await log.feed.remove('x', 1_000)
   }, 'pretty')

@@ -106,7 +106,7 @@ describe('fetchFollowing()', () => {
     expect(elsewhere.connections()).toBe(0)
   })
 
-  test('judges each hop: the second may not leave the origin either', async () => {
+  test('checks each hop: the second may not leave the origin either', async () => {
     const elsewhere = await server({})
     const at = await server({ '/mcp': [307, '/mcp/'], '/mcp/': [307, elsewhere.url] })
     expect(await outcome(fetchFollowing(guarded(), at.url, post))).toMatchObject({ code: 'redirect_blocked' })

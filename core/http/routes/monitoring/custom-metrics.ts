@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isAdmin } from '../../../domain/ownership.ts'
-import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
+import { type CustomMetrics, METRIC_NAME, MOST_LABELS, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
 import { scopeField } from '../history-range.ts'
 import { exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
@@ -14,12 +14,9 @@ export interface CustomMetricsDeps {
 const path = '/api/monitoring/custom-metrics'
 const tag = 'monitoring'
 const MOST = 100
-const MOST_LABELS = 5
-/** Labels that `/metrics` adds. */
-const TAKEN = ['owner', 'name']
 
-const name = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/)
-const label = name.refine(text => !TAKEN.includes(text), { message: 'this label is the hub’s own' })
+const name = z.string().regex(METRIC_NAME)
+const label = name.refine(text => !TAKEN_LABELS.includes(text), { message: 'this label is the hub’s own' })
 const metric = z
   .strictObject({
     name,

@@ -5,9 +5,9 @@ import {
   type AlertInstance,
   type AlertTiming,
   dueInMs,
+  evaluate,
   INACTIVE,
   isForgettable,
-  judge,
   usualKeepFiringFor,
 } from '../../../../core/domain/alerts/machine.ts'
 import type { Verdict } from '../../../../core/domain/alerts/verdict.ts'
@@ -22,7 +22,7 @@ function run(steps: readonly Step[], timing: Partial<AlertTiming> = {}, from = I
   let instance: AlertInstance = from
   const changes: AlertChange[] = []
   for (const [verdict, elapsedMs] of steps) {
-    const next = judge(instance, verdict, elapsedMs, { ...TIMING, ...timing })
+    const next = evaluate(instance, verdict, elapsedMs, { ...TIMING, ...timing })
     instance = next.instance
     if (next.change) changes.push(next.change)
   }
@@ -52,7 +52,7 @@ describe('one rule for one subject', () => {
     ],
     ['fires at once with duration 0', [[true, 0]], { durationMs: 0 }, 'fired'],
     [
-      'begins anew after one false judgement',
+      'begins anew after one false evaluation',
       [
         [true, 0],
         [true, 50 * S],
@@ -102,7 +102,7 @@ describe('one rule for one subject', () => {
       'pending fired',
     ],
     [
-      'one judgement without data leaves it pending',
+      'one evaluation without data leaves it pending',
       [
         [true, 0],
         [undefined, 10 * S],
@@ -245,7 +245,7 @@ test(
           if (meant === false) falseMs = falseMs < 0 ? 0 : falseMs + elapsedMs
           else if (meant === true || meant === 'gone') falseMs = -1
           else if (falseMs >= 0) falseMs += elapsedMs
-          const next = judge(instance, seen, elapsedMs, timing)
+          const next = evaluate(instance, seen, elapsedMs, timing)
           instance = next.instance
           if (next.change?.kind === 'fired') {
             expect(open).toBe(false)
