@@ -38,7 +38,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     const fields = new Fields(body)
     fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
-    refuseOthers(kind, owner)
+    refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)
     const secrets = secretsIn(whole, kind)
     const open: StoredChannel = { name, type, enabled, config: without(whole, secrets) }
@@ -78,15 +78,33 @@ export function channelOf({ body }: Pick<OwnedSetting, 'body'>): StoredChannel {
   return body as unknown as StoredChannel
 }
 
+/** What channels of this owner can be of, with the members of `config` that it may not set. */
+export function channelTypesFor(types: ChannelTypes, owner: Pick<Owner, 'role'>): readonly JsonObject[] {
+  const isAdmin = owner.role === 'admin'
+  return [...types]
+    .filter(([, { adminOnly }]) => isAdmin || adminOnly !== true)
+    .map(([type, { label, configSchema, adminOnly = [] }]) => ({
+      ...{ type, label, configSchema },
+      withheld: isAdmin || adminOnly === true ? [] : [...adminOnly],
+    }))
+}
+
 /** The configuration with its secrets. Throws `config_invalid` when they cannot be opened. */
 export function openConfig(setting: OwnedSetting, sealer: Sealer): JsonObject {
   return filled(channelOf(setting).config, channelSecrets(setting, sealer))
 }
 
-/** Throws `admin_only` where only administrators may have such a channel. */
-export function refuseOthers(kind: NotificationChannel, owner: Pick<Owner, 'role'>): void {
-  if (!kind.adminOnly || owner.role === 'admin') return
-  throw new HubError('admin_only', `Only administrators have channels of the kind "${kind.label}"`)
+/** Throws `admin_only` where only administrators may have such a channel, or one with such a member. */
+export function refuseOthers(
+  { adminOnly = [], label }: NotificationChannel,
+  owner: Pick<Owner, 'role'>,
+  config: JsonObject,
+): void {
+  if (owner.role === 'admin') return
+  if (adminOnly === true) throw new HubError('admin_only', `Only administrators have channels of the kind "${label}"`)
+  const member = adminOnly.find(name => Object.hasOwn(config, name))
+  if (member !== undefined)
+    throw new HubError('admin_only', `Only administrators’ channels of the kind "${label}" may have "${member}"`)
 }
 
 type Secrets = Readonly<Record<string, string>>

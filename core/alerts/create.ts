@@ -5,7 +5,7 @@ import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { Actor } from '../contract/records.ts'
+import type { Actor, Role } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import type { Page, Registry } from '../registry/api.ts'
@@ -16,7 +16,7 @@ import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
-import { type ChannelTypes, channelView, prepareChannel } from './channels.ts'
+import { type ChannelTypes, channelTypesFor, channelView, prepareChannel } from './channels.ts'
 import { AlertEngine } from './engine.ts'
 import { mirrorAlerts } from './file-settings.ts'
 import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
@@ -76,6 +76,8 @@ export interface Alerts {
   acknowledge(actor: Actor, id: string): Promise<JsonObject>
   /** Throws `rule_not_found`, and `rate_limited` beyond 6 trial messages a minute. */
   test(actor: Actor, ref: string, send: boolean): Promise<JsonObject>
+  /** What channels of an owner with this role can be of. */
+  channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
   deliveries(
     actor: Actor,
     channel: string,
@@ -166,6 +168,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       if (send) refuseTooManyTests(tests, rule.owner.id)
       return testRule({ store, facts, engine, outbox }, rule, send)
     },
+    channelTypes: owner => channelTypesFor(types(), owner),
     async deliveries(actor, channel, query) {
       return deliveriesOf(store, (await channels.get(actor, channel)).id, query)
     },

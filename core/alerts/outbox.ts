@@ -102,7 +102,7 @@ export class Outbox {
       const { type } = channelOf(channel)
       const kind = this.#deps.types().get(type)
       if (!kind) return { ok: false, detail: `No plugin offers channels of the type "${type}"` }
-      refuseOthers(kind, channel.owner)
+      refuseOthers(kind, channel.owner, channelOf(channel).config)
       const fetch = await this.#deps.fetchFor(channel.owner.id)
       if (!fetch) return { ok: false, detail: 'The account of its owner is disabled', permanent: true }
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])

@@ -195,8 +195,8 @@ export interface NotificationChannel {
   readonly configSchema: JsonObject
   /** Pointers into `config` of what is kept sealed and shown masked; `*` stands for any key. */
   readonly secrets: readonly string[]
-  /** It reaches hosts without `fetch`, so that ordinary users have no such channel. */
-  readonly adminOnly?: true
+  /** It reaches hosts without `fetch`, so that ordinary users have no such channel, or none with these members of `config`. */
+  readonly adminOnly?: true | readonly string[]
   readonly maxPerMinute?: number
   /** Every wrong field of `config`, with pointers into it such as `#/url`. */
   check(config: JsonObject): readonly FieldError[]

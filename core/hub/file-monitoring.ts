@@ -1,5 +1,6 @@
 import type { Alerts } from '../alerts/create.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
+import type { FieldError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Dashboards } from '../registry/owned/dashboards.ts'
@@ -13,18 +14,26 @@ export interface FileMonitoringParts {
   readonly log: PluginLogger
 }
 
+/** The followed sections. */
+export interface FileMonitoring {
+  /** What of them cannot be used; the pointers are places in the file. */
+  problems(): readonly FieldError[]
+  end(): Promise<void>
+}
+
 /**
  * Mirrors the rules, channels and dashboards of the settings file, now, after each valid edit, and when a plugin comes or
- * goes, which may bring a kind of channel. What cannot be used is logged once, until it is changed. Returns what ends this.
+ * goes, which may bring a kind of channel. What cannot be used is logged once, until it is changed, and kept for who asks.
  */
-export async function followFileMonitoring(parts: FileMonitoringParts): Promise<() => Promise<void>> {
+export async function followFileMonitoring(parts: FileMonitoringParts): Promise<FileMonitoring> {
   const { settings, alerts, dashboards, bus, log } = parts
   let logged = ''
+  let found: readonly FieldError[] = []
   const mirror = async (): Promise<void> => {
     const { problems } = await alerts.mirror(settings.state.alerts)
     const mirrored = await dashboards.mirror(settings.state.dashboards)
-    const errors = [...problems, ...mirrored.problems].flatMap(problem => problem.errors)
-    const lines = errors.map(({ pointer, detail }) => `${pointer}: ${detail}`)
+    found = [...problems, ...mirrored.problems].flatMap(({ errors }) => errors)
+    const lines = found.map(({ pointer, detail }) => `${pointer}: ${detail}`)
     if (lines.join('\n') !== logged) for (const line of lines) log.warn(`The settings file cannot be used at ${line}`)
     logged = lines.join('\n')
   }
@@ -48,8 +57,11 @@ export async function followFileMonitoring(parts: FileMonitoringParts): Promise<
     running ??= mirrorWhileStale()
   }
   const unlisten = [bus.on('config.changed', changed), bus.on('plugin.changed', changed)]
-  return async () => {
-    for (const end of unlisten) end()
-    await running
+  return {
+    problems: () => found,
+    async end() {
+      for (const stop of unlisten) stop()
+      await running
+    },
   }
 }

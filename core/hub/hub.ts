@@ -249,7 +249,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => alerts.dispose())
   const dashboards = new Dashboards(store)
-  undo.defer(await followFileMonitoring({ settings: loaded.settings, alerts, dashboards, bus, log }))
+  const fileMonitoring = await followFileMonitoring({ settings: loaded.settings, alerts, dashboards, bus, log })
+  undo.defer(() => fileMonitoring.end())
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -277,6 +278,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       alerts,
       dashboards,
       usualHealthCheck: () => loaded.settings.state.healthCheck,
+      fileProblems: () => fileMonitoring.problems(),
       bus,
       upstreams: connections,
       mcp,

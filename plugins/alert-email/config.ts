@@ -1,22 +1,35 @@
 import { type FieldError, isJsonObject, type JsonObject } from 'patchbay/contract'
 
+/** A mail server, once its configuration was checked. */
+export interface MailServer {
+  readonly host: string
+  /** Default 465 with `secure`, else 587. */
+  readonly port?: number
+  /** TLS from the first byte. Default: whether the port is 465. */
+  readonly secure?: boolean
+  readonly auth?: { readonly user: string; readonly pass: string }
+  /** Sends the password also where the server offers no TLS. Default false. */
+  readonly allowInsecureAuth?: boolean
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly ca?: string
+}
+
 /** A channel's configuration, once it was checked. */
 export interface EmailConfig {
-  readonly smtp: {
-    readonly host: string
-    /** Default 465 with `secure`, else 587. */
-    readonly port?: number
-    /** TLS from the first byte. Default: whether the port is 465. */
-    readonly secure?: boolean
-    readonly auth?: { readonly user: string; readonly pass: string }
-    /** Sends the password also where the server offers no TLS. Default false. */
-    readonly allowInsecureAuth?: boolean
-    /** Certificates (PEM) to trust instead of the system's. */
-    readonly ca?: string
-  }
+  /** Absent: the server of the plugin's own configuration. */
+  readonly smtp?: MailServer
   readonly recipients: readonly string[]
   /** Default: the user name where that is an address, else `patchbay@` and the server's name. */
   readonly from?: string
+}
+
+/** The plugin's block of the settings, once it was checked. */
+export interface EmailPluginConfig {
+  /** For channels that name no server. */
+  readonly smtp?: MailServer
+  readonly from?: string
+  /** Ordinary users have channels by this server, with recipients of their choice. Default false. */
+  readonly allowUsers?: boolean
 }
 
 const MOST_RECIPIENTS = 50
@@ -28,12 +41,18 @@ const HOST = /^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9])?$/i
 
 type Check = (value: unknown, pointer: string) => readonly FieldError[]
 
-/** Every wrong field of a channel's `config`. */
-export function checkConfig(config: JsonObject): readonly FieldError[] {
+/** Every wrong field of a channel's `config`; `needsServer`: where the plugin names none. */
+export function checkConfig(config: JsonObject, needsServer: boolean): readonly FieldError[] {
   return [
     ...members(config, '#', { smtp: checkSmtp, recipients: checkRecipients, from: checkAddress }),
-    ...missing(config, '#', ['smtp', 'recipients']),
+    ...missing(config, '#', needsServer ? ['smtp', 'recipients'] : ['recipients']),
   ]
+}
+
+/** Every wrong field of the plugin's block of the settings. */
+export function checkPluginConfig(config: JsonObject): readonly FieldError[] {
+  const errors = members(config, '#', { smtp: checkSmtp, from: checkAddress, allowUsers: checkBoolean })
+  return config.allowUsers === true ? [...errors, ...missing(config, '#', ['smtp'])] : errors
 }
 
 /** Whether this is one address of a mailbox. */

@@ -1,16 +1,86 @@
-import { HubError, type NotificationChannel } from 'patchbay/contract'
-import { checkConfig, type EmailConfig, isAddress } from './config.ts'
+import { type AlertMessage, HubError, type JsonObject, type NotificationChannel } from 'patchbay/contract'
+import { checkConfig, type EmailConfig, type EmailPluginConfig, isAddress, type MailServer } from './config.ts'
 import { mailOf } from './message.ts'
 
 /** For the connection, the greeting, and each answer of the server, in milliseconds. */
 const TIMEOUT_MS = 10_000
 
-/** Mail through an SMTP server; a password goes over TLS alone, unless the channel says otherwise. */
-export const emailChannel: NotificationChannel = {
-  label: 'E-mail',
-  configSchema: {
+/** Mails an hour by the plugin's server, each recipient counted, for all channels of one owner. */
+const HOURLY = 60
+const HOUR_MS = 60 * 60_000
+
+/**
+ * Mail through an SMTP server; a password goes over TLS alone, unless the channel says otherwise. `now`: milliseconds, for the
+ * limit of an hour.
+ */
+export function emailChannel(plugin: EmailPluginConfig = {}, now = () => performance.now()): NotificationChannel {
+  const hours = new Map<string, { readonly sinceMs: number; sent: number }>()
+  /** Throws `delivery_failed` with the time to wait. */
+  function countFor(owner: string, recipients: number): void {
+    const nowMs = now()
+    const known = hours.get(owner)
+    const hour = known && nowMs - known.sinceMs < HOUR_MS ? known : { sinceMs: nowMs, sent: 0 }
+    hours.set(owner, hour)
+    if (hour.sent > 0 && hour.sent + recipients > HOURLY) {
+      const data = { retryAfterMs: Math.ceil(hour.sinceMs + HOUR_MS - nowMs) }
+      throw new HubError('delivery_failed', `By the hub’s mail server ${HOURLY} mails an hour are sent for each user`, {
+        data,
+      })
+    }
+    hour.sent += recipients
+  }
+  return {
+    label: 'E-mail',
+    configSchema: schemaFor(plugin),
+    secrets: ['/smtp/auth/pass'],
+    adminOnly: plugin.allowUsers === true && plugin.smtp ? ['smtp', 'from'] : true,
+    maxPerMinute: 6,
+    check: config => checkConfig(config, plugin.smtp === undefined),
+    async send(message, { config }, signal) {
+      const { smtp, recipients, from } = config as unknown as EmailConfig
+      const server = smtp ?? plugin.smtp
+      if (!server) throw new HubError('delivery_failed', 'The channel names no mail server, and the plugin has none')
+      const sender = from ?? (smtp ? undefined : plugin.from) ?? senderOf(server)
+      // What a library makes of a wrong address is another recipient.
+      if (![sender, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
+      if (!smtp) countFor(message.owner, recipients.length)
+      return deliver(message, server, sender, recipients, signal)
+    },
+  }
+}
+
+async function deliver(
+  message: AlertMessage,
+  smtp: MailServer,
+  from: string,
+  recipients: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { createTransport } = await import('nodemailer')
+  const transport = createTransport(options(smtp))
+  const stop = (): void => transport.close()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    const { subject, text, messageId, references } = mailOf(message)
+    const envelope = { from, to: [...recipients] }
+    const { response, rejected } = await transport.sendMail({
+      ...{ envelope, from, to: [...recipients], subject, text, messageId, references: [...references] },
+      headers: { 'Auto-Submitted': 'auto-generated' },
+    })
+    const refused = rejected.length > 0 ? `; refused: ${rejected.map(String).join(', ')}` : ''
+    return `${response}${refused}`.slice(0, 500)
+  } catch (error) {
+    throw failure(error, smtp)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    transport.close()
+  }
+}
+
+function schemaFor({ smtp }: EmailPluginConfig): JsonObject {
+  return {
     type: 'object',
-    required: ['smtp', 'recipients'],
+    required: smtp ? ['recipients'] : ['smtp', 'recipients'],
     additionalProperties: false,
     properties: {
       smtp: {
@@ -34,46 +104,10 @@ export const emailChannel: NotificationChannel = {
       recipients: { type: 'array', items: { type: 'string', format: 'email' }, minItems: 1, maxItems: 50 },
       from: { type: 'string', format: 'email' },
     },
-  },
-  secrets: ['/smtp/auth/pass'],
-  adminOnly: true,
-  maxPerMinute: 6,
-  check: checkConfig,
-  async send(message, { config }, signal) {
-    const { smtp, recipients, from = senderOf(smtp) } = config as unknown as EmailConfig
-    // What a library makes of a wrong address is another recipient.
-    if (![from, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
-    const { createTransport } = await import('nodemailer')
-    const transport = createTransport(options(smtp))
-    const stop = (): void => transport.close()
-    signal.addEventListener('abort', stop, { once: true })
-    try {
-      const { subject, text, messageId, references } = mailOf(message)
-      const envelope = { from, to: [...recipients] }
-      const headers = { 'Auto-Submitted': 'auto-generated' }
-      const mail = {
-        envelope,
-        from,
-        to: [...recipients],
-        subject,
-        text,
-        messageId,
-        references: [...references],
-        headers,
-      }
-      const { response, rejected } = await transport.sendMail(mail)
-      const refused = rejected.length > 0 ? `; refused: ${rejected.map(String).join(', ')}` : ''
-      return `${response}${refused}`.slice(0, 500)
-    } catch (error) {
-      throw failure(error, smtp)
-    } finally {
-      signal.removeEventListener('abort', stop)
-      transport.close()
-    }
-  },
+  }
 }
 
-function options({ host, port, secure = port === 465, auth, allowInsecureAuth, ca }: EmailConfig['smtp']) {
+function options({ host, port, secure = port === 465, auth, allowInsecureAuth, ca }: MailServer) {
   return {
     ...{ host, port: port ?? (secure ? 465 : 587), secure },
     ...(auth ? { auth: { ...auth } } : {}),
@@ -90,7 +124,7 @@ function options({ host, port, secure = port === 465, auth, allowInsecureAuth, c
   }
 }
 
-function senderOf({ host, auth }: EmailConfig['smtp']): string {
+function senderOf({ host, auth }: MailServer): string {
   if (auth && isAddress(auth.user)) return auth.user
   return /^[\d.]+$|:/.test(host) ? 'patchbay@localhost' : `patchbay@${host}`
 }
@@ -101,7 +135,7 @@ interface SmtpError extends Error {
 }
 
 /** A refusal for good is one with 5xx, and of user and password; the server may repeat the latter in its words. */
-function failure(error: unknown, { auth }: EmailConfig['smtp']): HubError {
+function failure(error: unknown, { auth }: MailServer): HubError {
   const { message, code, responseCode = 0 } = error as SmtpError
   const permanent = responseCode >= 500 || (code === 'EAUTH' && responseCode < 400)
   const words = auth ? message.replaceAll(auth.pass, '[redacted]') : message

@@ -69,6 +69,15 @@ test('they are listed with their origin and fire, one with a mistake is logged w
   expect(JSON.stringify(channels)).not.toContain('a-token-of')
   await until(() => hub.log().includes('The settings file cannot be used at /alerting/rules/1/condition: '))
   await until(() => hub.log().includes('The settings file cannot be used at /notifications/pager/type: '))
+  const { problems } = await admin.ok('GET', '/api/monitoring/config')
+  expect(problems.map(({ pointer, code }: Record<string, string>) => `${code} ${pointer}`).sort()).toEqual([
+    'condition_invalid /alerting/rules/1/condition',
+    'enum /notifications/pager/type',
+  ])
+  const { attention } = await admin.ok('GET', '/api/monitoring/overview')
+  expect(attention.filter(({ kind }: { kind: string }) => kind === 'settings_problem')).toHaveLength(2)
+  const ada = await hub.user('ada')
+  expect((await ada.ok('GET', '/api/monitoring/config')).problems).toBeUndefined()
   const fired = await until(() => receiver.received.find(({ text }) => text.includes('"kind":"fired"')), {
     timeoutMs: 20_000,
   })

@@ -190,6 +190,7 @@ const ALERTS: readonly Row[] = [
     { method: 'PATCH', path: `/api/monitoring/${what}/{ref}`, body: () => ({ name: 'y' }), ...signedIn(404) },
     { method: 'DELETE', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
   ]),
+  { method: 'GET', path: '/api/monitoring/channel-types', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/channels/{ref}/deliveries', ...signedIn(404) },
   { method: 'POST', path: '/api/monitoring/channels/{ref}/deliveries/{id}/retry', ...signedIn(404) },
   { method: 'GET', path: '/api/monitoring/dashboards/{ref}/data', ...signedIn(404) },

@@ -3,7 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createServer } from 'node:net'
 import type { AlertMessage, HubError } from '../../core/contract/mod.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
+import { parsePluginConfig } from '../../core/plugin-host/resolve.ts'
 import { emailChannel } from '../../plugins/alert-email/email.ts'
+import plugin from '../../plugins/alert-email/plugin.ts'
 import { Authority, type Certificate } from '../support/certificates.ts'
 import { type MailServerOptions, startMailServer } from '../support/mail-server.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -24,6 +26,7 @@ const MESSAGE: AlertMessage = {
   ],
 }
 
+const channel = emailChannel()
 let folder: string
 let certificate: Certificate
 let ca: string
@@ -50,8 +53,8 @@ async function serve(options: MailServerOptions = {}) {
 
 function send(port: number, smtp: object = {}, more: object = {}, message = MESSAGE): Promise<string> {
   const config = { smtp: { host: '127.0.0.1', port, ...smtp }, recipients: ['ops@example.com'], ...more }
-  expect(emailChannel.check(config)).toEqual([])
-  return emailChannel.send(message, { config, fetch }, AbortSignal.timeout(20_000))
+  expect(channel.check(config)).toEqual([])
+  return channel.send(message, { config, fetch }, AbortSignal.timeout(20_000))
 }
 
 async function refusal(work: Promise<string>): Promise<readonly [string, boolean, string]> {
@@ -163,7 +166,7 @@ describe('a configuration', () => {
     [{ smtp: SMTP, recipients: ['a@b.example'], __proto__x: 1 }, 'unknown_field #/__proto__x'],
   ]
   test.each(wrong)('%j is refused', (config, said) => {
-    const errors = emailChannel.check(config as never).map(({ code, pointer }) => `${code} ${pointer}`)
+    const errors = channel.check(config as never).map(({ code, pointer }) => `${code} ${pointer}`)
     expect(errors.join(', ')).toBe(said)
   })
 
@@ -180,11 +183,52 @@ describe('a configuration', () => {
     ...['"a b"@c.example', 'group: a@b.example;', 'a@b.example\0', `${'a'.repeat(250)}@b.example`, 'a@b.example (x)'],
   ])('the recipient %j is refused when it is saved, and when it is sent to', async address => {
     const config = { smtp: { host: '127.0.0.1', port: 1 }, recipients: [address] }
-    expect(emailChannel.check(config).map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+    expect(channel.check(config).map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
       'email_invalid #/recipients/0',
     ])
-    const [, , words] = await refusal(emailChannel.send(MESSAGE, { config, fetch }, AbortSignal.timeout(5_000)))
+    const [, , words] = await refusal(channel.send(MESSAGE, { config, fetch }, AbortSignal.timeout(5_000)))
     expect(words).toBe('An address is not valid')
+  })
+})
+
+describe('the plugin’s own server', () => {
+  const to = (...recipients: string[]) => ({ recipients })
+
+  test('takes the mail of channels that name none, 60 an hour for each owner', async () => {
+    const { port, received } = await serve()
+    let nowMs = 0
+    const own = { smtp: { host: '127.0.0.1', port }, from: 'hub@example.com', allowUsers: true }
+    const shared = emailChannel(own, () => nowMs)
+    const deliver = (config: object, owner = 'ann') =>
+      shared.send({ ...MESSAGE, owner }, { config: config as never, fetch }, AbortSignal.timeout(20_000))
+    expect(shared.check(to('a@b.example'))).toEqual([])
+    expect(channel.check(to('a@b.example'))).toMatchObject([{ code: 'required', pointer: '#/smtp' }])
+    expect([shared.adminOnly, channel.adminOnly]).toEqual([['smtp', 'from'], true])
+    const many = to(...Array.from({ length: 29 }, (_, n) => `r${n}@example.com`))
+    await deliver(many)
+    await deliver(many)
+    expect(received[0]).toMatchObject({ from: 'hub@example.com' })
+    const error = await deliver(many).catch((caught: HubError) => caught)
+    expect(error).toMatchObject({ code: 'delivery_failed', data: { retryAfterMs: 3_600_000 } })
+    await deliver(to('a@b.example', 'c@d.example'))
+    await deliver(many, 'bob')
+    nowMs = 3_600_000
+    await deliver(many)
+    expect(received).toHaveLength(5)
+    // A channel with a server of its own is not counted.
+    for (let n = 0; n < 3; n += 1) await deliver({ ...many, smtp: own.smtp })
+    expect(received).toHaveLength(8)
+  })
+
+  test.each([
+    [{ allowUsers: true }, '#/config/smtp'],
+    [{ smtp: { host: 'a b' } }, '#/config/smtp/host'],
+    [{ smtp: { host: 'a.example' }, from: 'Ann <a@b.example>' }, '#/config/from'],
+    [{ recipients: ['a@b.example'] }, '#/config/recipients'],
+  ])('%j is refused as its configuration', async (config, pointer) => {
+    const refused = await parsePluginConfig(plugin, config).catch((caught: HubError) => caught)
+    expect((refused as HubError).errors?.map(error => error.pointer)).toEqual([pointer])
+    expect(await parsePluginConfig(plugin, undefined)).toEqual({})
   })
 })
 

@@ -43,7 +43,7 @@ export interface ResourceRoutesDeps
     CustomMetricsDeps,
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio'>,
-    Pick<MonitoringConfigDeps, 'usualHealthCheck'> {
+    Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
   readonly alerts: Alerts
   readonly dashboards: Dashboards

@@ -154,6 +154,7 @@ export class World {
       links: new CallLinks(),
       uptimeRatio: () => undefined,
       usualHealthCheck: () => ({}),
+      fileProblems: () => [],
       transports: bundledTransports(),
       registry: this.#registry(),
       bus: new EventBus(error => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { anyJson, timestamp, validatedByRegistry } from '../schemas.ts'
+import { anyJson, anyObject, timestamp, validatedByRegistry } from '../schemas.ts'
 
 const severity = z.enum(['warning', 'critical'])
 const at = '2026-11-22T09:30:00.000Z'
@@ -70,6 +70,19 @@ export const channel = channelFields.extend(recordFields)
 export const channelExample = {
   ...{ ...exampleRecord, ref: 'ann~ops', ...exampleChannel, enabled: true },
   config: { url: '••••erts' },
+}
+
+/** A kind of channel. */
+export const channelType = z.object({
+  type: z.string(),
+  label: z.string(),
+  configSchema: anyObject.meta({ description: 'JSON Schema of `config`' }),
+  withheld: z.array(z.string()).meta({ description: 'Members of `config` that only administrators may set' }),
+})
+/** An example of {@link channelType}. */
+export const channelTypeExample = {
+  ...{ type: 'webhook', label: 'Webhook', withheld: [] },
+  configSchema: { type: 'object', required: ['url'], properties: { url: { type: 'string', format: 'uri' } } },
 }
 
 const silenceFields = z.object({

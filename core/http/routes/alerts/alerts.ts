@@ -36,11 +36,31 @@ export function alertRoutes(deps: AlertRoutesDeps): Route[] {
         example: shapes.channelExample,
       },
     }),
+    channelTypesRoute(deps),
     ...deliveryRoutes(deps),
     ...silenceRoutes(deps),
     ...incidentRoutes(deps),
     testRoute(deps),
   ]
+}
+
+function channelTypesRoute({ alerts }: AlertRoutesDeps): Route {
+  return route({
+    method: 'GET',
+    path: `${base}/channel-types`,
+    access: 'user',
+    tag,
+    query: pageQuery,
+    summary: 'The kinds of channel that plugins offer you, with the schema of their configuration',
+    responses: {
+      200: {
+        description: 'A page of kinds',
+        schema: listOf(shapes.channelType),
+        example: exampleList(shapes.channelTypeExample),
+      },
+    },
+    handle: ({ actor, query }) => ({ body: page(alerts.channelTypes(actor), query) }),
+  })
 }
 
 function deliveryRoutes({ alerts }: AlertRoutesDeps): Route[] {

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { HubConfig } from '../../../config/schema.ts'
+import type { FieldError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
 import { HEALTH_CHECK } from '../../../domain/server/common.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { Dashboards } from '../../../registry/owned/dashboards.ts'
@@ -18,6 +20,8 @@ export interface MonitoringConfigDeps {
   readonly config: ConfigView
   /** The section `healthCheck` of the settings file. */
   readonly usualHealthCheck: () => JsonObject
+  /** What of the file's rules, channels and dashboards cannot be used. */
+  readonly fileProblems: () => readonly FieldError[]
 }
 
 const path = '/api/monitoring/config'
@@ -55,6 +59,10 @@ const shown = z.object({
   dashboards: z.array(anyObject),
   logRotation: rotation,
   logging: z.object({ level: z.string(), database }),
+  problems: z
+    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
+    .optional()
+    .meta({ description: 'For administrators: rules, channels and dashboards of the settings file with mistakes' }),
 })
 const example = {
   healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
@@ -134,6 +142,7 @@ async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
     dashboards: await deps.dashboards.list(actor),
     logRotation: { enabled: settings.logRotation !== 'none', ...pick(settings, ROTATION) },
     logging: { level: settings.logLevel, database: pick(settings, DATABASE) },
+    ...(isAdmin(actor) ? { problems: deps.fileProblems() } : {}),
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { Upstreams } from '../../../connections/api.ts'
+import type { FieldError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import type { ActorHistory } from '../../../history/client.ts'
@@ -22,6 +23,7 @@ export interface OverviewDeps extends Pick<PerformanceDeps, 'history'> {
   readonly alerts: Pick<Alerts, 'list' | 'rules'>
   readonly plugins: { list(): readonly { readonly name: string; readonly state: string; readonly message?: string }[] }
   readonly logging: { sinks(): readonly SinkState[] }
+  readonly fileProblems: () => readonly FieldError[]
 }
 
 /** Rows of each list of the most used. */
@@ -35,8 +37,15 @@ const count = z.number().int()
 const used = { requests: count, errors: count }
 const ms = z.number().nullable()
 const attention = z.object({
-  kind: z.enum(['server_offline', 'server_failing', 'rule_failing', 'sink_failing', 'plugin_failed']),
-  subject: z.string().meta({ description: 'The server, rule, sink or plugin' }),
+  kind: z.enum([
+    'server_offline',
+    'server_failing',
+    'rule_failing',
+    'sink_failing',
+    'plugin_failed',
+    'settings_problem',
+  ]),
+  subject: z.string().meta({ description: 'The server, rule, sink, plugin, or the place in the settings file' }),
   message: z.string(),
   since: timestamp.optional(),
 })
@@ -195,7 +204,7 @@ async function attentionOf(deps: OverviewDeps, actor: UserActor, mine: boolean) 
   return [...servers, ...rules, ...(all ? partsOf(deps) : [])]
 }
 
-function partsOf({ logging, plugins }: OverviewDeps) {
+function partsOf({ logging, plugins, fileProblems }: OverviewDeps) {
   const sinks = logging
     .sinks()
     .filter(({ state }) => state !== 'up')
@@ -204,5 +213,8 @@ function partsOf({ logging, plugins }: OverviewDeps) {
     .list()
     .filter(({ state }) => state === 'failed')
     .map(({ name, message }) => ({ kind: 'plugin_failed', subject: name, message: message ?? 'It did not start' }))
-  return [...sinks, ...failed]
+  const wrong = fileProblems().map(({ pointer, detail }) => ({
+    ...{ kind: 'settings_problem', subject: pointer, message: detail },
+  }))
+  return [...sinks, ...failed, ...wrong]
 }
