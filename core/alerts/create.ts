@@ -52,6 +52,8 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   /** Networks (CIDR) that everybody may reach. */
   readonly outboundAllow: readonly string[]
   readonly instanceId: string
+  /** Is told of each attempt to send a message of the outbox. */
+  readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
   /** Milliseconds of a monotonic clock. Default: `performance.now`. */
   readonly now?: () => number
 }
@@ -94,7 +96,7 @@ export interface Alerts {
 /** Builds the alerts on an open store; `begin` starts them. */
 export function createAlerts(deps: AlertsDeps): Alerts {
   const { store, sealer, types, log, now = () => performance.now() } = deps
-  const outbox = new Outbox({ store, sealer, log, types, now, fetchFor: ownerFetches(deps) })
+  const outbox = new Outbox({ store, sealer, log, types, now, fetchFor: ownerFetches(deps), delivered: deps.delivered })
   const facts = new HubFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
   const wake = outbox.wake.bind(outbox)
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })

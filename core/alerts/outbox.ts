@@ -6,7 +6,6 @@ import type { AlertMessage } from '../contract/points.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
-import type { AlertDeliveryTable } from '../store/tables.ts'
 import { read, write } from '../store/transact.ts'
 import { type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
 import { type ReadyMessage, readyMessage } from './messages.ts'
@@ -27,6 +26,7 @@ export interface OutboxDeps {
   readonly log: PluginLogger
   readonly types: () => ChannelTypes
   /** A guarded fetch with the rights that the owner has now. Undefined when there is no such account, or it is disabled. */
+  readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
   readonly fetchFor: (ownerId: string) => Promise<GuardedFetch | undefined>
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -181,7 +181,7 @@ export class Outbox {
 
   async #settle({ rows, attempts, channel }: ReadyMessage, outcome: Delivered): Promise<void> {
     const isOver = outcome.permanent === true || attempts + 1 >= MOST_ATTEMPTS
-    const state: AlertDeliveryTable['state'] = outcome.ok ? 'sent' : isOver ? 'dead' : 'failed'
+    const state: 'sent' | 'failed' | 'dead' = outcome.ok ? 'sent' : isOver ? 'dead' : 'failed'
     const change = { state, attempts: attempts + 1, detail: outcome.detail, updated_at: new Date().toISOString() }
     await write(this.#deps.store, trx =>
       trx
@@ -190,6 +190,7 @@ export class Outbox {
         .where('id', 'in', [...rows])
         .execute(),
     )
+    this.#deps.delivered(channelOf(channel).type, state)
     if (state === 'dead' || (state === 'failed' && attempts === 0)) {
       const { log } = this.#deps
       log.warn('A message about an alert was not taken', { channel: channel.name, state, detail: outcome.detail })

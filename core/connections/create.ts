@@ -73,6 +73,7 @@ class LocalConnections implements Connections {
       instanceId: options.instanceId,
       version: manifest.version,
       log,
+      ended: options.workerEnded ?? (() => {}),
       received: characters => options.garbage?.message(characters),
       ...options.watch,
     })

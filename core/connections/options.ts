@@ -33,6 +33,8 @@ export interface ConnectionsOptions {
   readonly isOwnMark?: (mark: string) => boolean
   /** Variables of the hub's own environment that children get: PATH, HOME, LANG. */
   readonly baseEnv: BaseEnv
+  /** Is told of each thread with connections that ended unexpectedly. */
+  readonly workerEnded?: () => void
   /** Returns numbers between 0 and 1; for tests. Default Math.random. */
   readonly random?: () => number
   /** How the pool monitors its threads; for tests. */

@@ -23,6 +23,7 @@ import { createHttp, type Http } from '../http/create.ts'
 import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
+import { outcomeWord } from '../mcp/call/exchange.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { PluginHost } from '../plugin-host/host.ts'
@@ -203,6 +204,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     instanceId: marks.make(),
     isOwnMark: mark => marks.isOwn(mark),
     baseEnv: options.baseEnv,
+    workerEnded: () => meters.metrics.workerEnded(),
   })
   undo.defer(() => connections.dispose())
 
@@ -230,6 +232,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       hubLog.refusedCall(call)
       meters.refusedCall(call)
     },
+    requestEnded: (method, era, outcome) => meters.metrics.mcpRequest(method, era, outcomeWord(outcome)),
     tracer: traces,
     marks,
     log: hubLog.with({ component: 'mcp' }),
@@ -244,6 +247,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     usage: () => meters.system.usage(),
     droppedRecords: () => droppedOf(hubLog.sinks()),
     onRecord: counted => hubLog.onCounted(counted),
+    delivered: (type, result) => meters.metrics.delivery(type, result),
     types: () => plugins.contributions('notificationChannel'),
     outboundAllow: config.outboundAllow,
   })

@@ -1,6 +1,9 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Alerts } from '../alerts/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
+import { processUsage } from '../connections/process/process-usage.ts'
 import type { ConnectionsDeps } from '../http/routes/monitoring/connections.ts'
 import type { CustomMetricsDeps } from '../http/routes/monitoring/custom-metrics.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
@@ -9,18 +12,21 @@ import type { ServerHealthDeps } from '../http/routes/monitoring/server-health.t
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubLog } from '../telemetry/log.ts'
+import type { ServerUsage } from '../telemetry/metric-families.ts'
 import type { Traces } from '../telemetry/traces.ts'
 import type { Meters } from './meters.ts'
 
 /** How long one text answers all who ask, in milliseconds: making it takes some time with many servers. */
 const TEXT_MS = 1_000
+/** The same for what programs use: each is read from /proc. */
+const CHILDREN_MS = 10_000
 
 /** What `metricsDeps` needs. */
 export interface MetricsParts {
   readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime' | 'custom' | 'links'>
   readonly config: HubConfig
   readonly registry: { readonly users: Pick<Registry['users'], 'list'> }
-  readonly upstreams: Pick<Upstreams, 'states' | 'counts'>
+  readonly upstreams: Pick<Upstreams, 'states' | 'counts' | 'processes'>
   readonly hubLog: Pick<HubLog, 'sinks'>
   readonly mcp: Pick<McpEndpoint, 'sessions'>
   readonly alerts: Pick<Alerts, 'firing'>
@@ -38,6 +44,7 @@ export function metricsDeps(
   Pick<ResourcesDeps, 'usage'> &
   Pick<ServerHealthDeps, 'uptimeRatio'> {
   const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, traces } = parts
+  const children = cached(CHILDREN_MS, () => childrenOf(upstreams))
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
     return meters.metrics.text({
@@ -50,23 +57,65 @@ export function metricsDeps(
       eventLoopLagSeconds: meters.system.usage().eventLoopLagMs / 1_000,
       alerts: await alerts.firing(),
       sinks: hubLog.sinks(),
+      ...(await storedNow(config, hubLog)),
+      children: await children(),
       spans: traces?.counts() ?? { sent: 0, failed: 0, dropped: 0 },
       owners: new Map(users.map(({ id, name }) => [id, name])),
     })
   }
-  let last: { readonly atMs: number; readonly text: Promise<string> } | undefined
+  const text = cached(TEXT_MS, make)
   return {
     usage: () => meters.system.usage(),
     custom: meters.custom,
     links: meters.links,
     uptimeRatio: serverId => meters.uptime.ratio(serverId),
     metricsToken: config.metricsToken,
-    metricsText() {
-      const nowMs = performance.now()
-      if (!last || nowMs - last.atMs >= TEXT_MS) last = { atMs: nowMs, text: make() }
-      return last.text
-    },
+    metricsText: text,
   }
+}
+
+/** What `make` resolves to, made again for who asks when it is older than `ms`. */
+function cached<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
+  let last: { readonly atMs: number; readonly made: Promise<T> } | undefined
+  return () => {
+    const nowMs = performance.now()
+    if (!last || nowMs - last.atMs >= ms) last = { atMs: nowMs, made: make() }
+    return last.made
+  }
+}
+
+/** What the programs of each server use, those of its sessions together. */
+async function childrenOf(upstreams: Pick<Upstreams, 'states' | 'processes'>): Promise<readonly ServerUsage[]> {
+  const processes = upstreams.processes()
+  const usage = await processUsage(processes.map(({ pid }) => pid))
+  const servers = new Map(upstreams.states().map(state => [state.serverId, state]))
+  const found = new Map<string, ServerUsage>()
+  for (const { pid, serverId } of processes) {
+    const [server, used, before] = [servers.get(serverId), usage.get(pid), found.get(serverId)]
+    if (!server || !used) continue
+    found.set(serverId, {
+      ...{ ownerId: server.ownerId, server: server.name },
+      residentBytes: used.residentBytes + (before?.residentBytes ?? 0),
+      cpuSeconds: used.cpuSeconds + (before?.cpuSeconds ?? 0),
+    })
+  }
+  return [...found.values()]
+}
+
+/** The files of the history, and what is not in them yet. */
+async function storedNow({ dataDir }: HubConfig, hubLog: Pick<HubLog, 'sinks'>) {
+  const folder = join(dataDir, 'history')
+  const historyBytes = { records: 0, counts: 0, durations: 0 }
+  // Nothing is stored yet, or the hub stores no history.
+  for (const name of await readdir(folder).catch(() => [])) {
+    const kind = name.startsWith('log-') ? 'records' : name.startsWith('tally') ? 'counts' : 'durations'
+    historyBytes[kind] += await stat(join(folder, name)).then(
+      ({ size }) => size,
+      () => 0,
+    )
+  }
+  const historyBehind = hubLog.sinks().find(({ id }) => id === 'database')?.waiting ?? 0
+  return { historyBytes, historyBehind }
 }
 
 function sessionsOf(mcp: Pick<McpEndpoint, 'sessions'>) {

@@ -14,6 +14,7 @@ import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
 import { DirectExchange, directScope } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
+import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
 import { Pages, type Sealer } from './call/pages.ts'
@@ -61,6 +62,8 @@ interface McpDeps {
   readonly recordCall: (record: ToolCallRecord) => void
   /** Called with each tools/call that reached no server. Default: not recorded. */
   readonly recordRefusal?: (call: RefusedCall) => void
+  /** Is told of each request of MCP clients that ended. Default: nobody is. */
+  readonly requestEnded?: RequestEnded
   /** Traces tool calls. */
   readonly tracer?: CallTracer | undefined
   readonly log: PluginLogger
@@ -95,7 +98,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const tasks = new TaskTable(now)
   const base = {
     ...{ bus, upstreams, scopes, sessions, loads, subscribers, keepAlive },
-    ...{ credentials, sealer, log, version, draining },
+    ...{ credentials, sealer, log, version, draining, requestEnded: deps.requestEnded ?? (() => {}) },
   }
   const changes = createChanges({ ...base, offlineGrace, tasks })
   sessions.ended.on(({ key }) => {

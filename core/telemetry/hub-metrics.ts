@@ -1,10 +1,25 @@
-import { readdirSync } from 'node:fs'
 import type { LogLevel, ToolCallRecord } from '../contract/records.ts'
-import { type Counted, DurationHistogram, LabelledValues } from './counters.ts'
+import type { Era } from '../domain/era.ts'
+import { DurationHistogram, LabelledValues } from './counters.ts'
 import type { CustomSeries } from './custom-metrics.ts'
 import type { RefusedCall } from './log.ts'
 import type { SinkState } from './log-feed.ts'
-import { type MetricFamily, prometheusText, type Sample } from './metrics-text.ts'
+import {
+  childFamilies,
+  counter,
+  countsOf,
+  customFamilies,
+  from,
+  gauge,
+  histogram,
+  processFamilies,
+  type ServerNow,
+  type ServerUsage,
+  single,
+  sinkFamilies,
+  upOf,
+} from './metric-families.ts'
+import { type MetricFamily, prometheusText } from './metrics-text.ts'
 import type { SpanCounts } from './traces.ts'
 
 const OTHER = 'other'
@@ -12,13 +27,6 @@ const OTHER = 'other'
 const NOBODY = ''
 /** How long the numbers of a removed server are still shown, in milliseconds. */
 const GONE_MS = 60 * 60_000
-
-/** One server as it is now. */
-export interface ServerNow {
-  readonly ownerId: string
-  readonly name: string
-  readonly state: 'online' | 'connecting' | 'offline'
-}
 
 /** What the hub is at the time of a scrape. */
 export interface HubNow {
@@ -38,6 +46,12 @@ export interface HubNow {
   readonly alerts: { readonly warning: number; readonly critical: number }
   readonly sinks: readonly SinkState[]
   readonly spans: SpanCounts
+  /** Programs that run, by server. */
+  readonly children: readonly ServerUsage[]
+  /** Bytes of the history's files, by what they hold. */
+  readonly historyBytes: Readonly<Record<string, number>>
+  /** Records that are logged and not stored yet. */
+  readonly historyBehind: number
   /** Names of users by id. */
   readonly owners: ReadonlyMap<string, string>
 }
@@ -70,6 +84,15 @@ export class HubMetrics {
     () => 0,
     labels => labels,
   )
+  readonly #mcpRequests = new LabelledValues(
+    () => 0,
+    ([, era = OTHER, status = OTHER]) => [OTHER, era, status],
+  )
+  readonly #deliveries = new LabelledValues(
+    () => 0,
+    ([, result = OTHER]) => [OTHER, result],
+  )
+  #workerEnds = 0
   /** Since when servers are gone whose calls are counted, by owner and name. */
   readonly #goneMs = new Map<string, number>()
 
@@ -99,6 +122,21 @@ export class HubMetrics {
   /** An answered HTTP request; `route` is a pattern. Its duration ends with the head of a stream. */
   request(route: string, method: string, status: number, ms: number): void {
     this.#requests.row([route, method, String(status)]).value.add(ms / 1_000)
+  }
+
+  /** An MCP request that ended. Methods that the hub does not know are one. */
+  mcpRequest(method: string, era: Era, status: string): void {
+    this.#mcpRequests.row([status === 'method_not_found' ? OTHER : method, era, status]).value += 1
+  }
+
+  /** An attempt to send a message about alerts by a channel of this type. */
+  delivery(type: string, result: 'sent' | 'failed' | 'dead'): void {
+    this.#deliveries.row([type, result]).value += 1
+  }
+
+  /** A thread with connections ended by itself, or was ended for being silent; another takes its place. */
+  workerEnded(): void {
+    this.#workerEnds += 1
   }
 
   /** A record of the log. */
@@ -141,6 +179,17 @@ export class HubMetrics {
       from(this.#durations.rows(), ([id = '', server = ''], value) => value.samples({ owner: owner(id), server })),
     )
     yield* this.#startFamilies(owner)
+    yield* childFamilies(now.children, owner)
+    yield counter('worker_restarts_total', 'Threads with connections that ended unexpectedly', [
+      single(this.#workerEnds),
+    ])
+    yield counter(
+      'mcp_requests_total',
+      'MCP requests that ended, by outcome: success, error of a server, cancelled, or the code of the hub',
+      from(this.#mcpRequests.rows(), ([method = '', era = '', status = ''], value) => [
+        { labels: { method, era, status }, value },
+      ]),
+    )
     yield histogram(
       'http_request_duration_seconds',
       'How long HTTP requests took, streams until their head',
@@ -155,6 +204,14 @@ export class HubMetrics {
     )
     yield* customFamilies(now.custom, owner)
     yield* sinkFamilies(sinks)
+    const files = Object.entries(now.historyBytes).map(([kind, value]) => ({ labels: { kind }, value }))
+    yield gauge('history_bytes', 'Bytes of the files of the history', files)
+    yield gauge('history_behind_records', 'Records that are logged and not stored yet', [single(now.historyBehind)])
+    yield counter(
+      'alert_deliveries_total',
+      'Attempts to send messages about alerts, by type of channel',
+      from(this.#deliveries.rows(), ([channel = '', result = ''], value) => [{ labels: { channel, result }, value }]),
+    )
     yield counter(
       'spans_total',
       'Spans of traces by what became of them',
@@ -208,85 +265,4 @@ export class HubMetrics {
 
 function placeOf([ownerId = '', server = '']: readonly string[]): string {
   return `${ownerId}\n${server}`
-}
-
-function* from<V>(
-  rows: Iterable<Counted<V>>,
-  samples: (labels: readonly string[], value: V) => Iterable<Sample>,
-): Generator<Sample> {
-  for (const { labels, value } of rows) yield* samples(labels, value)
-}
-
-function countsOf(servers: readonly ServerNow[]): readonly Sample[] {
-  return (['online', 'connecting', 'offline'] as const).map(state => ({
-    labels: { state },
-    value: servers.filter(one => one.state === state).length,
-  }))
-}
-
-function* upOf(servers: readonly ServerNow[], owner: (id: string) => string): Generator<Sample> {
-  for (const { ownerId, name, state } of servers)
-    yield { labels: { owner: owner(ownerId), server: name }, value: state === 'online' ? 1 : 0 }
-}
-
-function* customFamilies(all: readonly CustomSeries[], owner: (id: string) => string): Generator<MetricFamily> {
-  const samples = (kind: CustomSeries['kind']): readonly Sample[] =>
-    all
-      .filter(one => one.kind === kind)
-      .map(({ ownerId, name, labels, value }) => ({ labels: { owner: owner(ownerId), name, ...labels }, value }))
-  yield counter('custom_total', 'What users count for themselves', samples('counter'))
-  yield gauge('custom_value', 'Numbers that users report', samples('gauge'))
-}
-
-function* sinkFamilies(sinks: readonly SinkState[]): Generator<MetricFamily> {
-  const each = (value: (sink: SinkState) => number) =>
-    sinks.map(one => ({ labels: { sink: one.id }, value: value(one) }))
-  yield gauge(
-    'log_sink_up',
-    'Whether the sink takes records',
-    each(({ state }) => (state === 'up' ? 1 : 0)),
-  )
-  yield gauge(
-    'log_queue_records',
-    'Records that wait for the sink',
-    each(({ waiting }) => waiting),
-  )
-  const dropped = sinks.flatMap(({ id, dropped: by }) =>
-    Object.entries(by).map(([reason, value]) => ({ labels: { sink: id, reason }, value })),
-  )
-  yield counter('log_dropped_total', 'Records that the sink did not get', dropped)
-}
-
-function* processFamilies(): Generator<MetricFamily> {
-  const { user, system } = process.cpuUsage()
-  yield counter('process_cpu_seconds_total', 'Processor time of the hub', [single((user + system) / 1_000_000)])
-  yield gauge('process_resident_memory_bytes', 'Resident memory of the hub', [single(process.memoryUsage.rss())])
-  yield gauge('process_start_time_seconds', 'When the hub was started', [single(performance.timeOrigin / 1_000)])
-  const descriptors = openDescriptors()
-  if (descriptors !== undefined) yield gauge('process_open_fds', 'File descriptors of the hub', [single(descriptors)])
-}
-
-/** Undefined where there is no /proc. */
-function openDescriptors(): number | undefined {
-  try {
-    return readdirSync('/proc/self/fd').length
-  } catch {
-    return undefined
-  }
-}
-
-function single(value: number): Sample {
-  return { labels: {}, value }
-}
-
-function gauge(name: string, help: string, samples: Iterable<Sample>): MetricFamily {
-  return { name, help, type: 'gauge', samples }
-}
-
-function counter(name: string, help: string, samples: Iterable<Sample>): MetricFamily {
-  return { name, help, type: 'counter', samples }
-}
-
-function histogram(name: string, help: string, samples: Iterable<Sample>): MetricFamily {
-  return { name, help, type: 'histogram', samples }
 }

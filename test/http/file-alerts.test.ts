@@ -83,6 +83,10 @@ test('they are listed with their origin and fire, one with a mistake is logged w
   })
   expect(fired.headers.get('authorization')).toBe(SECRET)
   expect(fired.json).toMatchObject({ rule: 'down', severity: 'critical' })
+  await until(async () => {
+    const metrics = await (await fetch(`${hub.url}/metrics`)).text()
+    return metrics.includes('patchbay_alert_deliveries_total{channel="webhook",result="sent"} 1\n')
+  })
 }, 30_000)
 
 test('the API shows and tests them, and refuses to change them', async () => {

@@ -1,5 +1,6 @@
 /** What Prometheus reads: by promtool, with the totals of the client that made the calls, and by those alone who may. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { z } from 'zod'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { promtoolSays, startPrometheus } from '../support/prometheus.ts'
 import { online } from '../support/servers.ts'
@@ -28,16 +29,15 @@ async function text(): Promise<string> {
   return response.text()
 }
 
+/** The value of a series in the text; NaN where there is none. */
+function valueIn(said: string, line: string): number {
+  const found = said.split('\n').find(one => one.startsWith(`${line} `))
+  return Number(found?.split(' ').at(-1))
+}
+
 test('totals are those of the client, and promtool has nothing to say', async () => {
   const said = await text()
-  const value = (line: string): number =>
-    Number(
-      said
-        .split('\n')
-        .find(one => one.startsWith(`${line} `))
-        ?.split(' ')
-        .at(-1),
-    )
+  const value = (line: string): number => valueIn(said, line)
   const labels = '{owner="admin",server="echo",tool="echo",status="success"}'
   expect(value(`patchbay_tool_calls_total${labels}`)).toBe(CALLS)
   // The name of a tool that is not there is the caller’s: it becomes no label.
@@ -53,6 +53,29 @@ test('totals are those of the client, and promtool has nothing to say', async ()
     /^patchbay_http_request_duration_seconds_count\{route="\/api\/setup",method="POST",status="201"\} 1$/m,
   )
   expect(await promtoolSays(said)).toBe('')
+})
+
+test('requests of MCP by method, era and outcome; what programs use, and what the history stores', async () => {
+  const client = await admin.mcp('/mcp/echo')
+  await client.listTools()
+  await client.request({ method: 'no/such' }, z.any()).catch(() => undefined)
+  const request = (method: string, status: string) =>
+    `patchbay_mcp_requests_total{method="${method}",era="legacy",status="${status}"}`
+  const lists = await until(async () => {
+    const said = await text()
+    return valueIn(said, request('tools/list', 'success')) > 0 ? said : undefined
+  })
+  expect(valueIn(lists, request('tools/call', 'success'))).toBe(CALLS)
+  expect(valueIn(lists, request('tools/call', 'tool_not_found'))).toBe(2)
+  expect(valueIn(lists, request('other', 'method_not_found'))).toBe(1)
+  expect(lists).not.toContain('no/such')
+  const child = (what: string) => valueIn(lists, `patchbay_child_${what}{owner="admin",server="echo"}`)
+  // A program of Bun that has answered a few calls.
+  expect(child('resident_memory_bytes')).toBeGreaterThan(10_000_000)
+  expect(child('cpu_seconds_total')).toBeGreaterThan(0)
+  await until(async () => valueIn(await text(), 'patchbay_history_bytes{kind="records"}') > 10_000)
+  expect(valueIn(lists, 'patchbay_history_behind_records')).toBeGreaterThanOrEqual(0)
+  expect(valueIn(lists, 'patchbay_worker_restarts_total')).toBe(0)
 })
 
 test('a server that is removed and made again under its name goes on where it was', async () => {

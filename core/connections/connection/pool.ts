@@ -16,6 +16,8 @@ export interface PoolOptions {
   readonly instanceId: string
   readonly version: string
   readonly log: PluginLogger
+  /** A thread ended unexpectedly. */
+  readonly ended: () => void
   /** Called with the number of characters of each message from a thread. */
   readonly received: (characters: number) => void
   /** Milliseconds between pings, and of silence after which a thread is terminated. For tests. */
@@ -101,7 +103,7 @@ export class WorkerPool {
   }
 
   #start(isolatedFor: IsolatedServer | undefined): WorkerPort {
-    const { instanceId, version, log, received } = this.#options
+    const { instanceId, version, log, received, ended } = this.#options
     const port = new WorkerPort(
       isolatedFor,
       { type: 'hello', instanceId, version },
@@ -110,7 +112,9 @@ export class WorkerPool {
           this.#ports.delete(gone)
           this.#backlogs.remove(gone)
           const expected = this.#disposed || ((gone.isolatedFor !== undefined || gone.outdated) && gone.load === 0)
-          if (!expected) log.error('A connection worker ended', { detail, connections: gone.load })
+          if (expected) return
+          log.error('A connection worker ended', { detail, connections: gone.load })
+          ended()
         },
         backlog: (from, owner, bytes, largest) => this.#backlogs.set(from, owner, bytes, largest),
         received,

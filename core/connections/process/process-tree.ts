@@ -33,7 +33,7 @@ export function stillRuns({ pid, startTime }: ProcessMark): boolean {
 }
 
 /** The fields of /proc/<pid>/stat from the third (the state) on. */
-function statFields(pid: number): readonly string[] | undefined {
+export function statFields(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The command in brackets may hold blanks and brackets; the fields count from behind it.

@@ -2,6 +2,7 @@ import type { AskReply, RpcError, SessionBinding, UpstreamRequest } from '../../
 import type { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import type { Era } from '../../domain/era.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
@@ -49,3 +50,12 @@ export type Outcome =
   | { readonly kind: 'error'; readonly error: RpcError }
   | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }
+
+/** Is told the outcome of each request of MCP clients; must not block. */
+export type RequestEnded = (method: string, era: Era, outcome: Outcome) => void
+
+/** An outcome in one word: `success`, `error` of the server, `input_required`, `cancelled`, or the hub's code. */
+export function outcomeWord(outcome: Outcome): string {
+  if (outcome.kind === 'result') return 'success'
+  return outcome.kind === 'failed' ? outcome.error.code : outcome.kind
+}

@@ -2,6 +2,7 @@ import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import type { RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { Signal } from '../rpc/signal.ts'
 import { accessLost } from '../scope/access-lost.ts'
@@ -30,6 +31,7 @@ interface LegacySideParts extends InitializeParts {
   readonly scopeChanged: Signal<[scope: Scope]>
   /** A path resolves to nothing any more. */
   readonly scopeEnded: Signal<[scope: Scope]>
+  readonly requestEnded: RequestEnded
 }
 
 /** The protocol of clients up to 2025-11-25, over both of its transports. */
@@ -49,6 +51,7 @@ export function createLegacySide(parts: LegacySideParts): LegacySide {
   const dispatcher = new LegacyDispatcher({
     router: parts.router,
     log: parts.log,
+    ended: parts.requestEnded,
     clientNotice: (session, method, params) => {
       if (method !== 'notifications/roots/list_changed') return
       for (const member of session.scope.resolved.members)

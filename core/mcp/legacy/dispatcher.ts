@@ -1,7 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import type { Outcome } from '../call/exchange.ts'
+import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import { asHubError, idText, type Message, type RequestMessage } from '../rpc/rpc.ts'
 import { passedHeaders } from '../scope/passed-headers.ts'
@@ -14,6 +14,8 @@ import { checkCallQuota } from './user-loads.ts'
 export interface LegacyDispatcherParts {
   readonly router: Router
   readonly log: PluginLogger
+  /** Called with the outcome of each request. */
+  readonly ended: RequestEnded
   /** Handles a client notification that the session itself does not need. */
   clientNotice(session: Session, method: string, params: JsonObject | undefined): void
 }
@@ -38,7 +40,7 @@ export class LegacyDispatcher {
   start(scoped: ScopedRequest, session: Session, message: RequestMessage, weight: number, reply: CallReply): void {
     const { requestId } = scoped.info
     const headers = passedHeaders(scoped.request.headers, scoped.chain, session.scope)
-    const call = new LegacyCall(session, scoped.info, message, weight, reply, headers)
+    const call = new LegacyCall(session, scoped.info, message, weight, reply, headers, this.#parts.ended)
     session.calls.set(message.id, call)
     session.load.calls += 1
     session.streams.callsChanged()

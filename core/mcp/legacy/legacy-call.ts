@@ -5,7 +5,7 @@ import type { UserActor } from '../../contract/records.ts'
 import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
-import type { Exchange, Outcome } from '../call/exchange.ts'
+import type { Exchange, Outcome, RequestEnded } from '../call/exchange.ts'
 import { clientNameOf } from '../rpc/client-name.ts'
 import { logLevelOf } from '../rpc/log-levels.ts'
 import { progressToken } from '../rpc/progress-token.ts'
@@ -52,6 +52,7 @@ export class LegacyCall implements Exchange {
   readonly #id: IdText
   readonly #reply: CallReply
   readonly #weight: number
+  readonly #ended: RequestEnded
   #done = false
   #cancel: ((reason?: string) => void) | undefined
   #cancelled = false
@@ -63,7 +64,9 @@ export class LegacyCall implements Exchange {
     weight: number,
     reply: CallReply,
     passthroughHeaders: Readonly<Record<string, string>> | undefined,
+    ended: RequestEnded,
   ) {
+    this.#ended = ended
     this.#session = session
     this.#id = id
     this.#reply = reply
@@ -117,6 +120,7 @@ export class LegacyCall implements Exchange {
   finish(outcome: Outcome): void {
     if (this.#done) return
     this.#done = true
+    this.#ended(this.method, 'legacy', outcome)
     const session = this.#session
     if (session.calls.get(this.#id) === this) session.calls.delete(this.#id)
     session.load.calls -= 1

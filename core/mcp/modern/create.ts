@@ -2,6 +2,7 @@ import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import type { RequestEnded } from '../call/exchange.ts'
 import type { Sealer } from '../call/pages.ts'
 import type { Router } from '../call/router.ts'
 import type { Changes } from '../changes/create.ts'
@@ -30,6 +31,7 @@ interface ModernSideParts {
   readonly version: string
   readonly draining: () => boolean
   readonly loads: UserLoads
+  readonly requestEnded: RequestEnded
 }
 
 /** The protocol of clients of 2026-07-28. */
@@ -74,6 +76,7 @@ export function createModernSide(parts: ModernSideParts): ModernSide {
     replies: keepAlive,
     log: parts.log,
     draining: parts.draining,
+    requestEnded: parts.requestEnded,
     load,
   })
   subscribers.add(listeners)

@@ -3,7 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
-import type { Exchange, Outcome } from '../call/exchange.ts'
+import type { Exchange, Outcome, RequestEnded } from '../call/exchange.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { Envelope } from '../rpc/envelope.ts'
@@ -29,6 +29,8 @@ export interface ModernExchangeParts {
   /** Parks a request and sends its POST the input requests; false when too many are parked. */
   ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean
   /** Called at the end; `post` is the POST that waits for the outcome, undefined when none does. */
+  /** Told once of each request. */
+  readonly requestEnded: RequestEnded
   ended(exchange: ModernExchange, post: ModernResponse | undefined, outcome: Outcome): void
 }
 
@@ -144,6 +146,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   finish(outcome: Outcome): void {
     if (this.#outcome) return
     this.#outcome = outcome
+    this.#parts.requestEnded(this.method, 'modern', outcome)
     this.#held.account.give(this.#held.bytes)
     this.#lease?.release()
     this.#asks?.end()

@@ -2,7 +2,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import { LIST_METHODS, LISTS, listOfMethod } from '../../domain/mcp-methods.ts'
-import type { Outcome } from '../call/exchange.ts'
+import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
 import { jsonResponse } from '../legacy/post-response.ts'
@@ -52,6 +52,7 @@ interface ModernWireParts {
   readonly replies: ModernReplyHost
   readonly log: PluginLogger
   readonly draining: () => boolean
+  readonly requestEnded: RequestEnded
   load(userId: string): UserLoad
 }
 
@@ -71,6 +72,7 @@ export class ModernWire {
       leases,
       levels,
       now: replies.now,
+      requestEnded: parts.requestEnded,
       ask: (exchange, post, asks) => !parts.draining() && answers.ask(exchange, post, asks),
       ended: (exchange, post, outcome) => {
         this.#live.delete(exchange)

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { nextTurn } from '../../domain/next-turn.ts'
+import { processesBelow, statFields } from './process-tree.ts'
+
+/** What a program and all that it started use. */
+export interface ProcessUsage {
+  readonly residentBytes: number
+  /** Of processes that run now, and of those that they have waited for. */
+  readonly cpuSeconds: number
+}
+
+/** Ticks of a second in /proc/<pid>/stat: 100 on every architecture of Linux (USER_HZ). */
+const TICKS = 100
+/** Programs that are read in one turn of the event loop. */
+const IN_ONE_TURN = 20
+
+/** The use of each of these processes with their descendants; those that have ended are left out. */
+export async function processUsage(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessUsage>> {
+  const found = new Map<number, ProcessUsage>()
+  for (const [index, pid] of pids.entries()) {
+    if (index % IN_ONE_TURN === IN_ONE_TURN - 1) await nextTurn()
+    const uses = [pid, ...processesBelow(pid).map(below => below.pid)].flatMap(each => usageOf(each) ?? [])
+    if (uses.length === 0) continue
+    found.set(pid, {
+      residentBytes: uses.reduce((sum, use) => sum + use.residentBytes, 0),
+      cpuSeconds: uses.reduce((sum, use) => sum + use.cpuSeconds, 0),
+    })
+  }
+  return found
+}
+
+function usageOf(pid: number): ProcessUsage | undefined {
+  const fields = statFields(pid)
+  if (!fields) return undefined
+  // utime, stime, cutime and cstime: fields 14 to 17 of proc(5), counted here from the third.
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
+  return { residentBytes: residentBytes(pid), cpuSeconds: ticks / TICKS }
+}
+
+function residentBytes(pid: number): number {
+  try {
+    const [, kibibytes = 0] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
+    return Number(kibibytes) * 1_024
+  } catch {
+    return 0
+  }
+}

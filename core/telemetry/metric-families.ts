@@ -1,0 +1,127 @@
+import { readdirSync } from 'node:fs'
+import type { Counted } from './counters.ts'
+import type { CustomSeries } from './custom-metrics.ts'
+import type { SinkState } from './log-feed.ts'
+import type { MetricFamily, Sample } from './metrics-text.ts'
+
+/** One server as it is now. */
+export interface ServerNow {
+  readonly ownerId: string
+  readonly name: string
+  readonly state: 'online' | 'connecting' | 'offline'
+}
+
+/** The samples of all rows. */
+export function* from<V>(
+  rows: Iterable<Counted<V>>,
+  samples: (labels: readonly string[], value: V) => Iterable<Sample>,
+): Generator<Sample> {
+  for (const { labels, value } of rows) yield* samples(labels, value)
+}
+
+/** Servers by state. */
+export function countsOf(servers: readonly ServerNow[]): readonly Sample[] {
+  return (['online', 'connecting', 'offline'] as const).map(state => ({
+    labels: { state },
+    value: servers.filter(one => one.state === state).length,
+  }))
+}
+
+/** What the programs of a server use. */
+export interface ServerUsage {
+  readonly ownerId: string
+  readonly server: string
+  readonly residentBytes: number
+  readonly cpuSeconds: number
+}
+
+/** Memory and processor time of the programs of each server. */
+export function* childFamilies(all: readonly ServerUsage[], owner: (id: string) => string): Generator<MetricFamily> {
+  const each = (value: (usage: ServerUsage) => number): readonly Sample[] =>
+    all.map(usage => ({ labels: { owner: owner(usage.ownerId), server: usage.server }, value: value(usage) }))
+  yield gauge(
+    'child_resident_memory_bytes',
+    'Resident memory of the programs of a server',
+    each(({ residentBytes }) => residentBytes),
+  )
+  yield counter(
+    'child_cpu_seconds_total',
+    'Processor time of the programs of a server that run now',
+    each(({ cpuSeconds }) => cpuSeconds),
+  )
+}
+
+/** Whether each server is online. */
+export function* upOf(servers: readonly ServerNow[], owner: (id: string) => string): Generator<Sample> {
+  for (const { ownerId, name, state } of servers)
+    yield { labels: { owner: owner(ownerId), server: name }, value: state === 'online' ? 1 : 0 }
+}
+
+/** What users and plugins count. */
+export function* customFamilies(all: readonly CustomSeries[], owner: (id: string) => string): Generator<MetricFamily> {
+  const samples = (kind: CustomSeries['kind']): readonly Sample[] =>
+    all
+      .filter(one => one.kind === kind)
+      .map(({ ownerId, name, labels, value }) => ({ labels: { owner: owner(ownerId), name, ...labels }, value }))
+  yield counter('custom_total', 'What users count for themselves', samples('counter'))
+  yield gauge('custom_value', 'Numbers that users report', samples('gauge'))
+}
+
+/** The sinks of the log. */
+export function* sinkFamilies(sinks: readonly SinkState[]): Generator<MetricFamily> {
+  const each = (value: (sink: SinkState) => number) =>
+    sinks.map(one => ({ labels: { sink: one.id }, value: value(one) }))
+  yield gauge(
+    'log_sink_up',
+    'Whether the sink takes records',
+    each(({ state }) => (state === 'up' ? 1 : 0)),
+  )
+  yield gauge(
+    'log_queue_records',
+    'Records that wait for the sink',
+    each(({ waiting }) => waiting),
+  )
+  const dropped = sinks.flatMap(({ id, dropped: by }) =>
+    Object.entries(by).map(([reason, value]) => ({ labels: { sink: id, reason }, value })),
+  )
+  yield counter('log_dropped_total', 'Records that the sink did not get', dropped)
+}
+
+/** The hub's own process. */
+export function* processFamilies(): Generator<MetricFamily> {
+  const { user, system } = process.cpuUsage()
+  yield counter('process_cpu_seconds_total', 'Processor time of the hub', [single((user + system) / 1_000_000)])
+  yield gauge('process_resident_memory_bytes', 'Resident memory of the hub', [single(process.memoryUsage.rss())])
+  yield gauge('process_start_time_seconds', 'When the hub was started', [single(performance.timeOrigin / 1_000)])
+  const descriptors = openDescriptors()
+  if (descriptors !== undefined) yield gauge('process_open_fds', 'File descriptors of the hub', [single(descriptors)])
+}
+
+/** Undefined where there is no /proc. */
+function openDescriptors(): number | undefined {
+  try {
+    return readdirSync('/proc/self/fd').length
+  } catch {
+    return undefined
+  }
+}
+
+/** A value without labels. */
+export function single(value: number): Sample {
+  return { labels: {}, value }
+}
+
+/** A metric that goes up and down. */
+export function gauge(name: string, help: string, samples: Iterable<Sample>): MetricFamily {
+  return { name, help, type: 'gauge', samples }
+}
+
+/** A metric that only rises; its name ends in `_total`. */
+export function counter(name: string, help: string, samples: Iterable<Sample>): MetricFamily {
+  return { name, help, type: 'counter', samples }
+}
+
+/** Durations in seconds by bucket. */
+export function histogram(name: string, help: string, samples: Iterable<Sample>): MetricFamily {
+  return { name, help, type: 'histogram', samples }
+}
