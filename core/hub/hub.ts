@@ -23,7 +23,6 @@ import { createHttp, type Http } from '../http/create.ts'
 import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
-import { outcomeWord } from '../mcp/call/exchange.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { PluginHost } from '../plugin-host/host.ts'
@@ -232,7 +231,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       hubLog.refusedCall(call)
       meters.refusedCall(call)
     },
-    requestEnded: (method, era, outcome) => meters.metrics.mcpRequest(method, era, outcomeWord(outcome)),
+    requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
     tracer: traces,
     marks,
     log: hubLog.with({ component: 'mcp' }),

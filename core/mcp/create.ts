@@ -12,7 +12,7 @@ import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { RefusedCall } from '../telemetry/log.ts'
 import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
-import { DirectExchange, directScope } from './call/direct-call.ts'
+import { type DirectCall, DirectExchange, directScope } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
@@ -128,10 +128,12 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     void records.sweep()
     tasks.sweep()
   })
+  const refusal = (call: DirectCall) => (error: unknown) =>
+    router.refused(call, call.server, 'tools/call', { name: call.tool }, error)
   return {
     fetch: (request, path, info) => endpoint.fetch(request, path, info),
     callTool: call =>
-      loads.withoutSession(call.actor.userId, async () => {
+      loads.withoutSession(call.actor.userId, refusal(call), async () => {
         const headers = await headersOf(call.actor, [call.server])
         const resolve = (server: ServerRecord) => directScope(server, headers)
         const scope = scopes.unbound(call.actor, resolve(call.server))

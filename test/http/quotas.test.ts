@@ -196,6 +196,13 @@ describe('what a user may have open', () => {
     const texts = (await Promise.all(answers)).join('\n')
     expect(texts.match(/quota_calls/g)?.length).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser)
     await until(async () => (await used(bob, 'callsPerUser')) === 0)
+    // Each has a record, for its caller.
+    const found = await until(async () => {
+      const page = await bob.ok('GET', '/api/logs/search?q=code:quota_calls&limit=1')
+      return page.behind === 0 ? page : undefined
+    })
+    expect(found.total).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser + 2)
+    expect(found.items[0]).toMatchObject({ message: 'tools/call', tool: 'wait', status: 'quota_calls', group: 'slow' })
     await client.delete()
   }, 60_000)
 

@@ -51,8 +51,8 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }
 
-/** Is told the outcome of each request of MCP clients; must not block. */
-export type RequestEnded = (method: string, era: Era, outcome: Outcome) => void
+/** Is told how each request of an MCP client ended, in one word; must not block. */
+export type RequestEnded = (method: string, era: Era, word: string) => void
 
 /** An outcome in one word: `success`, `error` of the server, `input_required`, `cancelled`, or the hub's code. */
 export function outcomeWord(outcome: Outcome): string {

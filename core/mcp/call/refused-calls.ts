@@ -1,33 +1,29 @@
+import type { JsonObject } from '../../contract/json.ts'
+import type { GroupRecord } from '../../contract/records.ts'
 import { keyIdOf } from '../../domain/ownership.ts'
 import type { RefusedCall } from '../../telemetry/log.ts'
 import { asHubError } from '../rpc/rpc.ts'
-import type { Outcome } from './exchange.ts'
-import type { Routed } from './forwarder.ts'
+import type { Exchange } from './exchange.ts'
 
-/** Runs a call, and passes it to `record` when it throws before it was sent. */
-export function recordingRefusal(
-  record: ((call: RefusedCall) => void) | undefined,
-  now: () => number,
-  { exchange, scope }: Routed,
-  tool: unknown,
-  run: () => Outcome | Promise<Outcome>,
-): Outcome | Promise<Outcome> {
-  const startedMs = now()
-  try {
-    return run()
-  } catch (error) {
-    record?.({
-      requestId: exchange.requestId,
-      client: exchange.clientAddress,
-      userId: exchange.actor.userId,
-      keyId: keyIdOf(exchange.actor),
-      clientName: exchange.clientName,
-      group: scope.resolved.group.name,
-      groupId: scope.resolved.group.id,
-      tool: typeof tool === 'string' ? tool : '',
-      durationMs: now() - startedMs,
-      code: asHubError(error).code,
-    })
-    throw error
+/** Of whom a call came. */
+export type CallerOf = Pick<Exchange, 'requestId' | 'clientAddress' | 'clientName' | 'actor'>
+
+/** What is recorded of a tools/call that ended before it was sent. */
+export function refusedCall(
+  { requestId, clientAddress: client, clientName, actor }: CallerOf,
+  group: Pick<GroupRecord, 'id' | 'name'>,
+  params: JsonObject | undefined,
+  error: unknown,
+  durationMs: number,
+): RefusedCall {
+  const tool = params?.name
+  return {
+    ...{ requestId, client, clientName, durationMs },
+    userId: actor.userId,
+    keyId: keyIdOf(actor),
+    group: group.name,
+    groupId: group.id,
+    tool: typeof tool === 'string' ? tool : '',
+    code: asHubError(error).code,
   }
 }

@@ -20,7 +20,7 @@ import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
-import { recordingRefusal } from './refused-calls.ts'
+import { type CallerOf, refusedCall } from './refused-calls.ts'
 import { toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
@@ -133,9 +133,27 @@ export class Router {
       })
   }
 
+  /** Records a tools/call that is refused before it comes here, as for a quota; other methods have no record. */
+  refused(
+    caller: CallerOf,
+    group: Parameters<typeof refusedCall>[1],
+    method: string,
+    params: JsonObject | undefined,
+    error: unknown,
+  ): void {
+    if (method === 'tools/call') this.#parts.recordRefusal?.(refusedCall(caller, group, params, error, 0))
+  }
+
   #recordingRefusal(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const { recordRefusal, now } = this.#parts
-    return recordingRefusal(recordRefusal, now, routed, params?.name, () => this.#callTool(routed, params))
+    const { exchange, scope } = routed
+    const startedMs = now()
+    try {
+      return this.#callTool(routed, params)
+    } catch (error) {
+      recordRefusal?.(refusedCall(exchange, scope.resolved.group, params, error, now() - startedMs))
+      throw error
+    }
   }
 
   #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
+import { clientNameOf } from '../rpc/client-name.ts'
 import { asHubError, idText, type Message, type RequestMessage } from '../rpc/rpc.ts'
 import { passedHeaders } from '../scope/passed-headers.ts'
 import { type CallReply, LegacyCall } from './legacy-call.ts'
@@ -29,11 +30,18 @@ export class LegacyDispatcher {
   }
 
   /** `weight`: bytes charged until the answer. Throws request_invalid for an id in flight, quota_calls, quota_bytes. */
-  admit(session: Session, message: RequestMessage, weight: number): void {
-    if (session.calls.has(message.id))
-      throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
-    checkCallQuota(session.load)
-    if (!session.load.bytes.fits(weight)) throw session.load.bytes.refusal(weight)
+  admit({ info }: Pick<ScopedRequest, 'info'>, session: Session, message: RequestMessage, weight: number): void {
+    try {
+      if (session.calls.has(message.id))
+        throw new HubError('request_invalid', `A request with the id ${message.id.slice(0, 64)} is in flight already`)
+      checkCallQuota(session.load)
+      if (!session.load.bytes.fits(weight)) throw session.load.bytes.refusal(weight)
+    } catch (error) {
+      const { requestId, clientAddress } = info
+      const caller = { requestId, clientAddress, clientName: clientNameOf(session.clientInfo), actor: session.actor }
+      this.#parts.router.refused(caller, session.scope.resolved.group, message.method, message.params, error)
+      throw error
+    }
   }
 
   /** Dispatches a request; its outcome is written to `reply`. */

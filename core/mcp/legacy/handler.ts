@@ -58,7 +58,7 @@ export class LegacyHandler {
       this.#parts.dispatcher.take(session, message)
       return new Response(null, { status: 202 })
     }
-    this.#parts.dispatcher.admit(session, message, weight)
+    this.#parts.dispatcher.admit(scoped, session, message, weight)
     const reply = new PostResponse(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
     this.#parts.dispatcher.start(scoped, session, message, weight, reply)
     return reply.response
@@ -99,7 +99,7 @@ export class LegacyHandler {
     reply: PostResponse,
   ): void {
     try {
-      this.#parts.dispatcher.admit(session, message, weight)
+      this.#parts.dispatcher.admit(scoped, session, message, weight)
     } catch (error) {
       reply.answer(errorMessage(message.id, rpcError(asHubError(error), scoped.info.requestId)))
       return

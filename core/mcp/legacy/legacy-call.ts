@@ -5,7 +5,7 @@ import type { UserActor } from '../../contract/records.ts'
 import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
-import type { Exchange, Outcome, RequestEnded } from '../call/exchange.ts'
+import { type Exchange, type Outcome, outcomeWord, type RequestEnded } from '../call/exchange.ts'
 import { clientNameOf } from '../rpc/client-name.ts'
 import { logLevelOf } from '../rpc/log-levels.ts'
 import { progressToken } from '../rpc/progress-token.ts'
@@ -120,7 +120,7 @@ export class LegacyCall implements Exchange {
   finish(outcome: Outcome): void {
     if (this.#done) return
     this.#done = true
-    this.#ended(this.method, 'legacy', outcome)
+    this.#ended(this.method, 'legacy', outcomeWord(outcome))
     const session = this.#session
     if (session.calls.get(this.#id) === this) session.calls.delete(this.#id)
     session.load.calls -= 1

@@ -17,10 +17,15 @@ export class UserLoads {
     this.#bytes = bytes
   }
 
-  /** Runs work that counts as a call of this user but belongs to no session. Throws quota_calls. */
-  async withoutSession<T>(userId: string, work: () => T | Promise<T>): Promise<T> {
+  /** Runs work that counts as a call of this user but belongs to no session. Throws quota_calls, after `refused` saw it. */
+  async withoutSession<T>(userId: string, refused: (error: unknown) => void, work: () => T | Promise<T>): Promise<T> {
     const load = this.of(userId)
-    checkCallQuota(load)
+    try {
+      checkCallQuota(load)
+    } catch (error) {
+      refused(error)
+      throw error
+    }
     load.calls += 1
     try {
       return await work()

@@ -204,7 +204,7 @@ export class SseWire {
     const isPing = message.kind === 'request' && message.method === 'ping'
     if (!session.introduced && !isPing) introduceReturned(session, known.request.headers)
     if (message.kind !== 'request') return dispatcher.take(session, message)
-    dispatcher.admit(session, message, weight)
+    dispatcher.admit(known, session, message, weight)
     const scoped = { ...known, scope: session.scope, session, namesSession: true }
     dispatcher.start(scoped, session, message, weight, new StreamReply(session))
   }

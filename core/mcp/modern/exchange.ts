@@ -3,7 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
-import type { Exchange, Outcome, RequestEnded } from '../call/exchange.ts'
+import { type Exchange, type Outcome, outcomeWord, type RequestEnded } from '../call/exchange.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { Envelope } from '../rpc/envelope.ts'
@@ -142,11 +142,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#post?.watch()
   }
 
-  /** Takes the outcome. Nothing more is sent for this request afterwards. */
-  finish(outcome: Outcome): void {
+  /** Takes the outcome. Nothing more is sent for this request afterwards. `word`: the outcome in one. */
+  finish(outcome: Outcome, word: string = outcomeWord(outcome)): void {
     if (this.#outcome) return
     this.#outcome = outcome
-    this.#parts.requestEnded(this.method, 'modern', outcome)
+    this.#parts.requestEnded(this.method, 'modern', word)
     this.#held.account.give(this.#held.bytes)
     this.#lease?.release()
     this.#asks?.end()

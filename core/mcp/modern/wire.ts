@@ -186,8 +186,15 @@ export class ModernWire {
     const { load, parking, passed, replies } = this.#parts
     const { principal, scope, actor } = scoped
     const userLoad = load(actor.userId)
-    checkCallQuota(userLoad)
-    if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
+    try {
+      checkCallQuota(userLoad)
+      if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
+    } catch (error) {
+      const { requestId, clientAddress } = scoped.info
+      const caller = { requestId, clientAddress, clientName: envelope.clientName, actor }
+      this.#parts.router.refused(caller, scope.resolved.group, method, envelope.params, error)
+      throw error
+    }
     const logLevel = rankOf(envelope.logLevel)
     const { requestState, progressToken, params } = envelope
     const responses = inputResponses(envelope.inputResponses)
@@ -231,17 +238,14 @@ export class ModernWire {
     )
     this.#live.add(exchange)
     this.#watch(exchange, post)
+    const refuse = (error: unknown): void => exchange.finish(this.#refused(error, exchange), asHubError(error).code)
     let outcome: Outcome | Promise<Outcome>
     try {
       outcome = this.#parts.router.handle(exchange, scoped.scope)
     } catch (error) {
-      outcome = this.#refused(error, exchange)
+      return refuse(error)
     }
-    if (outcome instanceof Promise)
-      outcome.then(
-        result => exchange.finish(result),
-        error => exchange.finish(this.#refused(error, exchange)),
-      )
+    if (outcome instanceof Promise) outcome.then(result => exchange.finish(result), refuse)
     else exchange.finish(outcome)
   }
 
