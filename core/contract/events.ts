@@ -13,7 +13,7 @@ export interface PluginEvents {
   'group.updated': { groupId: string; name: string; revision: number }
   'group.removed': { groupId: string; name: string }
   'user.created': { userId: string; name: string }
-  /** Role, disabled or epoch changed: cached credentials of this user are invalid. */
+  /** Role, name, password or state of an account changed: cached credentials of this user are invalid. */
   'user.updated': { userId: string; name: string }
   'user.removed': { userId: string; name: string }
   'key.created': { keyId: string }
@@ -35,7 +35,7 @@ export interface PluginEvents {
     state: 'healthy' | 'failing'
     error?: { code: ErrorCode; message: string }
   }
-  /** `older`: the lists of the legacy side of a server that speaks both eras. */
+  /** A server's lists changed. `older`: those of the legacy side of a server that speaks both eras. */
   'catalog.changed': {
     serverId: string
     name: string
@@ -46,9 +46,12 @@ export interface PluginEvents {
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
+  /** Each 10 s: the calls of one owner's servers in that time, if there were any, or were any before; `ownerId` null: all. */
+  'metrics.tick': { seconds: number; calls: number; errors: number; avgMs: number | null; maxMs: number | null }
   'alert.pending': AlertEvent
   'alert.fired': AlertEvent
   'alert.resolved': AlertEvent
+  'sink.state': { sink: string; state: 'up' | 'failing' }
   'plugin.failed': { plugin: string; message: string }
   'plugin.changed': { plugin: string; state: string }
   'session.opened': { sessionId: string; userId: string; scope: string }

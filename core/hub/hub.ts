@@ -160,7 +160,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
   hubLog.configure(logOptions(config))
-  const history = openHistory(config, hubLog, meters.durations, untilLast)
+  const history = openHistory(config, { hubLog, bus, durations: meters.durations, undo: untilLast })
 
   const auth = createAuth({
     secret: config.jwtSecret ?? keys.jwtSecret,

@@ -6,6 +6,7 @@ import { DurationSeries } from '../telemetry/duration-series.ts'
 import { HubMetrics } from '../telemetry/hub-metrics.ts'
 import type { HubLog, RefusedCall } from '../telemetry/log.ts'
 import type { SinkState } from '../telemetry/log-feed.ts'
+import { MetricsTicks } from '../telemetry/metrics-ticks.ts'
 import { SystemMonitor } from '../telemetry/system-usage.ts'
 import { Uptime } from '../telemetry/uptime.ts'
 
@@ -34,12 +35,13 @@ export interface Meters {
 }
 
 /** Meters that also follow the log and the events of servers, and measure the disk of the data folder. */
-export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir: string): Meters {
+export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' | 'emit'>, dataDir: string): Meters {
   const metrics = new HubMetrics()
   const durations = new DurationSeries()
   const system = new SystemMonitor(dataDir)
   const custom = new CustomMetrics()
   const links = new CallLinks()
+  const ticks = new MetricsTicks(bus)
   bus.on('user.removed', ({ data }) => {
     custom.forget(data.userId)
     links.forget(data.userId)
@@ -59,11 +61,15 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on'>, dataDir:
     uptime: new Uptime(bus),
     custom,
     links,
-    dispose: () => system.dispose(),
+    dispose() {
+      system.dispose()
+      ticks.dispose()
+    },
     call(record) {
       const { ownerId: owner, serverId, server, tool, durationMs, status } = record
       metrics.call(record)
       links.add(record)
+      ticks.call(record)
       durations.add({ kind: 'tool_execution', owner, serverId, server, tool }, durationMs, status !== 'success')
     },
     refusedCall(call) {

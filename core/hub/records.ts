@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
 import { History } from '../history/client.ts'
 import type { DurationSeries } from '../telemetry/duration-series.ts'
 import type { HubLog } from '../telemetry/log.ts'
@@ -11,13 +12,16 @@ const SINKS_LAST_MS = 3_000
 
 const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 1_000 }
 
+/** What the history follows; `undo`: run at the end. */
+export interface HistoryParts {
+  readonly hubLog: HubLog
+  readonly bus: Pick<EventBus, 'emit'>
+  readonly durations: DurationSeries
+  readonly undo: AsyncDisposableStack
+}
+
 /** Stores log records unless that is switched off. At the end the last ones get a second. */
-export function openHistory(
-  config: HubConfig,
-  hubLog: HubLog,
-  durations: DurationSeries,
-  undo: AsyncDisposableStack,
-): History | undefined {
+export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }: HistoryParts): History | undefined {
   const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
   const { logTable: table = 'log_record', logIndexes: indexes = [] } = config
   if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
@@ -30,6 +34,7 @@ export function openHistory(
     ...HISTORY_QUEUE,
     send: batch => history.write(batch),
     changed(state, error) {
+      bus.emit('sink.state', null, { sink: 'database', state })
       if (state === 'up') log.info('Log records are stored again')
       else log.error('Log records cannot be stored now; they wait', { error: String(error) })
     },

@@ -16,7 +16,7 @@ const OWN: ReadonlySet<string> = new Set(['file', 'database'])
 export interface SinkParts {
   /** Live: the contributions to the point `logSink`. */
   readonly sinks: ReadonlyMap<string, LogSink>
-  readonly bus: Pick<EventBus, 'on'>
+  readonly bus: Pick<EventBus, 'on' | 'emit'>
   readonly hubLog: HubLog
   /** Run before plugins are stopped. */
   readonly undo: AsyncDisposableStack
@@ -38,7 +38,7 @@ export function followSinks({ sinks, bus, hubLog, undo }: SinkParts): void {
         continue
       }
       open.add(id)
-      feed.add(id, { ...QUEUE, maxBatch: batchOf(sink), ...deliveryTo(id, sinks, hubLog) })
+      feed.add(id, { ...QUEUE, maxBatch: batchOf(sink), ...deliveryTo(id, { sinks, bus, hubLog }) })
     }
   }
   const end = (id: string, withinMs: number): Promise<void> => {
@@ -61,7 +61,7 @@ function batchOf({ maxBatch = BATCH.usual }: LogSink): number {
   return Number.isSafeInteger(maxBatch) ? Math.min(Math.max(maxBatch, 1), BATCH.most) : BATCH.usual
 }
 
-function deliveryTo(id: string, sinks: ReadonlyMap<string, LogSink>, hubLog: HubLog) {
+function deliveryTo(id: string, { sinks, bus, hubLog }: Omit<SinkParts, 'undo'>) {
   const log = hubLog.with({ component: `sink:${id}` })
   return {
     async send({ lines }: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }> {
@@ -71,6 +71,7 @@ function deliveryTo(id: string, sinks: ReadonlyMap<string, LogSink>, hubLog: Hub
       return { rejected: Number.isSafeInteger(rejected) ? Math.min(Math.max(rejected, 0), lines.length) : 0 }
     },
     changed(state: 'up' | 'failing', error?: unknown): void {
+      bus.emit('sink.state', null, { sink: id, state })
       if (state === 'up') log.info('The log sink takes records again')
       else log.error('The log sink takes no records; they wait', { error: String(error) })
     },

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rename, writeFile } from 'node:fs/promises'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { openStream } from '../support/live-stream.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { until } from '../support/wait.ts'
 
@@ -56,6 +57,7 @@ afterAll(async () => {
 }, 40_000)
 
 test('they are listed with their origin and fire, one with a mistake is logged with its place', async () => {
+  const stream = await openStream(admin, '?topics=alerts')
   const { items: rules } = await admin.ok('GET', RULES)
   expect(rules).toEqual([
     expect.objectContaining({ ...DOWN, origin: 'file', owner: 'admin', severity: 'critical' }),
@@ -83,6 +85,13 @@ test('they are listed with their origin and fire, one with a mistake is logged w
   })
   expect(fired.headers.get('authorization')).toBe(SECRET)
   expect(fired.json).toMatchObject({ rule: 'down', severity: 'critical' })
+  const live = { name: 'live', condition: 'servers_offline >= 0', duration: '0s', severity: 'warning' }
+  await admin.ok('POST', RULES, live)
+  const { data } = await until(() => stream.events.find(({ event }) => event === 'alert.fired'), { timeoutMs: 15_000 })
+  expect(data).toMatchObject({ owner: 'admin', data: { rule: 'live', severity: 'warning' } })
+  await admin.ok('DELETE', `${RULES}/live`)
+  await until(() => stream.events.some(({ event }) => event === 'alert.resolved'))
+  await stream.close()
   await until(async () => {
     const metrics = await (await fetch(`${hub.url}/metrics`)).text()
     return metrics.includes('patchbay_alert_deliveries_total{channel="webhook",result="sent"} 1\n')

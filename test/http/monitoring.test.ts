@@ -30,6 +30,7 @@ async function call(user: Client, path: string, count: number, name: string, arg
 }
 
 let slowestMs = 0
+let ticks: Awaited<ReturnType<typeof openStream>>[]
 
 beforeAll(async () => {
   const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 1_000 } }
@@ -38,6 +39,7 @@ beforeAll(async () => {
   ada = await hub.user('ada')
   await ada.ok('POST', '/api/servers', { name: 'own', url: remote.url, healthCheck: { enabled: false } })
   await online(admin, ['echo', 'ada~own'])
+  ticks = await Promise.all([openStream(ada, '?topics=metrics'), openStream(admin, '?topics=metrics')])
   slowestMs = Math.max(...(await call(admin, '/mcp/echo', CALLS.admin, 'echo', { text: 'x' })))
   await call(ada, '/mcp/own', CALLS.ada, 'good')
   await call(ada, '/mcp/own', FAILED, 'bad')
@@ -264,6 +266,20 @@ describe('GET /api/monitoring/activity', () => {
     expect((await activity(ada)).items[0]).toMatchObject({ client: '127.0.0.1', tool: 'good', server: 'own' })
   })
 })
+
+test('the live stream has the calls of each 10 s: of the own servers, for administrators of all', async () => {
+  const [own, all] = ticks
+  if (!own || !all) throw new Error('No streams')
+  const wait = { timeoutMs: 12_000 }
+  const tick = await until(() => own.events.find(({ event }) => event === 'metrics.tick')?.data, wait)
+  expect(tick).toMatchObject({ owner: 'ada', data: { seconds: 10, errors: expect.any(Number) } })
+  expect(tick.data.calls).toBeGreaterThan(0)
+  expect(tick.data.avgMs).toBeLessThanOrEqual(tick.data.maxMs)
+  const hub = await until(() => all.events.find(({ data }) => data.owner === null)?.data, wait)
+  expect(hub.data.calls).toBeGreaterThanOrEqual(tick.data.calls)
+  expect(own.events.every(({ data }) => data.owner === 'ada')).toBe(true)
+  for (const stream of ticks) await stream.close()
+}, 30_000)
 
 test('the dashboard for Grafana asks for metrics that there are', async () => {
   const dashboard = await ada.ok('GET', '/api/monitoring/grafana/dashboard')

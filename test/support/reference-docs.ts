@@ -1,11 +1,15 @@
 /** Writes the tables of docs/reference/ from the code. `bun test/support/reference-docs.ts` after a change. */
+import { readFileSync } from 'node:fs'
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import type { ServerPhase } from '../../core/connections/server/machine/server-events.ts'
 import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'
 import type { ErrorCode } from '../../core/contract/errors.ts'
+import type { PluginEventName } from '../../core/contract/events.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
+import { LIVE_EVENTS, TOPICS } from '../../core/http/live/live-events.ts'
 import { OCCASIONS } from './error-occasions.ts'
+import { EVENT_OCCASIONS } from './event-occasions.ts'
 import { licencesPage } from './licences.ts'
 import { transitionRows } from './server-events.ts'
 
@@ -15,6 +19,7 @@ const folder = new URL('../../docs/reference/', import.meta.url)
 export function referencePages(): Readonly<Record<string, string>> {
   return {
     'errors.md': errorsPage(),
+    'events.md': eventsPage(),
     'limits.md': limitsPage(),
     'licences.md': licencesPage(),
     'server-states.md': statesPage(),
@@ -62,6 +67,33 @@ ${fields.join('\n')}
 
 \`0\` done · \`1\` cannot run (port taken, data folder locked or not writable, store corrupt, master key missing) or the command failed · \`2\` wrong
 arguments or environment · \`78\` the settings file cannot be used. One line \`error: <code>: <message>\` on standard error.
+`
+}
+
+function eventsPage(): string {
+  const source = readFileSync(new URL('../../core/contract/events.ts', import.meta.url), 'utf8')
+  const body = /export interface PluginEvents \{\n([\s\S]*?)\n\}\n/.exec(source)?.[1] ?? ''
+  const rows = [...body.matchAll(/^ {2}'([\w.]+)': (\{.*\}|\{\n[\s\S]*?\n {2}\}|\w+)$/gm)].map(
+    ([, name = '', payload = '']) => {
+      const topic = TOPICS.find(each => LIVE_EVENTS[each].some(known => known === name))
+      const fields = payload.replace(/([^{\s])\n +(?=[a-z])/g, '$1; ').replace(/\s+/g, ' ')
+      const said = EVENT_OCCASIONS[name as PluginEventName]
+      return `| \`${name}\` | ${topic ? `\`${topic}\`` : ''} | ${said} | \`${fields.replaceAll('|', '\\|')}\` |`
+    },
+  )
+  return `# Events
+
+What a plugin can listen to by \`context.events.on(name, …)\`, and what \`GET /api/stream?topics=…\` tells under its topic. Each event has
+\`name\` (\`event\` in the stream), \`at\`, the owner (\`ownerId\`, or the name as \`owner\` in the stream; null: the hub itself) and \`data\`. In
+the stream, users get the events of what they own, and of public servers; administrators get all. \`log.record\`, \`tool.called\` and
+\`metrics.tick\` are made only while somebody listens.
+
+| event | topic | when | \`data\` |
+|---|---|---|---|
+${rows.join('\n')}
+
+\`AlertEvent\` is \`{ rule, severity, subject, incident? }\`; \`ToolCallRecord\` and \`LogRecord\` are described in
+\`core/contract/records.ts\`.
 `
 }
 

@@ -1,3 +1,4 @@
+import type { PluginEventName } from '../../contract/events.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { EventName, HubEvent } from '../../events/catalog.ts'
 
@@ -5,6 +6,22 @@ import type { EventName, HubEvent } from '../../events/catalog.ts'
 export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls'] as const
 /** One of {@link TOPICS}. */
 export type Topic = (typeof TOPICS)[number]
+
+/** The events of each topic. */
+export const LIVE_EVENTS: Readonly<Record<Topic, readonly PluginEventName[]>> = {
+  servers: [
+    ...(['server.created', 'server.updated', 'server.removed', 'server.health', 'connection.state'] as const),
+    ...(['group.created', 'group.updated', 'group.removed', 'catalog.changed', 'tool.definition_changed'] as const),
+    ...(['config.changed', 'config.rejected', 'plugin.failed', 'plugin.changed', 'sink.state'] as const),
+  ],
+  logs: ['log.record'],
+  alerts: ['alert.pending', 'alert.fired', 'alert.resolved'],
+  metrics: ['metrics.tick'],
+  calls: ['tool.called'],
+}
+
+/** Frequent events: emitted, and even built, only while a reader has subscribed; those of the others are kept for a while. */
+export const WHILE_WANTED: ReadonlySet<Topic> = new Set(['logs', 'metrics', 'calls'])
 
 /** An event for the stream, its text built once for all readers. */
 export interface LiveEvent {

@@ -4,30 +4,11 @@ import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { ByteAccount, BytesInFlight } from '../../domain/byte-account.ts'
 import type { EventBus } from '../../events/bus.ts'
-import type { EventName, HubEvent } from '../../events/catalog.ts'
+import type { HubEvent } from '../../events/catalog.ts'
 import type { Registry } from '../../registry/api.ts'
 import { EventHistory } from './event-history.ts'
-import { type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo } from './live-events.ts'
+import { LIVE_EVENTS, type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo, WHILE_WANTED } from './live-events.ts'
 
-/** Events recorded from the hub's start, so that reconnecting readers get those that they missed. */
-const ALWAYS: readonly EventName[] = [
-  'server.created',
-  'server.updated',
-  'server.removed',
-  'group.created',
-  'group.updated',
-  'group.removed',
-  'connection.state',
-  'server.health',
-  'catalog.changed',
-  'tool.definition_changed',
-  'config.changed',
-  'config.rejected',
-  'plugin.failed',
-  'plugin.changed',
-]
-/** Frequent events: emitted and even built only while a reader has subscribed to them. */
-const WHILE_WANTED = { logs: 'log.record', calls: 'tool.called' } as const satisfies Partial<Record<Topic, EventName>>
 const PING_MS = 15_000
 const STUCK_MS = 30_000
 
@@ -90,9 +71,9 @@ export class LiveFeed {
   constructor(options: LiveFeedOptions) {
     this.#options = options
     const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
-    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(limits, !(topic in WHILE_WANTED))]))
+    this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(limits, !WHILE_WANTED.has(topic))]))
     const { bus } = options
-    for (const name of ALWAYS) this.#stops.push(bus.on(name, event => this.#dispatch('servers', event)))
+    for (const topic of TOPICS) if (!WHILE_WANTED.has(topic)) this.#stops.push(this.#listen(topic))
     const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)
     this.#stops.push(bus.on('user.created', named), bus.on('user.updated', named))
   }
@@ -186,16 +167,19 @@ export class LiveFeed {
     return true
   }
 
+  #listen(topic: Topic): () => void {
+    const stops = LIVE_EVENTS[topic].map(name => this.#options.bus.on(name, event => this.#dispatch(topic, event)))
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
   /** Starts or stops the ping timer and the listeners of frequent events, as the present readers need them. */
   #follow(): void {
-    for (const [topic, name] of Object.entries(WHILE_WANTED) as [keyof typeof WHILE_WANTED, EventName][]) {
+    for (const topic of WHILE_WANTED) {
       const wanted = [...this.#readers].some(reader => reader.topics.has(topic))
       const stop = this.#wanted.get(topic)
-      if (wanted && !stop)
-        this.#wanted.set(
-          topic,
-          this.#options.bus.on(name, event => this.#dispatch(topic, event)),
-        )
+      if (wanted && !stop) this.#wanted.set(topic, this.#listen(topic))
       if (!wanted && stop) {
         stop()
         this.#wanted.delete(topic)
