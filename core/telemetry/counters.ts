@@ -64,7 +64,7 @@ export class DurationHistogram {
     let below = 0
     for (const [index, count] of this.#counts.entries()) {
       below += count
-      yield { suffix: '_bucket', labels: { ...labels, le: String(BUCKETS[index] ?? '+Inf') }, value: below }
+      yield { suffix: '_bucket', labels, le: String(BUCKETS[index] ?? '+Inf'), value: below }
     }
     yield { suffix: '_sum', labels, value: this.#sum }
     yield { suffix: '_count', labels, value: below }

@@ -7,7 +7,10 @@ const TURN_NUMBERS = 4_000
 export interface Sample {
   /** Behind the metric's name, such as `_bucket`. Default none. */
   readonly suffix?: string
+  /** The same object for the buckets of a histogram, whose text is then made once. */
   readonly labels: Readonly<Record<string, string>>
+  /** The upper end of a bucket. */
+  readonly le?: string
   readonly value: number
   /** When it was so, in seconds since 1970. Default: now. */
   readonly atSeconds?: number
@@ -28,21 +31,39 @@ export async function prometheusText(families: Iterable<MetricFamily>): Promise<
   for (const { name: own, help, type, samples } of families) {
     const name = own.startsWith('process_') ? own : `patchbay_${own}`
     lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`, `# TYPE ${name} ${type}`)
-    for (const { suffix = '', labels, value, atSeconds } of samples) {
-      const time = atSeconds === undefined ? '' : ` ${atSeconds}`
-      lines.push(`${name}${suffix}${labelText(labels)} ${value}${time}`)
+    const labelsOf = lastLabels()
+    for (const sample of samples) {
+      lines.push(`${name}${lineEnd(sample, labelsOf(sample.labels))}`)
       if (lines.length % TURN_NUMBERS === 0) await nextTurn()
     }
   }
   return `${lines.join('\n')}\n`
 }
 
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`)
-  return parts.length === 0 ? '' : `{${parts.join(',')}}`
+/** What stands behind the metric's name. */
+function lineEnd({ suffix = '', le, value, atSeconds }: Sample, labels: string): string {
+  const bucket = le === undefined ? '' : `${labels === '' ? '' : ','}le="${le}"`
+  const braced = labels === '' && bucket === '' ? '' : `{${labels}${bucket}}`
+  return `${suffix}${braced} ${value}${atSeconds === undefined ? '' : ` ${atSeconds}`}`
 }
 
-/** A label's value is any text; one half of a surrogate pair would be no UTF-8. */
+/** The text of labels, made once for samples that follow each other with the same object. */
+function lastLabels(): (labels: Sample['labels']) => string {
+  let last: Sample['labels'] | undefined
+  let text = ''
+  return labels => {
+    if (labels !== last) text = labelText(labels)
+    last = labels
+    return text
+  }
+}
+
+function labelText(labels: Readonly<Record<string, string>>): string {
+  let text = ''
+  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
+  return text
+}
+
 function escaped(value: string): string {
   if (!/["\\\n\ud800-\udfff]/.test(value)) return value
   return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
