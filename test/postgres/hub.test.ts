@@ -6,6 +6,7 @@ import { atMost } from '../support/pace.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { alive, descendants } from '../support/processes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
+import { silencedAlert } from '../support/silenced-alert.ts'
 import { timed, until } from '../support/wait.ts'
 
 /** What an answer of the hub may take while its store is silent, beside what it takes when all is well. */
@@ -61,6 +62,19 @@ test('a hub on PostgreSQL: set-up, server, group, key, MCP call', async () => {
   expect(JSON.parse(await callText(client, 'stored_whoami')).who).toBe('stored')
   expect(await health()).toEqual({ status: 200, store: 'ok' })
 })
+
+test('rules, channels, silences, alerts and dashboards on PostgreSQL', async () => {
+  await silencedAlert(admin, false)
+  const [page] = (await admin.ok('GET', '/api/monitoring/alerts')).items
+  expect(page).toMatchObject({ rule: 'gone', state: 'resolved' })
+  await admin.ok('POST', '/api/monitoring/dashboards', {
+    name: 'mine',
+    widgets: [{ type: 'metric', title: 'Calls', query: 'request_count over 1h' }],
+  })
+  const { widgets } = await admin.ok('GET', '/api/monitoring/dashboards/mine/data')
+  expect(widgets).toMatchObject([{ title: 'Calls', value: expect.any(Number) }])
+  expect((await admin.ok('GET', '/api/monitoring/activity')).total).toBeGreaterThan(0)
+}, 90_000)
 
 test('many writes at once are all kept, and two of one name are one', async () => {
   const made = await Promise.all(
