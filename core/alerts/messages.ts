@@ -106,7 +106,8 @@ function messageOf(together: readonly Waiting[], id: string, owner: string, at: 
   return {
     ...{ id, kind, rule: incident.rule, severity: incident.severity, owner, condition: incident.condition, at },
     flapping: together.some(one => one.incident.flapping === 1),
-    instances: together.map(subjectOf),
+    // Repeats that waited together are one; the last one says how it is.
+    instances: [...new Map(together.map(one => [one.incident.id, one])).values()].map(subjectOf),
   }
 }
 

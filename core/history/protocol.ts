@@ -14,6 +14,8 @@ export interface HistoryOptions {
   readonly table: string
   /** What has an index in a new segment, of `INDEXED_FIELDS`. */
   readonly indexes: readonly string[]
+  /** PostgreSQL for the records; counts and durations stay in the folder. */
+  readonly databaseUrl?: string
 }
 
 /** One search, with the rights of the one who asks. */

@@ -1,7 +1,7 @@
 import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from '../domain/log/log-query.ts'
 import { nameTerm } from '../domain/log/log-terms.ts'
 import type { HistoryPage, HistoryQuery } from './protocol.ts'
-import type { Segment } from './segment.ts'
+import type { Found, Segment } from './segment.ts'
 
 /** After this time the answer is what there is. */
 const BUDGET_MS = 150
@@ -30,33 +30,63 @@ const OWN_MEMBERS = [
   'stream',
 ]
 
-/** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then checked. */
-export function search(segments: readonly Segment[], query: HistoryQuery, budgetMs: number = BUDGET_MS): HistoryPage {
-  const { limit, where, readers } = query
-  const deadline = performance.now() + budgetMs
-  const terms = withReaders(termsFor(where), readers)
-  const items: string[] = []
-  let total = 0
-  let checked = 0
+/** Makes one page of the records that terms have found, in their order; each is checked. */
+export class PageMaker {
+  /** What the records must have; undefined: terms cannot tell. */
+  readonly terms: TermExpression | undefined
+  readonly #query: HistoryQuery
+  readonly #deadline: number
+  readonly #items: string[] = []
+  #total = 0
+  #checked = 0
   /** Where the next page begins: behind the last record of this one. */
-  let last: number | undefined
-  for (const found of candidates(segments, terms, query)) {
-    checked += 1
+  #last: number | undefined
+  #isCut = false
+
+  constructor(query: HistoryQuery, budgetMs: number = BUDGET_MS) {
+    this.#query = query
+    this.#deadline = performance.now() + budgetMs
+    this.terms = withReaders(termsFor(query.where), query.readers)
+  }
+
+  /** Takes the next record; false: no more are wanted. */
+  take(found: Found): boolean {
+    const { limit, where, readers } = this.#query
+    this.#checked += 1
     const record = visible(JSON.parse(found.record) as SearchedRecord, readers)
     const isMatch = mayRead(found.readers, readers) && meets(record, where)
-    if (items.length < limit) {
-      last = found.id
-      if (isMatch) items.push(answered(record))
+    if (this.#items.length < limit) {
+      this.#last = found.id
+      if (isMatch) this.#items.push(answered(record))
     }
-    if (isMatch) total += 1
-    const isOver = checked % CLOCK_EVERY === 0 && performance.now() > deadline
-    if (total >= MOST_COUNTED || isOver) return page({ items, total, totalIsExact: false }, last)
+    if (isMatch) this.#total += 1
+    this.#isCut = this.#total >= MOST_COUNTED || (this.#checked % CLOCK_EVERY === 0 && this.isOver)
+    return !this.#isCut
   }
-  // With a cursor, what came before it was not counted.
-  return page({ items, total, totalIsExact: query.after === undefined }, total > items.length ? last : undefined)
+
+  /** Whether the time for this page has passed. */
+  get isOver(): boolean {
+    return performance.now() > this.#deadline
+  }
+
+  /** `isWhole`: there are no further records. */
+  page(isWhole = !this.#isCut): HistoryPage {
+    const [items, total] = [this.#items, this.#total]
+    if (!isWhole) return pageOf({ items, total, totalIsExact: false }, this.#last)
+    // With a cursor, what came before it was not counted.
+    const totalIsExact = this.#query.after === undefined
+    return pageOf({ items, total, totalIsExact }, total > items.length ? this.#last : undefined)
+  }
 }
 
-function page(found: Omit<HistoryPage, 'next'>, next: number | undefined): HistoryPage {
+/** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then checked. */
+export function search(segments: readonly Segment[], query: HistoryQuery, budgetMs: number = BUDGET_MS): HistoryPage {
+  const maker = new PageMaker(query, budgetMs)
+  for (const found of candidates(segments, maker.terms, query)) if (!maker.take(found)) break
+  return maker.page()
+}
+
+function pageOf(found: Omit<HistoryPage, 'next'>, next: number | undefined): HistoryPage {
   return next === undefined ? found : { ...found, next }
 }
 
@@ -88,7 +118,6 @@ function mayRead(stored: string, readers: HistoryQuery['readers']): boolean {
   return readers.some(id => ids.includes(id))
 }
 
-/** The record as the API answers it: the members of its own kind under `fields`. */
 /** A caller's address and key are its own and administrators': the owner of the server is neither shown nor told of them. */
 function visible(record: SearchedRecord, readers: HistoryQuery['readers']): SearchedRecord {
   const { userId } = record
@@ -97,6 +126,7 @@ function visible(record: SearchedRecord, readers: HistoryQuery['readers']): Sear
   return rest
 }
 
+/** The record as the API answers it: the members of its own kind under `fields`. */
 function answered(record: SearchedRecord): string {
   const own: Record<string, unknown> = {}
   const fields: Record<string, unknown> = {}

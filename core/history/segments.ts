@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { assertRoom, freeBytes } from './disk.ts'
 import type { HistoryOptions } from './protocol.ts'
@@ -28,7 +28,6 @@ export class Segments {
   constructor(options: HistoryOptions, note: (text: string) => void) {
     this.#options = options
     this.#note = note
-    mkdirSync(options.folder, { recursive: true, mode: 0o700 })
     for (const name of readdirSync(options.folder).filter(each => NAME.test(each))) {
       const segment = this.#open(name)
       if (segment) this.#all.push(segment)

@@ -1,10 +1,10 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
+import { mkdirSync } from 'node:fs'
 import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
 import type { HistoryAnswer, HistoryOptions, HistoryRequest } from './protocol.ts'
+import { type RecordStore, SegmentStore } from './record-store.ts'
 import { toRow } from './row.ts'
-import { search } from './search.ts'
-import { Segments } from './segments.ts'
 import { TallyStore } from './tally.ts'
 
 declare const self: Worker
@@ -16,7 +16,7 @@ const REST = 4
 const RETAIN_MS = 60_000
 
 class HistoryThread {
-  readonly #segments: Segments
+  readonly #records: RecordStore
   readonly #tally: TallyStore
   readonly #durations: DurationStore
   /** Ends a rest. */
@@ -24,12 +24,12 @@ class HistoryThread {
   /** Somebody waits for what is written: it is not the time to rest. */
   #hurried = false
 
-  constructor(options: HistoryOptions) {
-    this.#segments = new Segments(options, note => tell({ note }))
+  constructor(options: HistoryOptions, records: RecordStore) {
+    this.#records = records
     this.#tally = new TallyStore(options.folder, note => tell({ note }))
     this.#durations = new DurationStore(options.folder, note => tell({ note }))
-    this.#retain()
-    setInterval(() => this.#retain(), RETAIN_MS).unref()
+    void this.#retain()
+    setInterval(() => void this.#retain(), RETAIN_MS).unref()
   }
 
   take(request: HistoryRequest): void {
@@ -39,21 +39,21 @@ class HistoryThread {
         return
       case 'search':
         this.#hurried = false
-        return answer(request.id, () => ({ page: search(this.#segments.all, request.query) }))
+        return void answer(request.id, async () => ({ page: await this.#records.search(request.query) }))
       case 'tally':
-        return answer(request.id, () => {
+        return void answer(request.id, () => {
           this.#tally.add(request.rows)
           return { done: true }
         })
       case 'count':
-        return answer(request.id, () => ({ counted: this.#tally.counts(request.query, Date.now()) }))
+        return void answer(request.id, () => ({ counted: this.#tally.counts(request.query, Date.now()) }))
       case 'durations':
-        return answer(request.id, () => {
+        return void answer(request.id, () => {
           this.#durations.add(request.rows)
           return { done: true }
         })
       case 'measure':
-        return answer(request.id, () => ({ measured: this.#durations.measures(request.query, Date.now()) }))
+        return void answer(request.id, () => ({ measured: this.#durations.measures(request.query, Date.now()) }))
       case 'export':
         void this.#export(request)
         return
@@ -62,8 +62,8 @@ class HistoryThread {
         this.#wake?.()
         return
       case 'close':
-        return answer(request.id, () => {
-          this.#segments.close()
+        return void answer(request.id, async () => {
+          await this.#records.close()
           this.#tally.close()
           this.#durations.close()
           return { done: true }
@@ -86,7 +86,7 @@ class HistoryThread {
     try {
       for (let at = 0; at < rows.length; at += BATCH) {
         const startedAt = performance.now()
-        this.#segments.append(rows.slice(at, at + BATCH))
+        await this.#records.append(rows.slice(at, at + BATCH))
         await this.#rest((performance.now() - startedAt) * REST)
       }
       tell({ id, rejected: lines.length - rows.length })
@@ -103,9 +103,9 @@ class HistoryThread {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  #retain(): void {
+  async #retain(): Promise<void> {
     try {
-      this.#segments.retain(Date.now())
+      await this.#records.retain(Date.now())
       this.#tally.retain(Date.now())
       this.#durations.retain(Date.now())
     } catch (error) {
@@ -118,16 +118,26 @@ function tell(message: HistoryAnswer): void {
   self.postMessage(message)
 }
 
-function answer(id: number, work: () => object): void {
+async function answer(id: number, work: () => object | Promise<object>): Promise<void> {
   try {
-    self.postMessage({ id, ...work() })
+    const made = await work()
+    self.postMessage({ id, ...made })
   } catch (error) {
     tell({ id, failure: String(error) })
   }
 }
 
-/** The first message brings the options. */
+/** PostgreSQL is loaded only where it is used. */
+async function openRecords(options: HistoryOptions): Promise<RecordStore> {
+  const { databaseUrl, folder } = options
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (databaseUrl === undefined) return new SegmentStore(options, note => tell({ note }))
+  const { PostgresRecords } = await import('./postgres-records.ts')
+  return new PostgresRecords({ ...options, databaseUrl })
+}
+
+/** The first message brings the options; what comes before the store is open waits for it. */
 self.onmessage = ({ data: options }: MessageEvent<HistoryOptions>): void => {
-  const thread = new HistoryThread(options)
-  self.onmessage = ({ data }: MessageEvent<HistoryRequest>) => thread.take(data)
+  const opened = openRecords(options).then(records => new HistoryThread(options, records))
+  self.onmessage = ({ data }: MessageEvent<HistoryRequest>) => void opened.then(thread => thread.take(data))
 }

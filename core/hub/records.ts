@@ -9,6 +9,8 @@ import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
 
 /** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
+/** The same for PostgreSQL, which may not answer at all, and holds up the store's end as well then. */
+const POSTGRES_LAST_MS = 500
 
 const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 1_000 }
 
@@ -26,7 +28,10 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
   const { logTable: table = 'log_record', logIndexes: indexes = [] } = config
   if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
   const history = new History(
-    { folder: join(dataDir, 'history'), retentionMs, maxBytes, table, indexes },
+    {
+      ...{ folder: join(dataDir, 'history'), retentionMs, maxBytes, table, indexes },
+      ...(config.databaseUrl === undefined ? {} : { databaseUrl: config.databaseUrl }),
+    },
     hubLog.with({ component: 'history' }),
   )
   const log = hubLog.with({ component: 'sink:database' })
@@ -48,7 +53,7 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
     clearInterval(timer)
     history.hurry()
     await history.storeNumbers()
-    await hubLog.feed.remove('database', SINKS_LAST_MS)
+    await hubLog.feed.remove('database', config.databaseUrl === undefined ? SINKS_LAST_MS : POSTGRES_LAST_MS)
     await history.close()
   })
   return history

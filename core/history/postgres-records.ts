@@ -1,0 +1,192 @@
+import pg from 'pg'
+import type { TermExpression } from '../domain/log/log-query.ts'
+import type { HistoryOptions, HistoryPage, HistoryQuery } from './protocol.ts'
+import type { RecordStore } from './record-store.ts'
+import { PageMaker } from './search.ts'
+import type { Found, Row } from './segment.ts'
+
+const DAY_MS = 86_400_000
+const CONNECT_MS = 5_000
+const STATEMENT_MS = 10_000
+/** How long a database that does not answer is waited for at the end. */
+const CLOSE_MS = 200
+/** Rows that are read at once: few at first, since most pages are short. */
+const FIRST_ROWS = 200
+const MOST_ROWS = 2_000
+/** Members of a record that are columns too, for queries by hand. */
+const MEMBERS = ['server', 'tool', 'status', 'requestId', 'userId'] as const
+/** Names of indexed fields that are columns under another name. */
+const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
+
+/** Log records in PostgreSQL: one table with a partition for each UTC day, and an index of terms. */
+export class PostgresRecords implements RecordStore {
+  readonly #options: HistoryOptions & { readonly databaseUrl: string }
+  readonly #days = new Set<number>()
+  #client: Promise<pg.Client> | undefined
+
+  constructor(options: HistoryOptions & { readonly databaseUrl: string }) {
+    this.#options = options
+  }
+
+  async append(rows: readonly Row[]): Promise<void> {
+    const client = await this.#connected()
+    for (const day of new Set(rows.map(({ at }) => dayOf(at)))) await this.#addDay(client, day)
+    const records = rows.map(({ record }) => JSON.parse(record) as Readonly<Record<string, unknown>>)
+    const columns = [
+      ...(['at', 'level', 'readers', 'record', 'terms'] as const).map(name => rows.map(row => row[name])),
+      records.map(({ duration }) => (Number.isSafeInteger(duration) ? duration : null)),
+      ...MEMBERS.map(name => records.map(record => columnText(record[name]))),
+    ]
+    const names = MEMBERS.map(name => `"${name}"`).join(', ')
+    const members = MEMBERS.map((_, index) => `$${index + 7}::text[]`).join(', ')
+    // The order of the ids is that of the rows.
+    await client.query(
+      `insert into "${this.#options.table}"(at, level, readers, record, terms, duration, ${names})
+       select at, level, readers, record, array_to_tsvector(string_to_array(terms, ' ')), duration, ${names}
+       from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], ${members})
+         with ordinality as r(at, level, readers, record, terms, duration, ${names}, place) order by place`,
+      columns,
+    )
+  }
+
+  async search(query: HistoryQuery): Promise<HistoryPage> {
+    const client = await this.#connected()
+    const maker = new PageMaker(query)
+    const isDown = query.order === 'desc'
+    let after = query.after ?? (isDown ? Number.MAX_SAFE_INTEGER : 0)
+    for (let rows = FIRST_ROWS; ; rows = Math.min(rows * 3, MOST_ROWS)) {
+      const found = await this.#find(client, maker.terms, isDown, after, rows)
+      for (const one of found) if (!maker.take(one)) return maker.page()
+      const last = found.at(-1)
+      if (!last || found.length < rows) return maker.page(true)
+      after = last.id
+      if (maker.isOver) return maker.page(false)
+    }
+  }
+
+  async retain(nowMs: number): Promise<void> {
+    const { table, retentionMs, maxBytes } = this.#options
+    const client = await this.#connected()
+    const { rows } = await client.query<{ name: string; bytes: string }>(
+      `select inhrelid::regclass::text name, pg_total_relation_size(inhrelid) bytes
+       from pg_inherits where inhparent = $1::regclass order by 1`,
+      [`"${table}"`],
+    )
+    let bytes = rows.reduce((sum, row) => sum + Number(row.bytes), 0)
+    // Names end with their day, so that their order is that of the days.
+    for (const row of rows.slice(0, -1)) {
+      const day = dayIn(row.name)
+      const isOld = day !== undefined && (day + 1) * DAY_MS < nowMs - retentionMs
+      if (!isOld && bytes <= maxBytes) continue
+      await client.query(`drop table ${row.name}`)
+      if (day !== undefined) this.#days.delete(day)
+      bytes -= Number(row.bytes)
+    }
+  }
+
+  async close(): Promise<void> {
+    const late = new Promise<void>(resolve => setTimeout(resolve, CLOSE_MS))
+    const ended = this.#client?.then(client => client.end()).catch(() => undefined)
+    await Promise.race([ended, late])
+  }
+
+  async #find(client: pg.Client, terms: TermExpression | undefined, isDown: boolean, after: number, rows: number) {
+    const bounds = [after, rows, ...(terms === undefined ? [] : [queryText(terms)])]
+    const result = await client.query<Record<keyof Found, string>>(
+      `select id, readers, record from "${this.#options.table}"
+       where id ${isDown ? '<' : '>'} $1 ${terms === undefined ? '' : 'and terms @@ $3::tsquery'}
+       order by id ${isDown ? 'desc' : 'asc'} limit $2`,
+      bounds,
+    )
+    return result.rows.map(({ id, readers, record }): Found => ({ id: Number(id), readers, record }))
+  }
+
+  /** One connection, opened again after it was lost. */
+  #connected(): Promise<pg.Client> {
+    this.#client ??= this.#open().catch(error => {
+      this.#client = undefined
+      throw error
+    })
+    return this.#client
+  }
+
+  async #open(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: this.#options.databaseUrl,
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: STATEMENT_MS,
+      query_timeout: STATEMENT_MS,
+      keepAlive: true,
+    })
+    client.on('error', () => this.#lost(client))
+    client.on('end', () => this.#lost(client))
+    await client.connect()
+    try {
+      await this.#makeTable(client)
+    } catch (error) {
+      await client.end().catch(() => undefined)
+      throw error
+    }
+    return client
+  }
+
+  #lost(client: pg.Client): void {
+    void this.#client?.then(
+      current => {
+        if (current === client) this.#client = undefined
+      },
+      () => undefined,
+    )
+    this.#days.clear()
+  }
+
+  async #makeTable(client: pg.Client): Promise<void> {
+    const { table, indexes } = this.#options
+    await client.query(`create table if not exists "${table}"(
+      id bigint generated always as identity, at bigint not null, level int not null,
+      readers text not null, record text not null, terms tsvector not null, duration bigint,
+      ${MEMBERS.map(name => `"${name}" text`).join(', ')}) partition by range (at)`)
+    await client.query(`create index if not exists "${table}_id" on "${table}"(id)`)
+    await client.query(`create index if not exists "${table}_terms" on "${table}" using gin(terms)`)
+    for (const field of indexes) {
+      await client.query(
+        `create index if not exists "${table}_${field.toLowerCase()}" on "${table}"("${COLUMNS[field] ?? field}")`,
+      )
+    }
+  }
+
+  async #addDay(client: pg.Client, day: number): Promise<void> {
+    if (this.#days.has(day)) return
+    const { table } = this.#options
+    const name = `${table}_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
+    const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS]
+    await client.query(
+      `create table if not exists "${name}" partition of "${table}" for values from (${from}) to (${to})`,
+    )
+    this.#days.add(day)
+  }
+}
+
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS)
+}
+
+/** PostgreSQL's texts hold no NUL. */
+function columnText(value: unknown): string | null {
+  return typeof value === 'string' ? value.replaceAll('\0', '') : null
+}
+
+/** The day in the name of a partition. */
+function dayIn(name: string): number | undefined {
+  const [, year, month, date] = /_(\d{4})(\d{2})(\d{2})"?$/.exec(name) ?? []
+  return year === undefined ? undefined : dayOf(Date.parse(`${year}-${month}-${date}T00:00:00Z`))
+}
+
+/** The expression in the language of `tsquery`. */
+function queryText(terms: TermExpression): string {
+  if (typeof terms === 'string') return `'${terms}'`
+  const [word, parts] = 'all' in terms ? ['&', terms.all] : ['|', terms.any]
+  // An empty choice is met by nothing: no record has this term.
+  if (parts.length === 0) return "'none'"
+  return `(${parts.map(queryText).join(` ${word} `)})`
+}

@@ -1,0 +1,39 @@
+import type { HistoryOptions, HistoryPage, HistoryQuery } from './protocol.ts'
+import { search } from './search.ts'
+import type { Row } from './segment.ts'
+import { Segments } from './segments.ts'
+
+/** Where log records are stored and searched. */
+export interface RecordStore {
+  /** Throws or rejects with the database's error; nothing is stored then. */
+  append(rows: readonly Row[]): void | Promise<void>
+  search(query: HistoryQuery): HistoryPage | Promise<HistoryPage>
+  /** Removes what is too old or too much. */
+  retain(nowMs: number): void | Promise<void>
+  close(): void | Promise<void>
+}
+
+/** The segments of SQLite in the data folder. */
+export class SegmentStore implements RecordStore {
+  readonly #segments: Segments
+
+  constructor(options: HistoryOptions, note: (text: string) => void) {
+    this.#segments = new Segments(options, note)
+  }
+
+  append(rows: readonly Row[]): void {
+    this.#segments.append(rows)
+  }
+
+  search(query: HistoryQuery): HistoryPage {
+    return search(this.#segments.all, query)
+  }
+
+  retain(nowMs: number): void {
+    this.#segments.retain(nowMs)
+  }
+
+  close(): void {
+    this.#segments.close()
+  }
+}

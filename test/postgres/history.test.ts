@@ -1,0 +1,147 @@
+/** Log records in PostgreSQL: found as in SQLite, by each reader its own, kept by days. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import pg from 'pg'
+import type { UserActor } from '../../core/contract/records.ts'
+import { parseQueryText } from '../../core/domain/log/log-query-text.ts'
+import { History } from '../../core/history/client.ts'
+import { PostgresRecords } from '../../core/history/postgres-records.ts'
+import type { HistoryQuery } from '../../core/history/protocol.ts'
+import { SegmentStore } from '../../core/history/record-store.ts'
+import { toRow } from '../../core/history/row.ts'
+import type { Row } from '../../core/history/segment.ts'
+import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+
+const DAY_MS = 86_400_000
+const START = Date.parse('2026-11-22T09:00:00.000Z')
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+let postgres: Postgres
+let databaseUrl: string
+let folder: string
+let number = 0
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+}, 60_000)
+beforeEach(async () => {
+  number += 1
+  databaseUrl = await postgres.database(`history${number}`)
+  folder = await makeTemp('pg-history')
+  return () => removeTemp(folder)
+})
+afterAll(() => postgres?.stop(), 60_000)
+
+const options = (change = {}) => ({
+  ...{ folder, retentionMs: 30 * DAY_MS, maxBytes: 1e9, table: 'log_record', indexes: ['timestamp', 'server'] },
+  ...change,
+})
+const row = (message: string, at: number, readers = '', more = {}) =>
+  toRow(JSON.stringify({ level: 'INFO', timestamp: new Date(at).toISOString(), ...more, message }), readers) as Row
+const query = (q: string, change: Partial<HistoryQuery> = {}): HistoryQuery => ({
+  ...{ readers: 'all', where: parseQueryText(q), order: 'desc', limit: 50 },
+  ...change,
+})
+
+async function count(sql: string): Promise<number> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    return Number((await client.query(sql)).rows[0].count)
+  } finally {
+    await client.end()
+  }
+}
+
+test('every search finds what it finds in SQLite, page by page, for each reader', async () => {
+  const [sqlite, stored] = [
+    new SegmentStore(options(), () => {}),
+    new PostgresRecords(options({ databaseUrl }) as never),
+  ]
+  const words = ['alpha', 'beta gamma', '请求超时', 'Straße', 'it’s "quoted" \\ %_', 'null \u0000 byte']
+  const rows = Array.from({ length: 3_000 }, (_, n) => {
+    const more = {
+      server: `s${n % 7}`,
+      level: n % 50 === 0 ? 'ERROR' : 'INFO',
+      status: n % 3 ? 'success' : 'error',
+      tool: n % 500 ? 't' : 'a\0b',
+    }
+    return row(`${words[n % words.length]} number ${n}`, START + n * 60_000, n % 2 ? 'u1' : 'u2,u3', more)
+  })
+  for (let at = 0; at < rows.length; at += 500) {
+    sqlite.append(rows.slice(at, at + 500))
+    await stored.append(rows.slice(at, at + 500))
+  }
+  const asked = [
+    '',
+    'alpha',
+    'a',
+    '超时',
+    'straße',
+    'quoted',
+    '%_',
+    'level:ERROR',
+    'server:s3 number',
+    '-alpha',
+    'server:(s1 or s2)',
+  ]
+  const readers = ['all', ['u1'], ['u3', 'u1'], ['nobody']] as const
+  for (const q of [...asked, 'nothing-like-this', 'null'])
+    for (const reader of readers)
+      for (const order of ['desc', 'asc'] as const) {
+        let after: number | undefined
+        for (let page = 0; page < 3; page += 1) {
+          const asking = query(q, { readers: reader as never, order, ...(after === undefined ? {} : { after }) })
+          const [one, other] = [sqlite.search(asking), await stored.search(asking)]
+          expect([q, reader, order, other.items]).toEqual([q, reader, order, one.items])
+          expect(other.next).toBe(one.next as number)
+          after = one.next
+          if (after === undefined) break
+        }
+      }
+  sqlite.close()
+  await stored.close()
+}, 60_000)
+
+test('days are partitions; those that are too old go, and the oldest while all are too much', async () => {
+  const stored = new PostgresRecords(options({ databaseUrl, retentionMs: 3 * DAY_MS }) as never)
+  const days = Array.from({ length: 6 }, (_, day) => START + day * DAY_MS)
+  for (const at of days) await stored.append([row('x', at), row('x', at + 1)])
+  // A clock that went back.
+  await stored.append([row('late', START)])
+  const partitions = "select count(*) from pg_inherits where inhparent = 'log_record'::regclass"
+  expect(await count(partitions)).toBe(6)
+  await stored.retain(START + 5 * DAY_MS)
+  expect(await count(partitions)).toBe(4)
+  expect((await stored.search(query('x'))).total).toBe(8)
+  await stored.close()
+  const small = new PostgresRecords(options({ databaseUrl, maxBytes: 1 }) as never)
+  await small.retain(START + 5 * DAY_MS)
+  expect(await count(partitions)).toBe(1)
+  expect((await small.search(query('x'))).total).toBe(2)
+  await small.append([row('again', START)])
+  expect((await small.search(query('again'))).total).toBe(1)
+  await small.close()
+})
+
+test('a thread of its own stores and searches; a database that goes is a failure, and one that is back goes on', async () => {
+  const history = new History(options({ databaseUrl }) as never, silent)
+  const admin: UserActor = { kind: 'user', userId: 'u', name: 'u', role: 'admin', credential: { kind: 'local' } }
+  const write = (message: string) =>
+    history.write({
+      lines: [JSON.stringify({ level: 'INFO', timestamp: new Date().toISOString(), message })],
+      readers: [''],
+    })
+  const found = async (q: string) =>
+    (await history.for(admin).search({ where: parseQueryText(q), order: 'desc', limit: 10 })).items.length
+  await write('before')
+  expect(await found('before')).toBe(1)
+  await count(
+    'select count(pg_terminate_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()',
+  )
+  // The first attempt meets the lost connection, as the queue of the sink does, which repeats.
+  await write('after').catch(() => write('after'))
+  expect(await found('after')).toBe(1)
+  expect(await found('before')).toBe(1)
+  await history.close()
+}, 30_000)
