@@ -1,4 +1,5 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
+import { HOSTED_KEY_PREFIX } from '../domain/hosted-keys.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
 import { ManagedServer } from './server/managed-server.ts'
@@ -51,6 +52,10 @@ export class Supervisor {
       bus.on('server.removed', event => void this.#follow(event.data.serverId)),
       bus.on('user.updated', event => this.#userChanged(event.data.userId)),
       bus.on('user.removed', event => this.#userChanged(event.data.userId)),
+      // Only those connect again whose headers are others now.
+      bus.on('settings.updated', ({ data: { userId, keys } }) => {
+        if (userId !== undefined && keys.some(key => key.startsWith(HOSTED_KEY_PREFIX))) this.#followAllOf(userId)
+      }),
       bus.on('plugin.changed', () => {
         for (const serverId of this.#servers.keys()) this.#follow(serverId)
       }),
@@ -206,8 +211,12 @@ export class Supervisor {
   }
 
   #userChanged(userId: string): void {
-    for (const { record } of this.#servers.values()) if (record.ownerId === userId) this.#follow(record.id)
+    this.#followAllOf(userId)
     void this.#endIfGone(userId)
+  }
+
+  #followAllOf(ownerId: string): void {
+    for (const { record } of this.#servers.values()) if (record.ownerId === ownerId) this.#follow(record.id)
   }
 
   /** Ends the connections of a user who was deleted or disabled. Never rejects; the periodic comparison repeats it. */

@@ -53,12 +53,11 @@ type SinkResult = void | { readonly rejected: number }
 
 /** Adds headers when the hub connects to a server. A configured header of the same name wins; core ensures that. */
 export interface HeaderProvider {
-  headersFor(server: {
-    readonly id: string
-    readonly ownerId: string
-    readonly transport: TransportName
-    readonly url: string
-  }): Promise<Readonly<Record<string, string>>>
+  /** A connection with a header of this provider follows no redirect at all; else only within the origin. */
+  readonly redirects?: 'none'
+  headersFor(
+    server: Readonly<Record<'id' | 'ownerId' | 'transport' | 'url', string>>,
+  ): Promise<Readonly<Record<string, string>>>
 }
 
 /** One MCP request on its way through the middleware. */

@@ -3,6 +3,7 @@ import alertEmail from '../../plugins/alert-email/plugin.ts'
 import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
+import hostedKeys, { type HostedKeysDeps } from '../../plugins/hosted-keys/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
@@ -16,7 +17,7 @@ import type { HubConfig } from '../config/schema.ts'
 import type { PluginEntry } from '../plugin-host/resolve.ts'
 
 /** The plugins that come with the hub, in starting order. */
-export const BUNDLED = [
+export const bundledPlugins = (lent: HostedKeysDeps) => [
   transportStdio,
   transportHttp,
   transportSse,
@@ -30,6 +31,7 @@ export const BUNDLED = [
   sinkSyslog,
   sinkSearch,
   sinkOtlp,
+  hostedKeys(lent),
 ]
 
 /** The entries of the settings file, and those that the configuration stands for. One in the file wins. */

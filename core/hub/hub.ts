@@ -16,6 +16,7 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
+import { HOSTED_KEY_PREFIX } from '../domain/hosted-keys.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
 import { BodyParser } from '../http/body/body-parser.ts'
@@ -41,7 +42,7 @@ import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
-import { BUNDLED, pluginEntries } from './bundled.ts'
+import { bundledPlugins, pluginEntries } from './bundled.ts'
 import { followFileMonitoring } from './file-monitoring.ts'
 import { createMeters, droppedOf } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
@@ -173,7 +174,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await makeFirstAdministrator(config, registry, auth)
   const marks = new HubMarks(keys.jwtSecret)
   const plugins = new PluginHost({
-    bundled: BUNDLED,
+    bundled: bundledPlugins({
+      keyOf: (userId, platform) => registry.settings.openUserSecret(userId, `${HOSTED_KEY_PREFIX}${platform}`),
+    }),
     entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
     folder: loaded.settings.folder,
     registry: registryView(registry),

@@ -22,6 +22,16 @@ export async function fetchFollowing(fetch: GuardedFetch, url: string, request: 
   return isRedirect(response) ? follow(fetch, url, request, response) : { response, url }
 }
 
+/** The fetch for requests with a header that is for one host alone. Rejects with `redirect_blocked` for every redirect. */
+export function withoutRedirects(fetch: GuardedFetch): GuardedFetch {
+  return async (url, request) => {
+    const response = await fetch(url, request)
+    if (!isRedirect(response)) return response
+    response.cancel()
+    throw blocked(response.status, 'redirects, which a server that gets a hosted key may not')
+  }
+}
+
 /** True when a request ended at a redirect that may not be followed, so that a retry is pointless. */
 export function isBlockedRedirect(error: unknown): boolean {
   return error instanceof HubError && error.code === 'redirect_blocked'

@@ -11,7 +11,7 @@ import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
 const PER_SECOND = 20_000
-const SECONDS = extent(4, 60)
+const SECONDS = extent(2, 60)
 const FLOOD = { use: join(import.meta.dir, 'fixtures/flood.ts'), isolate: false }
 /** Times the calm p99: the flood takes a good part of the main thread, and of the second processor. */
 const SLOWER = 5

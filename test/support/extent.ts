@@ -10,7 +10,7 @@ export const LONG_TESTS = [
   './test/failure/killed-in-writes.test.ts',
   './test/failure/random-operations.test.ts',
   './test/failure/soak.test.ts',
-  './test/load/large-history.test.ts',
+  './test/unit/history/large-history.test.ts',
   './test/load/log-flood.test.ts',
   './test/mcp/crowd.test.ts',
 ] as const

@@ -60,6 +60,8 @@ export interface LaunchPlan {
   /** True when servers of this transport may speak either era. */
   readonly modern: boolean
   readonly config: JsonObject
+  /** Headers of the providers, which `config` has already. */
+  readonly lent: LentHeaders
   /** The inline OpenAPI document for the placeholder in `config`, as UTF-8; see `withDocument`. */
   readonly document?: Uint8Array
   readonly readDocument?: () => Promise<Uint8Array>
@@ -107,9 +109,10 @@ export class Launcher {
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
     const confinement = child && this.#confinement(effective)
-    const lent = child ? {} : await this.#lentHeaders(serverId, ownerId, settings)
-    const redactor = redactors.hold(serverId, secrets, Object.values(lent).flatMap(secretParts))
-    const config = Object.keys(lent).length === 0 ? settings.config : withHeaders(settings.config, lent)
+    const lent = child ? NOTHING_LENT : await this.#lentHeaders(serverId, ownerId, settings)
+    const redactor = redactors.hold(serverId, secrets, Object.values(lent.headers).flatMap(secretParts))
+    const isLent = Object.keys(lent.headers).length > 0
+    const config = isLent ? withHeaders(settings.config, lent.headers) : settings.config
     return {
       serverId,
       settings,
@@ -117,6 +120,7 @@ export class Launcher {
       kind: contribution.kind ?? 'messages',
       modern: contribution.modern === true,
       config,
+      lent,
       ...(effective.document ? { readDocument: effective.document } : {}),
       child: child && {
         serverId,
@@ -203,6 +207,7 @@ export class Launcher {
       catalog: options.catalog,
       ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
       rights: { networks: outboundAllow, admin: plan.admin },
+      ...(plan.lent.redirects ? { redirects: plan.lent.redirects } : {}),
     })
     return connection
   }
@@ -278,26 +283,32 @@ export class Launcher {
   }
 
   /** Headers of the providers. A header of the configuration wins, whatever its case. */
-  async #lentHeaders(
-    serverId: string,
-    ownerId: string,
-    { config, transport }: ServerSettings,
-  ): Promise<Record<string, string>> {
+  async #lentHeaders(serverId: string, ownerId: string, { config, transport }: ServerSettings): Promise<LentHeaders> {
     const providers = this.#options.headerProviders()
-    if (providers.size === 0 || typeof config.url !== 'string') return {}
+    if (providers.size === 0 || typeof config.url !== 'string') return NOTHING_LENT
     const taken = new Set(Object.keys(headersIn(config)).map(name => name.toLowerCase()))
-    const lent: Record<string, string> = {}
+    const headers: Record<string, string> = {}
+    let redirects: HeaderProvider['redirects']
     for (const provider of providers.values()) {
       const offeredHeaders = await provider.headersFor({ id: serverId, ownerId, transport, url: config.url })
       for (const [name, value] of Object.entries(offeredHeaders)) {
         if (taken.has(name.toLowerCase())) continue
         taken.add(name.toLowerCase())
-        lent[name] = value
+        headers[name] = value
+        redirects ??= provider.redirects
       }
     }
-    return lent
+    return redirects === undefined ? { headers } : { headers, redirects }
   }
 }
+
+/** What header providers gave a connection. */
+export interface LentHeaders {
+  readonly headers: Readonly<Record<string, string>>
+  readonly redirects?: 'none'
+}
+
+const NOTHING_LENT: LentHeaders = { headers: {} }
 
 function headersIn({ headers }: JsonObject): JsonObject {
   return isJsonObject(headers) ? headers : {}

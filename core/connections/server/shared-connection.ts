@@ -46,6 +46,8 @@ export class SharedConnection {
   #turn = 0
   /** The module of the transport that it was last opened with. */
   #module: string | undefined
+  /** What header providers gave it then. */
+  #lent = ''
   #outdated = false
   #closing: Promise<void> = Promise.resolve()
 
@@ -90,7 +92,7 @@ export class SharedConnection {
     this.#effective = effective
   }
 
-  /** True when the transport's plugin was started anew since it was opened, as of the last authorization. */
+  /** True when the transport's plugin was started anew, or header providers give something else, since it was opened. */
   get outdated(): boolean {
     return this.#outdated
   }
@@ -113,8 +115,9 @@ export class SharedConnection {
     const turn = this.#turn
     try {
       const effective = await this.configured()
-      const { module } = await this.#options.context.launcher.prepare(this.#options.record().id, effective)
-      this.#outdated = this.#module !== undefined && this.#module !== module
+      const { module, lent } = await this.#options.context.launcher.prepare(this.#options.record().id, effective)
+      const isOpened = this.#module !== undefined
+      this.#outdated = isOpened && (this.#module !== module || this.#lent !== JSON.stringify(lent))
       return effective
     } catch (error) {
       const reason = toWireError(error)
@@ -205,6 +208,7 @@ export class SharedConnection {
       }
       this.#effective = effective
       this.#module = plan.module
+      this.#lent = JSON.stringify(plan.lent)
       this.#outdated = false
       this.#connection = launcher.launch(whole, {
         era,

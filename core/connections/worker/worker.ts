@@ -7,6 +7,7 @@ import { createLookup } from '../../outbound/lookup.ts'
 import { Redactor } from '../../secrets/redact.ts'
 import type { TransportDefinition } from '../../transport-kit/definition.ts'
 import { registerPluginModules } from '../../transport-kit/module.ts'
+import { withoutRedirects } from '../../transport-kit/redirects.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import { GarbageWatch } from '../process/garbage-watch.ts'
 import { processesBelow } from '../process/process-tree.ts'
@@ -222,14 +223,15 @@ class ConnectionWorker {
   }
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
-  async #client({ rights, child, owner }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
+  async #client({ rights, child, owner, redirects }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
     const { turns } = this.#windowOf(owner)
     const make = async (): Promise<LinkIo> => {
       const { createGuardedFetch } = await import('../../outbound/create.ts')
       const { createGuardedConnect } = await import('../../outbound/websocket.ts')
       const rules = { rights, instanceId: this.#instanceId, lookup: this.#lookup, signal }
       const fetch = createGuardedFetch({ ...rules, turns })
-      return { fetch, reach: fetch.reach, connect: createGuardedConnect(rules) }
+      const guarded = redirects === 'none' ? withoutRedirects(fetch) : fetch
+      return { fetch: guarded, reach: fetch.reach, connect: createGuardedConnect(rules) }
     }
     if (!child) return await make()
     let made: Promise<LinkIo> | undefined

@@ -83,6 +83,8 @@ export class LegacyHttp implements AsyncDisposable {
   /** Nobody listens any more. */
   async down(): Promise<void> {
     this.#streams.clear()
+    // It listens no more first: a connection that came while the others are cut would be lost as well.
+    void this.#server.stop()
     await this.#server.stop(true)
   }
 

@@ -78,10 +78,12 @@ describe.each(LEGACY)('a server of the earlier era over %s', (_, record) => {
     const call = rig.call('a', 'echo', { n: 1 })
     const read = rig.connections.request('a', { method: 'resources/read', params: { uri: 'test://one' } }).reply
     await until('both are at work', () => server.of('tools/call').length + server.of('resources/read').length === 2)
-    await server.down()
+    // In one turn: a server that is away for longer is no loss that is bridged.
+    const gone = server.down()
     server.up(port)
+    await gone
     expect(await call).toMatchObject({ kind: 'failed', code: 'connection_lost' })
-    expect((await read).kind).toBe('result')
+    expect(await read).toMatchObject({ kind: 'result' })
     expect([server.of('tools/call').length, server.of('resources/read').length]).toEqual([1, 2])
   }, 15_000)
 })
@@ -116,7 +118,7 @@ describe('a server of 2026-07-28 over HTTP', () => {
     running.push(second)
     second.answers['resources/read'] = ({ id }) => reply(id, { contents: [], resultType: 'complete' })
     expect(await call).toMatchObject({ kind: 'failed', code: 'connection_lost' })
-    expect((await read).kind).toBe('result')
+    expect(await read).toMatchObject({ kind: 'result' })
     expect([second.of('tools/call').length, second.of('resources/read').length]).toEqual([0, 1])
   }, 15_000)
 })

@@ -3,12 +3,12 @@ import type { Alerts } from '../../../alerts/create.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { HOSTED_KEY_PREFIX } from '../../../domain/hosted-keys.ts'
 import { readHeaderConsents } from '../../../domain/server/header-consents.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import { type Route, route } from '../../route.ts'
-import { HOSTED_KEY_PREFIX } from './settings.ts'
 
 /** Where a user's use of each limit is read. */
 export interface LimitRoutesDeps {

@@ -3,6 +3,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { FieldCode } from '../../../contract/errors.ts'
 import type { JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { HOSTED_KEY_PREFIX } from '../../../domain/hosted-keys.ts'
 import { HEADER_CONSENTS } from '../../../domain/server/header-consents.ts'
 import { looksMasked } from '../../../domain/server/secrets.ts'
 import { validationError } from '../../../domain/validation-error.ts'
@@ -15,9 +16,6 @@ import { changedConsents, shownConsents } from '../servers/header-consents.ts'
 export interface SettingsRoutesDeps {
   readonly registry: Pick<Registry, 'settings' | 'servers' | 'audit'>
 }
-
-/** Prefix of hosted-platform keys among a user's secrets. */
-export const HOSTED_KEY_PREFIX = 'hostedKeys.'
 
 const language = z.enum(['en', 'zh'])
 const theme = z.enum(['light', 'dark', 'system'])

@@ -1,11 +1,11 @@
 /** A large history: each kind of search is answered in time, and none of them holds the main thread. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { UserActor } from '../../core/contract/records.ts'
-import { parseQueryText } from '../../core/domain/log/log-query-text.ts'
-import { History } from '../../core/history/client.ts'
-import { extent } from '../support/extent.ts'
-import { atMost } from '../support/pace.ts'
-import { makeTemp, removeTemp } from '../support/temp.ts'
+import type { UserActor } from '../../../core/contract/records.ts'
+import { parseQueryText } from '../../../core/domain/log/log-query-text.ts'
+import { History } from '../../../core/history/client.ts'
+import { extent } from '../../support/extent.ts'
+import { atMost } from '../../support/pace.ts'
+import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const RECORDS = extent(50_000, 1_000_000)
 const ROUNDS = extent(20, 50)
