@@ -1,5 +1,4 @@
-import { parseDuration } from '../duration.ts'
-import { ConditionMistake, type Token, tokensOf } from './condition-tokens.ts'
+import { QueryMistake, type Token, TokenReader } from '../query-tokens.ts'
 import { inRange, METRIC_NAMES, type MetricInfo, metricInfo, UNITS } from './metrics.ts'
 
 /** Longest text of a condition, in characters. */
@@ -47,15 +46,9 @@ export interface ConditionError {
 /** Reads a condition; the first mistake with its column when it is none. */
 export function parseCondition(text: string): { readonly condition: Condition } | { readonly error: ConditionError } {
   try {
-    if (text.length > CONDITION_CHARACTERS) {
-      throw new ConditionMistake(
-        CONDITION_CHARACTERS + 1,
-        `a condition has at most ${CONDITION_CHARACTERS} characters, not ${text.length}`,
-      )
-    }
-    return { condition: new Parser(tokensOf(text)).whole() }
+    return { condition: new Parser(text).whole() }
   } catch (error) {
-    if (!(error instanceof ConditionMistake)) throw error
+    if (!(error instanceof QueryMistake)) throw error
     return { error: { column: error.column, message: error.message } }
   }
 }
@@ -74,64 +67,43 @@ export function joined(kind: 'and' | 'or', parts: readonly Condition[]): Conditi
 }
 
 class Parser {
-  readonly #tokens: readonly Token[]
-  #at = 0
+  readonly #read: TokenReader
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens
+  constructor(text: string) {
+    this.#read = new TokenReader(text, 'a condition', CONDITION_CHARACTERS)
   }
 
   whole(): Condition {
     const condition = this.#list('or')
-    if (this.#next.kind !== 'end') throw this.#mistake(`${shown(this.#next)} does not belong here`)
+    if (this.#read.next.kind !== 'end') throw this.#read.mistake(`${shown(this.#read.next)} does not belong here`)
     return condition
-  }
-
-  get #next(): Token {
-    return this.#tokens[this.#at] as Token
-  }
-
-  #mistake(message: string, token: Token = this.#next): ConditionMistake {
-    return new ConditionMistake(token.column, message)
-  }
-
-  /** Takes the next token if its text is one of these. */
-  #take(...texts: readonly string[]): Token | undefined {
-    const token = this.#next
-    if (token.kind === 'string' || token.kind === 'end' || !texts.includes(token.text)) return undefined
-    this.#at += 1
-    return token
-  }
-
-  #require(text: string, where: string): void {
-    if (!this.#take(text)) throw this.#mistake(`"${text}" is missing ${where}`)
   }
 
   #list(kind: 'and' | 'or'): Condition {
     const part = (): Condition => (kind === 'or' ? this.#list('and') : this.#unary())
     const parts = [part()]
-    while (this.#take(kind, kind === 'or' ? '||' : '&&')) parts.push(part())
+    while (this.#read.take(kind, kind === 'or' ? '||' : '&&')) parts.push(part())
     return joined(kind, parts)
   }
 
   #unary(): Condition {
-    if (this.#take('not', '!')) return { kind: 'not', part: this.#unary() }
-    if (!this.#take('(')) return this.#test()
+    if (this.#read.take('not', '!')) return { kind: 'not', part: this.#unary() }
+    if (!this.#read.take('(')) return this.#test()
     const condition = this.#list('or')
-    this.#require(')', 'after the condition in brackets')
+    this.#read.require(')', 'after the condition in brackets')
     return condition
   }
 
   #test(): ConditionTest {
-    const name = this.#next
-    if (name.kind !== 'name') throw this.#mistake(`a metric is missing; there are ${METRIC_NAMES.join(', ')}`)
+    const name = this.#read.next
+    if (name.kind !== 'name') throw this.#read.mistake(`a metric is missing; there are ${METRIC_NAMES.join(', ')}`)
     const info = metricInfo(name.text)
-    if (!info) throw this.#mistake(`there is no metric "${name.text}"; there are ${METRIC_NAMES.join(', ')}`)
-    this.#at += 1
+    if (!info) throw this.#read.mistake(`there is no metric "${name.text}"; there are ${METRIC_NAMES.join(', ')}`)
+    this.#read.skip()
     const query = { metric: name.text, selector: this.#selector(), ...this.#window(info) }
-    const operator = this.#next
-    if (!this.#take(...OPERATORS)) {
-      if (info.dimension === 'state') throw this.#mistake(`"${name.text}" wants == or != and a state`)
+    const operator = this.#read.next
+    if (!this.#read.take(...OPERATORS)) {
+      if (info.dimension === 'state') throw this.#read.mistake(`"${name.text}" wants == or != and a state`)
       return { kind: 'test', query, op: '>', value: 'threshold' }
     }
     const op = operator.text as ConditionTest['op']
@@ -139,58 +111,52 @@ class Parser {
   }
 
   #selector(): MetricQuery['selector'] {
-    if (!this.#take('{')) return []
+    if (!this.#read.take('{')) return []
     const matchers: MetricQuery['selector'][number][] = []
     do {
-      const token = this.#next
-      const field = SELECTOR_FIELDS.find(known => token.kind === 'name' && known === token.text)
-      if (!field) throw this.#mistake(`a field is missing; there are ${SELECTOR_FIELDS.join(', ')}`)
-      this.#at += 1
-      const sign = this.#take('=', '!=')
-      if (!sign) throw this.#mistake(`= or != is missing after "${field}"`)
-      const text = this.#next
-      if (text.kind !== 'string') throw this.#mistake(`the value of "${field}" stands in quotes`)
-      this.#at += 1
-      matchers.push({ field, equal: sign.text === '=', text: text.text })
-    } while (this.#take(','))
-    this.#require('}', 'after the fields')
+      const field = this.#read.oneOf(SELECTOR_FIELDS, `a field is missing; there are ${SELECTOR_FIELDS.join(', ')}`)
+      const sign = this.#read.take('=', '!=')
+      if (!sign) throw this.#read.mistake(`= or != is missing after "${field}"`)
+      matchers.push({ field, equal: sign.text === '=', text: this.#read.quoted(field) })
+    } while (this.#read.take(','))
+    this.#read.require('}', 'after the fields')
     return matchers
   }
 
   #window(info: MetricInfo): { readonly windowMs?: number } {
-    const open = this.#take('[')
+    const open = this.#read.take('[')
     if (!open) return info.windowed ? { windowMs: WINDOW_MS.usual } : {}
-    if (!info.windowed) throw this.#mistake('this metric is evaluated as it is now and has no window', open)
-    const token = this.#next
-    const windowMs = token.kind === 'number' ? parseDuration(token.text + (token.unit ?? '')) : undefined
-    if (windowMs === undefined || token.unit === undefined) throw this.#mistake('a window is a duration such as 5m')
-    if (windowMs < WINDOW_MS.least || windowMs > WINDOW_MS.most) throw this.#mistake('a window has 10s to 24h')
-    this.#at += 1
-    this.#require(']', 'after the window')
+    if (!info.windowed) throw this.#read.mistake('this metric is evaluated as it is now and has no window', open)
+    const windowMs = this.#read.durationMs
+    if (windowMs === undefined) throw this.#read.mistake('a window is a duration such as 5m')
+    if (windowMs < WINDOW_MS.least || windowMs > WINDOW_MS.most) throw this.#read.mistake('a window has 10s to 24h')
+    this.#read.skip()
+    this.#read.require(']', 'after the window')
     return { windowMs }
   }
 
   #value(info: MetricInfo, operator: Token): ConditionTest['value'] {
-    const token = this.#next
+    const token = this.#read.next
     if (info.dimension === 'state') return this.#state(token, operator)
-    if (this.#take('threshold')) return 'threshold'
-    if (token.kind !== 'number') throw this.#mistake('a number or the word threshold is missing')
+    if (this.#read.take('threshold')) return 'threshold'
+    if (token.kind !== 'number') throw this.#read.mistake('a number or the word threshold is missing')
     const unit = token.unit === undefined ? undefined : UNITS[token.unit]
     if (token.unit !== undefined && !unit?.of.includes(info.dimension)) {
-      throw this.#mistake(`"${token.unit}" is no unit of this metric`)
+      throw this.#read.mistake(`"${token.unit}" is no unit of this metric`)
     }
     const value = Number(token.text) * (unit?.factor ?? 1)
-    if (!inRange(info.dimension, value)) throw this.#mistake(outOfRange(info, token))
-    this.#at += 1
+    if (!inRange(info.dimension, value)) throw this.#read.mistake(outOfRange(info, token))
+    this.#read.skip()
     return value === 0 ? 0 : value
   }
 
   #state(token: Token, operator: Token): ConditionTest['value'] {
-    if (operator.text !== '==' && operator.text !== '!=') throw this.#mistake('a state has only == and !=', operator)
+    if (operator.text !== '==' && operator.text !== '!=')
+      throw this.#read.mistake('a state has only == and !=', operator)
     const named = token.kind === 'name' || token.kind === 'string' ? token.text : undefined
     const state = STATES.find(known => known === named)
-    if (!state) throw this.#mistake(`a state is missing; there are ${STATES.join(', ')}`)
-    this.#at += 1
+    if (!state) throw this.#read.mistake(`a state is missing; there are ${STATES.join(', ')}`)
+    this.#read.skip()
     return { state }
   }
 }

@@ -1,5 +1,4 @@
-import { ConditionMistake, type Token, tokensOf } from '../alerts/condition-tokens.ts'
-import { parseDuration } from '../duration.ts'
+import { QueryMistake, TokenReader } from '../query-tokens.ts'
 import { SOURCE_NAMES, type Source, sourceOf } from './sources.ts'
 
 /** Longest text of a query, in characters. */
@@ -33,121 +32,85 @@ export interface WidgetQuery {
 /** Reads `source [{server="…", tool="…"}] [by server|tool] [over 1h] [step 1m] [limit 10]`; else the first mistake. */
 export function parseWidgetQuery(text: string): { readonly query: WidgetQuery } | { readonly error: string } {
   try {
-    if (text.length > QUERY_CHARACTERS) {
-      throw new ConditionMistake(QUERY_CHARACTERS + 1, `a query has at most ${QUERY_CHARACTERS} characters`)
-    }
-    return { query: new Parser(tokensOf(text)).whole() }
+    return { query: new Parser(text).whole() }
   } catch (error) {
-    if (!(error instanceof ConditionMistake)) throw error
+    if (!(error instanceof QueryMistake)) throw error
     return { error: `Column ${error.column}: ${error.message}` }
   }
 }
 
 class Parser {
-  readonly #tokens: readonly Token[]
-  #at = 0
+  readonly #read: TokenReader
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens
+  constructor(text: string) {
+    this.#read = new TokenReader(text, 'a query', QUERY_CHARACTERS)
   }
 
   whole(): WidgetQuery {
-    const { text: name } = this.#name(`a source is missing; there are ${SOURCE_NAMES.join(', ')}`)
+    const { kind, text: name } = this.#read.next
+    const known = `there are ${SOURCE_NAMES.join(', ')}`
+    if (kind !== 'name') throw this.#read.mistake(`a source is missing; ${known}`)
     const source = sourceOf(name)
-    if (!source) {
-      this.#at -= 1
-      throw this.#mistake(`there is no source "${name}"; there are ${SOURCE_NAMES.join(', ')}`)
-    }
+    if (!source) throw this.#read.mistake(`there is no source "${name}"; ${known}`)
+    this.#read.skip()
     const query = { name, source, ...this.#selector(source), ...this.#options(source) }
-    if (this.#next.kind !== 'end') throw this.#mistake('by, over, step or limit is expected here, each at most once')
+    if (this.#read.next.kind !== 'end')
+      throw this.#read.mistake('by, over, step or limit is expected here, each at most once')
     return { limit: QUERY_LIMIT.usual, ...query }
   }
 
-  get #next(): Token {
-    return this.#tokens[this.#at] as Token
-  }
-
-  #mistake(message: string): ConditionMistake {
-    return new ConditionMistake(this.#next.column, message)
-  }
-
-  #name(missing: string): Token {
-    const token = this.#next
-    if (token.kind !== 'name') throw this.#mistake(missing)
-    this.#at += 1
-    return token
-  }
-
-  #sign(text: string): boolean {
-    const found = this.#next.kind === 'sign' && this.#next.text === text
-    if (found) this.#at += 1
-    return found
-  }
-
   #selector(source: Source): Pick<WidgetQuery, SplitField> {
-    if (!this.#sign('{')) return {}
+    if (!this.#read.take('{')) return {}
     const fields: { -readonly [F in SplitField]?: string } = {}
     do {
       const field = this.#field(source)
-      if (fields[field] !== undefined) throw this.#mistake(`"${field}" is named twice`)
-      if (!this.#sign('=')) throw this.#mistake(`= is missing after "${field}"`)
-      const { kind, text } = this.#next
-      if (kind !== 'string' || text === '') throw this.#mistake(`the value of "${field}" stands in quotes`)
-      this.#at += 1
-      fields[field] = text
-    } while (this.#sign(','))
-    if (!this.#sign('}')) throw this.#mistake('"}" is missing after the fields')
+      if (fields[field] !== undefined) throw this.#read.mistake(`"${field}" is named twice`)
+      if (!this.#read.take('=')) throw this.#read.mistake(`= is missing after "${field}"`)
+      if (this.#read.next.text === '') throw this.#read.mistake(`the value of "${field}" is empty`)
+      fields[field] = this.#read.quoted(field)
+    } while (this.#read.take(','))
+    this.#read.require('}', 'after the fields')
     return fields
   }
 
   #field(source: Source): SplitField {
-    const token = this.#next
-    const field = source.fields.find(known => token.kind === 'name' && known === token.text)
     const known = source.fields.length === 0 ? 'this source has none' : `there are ${source.fields.join(', ')}`
-    if (!field) throw this.#mistake(`a field is missing; ${known}`)
-    this.#at += 1
-    return field
+    return this.#read.oneOf(source.fields, `a field is missing; ${known}`)
   }
 
   #options(source: Source): Partial<Pick<WidgetQuery, 'by' | 'overMs' | 'stepMs' | 'limit'>> {
-    const by = this.#word('by') ? { by: this.#field(source) } : {}
-    if (!source.overTime && ['over', 'step'].includes(this.#next.text)) {
-      throw this.#mistake('this source is what is now, without a time')
+    const by = this.#read.take('by') ? { by: this.#field(source) } : {}
+    if (!source.overTime && ['over', 'step'].includes(this.#read.next.text)) {
+      throw this.#read.mistake('this source is what is now, without a time')
     }
-    const over = this.#word('over') ? { overMs: this.#duration(OVER_MS.least, OVER_MS.most, '10s to 400d') } : {}
-    const step = this.#word('step') ? { stepMs: this.#step() } : {}
-    const limit = this.#word('limit') ? { limit: this.#limit() } : {}
+    const over = this.#read.take('over') ? { overMs: this.#duration(OVER_MS.least, '10s to 400d') } : {}
+    const step = this.#read.take('step') ? { stepMs: this.#step() } : {}
+    const limit = this.#read.take('limit') ? { limit: this.#limit() } : {}
     return { ...by, ...over, ...step, ...limit }
   }
 
-  #word(text: string): boolean {
-    const found = this.#next.kind === 'name' && this.#next.text === text
-    if (found) this.#at += 1
-    return found
-  }
-
-  #duration(least: number, most: number, range: string): number {
-    const { kind, text, unit } = this.#next
-    const ms = kind === 'number' && unit !== undefined ? parseDuration(text + unit) : undefined
-    if (ms === undefined || ms < least || ms > most) throw this.#mistake(`a duration of ${range} is missing`)
-    this.#at += 1
+  #duration(least: number, range: string): number {
+    const ms = this.#read.durationMs
+    if (ms === undefined || ms < least || ms > OVER_MS.most)
+      throw this.#read.mistake(`a duration of ${range} is missing`)
+    this.#read.skip()
     return ms
   }
 
   #step(): number {
-    const ms = this.#duration(STEP_MS, OVER_MS.most, '10s or more')
-    if (ms % STEP_MS === 0) return ms
-    this.#at -= 1
-    throw this.#mistake('a step is a multiple of 10s')
+    const token = this.#read.next
+    const ms = this.#duration(STEP_MS, '10s or more')
+    if (ms % STEP_MS !== 0) throw this.#read.mistake('a step is a multiple of 10s', token)
+    return ms
   }
 
   #limit(): number {
-    const { kind, text, unit } = this.#next
+    const { kind, text, unit } = this.#read.next
     const limit = kind === 'number' && unit === undefined ? Number(text) : Number.NaN
     if (!Number.isInteger(limit) || limit < 1 || limit > QUERY_LIMIT.most) {
-      throw this.#mistake(`a whole number from 1 to ${QUERY_LIMIT.most} is missing`)
+      throw this.#read.mistake(`a whole number from 1 to ${QUERY_LIMIT.most} is missing`)
     }
-    this.#at += 1
+    this.#read.skip()
     return limit
   }
 }
