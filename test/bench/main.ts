@@ -1,13 +1,14 @@
 /** `bun run bench`: what the hub costs, measured against the same server without it. */
 import { parseArgs } from 'node:util'
 import type { Wire } from './http-client.ts'
+import { measureLogging } from './logging.ts'
 import { Bench, type Measured, type Transport } from './measure.ts'
 import { measureMemory } from './memory.ts'
 import { alternate, best, bothWires, median } from './rounds.ts'
 import { measureStartUp } from './startup.ts'
 
 const USAGE = `bun run bench                        everything
-  --only PART[,PART]                  of calls, wires, sessions, startup, memory; stdio or http for one of them
+  --only PART[,PART]                  of calls, wires, sessions, logging, startup, memory; stdio or http for one of them
   --rounds N                          3; medians are shown
   --seconds N                         0.8, of each measurement
   --wire legacy|modern                legacy; the era that clients of the hub speak`
@@ -167,6 +168,34 @@ if (measuresCalls || wanted('wires') || wanted('sessions')) {
   } finally {
     await bench.stop()
   }
+}
+if (wanted('logging')) {
+  const rows: (string | number)[][] = [
+    ['', 'in flight', 'off/s', 'on/s', 'ratio', 'best', 'off CPU µs', 'on CPU µs', 'off p99', 'on p99', 'errors'],
+  ]
+  for (const transport of transports) {
+    for (const [inFlight, all] of await measureLogging(wire, transport, [1, 16, 64], rounds, seconds)) {
+      const of = (pick: (round: (typeof all)[number]) => number): number => median(all.map(pick))
+      const most = (pick: (round: (typeof all)[number]) => number): number => Math.max(...all.map(pick))
+      rows.push([
+        transport,
+        inFlight,
+        Math.round(of(round => round.off.callsPerSecond)),
+        Math.round(of(round => round.on.callsPerSecond)),
+        of(round => round.on.callsPerSecond / round.off.callsPerSecond).toFixed(3),
+        (most(round => round.on.callsPerSecond) / most(round => round.off.callsPerSecond)).toFixed(3),
+        of(round => round.off.cpuMicros).toFixed(1),
+        of(round => round.on.cpuMicros).toFixed(1),
+        of(round => round.off.p99).toFixed(2),
+        of(round => round.on.p99).toFixed(2),
+        all.reduce((sum, round) => sum + round.off.errors + round.on.errors, 0),
+      ])
+    }
+  }
+  console.log(
+    `log file, history and traces at 1 % against none of them by turns, ${rounds} rounds of ${seconds} s, medians`,
+  )
+  table(rows)
 }
 if (wanted('startup')) {
   const rows: (string | number)[][] = [

@@ -72,12 +72,13 @@ export class Bench {
     this.#wire = wire
   }
 
-  /** `wire`: the era that clients of the hub speak. */
-  static async start(wire: Wire = 'legacy'): Promise<Bench> {
+  /** `wire`: the era that clients of the hub speak; `env`: of the hub. */
+  static async start(wire: Wire = 'legacy', env: Readonly<Record<string, string>> = {}): Promise<Bench> {
     const echo = await startProgram(join(MCP_SERVERS, 'echo-http.ts'))
     try {
       const [command = '', ...args] = ECHO
       const hub = await startHub({
+        env,
         settings: {
           mcpServers: { 'echo-stdio': { command, args }, 'echo-http': { type: 'streamable-http', url: echo.url } },
           groups: [
