@@ -1,5 +1,5 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
-import { HOSTED_KEY_PREFIX } from '../domain/hosted-keys.ts'
+import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
 import { ManagedServer } from './server/managed-server.ts'

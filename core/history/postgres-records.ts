@@ -10,6 +10,8 @@ const CONNECT_MS = 5_000
 const STATEMENT_MS = 10_000
 /** How long a database that does not answer is waited for at the end. */
 const CLOSE_MS = 200
+/** Of what stands behind the table's name in other names. */
+const LONGEST_END = 10
 /** Rows that are read at once: few at first, since most pages are short. */
 const FIRST_ROWS = 200
 const MOST_ROWS = 2_000
@@ -28,8 +30,25 @@ export class PostgresRecords implements RecordStore {
     this.#options = options
   }
 
-  async append(rows: readonly Row[]): Promise<void> {
-    const client = await this.#connected()
+  append(rows: readonly Row[]): Promise<void> {
+    return this.#with(client => this.#append(client, rows))
+  }
+
+  search(query: HistoryQuery): Promise<HistoryPage> {
+    return this.#with(client => this.#search(client, query))
+  }
+
+  retain(nowMs: number): Promise<void> {
+    return this.#with(client => this.#retain(client, nowMs))
+  }
+
+  async close(): Promise<void> {
+    const late = new Promise<void>(resolve => setTimeout(resolve, CLOSE_MS))
+    const ended = this.#client?.then(client => client.end()).catch(() => undefined)
+    await Promise.race([ended, late])
+  }
+
+  async #append(client: pg.Client, rows: readonly Row[]): Promise<void> {
     for (const day of new Set(rows.map(({ at }) => dayOf(at)))) await this.#addDay(client, day)
     const records = rows.map(({ record }) => JSON.parse(record) as Readonly<Record<string, unknown>>)
     const columns = [
@@ -49,8 +68,7 @@ export class PostgresRecords implements RecordStore {
     )
   }
 
-  async search(query: HistoryQuery): Promise<HistoryPage> {
-    const client = await this.#connected()
+  async #search(client: pg.Client, query: HistoryQuery): Promise<HistoryPage> {
     const maker = new PageMaker(query)
     const isDown = query.order === 'desc'
     let after = query.after ?? (isDown ? Number.MAX_SAFE_INTEGER : 0)
@@ -64,9 +82,8 @@ export class PostgresRecords implements RecordStore {
     }
   }
 
-  async retain(nowMs: number): Promise<void> {
+  async #retain(client: pg.Client, nowMs: number): Promise<void> {
     const { table, retentionMs, maxBytes } = this.#options
-    const client = await this.#connected()
     const { rows } = await client.query<{ name: string; bytes: string }>(
       `select inhrelid::regclass::text name, pg_total_relation_size(inhrelid) bytes
        from pg_inherits where inhparent = $1::regclass order by 1`,
@@ -84,12 +101,6 @@ export class PostgresRecords implements RecordStore {
     }
   }
 
-  async close(): Promise<void> {
-    const late = new Promise<void>(resolve => setTimeout(resolve, CLOSE_MS))
-    const ended = this.#client?.then(client => client.end()).catch(() => undefined)
-    await Promise.race([ended, late])
-  }
-
   async #find(client: pg.Client, terms: TermExpression | undefined, isDown: boolean, after: number, rows: number) {
     const bounds = [after, rows, ...(terms === undefined ? [] : [queryText(terms)])]
     const result = await client.query<Record<keyof Found, string>>(
@@ -99,6 +110,20 @@ export class PostgresRecords implements RecordStore {
       bounds,
     )
     return result.rows.map(({ id, readers, record }): Found => ({ id: Number(id), readers, record }))
+  }
+
+  /** What the database itself refuses is an error; without an answer of it the connection is given up. */
+  async #with<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = await this.#connected()
+    try {
+      return await work(client)
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) {
+        this.#lost(client)
+        client.end().catch(() => undefined)
+      }
+      throw error
+    }
   }
 
   /** One connection, opened again after it was lost. */
@@ -146,19 +171,23 @@ export class PostgresRecords implements RecordStore {
       id bigint generated always as identity, at bigint not null, level int not null,
       readers text not null, record text not null, terms tsvector not null, duration bigint,
       ${MEMBERS.map(name => `"${name}" text`).join(', ')}) partition by range (at)`)
-    await client.query(`create index if not exists "${table}_id" on "${table}"(id)`)
-    await client.query(`create index if not exists "${table}_terms" on "${table}" using gin(terms)`)
+    await client.query(`create index if not exists "${this.#named('id')}" on "${table}"(id)`)
+    await client.query(`create index if not exists "${this.#named('terms')}" on "${table}" using gin(terms)`)
     for (const field of indexes) {
-      await client.query(
-        `create index if not exists "${table}_${field.toLowerCase()}" on "${table}"("${COLUMNS[field] ?? field}")`,
-      )
+      const name = this.#named(field.toLowerCase())
+      await client.query(`create index if not exists "${name}" on "${table}"("${COLUMNS[field] ?? field}")`)
     }
+  }
+
+  /** The name of something that belongs to the table; PostgreSQL cuts what is longer than 63 characters. */
+  #named(end: string): string {
+    return `${this.#options.table.slice(0, 63 - 1 - LONGEST_END)}_${end}`
   }
 
   async #addDay(client: pg.Client, day: number): Promise<void> {
     if (this.#days.has(day)) return
     const { table } = this.#options
-    const name = `${table}_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
+    const name = this.#named(new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', ''))
     const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS]
     await client.query(
       `create table if not exists "${name}" partition of "${table}" for values from (${from}) to (${to})`,

@@ -1,5 +1,6 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
 import { mkdirSync } from 'node:fs'
+import { TextTerms } from '../domain/log/log-terms.ts'
 import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
 import type { HistoryAnswer, HistoryOptions, HistoryRequest } from './protocol.ts'
@@ -17,6 +18,7 @@ const RETAIN_MS = 60_000
 
 class HistoryThread {
   readonly #records: RecordStore
+  readonly #texts = new TextTerms()
   readonly #tally: TallyStore
   readonly #durations: DurationStore
   /** Ends a rest. */
@@ -82,14 +84,18 @@ class HistoryThread {
 
   /** Answered when the thread has rested, so that the next batch waits in main. */
   async #write({ id, lines, readers }: HistoryRequest & { readonly type: 'write' }): Promise<void> {
-    const rows = lines.flatMap((line, index) => toRow(line, readers[index] ?? '') ?? [])
+    let rejected = 0
     try {
-      for (let at = 0; at < rows.length; at += BATCH) {
+      for (let at = 0; at < lines.length; at += BATCH) {
+        // Reading records and their terms is most of the work.
         const startedAt = performance.now()
-        await this.#records.append(rows.slice(at, at + BATCH))
+        const part = lines.slice(at, at + BATCH)
+        const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '', this.#texts) ?? [])
+        await this.#records.append(rows)
+        rejected += part.length - rows.length
         await this.#rest((performance.now() - startedAt) * REST)
       }
-      tell({ id, rejected: lines.length - rows.length })
+      tell({ id, rejected })
     } catch (error) {
       tell({ id, failure: String(error) })
     }

@@ -145,3 +145,15 @@ test('a thread of its own stores and searches; a database that goes is a failure
   expect(await found('before')).toBe(1)
   await history.close()
 }, 30_000)
+
+test('a table with the longest name has all its indexes, and a partition for each day', async () => {
+  const table = 'l'.repeat(63)
+  const stored = new PostgresRecords(options({ databaseUrl, table, indexes: ['timestamp', 'requestId'] }) as never)
+  for (let day = 0; day < 3; day += 1) await stored.append([row(`day${day}`, START + day * DAY_MS)])
+  expect((await stored.search(query('day2'))).items).toHaveLength(1)
+  await stored.retain(START + 40 * DAY_MS)
+  expect((await stored.search(query(''))).total).toBe(1)
+  await stored.close()
+  const indexes = await count(`select count(*) from pg_indexes where tablename = '${table}'`)
+  expect(indexes).toBe(4)
+})

@@ -1,5 +1,5 @@
 import type { LogLevel, LogRecord } from '../../contract/records.ts'
-import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, textTerms } from './log-terms.ts'
+import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, TextTerms } from './log-terms.ts'
 
 /** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */
 export const LOG_FIELDS = [
@@ -42,8 +42,12 @@ export type TermExpression =
 /** A record as it is searched. */
 export type SearchedRecord = LogRecord & { readonly serverId?: string }
 
-/** All terms of a record. `readers` are the ids of those who may read it besides administrators. */
-export function termsOf(record: SearchedRecord, readers: readonly string[]): Set<string> {
+/** All terms of a record. `readers` are the ids of those who may read it besides administrators; `texts`: kept for the next. */
+export function termsOf(
+  record: SearchedRecord,
+  readers: readonly string[],
+  texts: TextTerms = new TextTerms(),
+): Set<string> {
   const terms = new Set<string>([levelTerm(record.level)])
   for (const reader of readers) terms.add(nameTerm('r', reader))
   const { serverId, userId, tool, component, status, requestId } = record
@@ -60,7 +64,7 @@ export function termsOf(record: SearchedRecord, readers: readonly string[]): Set
   for (const [kind, id] of ids) if (typeof id === 'string') terms.add(nameTerm(kind, id))
   for (const [kind, name] of names) if (typeof name === 'string') terms.add(nameTerm(kind, folded(name)))
   if (typeof requestId === 'string') terms.add(requestTerm(requestId))
-  for (const text of textsOf(record)) textTerms(text, terms)
+  for (const text of textsOf(record)) for (const term of texts.of(text)) terms.add(term)
   return terms
 }
 

@@ -97,3 +97,22 @@ function runsOf(text: string): Run[] {
   }
   return runs
 }
+
+/** Texts whose terms are kept, and the longest of them: names, ids and messages come again and again. */
+const KEPT_TEXTS = 4_096
+const LONGEST_KEPT = 128
+
+/** The terms of texts, kept for those that come again. */
+export class TextTerms {
+  readonly #known = new Map<string, readonly string[]>()
+
+  of(text: string): readonly string[] {
+    const known = this.#known.get(text)
+    if (known) return known
+    const terms = [...textTerms(text)]
+    if (text.length > LONGEST_KEPT) return terms
+    if (this.#known.size >= KEPT_TEXTS) this.#known.clear()
+    this.#known.set(text, terms)
+    return terms
+  }
+}

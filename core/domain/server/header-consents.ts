@@ -3,6 +3,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 /** The key of a user's setting that holds the consents. */
 export const HEADER_CONSENTS = 'passthroughHeaders'
 
+/** Prefix of the keys of hosted platforms among a user's secrets. */
+export const HOSTED_KEY_PREFIX = 'hostedKeys.'
+
 /** The headers that a user passes to one server of another owner. */
 export interface HeaderConsent {
   /** The server's owner at the time of consent: it does not extend to a later owner. */

@@ -1,2 +1,0 @@
-/** Prefix of the keys of hosted platforms among a user's secrets. */
-export const HOSTED_KEY_PREFIX = 'hostedKeys.'
