@@ -3,7 +3,7 @@ import alertEmail from '../../plugins/alert-email/plugin.ts'
 import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
-import hostedKeys, { type HostedKeysDeps } from '../../plugins/hosted-keys/plugin.ts'
+import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
@@ -14,10 +14,12 @@ import transportSse from '../../plugins/transport-sse/plugin.ts'
 import transportStdio from '../../plugins/transport-stdio/plugin.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
+import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { PluginEntry } from '../plugin-host/resolve.ts'
+import type { Registry } from '../registry/api.ts'
 
 /** The plugins that come with the hub, in starting order. */
-export const bundledPlugins = (lent: HostedKeysDeps) => [
+export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   transportStdio,
   transportHttp,
   transportSse,
@@ -31,7 +33,9 @@ export const bundledPlugins = (lent: HostedKeysDeps) => [
   sinkSyslog,
   sinkSearch,
   sinkOtlp,
-  hostedKeys(lent),
+  hostedKeys({
+    keyOf: (userId, platform) => settings.openUserSecret(userId, `${HOSTED_KEY_PREFIX}${platform}`),
+  }),
 ]
 
 /** The entries of the settings file, and those that the configuration stands for. One in the file wins. */

@@ -12,11 +12,9 @@ import type { Connections } from '../connections/options.ts'
 import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
-import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
-import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
 import { BodyParser } from '../http/body/body-parser.ts'
@@ -47,6 +45,7 @@ import { followFileMonitoring } from './file-monitoring.ts'
 import { createMeters, droppedOf } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { forOwner, logOptions, openHistory } from './records.ts'
+import { dataDirLost, stopping } from './refusals.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore } from './storage.ts'
 import { openTraces } from './traces.ts'
@@ -174,9 +173,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await makeFirstAdministrator(config, registry, auth)
   const marks = new HubMarks(keys.jwtSecret)
   const plugins = new PluginHost({
-    bundled: bundledPlugins({
-      keyOf: (userId, platform) => registry.settings.openUserSecret(userId, `${HOSTED_KEY_PREFIX}${platform}`),
-    }),
+    bundled: bundledPlugins(registry),
     entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
     folder: loaded.settings.folder,
     registry: registryView(registry),
@@ -349,15 +346,4 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       await undo.disposeAsync()
     },
   }
-}
-
-function stopping(): HubError {
-  return new HubError('draining', 'The hub is stopping: nothing is changed or started any more')
-}
-
-function dataDirLost(): HubError {
-  return new HubError('storage_unavailable', 'The data folder was moved, removed or replaced while the hub ran', {
-    hint: 'Put the folder back where it was; nothing was made anew in its place.',
-    retryAfterSeconds: 5,
-  })
 }
