@@ -84,17 +84,26 @@ export async function runServer(world: ServerWorld, server: ForeignServer): Prom
   const found: ServerFound[] = []
   for (const session of server.sessions)
     for (const era of ERAS) {
-      const options = { name: 'ann', path: `/mcp/${idOf(server, session)}`, asked: true, root: world.outside.root }
-      const peer = await (era === '2025-11-25'
-        ? olderPeer(world.admin, false, options)
-        : newerPeer(world.admin, era, options))
-      try {
-        found.push({ server, session, era, seen: await look(world, { server, session, era }, peer) })
-      } finally {
-        await peer.close()
-      }
+      const seen = await seenBy(world, { server, session, era })
+      // Some programs give up after a second of their own, which a busy machine may take. The second client counts whole.
+      const works = seen.trials.every(([, outcome]) => outcome === 'works')
+      found.push({ server, session, era, seen: works ? seen : await seenBy(world, { server, session, era }) })
     }
   return found
+}
+
+/** What a new client sees. */
+async function seenBy(world: ServerWorld, tried: Omit<ServerFound, 'seen'>): Promise<ServerSeen> {
+  const { server, session, era } = tried
+  const options = { name: 'ann', path: `/mcp/${idOf(server, session)}`, asked: true, root: world.outside.root }
+  const peer = await (era === '2025-11-25'
+    ? olderPeer(world.admin, false, options)
+    : newerPeer(world.admin, era, options))
+  try {
+    return await look(world, tried, peer)
+  } finally {
+    await peer.close()
+  }
 }
 
 async function look(
