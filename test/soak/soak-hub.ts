@@ -4,6 +4,7 @@ import { MCP_SERVERS } from '../bench/measure.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 import type { CallerPlan } from './callers.ts'
 
 const SERVERS = [
@@ -79,6 +80,16 @@ export class SoakHub {
     await this.admin.request('PATCH', '/api/servers/shaky-2', { env: {} })
     for (const name of SERVERS) await this.admin.request('POST', `/api/servers/${name}/start`)
     await online(this.admin, SERVERS, 60_000)
+    await this.#recordsStored()
+  }
+
+  /** Up to 50,000 records wait in the main thread while calls come faster than they are stored; they are no growth. */
+  #recordsStored(): Promise<unknown> {
+    const stored = async (): Promise<boolean> => {
+      const { sinks } = await this.admin.ok('GET', '/api/admin/logging')
+      return sinks.every(({ waiting }: { readonly waiting: number }) => waiting < 100)
+    }
+    return until(stored, { timeoutMs: 60_000, what: 'the records to be stored' })
   }
 
   async stop(unhandled: number): Promise<void> {
