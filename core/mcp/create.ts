@@ -62,7 +62,7 @@ interface McpDeps {
   readonly recordCall: (record: ToolCallRecord) => void
   /** Called with each tools/call that reached no server. Default: not recorded. */
   readonly recordRefusal?: (call: RefusedCall) => void
-  /** Is told of each request of MCP clients that ended. Default: nobody is. */
+  /** Is told of each request of MCP clients that ended; methods that the hub does not know are `other`. Default: nobody is. */
   readonly requestEnded?: RequestEnded
   /** Traces tool calls. */
   readonly tracer?: CallTracer | undefined
@@ -98,7 +98,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const tasks = new TaskTable(now)
   const base = {
     ...{ bus, upstreams, scopes, sessions, loads, subscribers, keepAlive },
-    ...{ credentials, sealer, log, version, draining, requestEnded: deps.requestEnded ?? (() => {}) },
+    ...{ credentials, sealer, log, version, draining },
   }
   const changes = createChanges({ ...base, offlineGrace, tasks })
   sessions.ended.on(({ key }) => {
@@ -109,8 +109,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const calls = createCalls(deps, { now, scopes, changes, tasks })
   const { router, directCalls, refusals } = calls
   const { scopeChanged, scopeEnded } = changes.fanout
-  const legacy = createLegacySide({ ...base, router, scopeChanged, scopeEnded })
-  const modern = createModernSide({ ...base, router, changes })
+  // The names of other methods are the caller's: any number of different ones.
+  const requestEnded: RequestEnded = (method, era, word) =>
+    deps.requestEnded?.(router.has(method) ? method : 'other', era, word)
+  const legacy = createLegacySide({ ...base, router, requestEnded, scopeChanged, scopeEnded })
+  const modern = createModernSide({ ...base, router, requestEnded, changes })
   const endpoint = new HttpEndpoint({
     ...base,
     auth,

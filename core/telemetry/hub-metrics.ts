@@ -124,9 +124,9 @@ export class HubMetrics {
     this.#requests.row([route, method, String(status)]).value.add(ms / 1_000)
   }
 
-  /** An MCP request that ended. Methods that the hub does not know are one. */
+  /** An MCP request that ended. */
   mcpRequest(method: string, era: Era, status: string): void {
-    this.#mcpRequests.row([status === 'method_not_found' ? OTHER : method, era, status]).value += 1
+    this.#mcpRequests.row([method, era, status]).value += 1
   }
 
   /** An attempt to send a message about alerts by a channel of this type. */

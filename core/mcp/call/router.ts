@@ -74,6 +74,11 @@ export class Router {
     ])
   }
 
+  /** Whether the hub knows a method. */
+  has(method: string): boolean {
+    return this.#methods.has(method)
+  }
+
   /** Dispatches a request. Throws HubError for what the hub itself rejects; upstream errors are outcomes. */
   handle(exchange: Exchange, scope: Scope): Outcome | Promise<Outcome> {
     try {

@@ -7,11 +7,16 @@ test('each owner that was called has a tick, one more with zeros, and all togeth
   const bus = new EventBus(error => {
     throw error
   })
-  const ticks = new MetricsTicks(bus, 20)
+  let asked = 0
+  const wants: EventBus['wants'] = name => {
+    asked += 1
+    return bus.wants(name)
+  }
+  const ticks = new MetricsTicks({ wants, emit: bus.emit.bind(bus) }, 20)
   const seen: [string | null, number, number, number | null][] = []
   try {
     ticks.call({ ownerId: 'unheard', durationMs: 1, status: 'success' })
-    await Bun.sleep(30)
+    await until(() => asked > 0)
     bus.on('metrics.tick', ({ ownerId, data }) => seen.push([ownerId, data.calls, data.errors, data.avgMs]))
     ticks.call({ ownerId: 'ann', durationMs: 10, status: 'success' })
     ticks.call({ ownerId: 'ann', durationMs: 20, status: 'error' })
