@@ -11,6 +11,7 @@ import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
 import type { TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
+import { RecordAllowance } from './record-allowance.ts'
 
 /** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
 const FIELD_LIMIT = 8 * 1024
@@ -78,6 +79,10 @@ export class HubLog {
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
   #counted: readonly ((key: TallyKey) => void)[] = []
+  readonly #refusals = new RecordAllowance<{ readonly id: string }>(({ id: ownerId }, leftOut) => {
+    const text = `${leftOut} records of refused calls were left out: a user had more than 100 a second`
+    this.with({ component: CALLS, ownerId }).warn(text, { userId: ownerId })
+  })
   #written: ((level: LogLevel) => void) | undefined
 
   private constructor(
@@ -190,11 +195,13 @@ export class HubLog {
     this.#callLine(fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
   }
 
-  /** Logs a tools/call that reached no server. The caller may read it. */
+  /** Logs a tools/call that reached no server, of one user 100 a second. The caller may read it. */
   refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code }: RefusedCall): void {
     // The tool's name is the caller's: any number of different ones.
     this.#countCall({ owner: userId, caller: '', serverId: '', server: '', tool: '', code })
     if (!this.levels.allows('INFO', CALLS, undefined)) return
+    // A call that is refused costs its caller next to nothing: others' records must not be lost for it.
+    if (!this.#refusals.take({ id: userId })) return
     // The name comes from the caller: it may hold anything.
     const named = { tool: cut(this.#redactor.text(tool)), group: cut(group) }
     const duration = Math.round(durationMs)

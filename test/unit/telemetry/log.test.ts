@@ -8,8 +8,14 @@ import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 import type { SinkBatch } from '../../../core/telemetry/sink-queue.ts'
+import { until } from '../../support/wait.ts'
 
-async function logged(write: (log: HubLog) => void | Promise<void>, format: 'json' | 'pretty' = 'json') {
+type Written = readonly { readonly ownerId: string | null; readonly record: LogRecord }[]
+
+async function logged(
+  write: (log: HubLog, records: Written) => void | Promise<void>,
+  format: 'json' | 'pretty' = 'json',
+) {
   const folder = await mkdtemp(join(tmpdir(), 'log-'))
   const file = join(folder, 'hub.log')
   const bus = new EventBus(() => {})
@@ -20,7 +26,7 @@ async function logged(write: (log: HubLog) => void | Promise<void>, format: 'jso
   const servers = new ServerRedactors()
   servers.hold('server-1', ['secret of server 1'])
   const log = await HubLog.open({ level: 'info', format, file, redactor, servers, bus })
-  await write(log)
+  await write(log, records)
   await log.end()
   const text = await readFile(file, 'utf8')
   const mode = (await stat(file)).mode & 0o777
@@ -144,4 +150,31 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     { message: 'of the hub' },
     { message: 'tools/call', tool: 'nothing [redacted]', code: 'tool_not_found', keyId: 'k1' },
   ])
+})
+
+test('refused calls of one user are 1,000 records at once; the number left out is told to that user, others lose none', async () => {
+  const call = {
+    requestId: 'r',
+    keyId: 'k1',
+    group: 'g',
+    groupId: 'g',
+    tool: 't',
+    durationMs: 1,
+    code: 'quota_calls' as const,
+  }
+  let counted = 0
+  const { lines, records } = await logged(async (log, written) => {
+    log.onCounted(({ code }) => {
+      if (code === call.code) counted += 1
+    })
+    for (let index = 0; index < 1_500; index += 1) log.refusedCall({ ...call, userId: 'eve' })
+    log.refusedCall({ ...call, userId: 'ann' })
+    await until(() => written.some(({ record }) => record.level === 'WARN'))
+  })
+  expect(counted).toBe(1_501)
+  const left = records.find(({ record }) => record.level === 'WARN')
+  expect(left?.ownerId).toBe('eve')
+  expect(left?.record.message).toMatch(/^(4\d\d|500) records of refused calls were left out/)
+  expect(lines.filter(line => line.includes('"userId":"ann"'))).toHaveLength(1)
+  expect(lines.length).toBeLessThan(1_102)
 })
