@@ -11,20 +11,23 @@ export interface ProcessUsage {
 
 /** Ticks of a second in /proc/<pid>/stat: 100 on every architecture of Linux (USER_HZ). */
 const TICKS = 100
-/** Programs that are read in one turn of the event loop. */
-const IN_ONE_TURN = 20
+/** Processes that are read in one turn of the event loop; those of one program are found together. */
+const IN_ONE_TURN = 50
 
 /** The use of each of these processes with their descendants; those that have ended are left out. */
 export async function processUsage(pids: readonly number[]): Promise<ReadonlyMap<number, ProcessUsage>> {
   const found = new Map<number, ProcessUsage>()
-  for (const [index, pid] of pids.entries()) {
-    if (index % IN_ONE_TURN === IN_ONE_TURN - 1) await nextTurn()
-    const uses = [pid, ...processesBelow(pid).map(below => below.pid)].flatMap(each => usageOf(each) ?? [])
-    if (uses.length === 0) continue
-    found.set(pid, {
-      residentBytes: uses.reduce((sum, use) => sum + use.residentBytes, 0),
-      cpuSeconds: uses.reduce((sum, use) => sum + use.cpuSeconds, 0),
-    })
+  let inTurn = 0
+  for (const pid of pids) {
+    let [residentBytes, cpuSeconds] = [0, 0]
+    for (const each of [pid, ...processesBelow(pid).map(below => below.pid)]) {
+      inTurn += 1
+      if (inTurn % IN_ONE_TURN === 0) await nextTurn()
+      const use = usageOf(each)
+      residentBytes += use?.residentBytes ?? 0
+      cpuSeconds += use?.cpuSeconds ?? 0
+    }
+    if (residentBytes > 0) found.set(pid, { residentBytes, cpuSeconds })
   }
   return found
 }
@@ -34,10 +37,10 @@ function usageOf(pid: number): ProcessUsage | undefined {
   if (!fields) return undefined
   // utime, stime, cutime and cstime: fields 14 to 17 of proc(5), counted here from the third.
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
-  return { residentBytes: residentBytes(pid), cpuSeconds: ticks / TICKS }
+  return { residentBytes: residentBytesOf(pid), cpuSeconds: ticks / TICKS }
 }
 
-function residentBytes(pid: number): number {
+function residentBytesOf(pid: number): number {
   try {
     const [, kibibytes = 0] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
     return Number(kibibytes) * 1_024
