@@ -15,19 +15,21 @@ const HOUR_MS = 60 * 60_000
  */
 export function emailChannel(plugin: EmailPluginConfig = {}, now = () => performance.now()): NotificationChannel {
   const hours = new Map<string, { readonly sinceMs: number; sent: number }>()
-  /** Throws `delivery_failed` with the time to wait. */
-  function countFor(owner: string, recipients: number): void {
+  /** Counts mails of the present hour; what it returns takes those back that were not sent. Throws `delivery_failed`. */
+  function countFor(owner: string, recipients: number): () => void {
     const nowMs = now()
     const known = hours.get(owner)
     const hour = known && nowMs - known.sinceMs < HOUR_MS ? known : { sinceMs: nowMs, sent: 0 }
     hours.set(owner, hour)
     if (hour.sent > 0 && hour.sent + recipients > HOURLY) {
-      const data = { retryAfterMs: Math.ceil(hour.sinceMs + HOUR_MS - nowMs) }
-      throw new HubError('delivery_failed', `By the hub’s mail server ${HOURLY} mails an hour are sent for each user`, {
-        data,
-      })
+      const retryAfterMs = Math.ceil(hour.sinceMs + HOUR_MS - nowMs)
+      const text = `By the hub’s mail server ${HOURLY} mails an hour are sent for each user`
+      throw new HubError('delivery_failed', text, { data: { retryAfterMs } })
     }
     hour.sent += recipients
+    return () => {
+      hour.sent -= recipients
+    }
   }
   return {
     label: 'E-mail',
@@ -43,8 +45,13 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
       const sender = from ?? (smtp ? undefined : plugin.from) ?? senderOf(server)
       // What a library makes of a wrong address is another recipient.
       if (![sender, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
-      if (!smtp) countFor(message.owner, recipients.length)
-      return deliver(message, server, sender, recipients, signal)
+      const takeBack = smtp ? undefined : countFor(message.owner, recipients.length)
+      try {
+        return await deliver(message, server, sender, recipients, signal)
+      } catch (error) {
+        takeBack?.()
+        throw error
+      }
     },
   }
 }
