@@ -11,6 +11,8 @@ const HOOK_BUDGET_MS = 2_000
 /** The same for a batch of log records, somewhat longer than the queue waits for it. */
 const SINK_BUDGET_MS = 35_000
 const PING_EVERY_MS = 5_000
+/** Metrics of a plugin's setup that are kept until its name is known. */
+const MOST_EARLY = 1_000
 const SILENCE_LIMIT_MS = 15_000
 
 /** An isolated plugin that runs. */
@@ -165,7 +167,7 @@ class WorkerLink {
   /** A plugin that reports nonsense has a line in the log, not an end. */
   #measured(metric: Metric): void {
     // The name under which they are counted is known when setup has ended.
-    if (this.#name === undefined) return void this.#early.push(metric)
+    if (this.#name === undefined) return void (this.#early.length < MOST_EARLY && this.#early.push(metric))
     const { kind, name, value, labels } = metric
     try {
       this.#host.metrics(this.#name)[kind](name, value, labels)
