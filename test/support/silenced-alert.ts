@@ -10,7 +10,7 @@ const INTERVAL_MS = 20_000
 
 /**
  * A rule that fires at once for a server that is lost, under a silence: no message comes while it lasts, one at its end,
- * with `repeats` one more after the interval of the rule, and none after the alert was acknowledged.
+ * with `repeats` one more after the interval of the rule.
  */
 export async function silencedAlert(user: Client, repeats: boolean): Promise<void> {
   const receiver = startReceiver()
@@ -41,12 +41,6 @@ export async function silencedAlert(user: Client, repeats: boolean): Promise<voi
     if (repeats) {
       await until(() => receiver.received.length > 1, { timeoutMs: 100_000, what: 'the repeat' })
       expect(receiver.received[1]?.json).toMatchObject({ kind: 'repeat', instances: [{ incident: alert.id }] })
-      await user.ok('POST', `${base}/alerts/${alert.id}/ack`)
-      const repeated = async () => (await user.ok('GET', `${base}/channels/quiet/deliveries`)).total
-      const count = await repeated()
-      // Longer than the interval.
-      await Bun.sleep(INTERVAL_MS + 11_000)
-      expect(await repeated()).toBe(count)
     }
   } finally {
     await user.ok('DELETE', `${base}/rules/gone`)

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
 import { HubFacts, type HubFactsDeps } from '../../../core/alerts/hub-facts.ts'
+import { acknowledge } from '../../../core/alerts/incidents.ts'
 import { prepareRule } from '../../../core/alerts/rules.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
@@ -159,6 +160,31 @@ test('a late tick is a gap that nobody saw, and a changed condition begins anew'
   hub.engine.rulesChanged()
   await hub.engine.evaluateAll()
   expect(await incidents()).toEqual(['resolved changed'])
+})
+
+test('an alert is repeated after the interval of its rule, and not after it was acknowledged', async () => {
+  const channels = new OwnedSettings(world.store, 'channel', () => undefined)
+  const body = { name: 'hook', type: 'webhook', enabled: true, config: {} }
+  await channels.create(world.bob, undefined, () => ({ name: 'hook', body, secrets: null }))
+  await addRule({ duration: '0s', repeatInterval: '60s', channels: ['hook'] })
+  const deliveries = async () => {
+    const rows = await world.store.db.selectFrom('alert_delivery').select('kind').execute()
+    return rows.map(({ kind }) => kind).toSorted()
+  }
+  const minute = async () => {
+    for (let round = 0; round < 6; round += 1) await after(10, 'offline')
+  }
+  await hub.engine.begin()
+  await after(1, 'offline')
+  expect(await deliveries()).toEqual(['fired'])
+  // Nobody is told again of what was not sent.
+  await world.store.db.updateTable('alert_delivery').set({ state: 'sent', message_id: 'm1' }).execute()
+  await minute()
+  expect(await deliveries()).toEqual(['fired', 'repeat'])
+  const [alert] = await world.store.db.selectFrom('alert_incident').select('id').execute()
+  await acknowledge(world.store, world.bob, alert?.id ?? '')
+  for (let round = 0; round < 5; round += 1) await minute()
+  expect(await deliveries()).toEqual(['fired', 'repeat'])
 })
 
 test('a server that is removed resolves, and calls are counted once a rule asks for them', async () => {
