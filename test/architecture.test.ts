@@ -74,6 +74,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['scope'],
     ['call'],
     ['legacy'],
+    ['inner'],
     ['changes', 'api'],
     ['modern', 'group-view'],
     ['era-dispatcher'],
@@ -346,15 +347,15 @@ describe('what only some files may do', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 700 lines with text besides the table of error codes', () => {
+test('the contract is types and few functions, in at most 620 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
     files.push(...taken.filter(target => !files.includes(target)))
   }
-  const counted = files.filter(path => path !== 'core/contract/codes.ts')
+  const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(700)
+  expect(lines.length).toBeLessThanOrEqual(620)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

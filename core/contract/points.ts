@@ -165,10 +165,68 @@ export interface ClientConfig {
   command?(endpoint: EndpointInfo): readonly string[]
 }
 
-/** A connection that the hub opens by itself, such as one to an assistant platform. */
+/** Serves the hub's tools to assistants over a wire of their own: one link for each endpoint that is on. */
 export interface Bridge {
-  start(signal: AbortSignal): Promise<void>
+  serve(endpoint: BridgeEndpoint): BridgeLink
+}
+
+/** Where an assistant meets a group, in the rights that the owner of the endpoint has now. */
+export interface BridgeEndpoint {
+  readonly name: string
+  /** `outbound`: the hub dials the platform. `inbound`: the platform, or a device, dials the hub. */
+  readonly direction: 'outbound' | 'inbound'
+  /** Tools that are offered, 1 to 64, and characters of a result's text, 100 to 2,000. */
+  readonly limits: { readonly tools: number; readonly resultCharacters: number }
+  /** Writes to the hub's log, for the owner too. */
+  report(level: 'info' | 'warn', message: string): void
+  /** Rejects with HubError while the owner may not use what the endpoint is bound to. */
+  open(events: { changed(): void; ended(): void }): Promise<BridgeSession>
+  /** Outbound: opens a WebSocket to the platform. Rejects with HubError, `authorization_required` for HTTP 401 and 403. */
+  dial(events: BridgeSocketEvents): Promise<BridgeSocket>
+  /** To be called when the link's state is another one. */
+  stateChanged(): void
+}
+
+/** MCP for one endpoint. */
+export interface BridgeSession {
+  /** As clients of the group see them. */
+  tools(): Promise<readonly JsonObject[]>
+  /** What the server answered. Rejects with HubError. */
+  call(tool: string, args: JsonObject, signal: AbortSignal): Promise<BridgeAnswer>
+  close(): void
+}
+
+/** A result, or a JSON-RPC error of the server. */
+export type BridgeAnswer = { readonly result: JsonObject } | { readonly error: { code: number; message: string } }
+
+/** One WebSocket with an assistant. */
+export interface BridgeSocket {
+  /** False: it reads too slowly, and the text was dropped. */
+  send(text: string): boolean
+  ping(): void
+  close(code: number, reason?: string): void
+}
+
+/** What a socket is told. */
+export interface BridgeSocketEvents {
+  message(text: string): void
+  /** A frame of any kind has come. */
+  alive(): void
+  /** The code of the close frame, where there was one. Called once. */
+  closed(code: number | undefined): void
+}
+
+/** An endpoint that is served. */
+export interface BridgeLink {
+  /** Inbound: takes over a socket; an earlier one gives way. */
+  accept(socket: BridgeSocket): BridgeSocketEvents
+  reconnect(): void
+  /** `{state, since, …}`. */
   status(): JsonObject
+  /** What went over it last, without contents. */
+  messages(): readonly JsonObject[]
+  /** Ends it after its calls, at most 30 s. `code`: of the close frame. */
+  close(code: number): Promise<void>
 }
 
 /** A message about alerts of one rule, with the same `id` at every attempt. Times are ISO 8601 UTC. */
@@ -225,6 +283,3 @@ export const MAIN_ONLY_POINTS = [
   'bridge',
   'notificationChannel',
 ] as const satisfies readonly (keyof ExtensionPoints)[]
-
-/** Points that core does not use yet: contributions are stored and never called. */
-export const POINTS_TO_COME = ['bridge'] as const satisfies readonly (keyof ExtensionPoints)[]

@@ -4,6 +4,7 @@ import type { GroupWarning } from '../domain/group-warning.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import type { DirectCall } from './call/direct-call.ts'
 import type { Outcome } from './call/exchange.ts'
+import type { PathClient, PathClientOptions } from './inner/path-clients.ts'
 import type { SessionInfo } from './legacy/session.ts'
 
 /** The MCP side of the hub, as `core/http` and the console use it. */
@@ -19,6 +20,8 @@ export interface McpEndpoint {
    * tool_not_found and quota_calls; waits up to 2 s for the lists of a server that was never seen.
    */
   callTool(call: DirectCall): Promise<Outcome>
+  /** A client inside the hub at a path under `/mcp`. Throws `group_not_found`. */
+  openPath(options: PathClientOptions): Promise<PathClient>
   /** What a user has in use now. */
   usage(userId: string): McpUsage
   sessions(): readonly SessionInfo[]

@@ -12,7 +12,7 @@ import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { RefusedCall } from '../telemetry/log.ts'
 import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
-import { type DirectCall, DirectExchange, directScope } from './call/direct-call.ts'
+import { type DirectCall, directExchange, directScope } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
@@ -25,6 +25,7 @@ import { type Changes, createChanges } from './changes/create.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
 import { groupView } from './group-view.ts'
+import { PathClients } from './inner/path-clients.ts'
 import { createLegacySide } from './legacy/create.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
 import { NO_SESSION_RECORDS, type SessionRecords } from './legacy/session-records.ts'
@@ -114,11 +115,13 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     deps.requestEnded?.(router.has(method) ? method : 'other', era, word)
   const legacy = createLegacySide({ ...base, router, requestEnded, scopeChanged, scopeEnded })
   const modern = createModernSide({ ...base, router, requestEnded, changes })
+  const principals = new Principals()
+  const inner = new PathClients({ ...base, router, principals, scopeChanged, scopeEnded })
   const endpoint = new HttpEndpoint({
     ...base,
     auth,
     marks: deps.marks,
-    principals: new Principals(),
+    principals,
     eras: new EraDispatcher(legacy.wire, legacy.posts, modern.wire, deps.bytes),
     sse: legacy.sse,
     refusals,
@@ -141,7 +144,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         const resolve = (server: ServerRecord) => directScope(server, headers)
         const scope = scopes.unbound(call.actor, resolve(call.server))
         await scope.ready()
-        const exchange = new DirectExchange(call, scope)
+        const exchange = directExchange(call, scope)
         return directCalls.during(call, scope, resolve, exchange, () => router.handle(exchange, scope))
       }),
     usage(userId) {
@@ -159,6 +162,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         keptResultBytesPerUser: toolSets.keptBytes(userId),
       }
     },
+    openPath: options => inner.open(options),
     sessions: () => sessions.infos(),
     endSession(key, reason) {
       const session = sessions.byKey(key)
@@ -171,9 +175,10 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       drained = true
       modern.wire.endParked('The hub is stopping')
       const deadlineMs = now() + timeoutMs
-      while ((legacy.busy || modern.wire.busy) && now() < deadlineMs)
+      while ((legacy.busy || modern.wire.busy || inner.busy) && now() < deadlineMs)
         await new Promise(resolve => setTimeout(resolve, DRAIN_POLL_MS))
       legacy.endAll('hub_stopped')
+      inner.endAll()
       modern.wire.endAll('hub_stopped')
       modern.listeners.endAll()
       // If the database hangs, clients need a new `initialize` after the restart, but the stop is not delayed.

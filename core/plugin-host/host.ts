@@ -1,11 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import {
-  type ExtensionPoints,
-  POINTS_TO_COME,
-  type RouteContribution,
-  type TransportContribution,
-} from '../contract/points.ts'
+import type { ExtensionPoints, RouteContribution, TransportContribution } from '../contract/points.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
@@ -260,8 +255,6 @@ export class PluginHost {
     if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
     map.set(id, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
     slot.held.push([point, id])
-    if (POINTS_TO_COME.some(coming => coming === point))
-      this.#options.log(slot.name).warn(`Nothing uses the extension point "${point}" yet; "${id}" is not called`)
   }
 
   /** Marks the module of a transport, which may have changed since the plugin last started. */

@@ -1,13 +1,11 @@
-import type { AskReply, SessionBinding } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import { type HeadersFor, passedHeaders } from '../scope/passed-headers.ts'
 import { toResolvedScope } from '../scope/paths.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget, ResolvedScope, ScopeMember } from '../scope/scope-types.ts'
-import { userBinding } from '../scope/user-binding.ts'
-import type { Exchange } from './exchange.ts'
+import type { ResolvedScope } from '../scope/scope-types.ts'
+import { SessionlessExchange } from './sessionless-exchange.ts'
 
 /** A tools/call that names its server. */
 export interface DirectCall {
@@ -28,53 +26,16 @@ export interface DirectCall {
   readonly signal: AbortSignal
 }
 
-/** A tools/call without a client session: server requests have no recipient, and log messages no stream. */
-export class DirectExchange implements Exchange {
-  readonly requestId: string
-  readonly clientAddress: string
-  readonly method = 'tools/call'
-  readonly params: JsonObject
-  readonly actor: UserActor
-  readonly session = undefined
-  readonly plainFailures = true
-  readonly progress?: (params: JsonObject) => void
-  readonly passthroughHeaders?: Readonly<Record<string, string>>
-  target?: ExchangeTarget
-  readonly #signal: AbortSignal
-  #cancel: ((reason?: string) => void) | undefined
-
-  constructor(call: DirectCall, scope: Scope) {
-    this.requestId = call.requestId
-    this.clientAddress = call.clientAddress
-    this.actor = call.actor
-    this.params = { name: exposedName(scope, call.tool), arguments: call.arguments }
-    if (call.progress) this.progress = call.progress
-    const headers = passedHeaders(call.headers, call.headers.get(CHAIN_HEADER), scope)
-    if (headers) this.passthroughHeaders = headers
-    this.#signal = call.signal
-    this.#signal.addEventListener('abort', () => this.cancel(), { once: true })
-  }
-
-  get cancel(): () => void {
-    return () => this.#cancel?.('The caller went away')
-  }
-
-  /** Set once the call is sent; if the caller has gone before that, it is cancelled at once. */
-  set cancel(cancel: (reason?: string) => void) {
-    this.#cancel = cancel
-    if (this.#signal.aborted) this.cancel()
-  }
-
-  /** Where each user has a connection, the call uses this user's. */
-  enter(_scope: Scope, { server }: ScopeMember): SessionBinding | undefined {
-    return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
-  }
-
-  notify(): void {}
-
-  ask(method: string): Promise<AskReply> {
-    return Promise.resolve({ error: { code: -32601, message: `Nobody can answer ${method} here` } })
-  }
+/** The call as an exchange: what an HTTP API refuses stays an error, which the caller sees with its status. */
+export function directExchange(call: DirectCall, scope: Scope): SessionlessExchange {
+  const { actor, requestId, clientAddress, signal, headers, progress } = call
+  return new SessionlessExchange({
+    ...{ actor, requestId, clientAddress, signal, progress },
+    method: 'tools/call',
+    params: { name: exposedName(scope, call.tool), arguments: call.arguments },
+    plainFailures: true,
+    passthroughHeaders: passedHeaders(headers, headers.get(CHAIN_HEADER), scope),
+  })
 }
 
 /** One server under its own names, as at `/mcp/{server}`, but without a group that a call record could name. */

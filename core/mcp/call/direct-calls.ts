@@ -4,15 +4,16 @@ import type { EventBus } from '../../events/bus.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ResolvedScope } from '../scope/scope-types.ts'
-import type { DirectCall, DirectExchange } from './direct-call.ts'
+import type { DirectCall } from './direct-call.ts'
 import type { Outcome } from './exchange.ts'
+import type { SessionlessExchange } from './sessionless-exchange.ts'
 
 interface OpenCall {
   readonly call: DirectCall
   readonly scope: Scope
   /** Resolves the scope again for the server's present record. */
   readonly resolve: (server: ServerRecord) => ResolvedScope
-  readonly exchange: DirectExchange
+  readonly exchange: SessionlessExchange
   readonly lost: (error: HubError) => void
   /** How many changes were seen; a check that started before the last one is repeated. */
   changes: number
@@ -39,7 +40,7 @@ export class DirectCalls {
     call: DirectCall,
     scope: Scope,
     resolve: OpenCall['resolve'],
-    exchange: DirectExchange,
+    exchange: SessionlessExchange,
     work: () => Outcome | Promise<Outcome>,
   ): Promise<Outcome> {
     const { promise, reject } = Promise.withResolvers<never>()

@@ -190,6 +190,15 @@ export class ScopeTable {
     return scope
   }
 
+  /** The same for a caller inside the hub, which is of no era: each server is used in its default one. */
+  findInner(actor: UserActor, principal: string, path: ScopePath): Scope | Promise<Scope> {
+    const key = `${principal}|${path.normal}|inner`
+    const scope = this.#scopes.get(key)
+    if (!scope) return this.#once(key, () => this.#open(key, actor, path, undefined))
+    scope.actor = actor
+    return scope.stale ? this.#once(key, () => this.refresh(scope)) : scope
+  }
+
   /** Like `refresh`, with one lookup for all concurrent callers. */
   settle(scope: Scope): Promise<Scope> {
     return this.#once(scope.key, () => this.refresh(scope))
@@ -216,7 +225,7 @@ export class ScopeTable {
     return new Scope('', '', { actor }, resolved, this.#parts)
   }
 
-  async #open(key: string, actor: UserActor, path: ScopePath, caller: Era): Promise<Scope> {
+  async #open(key: string, actor: UserActor, path: ScopePath, caller: Era | undefined): Promise<Scope> {
     const generation = this.#generation
     const resolved = await this.#resolve(actor, path)
     if (!resolved) throw notFound(path)

@@ -38,7 +38,11 @@ function newHost(options: Partial<PluginHostOptions>): { host: PluginHost; faile
   return { host, failed }
 }
 
-const bridge = { start: () => Promise.resolve(), status: () => ({}) }
+const bridge = {
+  serve() {
+    throw new Error('It serves nothing')
+  },
+}
 const contributing = (name: string, order: string[]): PluginDefinition<unknown> =>
   definePlugin<unknown>({
     name,
