@@ -4,7 +4,7 @@ import type { Registry } from '../registry/api.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Authenticator } from './api.ts'
 import { createAuthenticator } from './authenticator.ts'
-import { createFailedCredentials } from './failed-credentials.ts'
+import { createFailedCredentials, type FailedCredentials } from './failed-credentials.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
@@ -29,6 +29,7 @@ export interface Auth {
   readonly revocations: Revocations
   readonly authenticator: Authenticator
   readonly liveCredentials: LiveCredentials
+  readonly failedCredentials: FailedCredentials
   readonly signInThrottle: SignInThrottle
   readonly rateLimiter: RateLimiter
   dispose(): void
@@ -38,10 +39,8 @@ export interface Auth {
 export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps): Auth {
   const issued = createTokens({ secret, instanceId })
   const revocations = createRevocations(db, bus)
-  const authenticator = createAuthenticator({
-    ...{ tokens: issued, revocations, registry, bus },
-    failedCredentials: createFailedCredentials(),
-  })
+  const failedCredentials = createFailedCredentials()
+  const authenticator = createAuthenticator({ tokens: issued, revocations, registry, bus, failedCredentials })
   const tokens: Tokens = {
     ...issued,
     async issue(user, family) {
@@ -57,6 +56,7 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
     revocations,
     authenticator,
     liveCredentials,
+    failedCredentials,
     signInThrottle: createSignInThrottle(),
     rateLimiter: createRateLimiter(),
     dispose() {

@@ -69,6 +69,7 @@ export const LIMITS = {
   alertChannelsPerUser: 20,
   alertSilencesPerUser: 50,
   dashboardsPerUser: 50,
+  assistantEndpointsPerUser: 20,
   /** Subjects of one alert rule; further ones are not evaluated. */
   alertInstancesPerRule: 500,
   /** Finished alerts of all users that are kept; the oldest are deleted. */

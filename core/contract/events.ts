@@ -52,6 +52,8 @@ export interface PluginEvents {
   'alert.fired': AlertEvent
   'alert.resolved': AlertEvent
   'sink.state': { sink: string; state: 'up' | 'failing' }
+  /** What an assistant endpoint does now, such as `connected`, `backing_off` and `refused`. */
+  'assistant.state': { endpointId: string; name: string; state: string }
   'plugin.failed': { plugin: string; message: string }
   'plugin.changed': { plugin: string; state: string }
   'session.opened': { sessionId: string; userId: string; scope: string }

@@ -173,6 +173,8 @@ export interface Bridge {
 /** Where an assistant meets a group, in the rights that the owner of the endpoint has now. */
 export interface BridgeEndpoint {
   readonly name: string
+  /** Of the hub. */
+  readonly version: string
   /** `outbound`: the hub dials the platform. `inbound`: the platform, or a device, dials the hub. */
   readonly direction: 'outbound' | 'inbound'
   /** Tools that are offered, 1 to 64, and characters of a result's text, 100 to 2,000. */
@@ -181,16 +183,19 @@ export interface BridgeEndpoint {
   report(level: 'info' | 'warn', message: string): void
   /** Rejects with HubError while the owner may not use what the endpoint is bound to. */
   open(events: { changed(): void; ended(): void }): Promise<BridgeSession>
-  /** Outbound: opens a WebSocket to the platform. Rejects with HubError, `authorization_required` for HTTP 401 and 403. */
-  dial(events: BridgeSocketEvents): Promise<BridgeSocket>
+  /**
+   * Outbound: opens a WebSocket to the platform, and closes it when `signal` aborts. Rejects with HubError,
+   * `authorization_required` for HTTP 401 and 403.
+   */
+  dial(events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket>
   /** To be called when the link's state is another one. */
   stateChanged(): void
 }
 
 /** MCP for one endpoint. */
 export interface BridgeSession {
-  /** As clients of the group see them. */
-  tools(): Promise<readonly JsonObject[]>
+  /** As clients of the group see them, at most so many. */
+  tools(most: number): Promise<readonly JsonObject[]>
   /** What the server answered. Rejects with HubError. */
   call(tool: string, args: JsonObject, signal: AbortSignal): Promise<BridgeAnswer>
   close(): void
@@ -225,8 +230,8 @@ export interface BridgeLink {
   status(): JsonObject
   /** What went over it last, without contents. */
   messages(): readonly JsonObject[]
-  /** Ends it after its calls, at most 30 s. `code`: of the close frame. */
-  close(code: number): Promise<void>
+  /** Ends it after its calls, at most `graceMs` later. `code`: of the close frame. Calls nothing afterwards. */
+  close(code: number, graceMs: number): Promise<void>
 }
 
 /** A message about alerts of one rule, with the same `id` at every attempt. Times are ISO 8601 UTC. */

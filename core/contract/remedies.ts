@@ -47,6 +47,9 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   resource_not_found: 'Read the list of resources again: addresses are those of the list.',
   dashboard_not_found: 'GET /api/monitoring/dashboards lists yours and those of the hub.',
   rule_not_found: 'GET /api/monitoring/rules lists yours.',
+  endpoint_not_found: 'GET /api/assistant/endpoints lists yours.',
+  assistant_disabled:
+    'Start the hub with ASSISTANT_ENABLED=true and ASSISTANT_API_KEY, with the plugin assistant-bridge.',
   channel_not_found: 'GET /api/monitoring/channels lists yours.',
   silence_not_found: 'GET /api/monitoring/silences lists yours.',
   alert_not_found: 'GET /api/monitoring/alerts lists yours.',
@@ -73,6 +76,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   quota_keys: 'Remove access keys that are no longer needed; GET /api/limits says how many there may be.',
   quota_dashboards: 'Remove dashboards that are no longer needed.',
   quota_rules: 'Remove rules that are no longer needed.',
+  quota_endpoints: 'Remove endpoints that are no longer needed.',
   quota_channels: 'Remove channels that are no longer needed.',
   quota_custom_metrics: 'Use fewer names and fewer different labels.',
   quota_silences: 'Remove silences that are over.',

@@ -1,4 +1,5 @@
 import type { Alerts } from '../alerts/create.ts'
+import type { Assistant } from '../assistant/create.ts'
 import type { Auth } from '../auth/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
@@ -51,6 +52,7 @@ export interface HttpDeps {
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
   readonly alerts: Pick<Alerts, 'usage'>
   readonly dashboards: Pick<Dashboards, 'count'>
+  readonly assistant: Pick<Assistant, 'count'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
@@ -103,6 +105,7 @@ export function createHttp(deps: HttpDeps): Http {
       mcp: deps.mcp,
       alerts: deps.alerts,
       dashboards: deps.dashboards,
+      assistant: deps.assistant,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
     }),

@@ -1,7 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
-import { refuseTokenInQuery, requireCanonical, targetOf } from '../request/canonical-path.ts'
+import { ASSISTANT_SOCKET_PATH, refuseTokenInQuery, requireCanonical, targetOf } from '../request/canonical-path.ts'
 import type { RequestInfo, SocketHandler } from '../request/request-info.ts'
 import { withoutEnd } from '../transport-kit/text-ends.ts'
 import { type AddressList, addressKey, addressList, plainAddress } from './addresses.ts'
@@ -50,7 +50,8 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       const host = headers.get('host') ?? hostInUrl(request.url)
       hosts.requireHost(host)
       const below = config.basePath === '' ? path : belowBase(path, config.basePath)
-      refuseTokenInQuery(query)
+      // Platforms of assistants keep nothing but an address; its token opens nothing else.
+      if (below !== ASSISTANT_SOCKET_PATH) refuseTokenInQuery(query)
       const admitted = new AdmittedRequest(context, below, nextId(), headers, host, peer)
       const origin = headers.get('origin')
       if (origin !== null && hosts.requireOrigin(origin, admitted.ownOrigins)) admitted.corsOrigin = origin

@@ -49,7 +49,8 @@ export interface RunnableRoute {
   readonly reads?: boolean
   readonly beforePasswordChange?: true
   readonly json?: Route['json']
-  upgrade?(context: AnyContext & { readonly actor: UserActor | undefined }): void
+  upgrade?(context: AnyContext & { readonly actor: UserActor | undefined }): void | Promise<void>
+  readonly ownCredential?: true
   handle(context: AnyContext & { readonly actor: UserActor | undefined }): Promise<Reply | Response> | Reply | Response
 }
 
@@ -114,14 +115,14 @@ export function createPipeline(deps: PipelineDeps) {
 
   const upgraded = async (route: RunnableRoute, request: Request, info: RequestInfo): Promise<Response> => {
     const { headers } = request
-    const given = headers.has('authorization') || headers.has('x-auth-token')
+    const given = route.ownCredential !== true && (headers.has('authorization') || headers.has('x-auth-token'))
     const actor = given ? await authenticator.authenticate(headers, 'api', 'GET', info) : undefined
     if (route.access === 'admin' && actor) requireAdmin(actor)
     count(route.path, actor, info)
     const errors: FieldError[] = []
     const query = readQuery(route, request, errors)
     if (errors.length > 0) throw validationError(errors)
-    route.upgrade?.({ request, info, actor, params: {}, query, body: undefined, signal: request.signal })
+    await route.upgrade?.({ request, info, actor, params: {}, query, body: undefined, signal: request.signal })
     // Never sent: the connection is already a WebSocket.
     return new Response(null, { status: 204 })
   }

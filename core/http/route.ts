@@ -60,7 +60,11 @@ interface RouteBase<Params, Query, Body> {
    * Handles a WebSocket upgrade of this path by `info.upgrade`. Without a credential in the headers `actor` is
    * undefined, whatever `access` is: the handler must then accept only a credential in the first message.
    */
-  upgrade?(context: RouteContext<Params, Query, undefined> & { readonly actor: UserActor | undefined }): void
+  upgrade?(
+    context: RouteContext<Params, Query, undefined> & { readonly actor: UserActor | undefined },
+  ): void | Promise<void>
+  /** Its credentials are none of a user: `upgrade` alone reads them. */
+  readonly ownCredential?: true
 }
 
 /** A route without a required credential; its handler gets the actor if there is one. */

@@ -189,12 +189,13 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
         message: receive,
         pong({ data }) {
           data.pingsUnanswered = 0
+          if (data.socket && !data.ended) data.handler.pong?.(data.socket)
         },
         drain({ data }) {
           if (data.socket && !data.ended) data.handler.drain(data.socket)
         },
-        close({ data }) {
-          if (data.socket) data.handler.close(data.socket)
+        close({ data }, code) {
+          if (data.socket) data.handler.close(data.socket, code)
         },
         error(error, ws) {
           log.error('A WebSocket failed', { error: error.stack ?? error.message })

@@ -1,6 +1,7 @@
 import alertChat from '../../plugins/alert-chat/plugin.ts'
 import alertEmail from '../../plugins/alert-email/plugin.ts'
 import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
+import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
@@ -30,6 +31,7 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   alertWebhook,
   alertChat,
   alertEmail,
+  assistantBridge,
   sinkSyslog,
   sinkSearch,
   sinkOtlp,

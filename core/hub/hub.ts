@@ -1,5 +1,4 @@
 import manifest from '../../package.json' with { type: 'json' }
-import { createAlerts } from '../alerts/create.ts'
 import { type Auth, createAuth } from '../auth/create.ts'
 import { makeFirstAdministrator } from '../auth/first-administrator.ts'
 import { requireDatabase } from '../config/data-dir.ts'
@@ -28,7 +27,6 @@ import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
-import { Dashboards } from '../registry/owned/dashboards.ts'
 import { countStored } from '../registry/sealed-values.ts'
 import { removeUnownedDocuments } from '../registry/servers/document-parts.ts'
 import { followSettingsFile } from '../registry/settings-file/follow-file.ts'
@@ -40,10 +38,11 @@ import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE, type Store } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
+import { openAssistant } from './assistant.ts'
 import { bundledPlugins, pluginEntries } from './bundled.ts'
-import { followFileMonitoring } from './file-monitoring.ts'
-import { createMeters, droppedOf } from './meters.ts'
+import { createMeters } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
+import { openMonitoring } from './monitoring.ts'
 import { forOwner, logOptions, openHistory } from './records.ts'
 import { dataDirLost, stopping } from './refusals.ts'
 import { followSinks } from './sinks.ts'
@@ -240,20 +239,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => mcp.dispose())
 
-  const alerts = createAlerts({
-    ...{ registry, store, bus, sealer, log, upstreams: connections, instanceId: marks.make() },
-    custom: meters.custom,
-    usage: () => meters.system.usage(),
-    droppedRecords: () => droppedOf(hubLog.sinks()),
-    onRecord: counted => hubLog.onCounted(counted),
-    delivered: (type, result) => meters.metrics.delivery(type, result),
-    types: () => plugins.contributions('notificationChannel'),
-    outboundAllow: config.outboundAllow,
+  const parts = { registry, store, bus, sealer, log, hubLog, plugins, config, undo }
+  const { alerts, dashboards, fileMonitoring } = await openMonitoring({
+    ...{ ...parts, upstreams: connections, settings: loaded.settings, meters, instanceId: marks.make() },
   })
-  undo.defer(() => alerts.dispose())
-  const dashboards = new Dashboards(store)
-  const fileMonitoring = await followFileMonitoring({ settings: loaded.settings, alerts, dashboards, bus, log })
-  undo.defer(() => fileMonitoring.end())
+  const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -270,6 +260,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     mcp,
     alerts,
     dashboards,
+    assistant,
     upstreams: connections,
     writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
@@ -280,6 +271,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       registry,
       alerts,
       dashboards,
+      assistant,
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileMonitoring.problems(),
       bus,
@@ -311,7 +303,10 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         descriptorShortage,
         sandbox: () => sandbox,
       }),
-      features: { legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
+      features: {
+        ...{ legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
+        assistant: assistant.enabled,
+      },
     }),
   })
   const { port, address } = http.listen()
@@ -319,6 +314,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => http.stop(false))
   await connections.begin()
   await alerts.begin()
+  await assistant.begin()
   for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
   if (sandbox.level !== 'full') {
     log.warn('Ordinary users cannot run commands: there is no sandbox here', {
@@ -341,7 +337,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     async stop() {
       draining = true
       log.info('The hub is stopping: calls in flight may finish')
-      await Promise.all([mcp.drain(LIMITS.drainMs), connections.drain(LIMITS.drainMs)])
+      const parts = [mcp.drain(LIMITS.drainMs), connections.drain(LIMITS.drainMs), assistant.stop(LIMITS.drainMs)]
+      await Promise.all(parts)
       await http.stop(true)
       await undo.disposeAsync()
     },

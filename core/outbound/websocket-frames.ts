@@ -20,6 +20,8 @@ export interface FrameHandlers {
   /** A longer one was skipped. */
   tooLong(message: LongMessage): void
   ping(payload: Buffer): void
+  /** The answer to a ping. */
+  pong(): void
   close(code: number | undefined): void
 }
 
@@ -115,6 +117,7 @@ export class FrameReader {
       const payload = Buffer.concat(this.#control)
       this.#control = []
       if (this.#opcode === PING) this.#handlers.ping(payload)
+      if (this.#opcode === PONG) this.#handlers.pong()
       if (this.#opcode === CLOSE) this.#handlers.close(payload.length < 2 ? undefined : payload.readUInt16BE(0))
       return
     }
@@ -139,6 +142,11 @@ export class FrameReader {
 /** A text of the hub, as one frame. */
 export function textFrame(text: string): Buffer {
   return frame(TEXT, Buffer.from(text))
+}
+
+/** A ping without a payload. */
+export function pingFrame(): Buffer {
+  return frame(PING, Buffer.alloc(0))
 }
 
 /** The answer to a ping. */

@@ -14,7 +14,7 @@ import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead, renderHead } f
 import type { ConnectTarget } from './http1.ts'
 import { createLookup, type Lookup } from './lookup.ts'
 import { connectFirst } from './tcp.ts'
-import { closeFrame, FrameReader, pongFrame, textFrame } from './websocket-frames.ts'
+import { closeFrame, FrameReader, pingFrame, pongFrame, textFrame } from './websocket-frames.ts'
 
 /** From the open connection to the head of the response. */
 const HEAD_TIMEOUT_MS = 10_000
@@ -77,6 +77,8 @@ class OpenSocket implements GuardedSocket {
   #closing = false
   /** Why it ends, where the hub ends it. */
   #reason: HubError | undefined
+  /** Of the server's close frame. */
+  #code: number | undefined
 
   constructor(socket: Socket, origin: string, protocol: string, request: SocketRequest, rest: Buffer) {
     this.protocol = protocol
@@ -86,10 +88,20 @@ class OpenSocket implements GuardedSocket {
       get maxBytes() {
         return Math.min(request.maxBytes ?? RESULT_BYTES.usual, RESULT_BYTES.most)
       },
-      text: message => request.message(message),
-      tooLong: message => request.tooLong(message),
-      // A server that pings and does not read is not answered until it does.
-      ping: payload => void (socket.writableLength < MOST_WAITING_PONGS && socket.write(pongFrame(payload))),
+      text(message) {
+        request.alive?.()
+        request.message(message)
+      },
+      tooLong(message) {
+        request.alive?.()
+        request.tooLong(message)
+      },
+      ping(payload) {
+        request.alive?.()
+        // A server that pings and does not read is not answered until it does.
+        if (socket.writableLength < MOST_WAITING_PONGS) socket.write(pongFrame(payload))
+      },
+      pong: () => request.alive?.(),
       close: code => this.#closed(code),
     })
     const read = (chunk: Buffer): void => {
@@ -105,7 +117,8 @@ class OpenSocket implements GuardedSocket {
     this.#ended = new Promise(resolve => {
       const over = (): void => {
         resolve()
-        request.closed(toWireError(this.#reason ?? new HubError('connection_lost', `${origin} closed the connection`)))
+        const reason = this.#reason ?? new HubError('connection_lost', `${origin} closed the connection`)
+        request.closed(toWireError(reason), this.#code)
       }
       if (socket.destroyed) queueMicrotask(over)
       else socket.once('close', over)
@@ -123,10 +136,15 @@ class OpenSocket implements GuardedSocket {
     if (this.#socket.writableLength > MOST_WAITING_BYTES) this.#fail('does not read what it is sent')
   }
 
-  async close(): Promise<void> {
+  ping(): void {
+    if (!this.#closing && !this.#socket.destroyed && this.#socket.writableLength < MOST_WAITING_PONGS)
+      this.#socket.write(pingFrame())
+  }
+
+  async close(code = NORMAL): Promise<void> {
     if (!this.#closing && !this.#socket.destroyed) {
       this.#closing = true
-      this.#socket.write(closeFrame(NORMAL))
+      this.#socket.write(closeFrame(code))
     }
     const late = setTimeout(() => this.#socket.destroy(), CLOSE_MS)
     await this.#ended
@@ -139,6 +157,7 @@ class OpenSocket implements GuardedSocket {
   }
 
   #closed(code: number | undefined): void {
+    this.#code = code
     if (!this.#closing) this.#socket.write(closeFrame(code ?? NORMAL))
     this.#closing = true
     this.#socket.end()

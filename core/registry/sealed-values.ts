@@ -15,6 +15,13 @@ import { resealSetting } from './settings.ts'
 
 /** For what the secrets of notification channels are sealed. */
 export const CHANNEL_SECRETS = { purpose: 'alert-channel', field: 'config' } as const
+/** For what the URLs of assistant endpoints are sealed. */
+export const ENDPOINT_SECRETS = { purpose: 'assistant-endpoint', field: 'url' } as const
+/** The kinds of setting that have secrets. */
+const SETTING_SECRETS = {
+  channel: { ...CHANNEL_SECRETS, what: 'notification channel' },
+  endpoint: { ...ENDPOINT_SECRETS, what: 'assistant endpoint' },
+} as const
 
 /** Number of stored values that each key sealed, by key id. */
 export type SealedCounts = ReadonlyMap<string, number>
@@ -69,8 +76,8 @@ export async function resealStored(store: Store, sealer: Sealer, kid: string): P
       const update = trx.updateTable('setting').set({ value })
       await update.where('scope', '=', row.scope).where('key', '=', row.key).execute()
     }
-    for (const row of await trx.selectFrom('owned_setting').selectAll().where('kind', '=', 'channel').execute()) {
-      await resealChannel(trx, row, tally)
+    for (const row of await trx.selectFrom('owned_setting').selectAll().where('secrets', 'is not', null).execute()) {
+      await resealOwned(trx, row, tally)
     }
     return tally
   })
@@ -96,11 +103,11 @@ async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<
   }
 }
 
-async function resealChannel(trx: Writer, row: OwnedSettingTable, tally: Tally): Promise<void> {
-  if (row.secrets === null) return
-  const { purpose, field } = CHANNEL_SECRETS
+async function resealOwned(trx: Writer, row: OwnedSettingTable, tally: Tally): Promise<void> {
+  if (row.secrets === null || !Object.hasOwn(SETTING_SECRETS, row.kind)) return
+  const { purpose, field, what } = SETTING_SECRETS[row.kind as keyof typeof SETTING_SECRETS]
   const context = { owner: row.owner_id, record: row.id, field }
-  const secrets = tally.reseal(row.secrets, `notification channel ${quoteName(row.name)}`, old => {
+  const secrets = tally.reseal(row.secrets, `${what} ${quoteName(row.name)}`, old => {
     try {
       return tally.sealer.seal(purpose, context, tally.sealer.open(purpose, context, old))
     } catch {

@@ -38,6 +38,9 @@ function isUtf8(path: string): boolean {
   }
 }
 
+/** Where assistants dial in: the only path at which a token may be in the query. */
+export const ASSISTANT_SOCKET_PATH = '/api/assistant/ws'
+
 const CREDENTIAL_NAMES = new Set(['token', 'access_token'])
 
 /** Throws `token_in_url` when the query has a credential: URLs end up in logs, histories and Referer headers. */

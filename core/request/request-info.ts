@@ -33,6 +33,8 @@ export interface SocketHandler {
   message(socket: Socket, text: string): void
   /** The peer reads again after a dropped `send`. */
   drain(socket: Socket): void
-  /** Called once, whichever side closed it. */
-  close(socket: Socket): void
+  /** The peer answered a ping. */
+  pong?(socket: Socket): void
+  /** Called once, whichever side closed it. `code`: of the close frame. */
+  close(socket: Socket, code: number): void
 }

@@ -239,16 +239,16 @@ export interface AuditTable {
   detail: string
 }
 
-/** An alert rule, a notification channel or a dashboard. Times are ISO 8601 UTC. */
+/** An alert rule, a notification channel, a dashboard or an assistant endpoint. Times are ISO 8601 UTC. */
 export interface OwnedSettingTable {
   id: string
   owner_id: string
-  kind: 'rule' | 'channel' | 'dashboard'
+  kind: 'rule' | 'channel' | 'dashboard' | 'endpoint'
   name: string
   name_key: string
   /** JSON of the parsed body, without secrets. */
   body: string
-  /** A channel's secrets: sealed JSON of texts by pointer into its `config`. */
+  /** A channel's secrets: sealed JSON of texts by pointer into its `config`. An endpoint's: its sealed URL. */
   secrets: string | null
   /** `file`: held by the settings file. */
   origin: 'api' | 'file'

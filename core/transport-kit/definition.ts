@@ -150,8 +150,10 @@ export interface SocketRequest {
   message(text: string): void
   /** A message was longer and was dropped; the connection continues. */
   tooLong(message: LongMessage): void
-  /** It has ended, whoever ended it. Called once, and never before it was open. */
-  closed(reason: WireError): void
+  /** A frame of any kind has come. */
+  alive?(): void
+  /** It has ended, whoever ended it; `code`: of the server's close frame. Called once, and never before it was open. */
+  closed(reason: WireError, code?: number): void
 }
 
 /** An open WebSocket. */
@@ -160,8 +162,10 @@ export interface GuardedSocket {
   readonly protocol: string
   /** Sends one text message; does nothing once it has ended. */
   send(text: string): void
-  /** Closes it. Resolves when nothing is left open; at most 1 s. */
-  close(): Promise<void>
+  /** Asks the server for a sign of life. */
+  ping(): void
+  /** Closes it with this status code, 1000 by default. Resolves when nothing is left open; at most 1 s. */
+  close(code?: number): Promise<void>
 }
 
 /** What is known of a message that was too long to be kept. */

@@ -13,6 +13,7 @@ export const LIVE_EVENTS: Readonly<Record<Topic, readonly PluginEventName[]>> = 
     ...(['server.created', 'server.updated', 'server.removed', 'server.health', 'connection.state'] as const),
     ...(['group.created', 'group.updated', 'group.removed', 'catalog.changed', 'tool.definition_changed'] as const),
     ...(['config.changed', 'config.rejected', 'plugin.failed', 'plugin.changed', 'sink.state'] as const),
+    'assistant.state',
   ],
   logs: ['log.record'],
   alerts: ['alert.pending', 'alert.fired', 'alert.resolved'],

@@ -1,4 +1,5 @@
 import type { Alerts } from '../../alerts/create.ts'
+import type { Assistant } from '../../assistant/create.ts'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { Transports } from '../../domain/server/transports.ts'
@@ -8,6 +9,7 @@ import type { Registry } from '../../registry/api.ts'
 import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
 import { alertRoutes } from './alerts/alerts.ts'
+import { assistantRoutes } from './assistant/assistant.ts'
 import { dashboardRoutes } from './dashboards/dashboards.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
@@ -47,6 +49,7 @@ export interface ResourceRoutesDeps
   readonly registry: Registry
   readonly alerts: Alerts
   readonly dashboards: Dashboards
+  readonly assistant: Assistant
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
@@ -84,6 +87,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...publicRoutes(deps),
     ...adminRoutes(deps),
     ...alertRoutes(deps),
+    ...assistantRoutes(deps),
     ...logSearchRoutes(deps),
     ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),

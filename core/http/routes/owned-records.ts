@@ -9,13 +9,15 @@ import { type Route, route } from '../route.ts'
 import { exampleList, listOf, pageFields, refParams } from './schemas.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
+/** In the names of audited actions. */
+const PREFIXES = { alerts: 'alert', assistant: 'assistant' } as const
 /** Bytes of a body. */
 const BODY_BYTES = 64 * 1024
 
 /** One kind of record with a name: what it is called, what it looks like, and where it is. */
 export interface RecordKind {
-  readonly what: 'rule' | 'channel' | 'dashboard'
-  readonly tag: 'alerts' | 'monitoring'
+  readonly what: 'rule' | 'channel' | 'dashboard' | 'endpoint'
+  readonly tag: 'alerts' | 'monitoring' | 'assistant'
   readonly path: string
   readonly records: OwnedRecords
   readonly audit: Pick<AuditRegistry, 'record'>
@@ -54,7 +56,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       tag,
       body,
       bodyLimit: BODY_BYTES,
-      summary: `Make a ${what}`,
+      summary: `Make ${article(what)} ${what}`,
       responses: { 201: one },
       async handle({ actor, body: wanted, info }) {
         const made = await records.create(actor, wanted)
@@ -82,7 +84,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       params: refParams,
       body,
       bodyLimit: BODY_BYTES,
-      summary: `Replace a ${what}`,
+      summary: `Replace ${article(what)} ${what}`,
       responses: { 200: one },
       async handle({ actor, params, body: wanted, info, request }) {
         const changed = await records.replace(actor, params.ref, wanted, writeOptions(request.headers))
@@ -98,7 +100,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       params: refParams,
       body: patch,
       bodyLimit: BODY_BYTES,
-      summary: `Change parts of a ${what} (RFC 7396)`,
+      summary: `Change parts of ${article(what)} ${what} (RFC 7396)`,
       responses: { 200: one },
       async handle({ actor, params, body: change, info, request }) {
         const before = await records.get(actor, params.ref)
@@ -115,7 +117,8 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       access: 'user',
       tag,
       params: refParams,
-      summary: what === 'rule' ? 'Delete a rule; what it fires ends without a message' : `Delete a ${what}`,
+      summary:
+        what === 'rule' ? 'Delete a rule; what it fires ends without a message' : `Delete ${article(what)} ${what}`,
       responses: { 204: { description: 'Gone' } },
       async handle({ actor, params, info }) {
         const gone = await records.get(actor, params.ref)
@@ -127,10 +130,21 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
   ]
 }
 
-function note(kind: RecordKind, actor: UserActor, info: RequestInfo, action: string, record: JsonObject): void {
+function article(what: RecordKind['what']): string {
+  return what === 'endpoint' ? 'an' : 'a'
+}
+
+/** Notes one change in the audit log. */
+export function note(
+  kind: Pick<RecordKind, 'what' | 'tag' | 'audit'>,
+  actor: UserActor,
+  info: RequestInfo,
+  action: string,
+  record: JsonObject,
+): void {
   const { requestId } = info
   // The owner is the actor, or somebody whose things the actor may change: the name is in the target.
   const target = String(record.ref)
-  const what = kind.tag === 'alerts' ? `alert_${kind.what}` : kind.what
+  const what = kind.tag === 'monitoring' ? kind.what : `${PREFIXES[kind.tag]}_${kind.what}`
   kind.audit.record(actor, { action: `${what}.${action}`, target, ownerId: actor.userId, requestId })
 }

@@ -40,8 +40,8 @@ export interface PathCall {
  * for any client. It has no session, and answers no requests of servers.
  */
 export interface PathClient {
-  /** All tools, after the first lists of members that begin to start. */
-  tools(): Promise<readonly JsonObject[]>
+  /** The first tools, at most so many, after the first lists of members that begin to start. */
+  tools(most: number): Promise<readonly JsonObject[]>
   /** Rejects with HubError for what the hub itself refuses, such as `tool_not_found` and `quota_calls`. */
   call(call: PathCall): Promise<Outcome>
   close(): void
@@ -150,7 +150,7 @@ class OpenClient implements PathClient, NotificationTarget {
     return server.session === 'per-user' ? userBinding(this.#options.actor.userId) : undefined
   }
 
-  async tools(): Promise<readonly JsonObject[]> {
+  async tools(most: number): Promise<readonly JsonObject[]> {
     const found: JsonObject[] = []
     let cursor: unknown
     do {
@@ -167,8 +167,8 @@ class OpenClient implements PathClient, NotificationTarget {
       const page = JSON.parse(String(outcome.resultText)) as { tools?: readonly unknown[]; nextCursor?: unknown }
       found.push(...(page.tools ?? []).filter(isJsonObject))
       cursor = page.nextCursor
-    } while (typeof cursor === 'string')
-    return found
+    } while (typeof cursor === 'string' && found.length < most)
+    return found.slice(0, most)
   }
 
   async call({ tool, arguments: given, ...request }: PathCall): Promise<Outcome> {

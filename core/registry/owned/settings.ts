@@ -12,7 +12,7 @@ import type { WriteOptions } from '../api.ts'
 import { type Owner, ownerOf, userById } from '../owners.ts'
 import { missing, ownerFor, placeOf } from './place.ts'
 
-/** A stored rule, channel or dashboard. */
+/** A stored rule, channel, dashboard or assistant endpoint. */
 export interface OwnedSetting {
   readonly id: string
   readonly owner: Owner
@@ -45,12 +45,14 @@ const KINDS = {
   rule: { missing: 'rule_not_found', quota: 'quota_rules', most: LIMITS.alertRulesPerUser },
   channel: { missing: 'channel_not_found', quota: 'quota_channels', most: LIMITS.alertChannelsPerUser },
   dashboard: { missing: 'dashboard_not_found', quota: 'quota_dashboards', most: LIMITS.dashboardsPerUser },
+  endpoint: { missing: 'endpoint_not_found', quota: 'quota_endpoints', most: LIMITS.assistantEndpointsPerUser },
 } as const satisfies Record<Kind, { missing: ErrorCode; quota: ErrorCode; most: number }>
 /** Where the settings file holds them. */
-const SECTIONS = { rule: 'alerting', channel: 'notifications', dashboard: 'dashboards' } as const satisfies Record<
-  Kind,
-  string
->
+const SECTIONS: Readonly<Partial<Record<Kind, string>>> = {
+  rule: 'alerting',
+  channel: 'notifications',
+  dashboard: 'dashboards',
+}
 
 /** Things of one kind in the store, each in its owner's namespace. Others' are answered as if they were missing. */
 export class OwnedSettings {

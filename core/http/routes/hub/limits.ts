@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
+import type { Assistant } from '../../../assistant/create.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { UserActor } from '../../../contract/records.ts'
@@ -15,6 +16,7 @@ export interface LimitRoutesDeps {
   readonly mcp: Pick<McpEndpoint, 'usage'>
   readonly alerts: Pick<Alerts, 'usage'>
   readonly dashboards: Pick<Dashboards, 'count'>
+  readonly assistant: Pick<Assistant, 'count'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
@@ -69,8 +71,8 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
 }
 
 async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const { registry, mcp, alerts, dashboards, upstreams, liveStreams } = deps
-  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards] = await Promise.all([
+  const { registry, mcp, alerts, dashboards, assistant, upstreams, liveStreams } = deps
+  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards, endpoints] = await Promise.all([
     registry.servers.list(actor, { scope: 'mine' }),
     registry.groups.list(actor, { scope: 'mine' }),
     registry.keys.list(actor),
@@ -79,6 +81,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     registry.settings.storedBytes(actor.userId),
     alerts.usage(actor),
     dashboards.count(actor),
+    assistant.count(actor),
   ])
   const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
@@ -97,5 +100,6 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     ...mcp.usage(actor.userId),
     ...ofAlerts,
     dashboardsPerUser: ownDashboards,
+    assistantEndpointsPerUser: endpoints,
   }
 }

@@ -2,8 +2,8 @@ import { HubError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { isLocalAddress } from '../../../domain/address.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
+import { equalSecrets } from '../../../secrets/equal-secrets.ts'
 import { wholeBody } from '../../compress.ts'
-import { equalSecrets } from '../../equal-secrets.ts'
 import { type Route, route } from '../../route.ts'
 
 /** What `/metrics` needs. */

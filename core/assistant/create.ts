@@ -1,0 +1,144 @@
+import type { FailedCredentials } from '../auth/failed-credentials.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Bridge, BridgeLink } from '../contract/points.ts'
+import type { Actor } from '../contract/records.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { WriteOptions } from '../registry/api.ts'
+import type { OwnedRecords } from '../registry/owned/records.ts'
+import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned/settings.ts'
+import type { Owner } from '../registry/owners.ts'
+import type { SocketHandler } from '../request/request-info.ts'
+import type { Store } from '../store/open.ts'
+import { endpointOf, maskUrl, newToken, prepareEndpoint, urlOf, withToken } from './endpoint.ts'
+import { HubSide, type HubSideDeps } from './hub-side.ts'
+import { type AssistantCredential, acceptSocket, admit } from './inbound.ts'
+import { Links } from './links.ts'
+import { boundThing, findTarget } from './targets.ts'
+
+/** What the assistant endpoints need of the hub. */
+export interface AssistantDeps extends HubSideDeps {
+  readonly store: Store
+  readonly bus: Pick<EventBus, 'emit' | 'on'>
+  readonly failedCredentials: FailedCredentials
+  /** ASSISTANT_ENABLED: off, endpoints are kept and none is served. */
+  readonly enabled: boolean
+  readonly apiKey: string | undefined
+  /** The contribution of a plugin to `bridge`. */
+  readonly bridge: () => Bridge | undefined
+}
+
+/** Endpoints at which assistants meet the tools of a group. */
+export interface Assistant {
+  /** `create` of an inbound one returns its `token`, which no other answer has. */
+  readonly endpoints: OwnedRecords
+  /** Whether endpoints are served. */
+  readonly enabled: boolean
+  /** An inbound endpoint with a new token; the old one ends at once. Throws `validation_failed` for another one. */
+  newToken(actor: Actor, ref: string, options?: WriteOptions): Promise<JsonObject>
+  /** Ends what is open and dials again, at once. Throws `assistant_disabled`. */
+  reconnect(actor: Actor, ref: string): Promise<JsonObject>
+  /** What went over an endpoint last, without contents; the newest first. */
+  messages(actor: Actor, ref: string): Promise<readonly JsonObject[]>
+  /** How many the actor has. */
+  count(actor: Actor): Promise<number>
+  /** The handler of a socket that an assistant opens. Throws `assistant_disabled` and what `admit` throws. */
+  admit(credential: AssistantCredential): Promise<SocketHandler>
+  begin(): Promise<void>
+  /** Ends all links after their calls, at most so many milliseconds later. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** Builds the endpoints on an open store; `begin` serves them. */
+export function createAssistant(deps: AssistantDeps): Assistant {
+  const { store, registry, sealer, apiKey, failedCredentials, bus, log } = deps
+  const bridge = (): Bridge | undefined => (deps.enabled ? deps.bridge() : undefined)
+  const failed = (error: unknown): void => log.error('An assistant endpoint failed', { error })
+  const links = new Links({ store, bus, bridge, failed, hubSide: new HubSide(deps) })
+  const settings = new OwnedSettings(store, 'endpoint', () => void links.changed())
+
+  const show = async (setting: OwnedSetting): Promise<JsonObject> => {
+    const { direction, target, enabled, limits, last4 } = endpointOf(setting)
+    const url = urlOf(setting, sealer)
+    const bound = await boundThing(registry, setting.owner, target)
+    return settingView(setting, {
+      ...{ name: setting.name, direction, group: bound?.ref ?? null, kind: target.kind, enabled, limits },
+      ...(url === undefined ? {} : { url: maskUrl(url) }),
+      ...(last4 === undefined ? {} : { last4 }),
+      status: links.get(setting.id)?.status() ?? { state: 'off', ...(enabled && !bridge() ? { code: OFF } : {}) },
+    })
+  }
+
+  /** What the body binds the endpoint to; what is gone stays bound until something else is named. */
+  const target = async (owner: Pick<Owner, 'id' | 'name'>, { group }: JsonObject, before?: OwnedSetting) => {
+    if (typeof group === 'string') return findTarget(registry, owner, group)
+    return group === null && before ? endpointOf(before).target : undefined
+  }
+
+  const linkOf = async (actor: Actor, ref: string): Promise<[OwnedSetting, BridgeLink | undefined]> => {
+    const setting = await settings.get(actor, ref)
+    return [setting, links.get(setting.id)]
+  }
+
+  return {
+    enabled: deps.enabled,
+    endpoints: {
+      list: async (actor, owner) => Promise.all((await settings.list(actor, owner)).map(show)),
+      get: async (actor, ref) => show(await settings.get(actor, ref)),
+      async create(actor, body) {
+        const owner = actor.kind === 'user' ? { id: actor.userId, name: actor.name } : undefined
+        if (!owner) throw new TypeError('An endpoint belongs to a user')
+        const token = body.direction === 'inbound' ? newToken() : undefined
+        const prepare = prepareEndpoint(body, await target(owner, body), sealer, token)
+        const made = await settings.create(actor, undefined, prepare)
+        await links.changed()
+        return { ...(await show(made)), ...(token ? { token: token.secret } : {}) }
+      },
+      async replace(actor, ref, body, options) {
+        const before = await settings.get(actor, ref)
+        const prepare = prepareEndpoint(body, await target(before.owner, body, before), sealer)
+        const changed = await settings.replace(actor, ref, prepare, options)
+        await links.changed()
+        return show(changed)
+      },
+      async remove(actor, ref) {
+        await settings.remove(actor, ref, async () => undefined)
+        await links.changed()
+      },
+    },
+    async newToken(actor, ref, options) {
+      const { direction } = endpointOf(await settings.get(actor, ref))
+      if (direction !== 'inbound')
+        throw new HubError('validation_failed', 'An endpoint that the hub dials has no token of its own', {
+          hint: 'Replace its url by the one that the platform gives you.',
+        })
+      const token = newToken()
+      const changed = await settings.replace(actor, ref, withToken(token), options)
+      await links.changed()
+      return { ...(await show(changed)), token: token.secret }
+    },
+    async reconnect(actor, ref) {
+      const [setting, link] = await linkOf(actor, ref)
+      if (!link && !bridge()) throw disabled()
+      link?.reconnect()
+      return show(setting)
+    },
+    async messages(actor, ref) {
+      const [, link] = await linkOf(actor, ref)
+      return link?.messages() ?? []
+    },
+    count: async actor => (await settings.list(actor)).length,
+    async admit(credential) {
+      if (!bridge()) throw disabled()
+      return acceptSocket(await admit({ links, failedCredentials, apiKey }, credential))
+    },
+    begin: () => links.begin(),
+    stop: graceMs => links.stop(graceMs),
+  }
+}
+
+const OFF = 'assistant_disabled'
+
+function disabled(): HubError {
+  return new HubError(OFF, 'The hub serves no assistants: ASSISTANT_ENABLED is not true, or no plugin offers a bridge')
+}

@@ -1,0 +1,163 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { JsonObject } from '../contract/json.ts'
+import { readName } from '../domain/alerts/rule-body.ts'
+import { Fields } from '../domain/json/fields.ts'
+import { maskSecret } from '../domain/server/secrets.ts'
+import { validationError } from '../domain/validation-error.ts'
+import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
+import { ENDPOINT_SECRETS } from '../registry/sealed-values.ts'
+import type { Sealer } from '../secrets/seal.ts'
+
+const FIELDS = ['name', 'direction', 'url', 'group', 'enabled', 'limits']
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'kind', 'last4', 'status']
+const DIRECTIONS = ['outbound', 'inbound'] as const
+const MOST_URL_BYTES = 4_096
+/** A segment of a path of this length or more may be a key, as in capability URLs. */
+const LONG_SEGMENT = 16
+
+/** What assistants get through one endpoint: a group, or one server as a group. */
+export interface EndpointTarget {
+  readonly kind: 'group' | 'server'
+  readonly id: string
+}
+
+/** What is stored of an endpoint beside its sealed URL. */
+export interface StoredEndpoint {
+  readonly name: string
+  readonly direction: (typeof DIRECTIONS)[number]
+  readonly target: EndpointTarget
+  readonly enabled: boolean
+  readonly limits: { readonly tools: number; readonly resultCharacters: number }
+  /** Inbound: SHA-256 (hex) of the token, and its last characters. */
+  readonly tokenHash?: string
+  readonly last4?: string
+}
+
+/** A new token of an inbound endpoint: 256 random bits, of which only the hash is stored. */
+export interface EndpointToken {
+  readonly secret: string
+  readonly stored: { readonly tokenHash: string; readonly last4: string }
+}
+
+/** Makes a token. */
+export function newToken(): EndpointToken {
+  const secret = `pba_${randomBytes(32).toString('base64url')}`
+  return { secret, stored: { tokenHash: hashToken(secret), last4: secret.slice(-4) } }
+}
+
+/** As it is stored. The look-up is by hash, so that its duration shows nothing of existing tokens. */
+export function hashToken(secret: string): string {
+  return createHash('sha256').update(secret, 'utf8').digest('hex')
+}
+
+/** The stored part of an endpoint. */
+export function endpointOf({ body }: Pick<OwnedSetting, 'body'>): StoredEndpoint {
+  return body as unknown as StoredEndpoint
+}
+
+/** Where an outbound endpoint dials, with its token. Throws `config_invalid` when it cannot be opened. */
+export function urlOf(setting: OwnedSetting, sealer: Sealer): string | undefined {
+  if (setting.secrets === null) return undefined
+  const context = { owner: setting.owner.id, record: setting.id, field: ENDPOINT_SECRETS.field }
+  return sealer.open(ENDPOINT_SECRETS.purpose, context, setting.secrets)
+}
+
+/**
+ * What is stored of an endpoint's body. `target`: what its `group` names; undefined: nothing that its owner may use.
+ * `token`: for an inbound one that is new. Throws `validation_failed` with all wrong fields.
+ */
+export function prepareEndpoint(
+  body: JsonObject,
+  target: EndpointTarget | undefined,
+  sealer: Sealer,
+  token?: EndpointToken,
+): Prepare {
+  return (_owner, place, before) => {
+    const known = before && endpointOf(before)
+    const fields = new Fields(body)
+    fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
+    const name = readName(fields)
+    const direction = readDirection(fields, known)
+    const url = readUrl(fields, direction, before && urlOf(before, sealer))
+    if (fields.required('group') && !target)
+      fields.problem('group', 'member_not_found', 'Neither a group nor a server that the endpoint’s owner may use')
+    const enabled = fields.boolean('enabled') ?? true
+    const limits = readLimits(fields)
+    if (fields.errors.length > 0 || name === undefined || !direction || !target)
+      throw validationError(fields.errors, 'The endpoint cannot be saved')
+    const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...tokenOf(known), ...token?.stored }
+    const { purpose, field } = ENDPOINT_SECRETS
+    const secrets = url === undefined ? null : sealer.seal(purpose, { ...place, field }, url)
+    return { name, body: stored as unknown as JsonObject, secrets }
+  }
+}
+
+function tokenOf({ tokenHash, last4 }: Partial<StoredEndpoint> = {}) {
+  return tokenHash === undefined || last4 === undefined ? {} : { tokenHash, last4 }
+}
+
+function readDirection(fields: Fields, known: StoredEndpoint | undefined): StoredEndpoint['direction'] | undefined {
+  const direction = fields.required('direction') ? fields.oneOf('direction', DIRECTIONS) : undefined
+  if (known && direction && direction !== known.direction)
+    return fields.problem('direction', 'enum', 'The direction of an endpoint stays; make another endpoint')
+  return direction
+}
+
+/** The same endpoint with another token. */
+export function withToken(token: EndpointToken): Prepare {
+  return (_owner, _place, before) => {
+    if (!before) throw new Error('There is no endpoint')
+    const { name, body, secrets } = before
+    return { name, body: { ...body, ...token.stored }, secrets }
+  }
+}
+
+/** An address of which nothing is shown that could be a credential. */
+export function maskUrl(text: string): string {
+  const url = URL.parse(text)
+  if (!url) return maskSecret(text)
+  const path = url.pathname
+    .split('/')
+    .map(segment => (segment.length < LONG_SEGMENT ? segment : maskSecret(segment)))
+    .join('/')
+  const query = [...url.searchParams].map(([name, value]) => `${encodeURIComponent(name)}=${maskSecret(value)}`)
+  return `${url.protocol}//${url.host}${path}${query.length === 0 ? '' : `?${query.join('&')}`}`
+}
+
+/** The address as given, or the stored one for its mask. */
+function readUrl(
+  fields: Fields,
+  direction: StoredEndpoint['direction'] | undefined,
+  stored: string | undefined,
+): string | undefined {
+  if (direction === 'inbound' && fields.has('url'))
+    return fields.problem('url', 'unknown_field', 'An endpoint to which the assistant dials has no address of its own')
+  if (direction !== 'outbound' || !fields.required('url')) return undefined
+  const text = fields.string('url', MOST_URL_BYTES)
+  if (text === undefined) return undefined
+  // Whole and unchanged: nobody gets the token sent elsewhere by changing the host before it.
+  if (stored !== undefined && text === maskUrl(stored)) return stored
+  if (text.includes(maskSecret('')))
+    return fields.problem('url', 'secret_mask', 'This is a mask; enter the whole address')
+  return isSocketAddress(fields, text) ? text : undefined
+}
+
+function isSocketAddress(fields: Fields, text: string): boolean {
+  const url = URL.parse(text)
+  const isSocket = url?.protocol === 'ws:' || url?.protocol === 'wss:'
+  if (!isSocket || url.hash !== '')
+    fields.problem('url', 'url_invalid', 'An address of the kind wss://host/path?token=… is wanted')
+  else if (url.username !== '' || url.password !== '')
+    fields.problem('url', 'url_credentials', 'The address holds a user name or a password')
+  else return true
+  return false
+}
+
+function readLimits(fields: Fields): StoredEndpoint['limits'] {
+  const given = fields.nested('limits')
+  given?.refuseUnknown(['tools', 'resultCharacters'])
+  return {
+    tools: given?.integer('tools', 1, 64) ?? 64,
+    resultCharacters: given?.integer('resultCharacters', 100, 2_000) ?? 2_000,
+  }
+}

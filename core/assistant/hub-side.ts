@@ -1,0 +1,134 @@
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
+import type {
+  BridgeAnswer,
+  BridgeEndpoint,
+  BridgeSession,
+  BridgeSocket,
+  BridgeSocketEvents,
+} from '../contract/points.ts'
+import type { Role } from '../contract/records.ts'
+import { quoteName } from '../domain/names.ts'
+import type { McpEndpoint } from '../mcp/api.ts'
+import { createGuardedConnect } from '../outbound/websocket.ts'
+import type { Registry } from '../registry/api.ts'
+import type { OwnedSetting } from '../registry/owned/settings.ts'
+import type { Sealer } from '../secrets/seal.ts'
+import type { GuardedConnect } from '../transport-kit/definition.ts'
+import { endpointOf, urlOf } from './endpoint.ts'
+import { boundThing, callerFor } from './targets.ts'
+
+/** The longest frame, in bytes, as of sockets that come in. */
+const FRAME_BYTES = 64 * 1024
+/** Longer results are not read: an assistant gets 2,000 characters of one, and parsing it would hold everybody up. */
+const MOST_RESULT_CHARACTERS = 1024 * 1024
+const MESSAGE_TOO_BIG = 1009
+
+/** What endpoints need of the hub while they are served. */
+export interface HubSideDeps {
+  readonly registry: Pick<Registry, 'groups' | 'servers' | 'users'>
+  readonly mcp: Pick<McpEndpoint, 'openPath'>
+  readonly sealer: Sealer
+  readonly log: PluginLogger
+  readonly version: string
+  /** Networks (CIDR) that everybody may reach. */
+  readonly outboundAllow: readonly string[]
+  readonly instanceId: string
+}
+
+/** Gives bridges what they need for one endpoint, in the rights that its owner has at that moment. */
+export class HubSide {
+  readonly #deps: HubSideDeps
+  readonly #connects: Readonly<Record<Role, GuardedConnect>>
+  #calls = 0
+
+  constructor(deps: HubSideDeps) {
+    const { outboundAllow: networks, instanceId } = deps
+    this.#deps = deps
+    this.#connects = {
+      admin: createGuardedConnect({ rights: { networks, admin: true }, instanceId }),
+      user: createGuardedConnect({ rights: { networks, admin: false }, instanceId }),
+    }
+  }
+
+  endpoint(setting: OwnedSetting, stateChanged: () => void): BridgeEndpoint {
+    const { name, direction, limits } = endpointOf(setting)
+    const { log, version } = this.#deps
+    const of = { ownerId: setting.owner.id, endpoint: `${setting.owner.name}~${name}` }
+    return {
+      ...{ name, direction, limits, version, stateChanged },
+      report: (level, message) => log[level](message, of),
+      open: events => this.#open(setting, events),
+      dial: (events, signal) => this.#dial(setting, events, signal),
+    }
+  }
+
+  async #open(setting: OwnedSetting, events: Parameters<BridgeEndpoint['open']>[0]): Promise<BridgeSession> {
+    const { registry, mcp } = this.#deps
+    const { name, target } = endpointOf(setting)
+    const owner = await this.#owner(setting)
+    const bound = await boundThing(registry, owner, target)
+    if (!bound) {
+      throw new HubError('group_not_found', `What the endpoint ${quoteName(name)} is bound to is gone`, {
+        hint: 'Bind the endpoint to another group.',
+      })
+    }
+    const clientName = `assistant ${name}`
+    const client = await mcp.openPath({ actor: callerFor(owner), path: bound.path, clientName, ...events })
+    return {
+      tools: most => client.tools(most),
+      call: async (tool, args, signal) => {
+        this.#calls += 1
+        const requestId = `assistant-${setting.id.slice(0, 8)}-${this.#calls}`
+        return answerOf(await client.call({ tool, arguments: args, requestId, clientAddress: '', signal }))
+      },
+      close: () => client.close(),
+    }
+  }
+
+  async #dial(setting: OwnedSetting, events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket> {
+    const url = urlOf(setting, this.#deps.sealer)
+    if (url === undefined) throw new HubError('config_invalid', 'The endpoint has no address')
+    const { role } = await this.#owner(setting)
+    const socket = await this.#connects[role](url, {
+      maxBytes: FRAME_BYTES,
+      signal,
+      message: text => events.message(text),
+      alive: () => events.alive(),
+      tooLong: () => void socket.close(MESSAGE_TOO_BIG),
+      closed: (_reason, code) => events.closed(code),
+    })
+    return {
+      send(text) {
+        socket.send(text)
+        return true
+      },
+      ping: () => socket.ping(),
+      close: code => void socket.close(code),
+    }
+  }
+
+  /** Throws `owner_disabled` for one that is gone too. */
+  async #owner({
+    owner,
+  }: OwnedSetting): Promise<Awaited<ReturnType<Registry['users']['byId']>> & OwnedSetting['owner']> {
+    const user = await this.#deps.registry.users.byId(owner.id)
+    if (!user || user.disabled) throw new HubError('owner_disabled', 'The account of the endpoint’s owner is disabled')
+    return user
+  }
+}
+
+function answerOf(outcome: Awaited<ReturnType<Awaited<ReturnType<McpEndpoint['openPath']>>['call']>>): BridgeAnswer {
+  if (outcome.kind === 'failed') throw outcome.error
+  if (outcome.kind === 'error') return { error: outcome.error }
+  if (outcome.kind !== 'result') throw new HubError('upstream_timeout', 'The call was cancelled')
+  const text = String(outcome.resultText)
+  if (text.length > MOST_RESULT_CHARACTERS) {
+    const message = `The result has ${text.length} characters, too many for an assistant`
+    return { result: { content: [{ type: 'text', text: message }], isError: true } }
+  }
+  const result: unknown = JSON.parse(text)
+  if (!isJsonObject(result)) throw new HubError('upstream_protocol', 'The server answered without a result')
+  return { result }
+}

@@ -1,0 +1,76 @@
+import { credentialOf, wellFormed } from '../auth/credentials.ts'
+import type { FailedCredentials } from '../auth/failed-credentials.ts'
+import { HubError } from '../contract/errors.ts'
+import type { BridgeLink, BridgeSocketEvents } from '../contract/points.ts'
+import type { Socket, SocketHandler } from '../request/request-info.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
+import { hashToken } from './endpoint.ts'
+import type { Links } from './links.ts'
+
+/** How an assistant says who it is. */
+export interface AssistantCredential {
+  /** In the query: most platforms keep nothing but an address. */
+  readonly token: string | undefined
+  readonly authorization: string | null
+  /** `owner~name`, for the key of all endpoints. */
+  readonly endpoint: string | undefined
+  /** The key of per-client limits. */
+  readonly addressKey: string
+}
+
+/** What admission needs. */
+export interface AdmissionDeps {
+  readonly links: Links
+  readonly failedCredentials: FailedCredentials
+  /** ASSISTANT_API_KEY. */
+  readonly apiKey: string | undefined
+}
+
+/**
+ * The link to which an assistant belongs. Throws `unauthenticated`, `credentials_conflict`, `token_invalid` for what opens
+ * nothing, and `rate_limited` for an address that sent too many such.
+ */
+export function admit({ links, failedCredentials, apiKey }: AdmissionDeps, given: AssistantCredential) {
+  const secret = secretOf(given)
+  return failedCredentials.counted(given.addressKey, async (): Promise<BridgeLink> => {
+    const named = given.endpoint
+    // Compared at each request, whether an endpoint is named or not.
+    const isApiKey = apiKey !== undefined && equalSecrets(secret, apiKey)
+    const served = links.byToken(hashToken(secret))
+    if (served && (named === undefined || links.named(named) === served)) return served.link
+    // In the query only tokens of endpoints are read: the key of all must not stand in addresses.
+    const byKey = isApiKey && given.token === undefined && named !== undefined ? links.named(named) : undefined
+    if (byKey) return byKey.link
+    throw new HubError('token_invalid', 'The credential opens no assistant endpoint that is on', {
+      hint: 'Use the token of an inbound endpoint, or ASSISTANT_API_KEY with ?endpoint=owner~name.',
+    })
+  })
+}
+
+function secretOf({ token, authorization }: AssistantCredential): string {
+  if (token === undefined) return credentialOf(authorization, null)
+  if (authorization !== null && credentialOf(authorization, null) !== token)
+    throw new HubError('credentials_conflict', '"Authorization" and "token" hold different credentials')
+  return wellFormed(token)
+}
+
+/** A socket of the hub's own server for a link. */
+export function acceptSocket(link: BridgeLink): SocketHandler {
+  let events: BridgeSocketEvents | undefined
+  return {
+    open(socket: Socket) {
+      events = link.accept({
+        send: text => socket.send(text),
+        ping: () => socket.ping(),
+        close: (code, reason) => socket.close(code, reason),
+      })
+    },
+    message(_socket, text) {
+      events?.alive()
+      events?.message(text)
+    },
+    pong: () => events?.alive(),
+    drain() {},
+    close: (_socket, code) => events?.closed(code),
+  }
+}

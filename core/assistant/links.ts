@@ -1,0 +1,143 @@
+import type { Bridge, BridgeLink } from '../contract/points.ts'
+import { nameKey, parseRef } from '../domain/names.ts'
+import type { EventBus } from '../events/bus.ts'
+import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
+import type { Store } from '../store/open.ts'
+import { read } from '../store/transact.ts'
+import { endpointOf } from './endpoint.ts'
+import type { HubSide } from './hub-side.ts'
+
+/** How long calls may go on when an endpoint is changed or switched off, and when its owner loses it. */
+const GRACE_MS = { changed: 30_000, lost: 0 } as const
+const NORMAL = 1000
+const GOING_AWAY = 1001
+
+/** What the table of links needs. */
+export interface LinksDeps {
+  readonly store: Store
+  readonly bus: Pick<EventBus, 'emit' | 'on'>
+  readonly hubSide: HubSide
+  /** Undefined while no plugin serves assistants, or they are off. */
+  readonly bridge: () => Bridge | undefined
+  /** Is told of what nobody waits for. */
+  readonly failed: (error: unknown) => void
+}
+
+interface Served {
+  readonly setting: OwnedSetting
+  readonly bridge: Bridge
+  readonly link: BridgeLink
+  /** As it was told last. */
+  state: string
+}
+
+/** The link of each endpoint that is on, kept in step with the store, the owners and the plugin. */
+export class Links {
+  readonly #deps: LinksDeps
+  readonly #served = new Map<string, Served>()
+  /** Links that end: the next one of their endpoint begins when they have. */
+  readonly #ending = new Map<string, Promise<void>>()
+  readonly #unlisten: readonly (() => void)[]
+  #work: Promise<void> = Promise.resolve()
+  #begun = false
+  #stopped = false
+
+  constructor(deps: LinksDeps) {
+    this.#deps = deps
+    const { bus } = deps
+    const changed = () => void this.changed()
+    this.#unlisten = (['user.updated', 'user.removed', 'plugin.changed'] as const).map(name => bus.on(name, changed))
+  }
+
+  get(endpointId: string): BridgeLink | undefined {
+    return this.#served.get(endpointId)?.link
+  }
+
+  /** The endpoint of an inbound token, by the token's hash. */
+  byToken(hash: string): Served | undefined {
+    return [...this.#served.values()].find(({ setting }) => endpointOf(setting).tokenHash === hash)
+  }
+
+  /** The inbound endpoint of this reference, `owner~name`. */
+  named(ref: string): Served | undefined {
+    const { owner, name } = parseRef(ref)
+    if (owner === undefined) return undefined
+    const wanted = `${nameKey(owner)}~${nameKey(name)}`
+    return [...this.#served.values()].find(
+      ({ setting }) =>
+        endpointOf(setting).direction === 'inbound' &&
+        `${nameKey(setting.owner.name)}~${nameKey(setting.name)}` === wanted,
+    )
+  }
+
+  begin(): Promise<void> {
+    this.#begun = true
+    return this.changed()
+  }
+
+  /** Resolves when the links are those of the endpoints as they are now. Never rejects. */
+  changed(): Promise<void> {
+    if (!this.#begun || this.#stopped) return Promise.resolve()
+    this.#work = this.#work.then(() => this.#follow()).catch(this.#deps.failed)
+    return this.#work
+  }
+
+  /** Ends all links after their calls, with the code of a hub that goes away. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopped = true
+    for (const unlisten of this.#unlisten) unlisten()
+    await this.#work
+    for (const id of [...this.#served.keys()]) this.#end(id, GOING_AWAY, graceMs)
+    await Promise.all(this.#ending.values())
+  }
+
+  async #follow(): Promise<void> {
+    const bridge = this.#deps.bridge()
+    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, 'endpoint')) : []
+    const wanted = new Map(all.filter(setting => endpointOf(setting).enabled).map(setting => [setting.id, setting]))
+    const owners = new Set(all.map(({ owner }) => owner.id))
+    for (const [id, { setting, bridge: by }] of [...this.#served]) {
+      if (wanted.get(id)?.revision === setting.revision && by === bridge) continue
+      const lost = !owners.has(setting.owner.id) && !wanted.has(id)
+      this.#end(id, NORMAL, lost ? GRACE_MS.lost : GRACE_MS.changed)
+    }
+    for (const [id, setting] of wanted) {
+      if (!bridge || this.#served.has(id)) continue
+      if (this.#ending.has(id)) void this.#ending.get(id)?.then(() => this.changed())
+      else this.#serve(bridge, setting)
+    }
+  }
+
+  #serve(bridge: Bridge, setting: OwnedSetting): void {
+    const link = bridge.serve(this.#deps.hubSide.endpoint(setting, () => this.#tell(setting.id)))
+    this.#served.set(setting.id, { setting, bridge, link, state: '' })
+    this.#tell(setting.id)
+  }
+
+  #end(id: string, code: number, graceMs: number): void {
+    const served = this.#served.get(id)
+    if (!served) return
+    this.#served.delete(id)
+    const ended = served.link
+      .close(code, graceMs)
+      .catch(this.#deps.failed)
+      .finally(() => {
+        this.#ending.delete(id)
+        if (!this.#served.has(id)) this.#emit(served.setting, 'off')
+      })
+    this.#ending.set(id, ended)
+  }
+
+  #tell(id: string): void {
+    const served = this.#served.get(id)
+    if (!served) return
+    const state = String(served.link.status().state)
+    if (state === served.state) return
+    served.state = state
+    this.#emit(served.setting, state)
+  }
+
+  #emit({ id, owner, name }: OwnedSetting, state: string): void {
+    this.#deps.bus.emit('assistant.state', owner.id, { endpointId: id, name, state })
+  }
+}

@@ -1,0 +1,61 @@
+import { HubError } from '../contract/errors.ts'
+import type { UserActor } from '../contract/records.ts'
+import { canUse } from '../domain/ownership.ts'
+import type { Registry } from '../registry/api.ts'
+import type { Owner } from '../registry/owners.ts'
+import type { EndpointTarget } from './endpoint.ts'
+
+type Things = Pick<Registry, 'groups' | 'servers'>
+
+/** What an endpoint is bound to, as its owner sees it. */
+export interface BoundThing {
+  /** `owner~name`. */
+  readonly ref: string
+  /** Below `/mcp`. */
+  readonly path: string
+}
+
+/**
+ * The owner of an endpoint as the one who calls: the rights of an ordinary user, whoever made the endpoint or changed it
+ * last. Administrators have no further ones at `/mcp`.
+ */
+export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>): UserActor {
+  return { kind: 'user', userId: id, name, role: 'user', credential: { kind: 'local' } }
+}
+
+/** The group of this reference, or else the server; undefined for neither. */
+export async function findTarget(
+  things: Things,
+  owner: Pick<Owner, 'id' | 'name'>,
+  ref: string,
+): Promise<EndpointTarget | undefined> {
+  const caller = callerFor(owner)
+  for (const kind of ['group', 'server'] as const) {
+    const found = await (kind === 'group' ? things.groups : things.servers)
+      .resolve(caller, ref, 'see')
+      .catch(missingOnly)
+    if (found && canUse(owner.id, found)) return { kind, id: found.id }
+  }
+  return undefined
+}
+
+/** Undefined when it is gone, or the owner of the endpoint may not use it any more. */
+export async function boundThing(
+  things: Things,
+  owner: Pick<Owner, 'id' | 'name'>,
+  target: EndpointTarget,
+): Promise<BoundThing | undefined> {
+  const caller = callerFor(owner)
+  const found = await (target.kind === 'group' ? things.groups : things.servers).byId(caller, target.id)
+  if (!found || !canUse(owner.id, found)) return undefined
+  const { ownerName, name } = found
+  // At `/mcp` a group comes before a server of its name.
+  if (target.kind === 'server' && (await things.groups.find(caller, ownerName, name))) return undefined
+  const path = `/mcp/@${encodeURIComponent(ownerName)}/${encodeURIComponent(name)}`
+  return { ref: `${ownerName}~${name}`, path }
+}
+
+function missingOnly(error: unknown): undefined {
+  if (error instanceof HubError && error.status === 404) return undefined
+  throw error
+}

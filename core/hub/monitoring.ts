@@ -1,0 +1,43 @@
+import { type Alerts, type AlertsDeps, createAlerts } from '../alerts/create.ts'
+import type { HubConfig } from '../config/schema.ts'
+import type { SettingsFile } from '../config/settings-file.ts'
+import type { PluginHost } from '../plugin-host/host.ts'
+import { Dashboards } from '../registry/owned/dashboards.ts'
+import type { HubLog } from '../telemetry/log.ts'
+import { type FileMonitoring, followFileMonitoring } from './file-monitoring.ts'
+import { droppedOf, type Meters } from './meters.ts'
+
+/** What alerts and dashboards are made of. */
+export interface MonitoringParts
+  extends Pick<AlertsDeps, 'registry' | 'store' | 'bus' | 'sealer' | 'log' | 'upstreams' | 'instanceId'> {
+  readonly config: Pick<HubConfig, 'outboundAllow'>
+  readonly settings: Pick<SettingsFile, 'state'>
+  readonly plugins: Pick<PluginHost, 'contributions'>
+  readonly hubLog: HubLog
+  readonly meters: Meters
+  /** Disposes of them. */
+  readonly undo: AsyncDisposableStack
+}
+
+/** Alerts and dashboards, with those of the settings file. Alerts are evaluated once they `begin`. */
+export async function openMonitoring(
+  parts: MonitoringParts,
+): Promise<{ readonly alerts: Alerts; readonly dashboards: Dashboards; readonly fileMonitoring: FileMonitoring }> {
+  const { config, settings, plugins, hubLog, meters, undo, ...rest } = parts
+  const { store, bus, log } = rest
+  const alerts = createAlerts({
+    ...rest,
+    custom: meters.custom,
+    usage: () => meters.system.usage(),
+    droppedRecords: () => droppedOf(hubLog.sinks()),
+    onRecord: counted => hubLog.onCounted(counted),
+    delivered: (type, result) => meters.metrics.delivery(type, result),
+    types: () => plugins.contributions('notificationChannel'),
+    outboundAllow: config.outboundAllow,
+  })
+  undo.defer(() => alerts.dispose())
+  const dashboards = new Dashboards(store)
+  const fileMonitoring = await followFileMonitoring({ settings, alerts, dashboards, bus, log })
+  undo.defer(() => fileMonitoring.end())
+  return { alerts, dashboards, fileMonitoring }
+}

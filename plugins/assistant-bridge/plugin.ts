@@ -1,0 +1,19 @@
+import { type BridgeEndpoint, definePlugin } from 'patchbay/contract'
+import { CLOCK } from './clock.ts'
+import { DialGate } from './dial-gate.ts'
+import { InboundLink } from './inbound.ts'
+import { OutboundLink } from './outbound.ts'
+
+/** Serves tools to assistant platforms and voice devices: MCP over WebSocket, dialled by either side. */
+export default definePlugin({
+  name: 'assistant-bridge',
+  contract: 1,
+  setup(context) {
+    const gate = new DialGate()
+    context.contribute('bridge', 'assistant', {
+      serve: (endpoint: BridgeEndpoint) =>
+        endpoint.direction === 'outbound' ? new OutboundLink(endpoint, CLOCK, gate) : new InboundLink(endpoint, CLOCK),
+    })
+    return undefined
+  },
+})

@@ -1,0 +1,108 @@
+import type { BridgeAnswer, BridgeEndpoint, BridgeSession, JsonObject } from 'patchbay/contract'
+import type { Clock } from './clock.ts'
+import { type Offered, offer, sameOffer } from './offered.ts'
+
+/** After the last change of several, in milliseconds. */
+const QUIET_MS = 3_000
+/** Tools of a group that are read, so that those left out can be named. */
+const MOST_READ = 500
+
+/** What the holder of the tools is told. */
+interface ToolEvents {
+  /** The assistant would see other tools than before. */
+  changed(): void
+  /** The session ended: the group is gone, has another name, or its owner lost it. */
+  ended(): void
+}
+
+/** The tools of one endpoint during one connection, in a session that is opened when it is first needed. */
+export class EndpointTools {
+  readonly #endpoint: BridgeEndpoint
+  readonly #clock: Clock
+  readonly #events: ToolEvents
+  #session: Promise<BridgeSession> | undefined
+  #offered: Offered | undefined
+  #stopWaiting: (() => void) | undefined
+  #closed = false
+
+  constructor(endpoint: BridgeEndpoint, clock: Clock, events: ToolEvents) {
+    this.#endpoint = endpoint
+    this.#clock = clock
+    this.#events = events
+  }
+
+  /** As they were read last. */
+  get offered(): Offered | undefined {
+    return this.#offered
+  }
+
+  /** Rejects with HubError while the owner may not use what the endpoint is bound to. */
+  async open(): Promise<void> {
+    await this.#open()
+  }
+
+  /** The tools as they are now. */
+  async read(): Promise<Offered> {
+    const tools = await (await this.#open()).tools(MOST_READ)
+    const offered = offer(tools, this.#endpoint.limits.tools)
+    this.#offered = offered
+    return offered
+  }
+
+  /** Undefined for a tool that is not offered. */
+  async call(tool: string, args: JsonObject, signal: AbortSignal): Promise<BridgeAnswer | undefined> {
+    const session = await this.#open()
+    const known = this.#offered?.names.includes(tool) || (await this.read()).names.includes(tool)
+    return known ? session.call(tool, args, signal) : undefined
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#stopWaiting?.()
+    this.#session?.then(
+      session => session.close(),
+      () => undefined,
+    )
+  }
+
+  #open(): Promise<BridgeSession> {
+    this.#session ??= this.#openAnew()
+    return this.#session
+  }
+
+  #openAnew(): Promise<BridgeSession> {
+    const opening: Promise<BridgeSession> = this.#endpoint.open({
+      changed: () => this.#wait(),
+      ended: () => this.#ended(opening),
+    })
+    opening.then(
+      session => this.#closed && session.close(),
+      () => this.#forget(opening),
+    )
+    return opening
+  }
+
+  #ended(session: Promise<BridgeSession>): void {
+    this.#forget(session)
+    if (!this.#closed) this.#events.ended()
+  }
+
+  #forget(session: Promise<BridgeSession>): void {
+    if (this.#session === session) this.#session = undefined
+  }
+
+  #wait(): void {
+    this.#stopWaiting?.()
+    if (!this.#closed) this.#stopWaiting = this.#clock.after(QUIET_MS, () => void this.#compare())
+  }
+
+  async #compare(): Promise<void> {
+    const before = this.#offered
+    try {
+      const now = await this.read()
+      if (!this.#closed && before && !sameOffer(before, now)) this.#events.changed()
+    } catch {
+      // The next list or call meets the same, and says so.
+    }
+  }
+}
