@@ -135,7 +135,8 @@ export interface GroupRegistry {
   create(actor: Actor, body: JsonObject): Promise<WrittenGroup>
   replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
-  remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
+  /** `group_in_use` while an assistant endpoint of the group's owner is bound to it, unless `force`. */
+  remove(actor: Actor, ref: Ref, options?: WriteOptions & { readonly force?: boolean }): Promise<void>
   putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup>
   removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup>
   /** The members whose servers this actor may use: its own, and public ones. */

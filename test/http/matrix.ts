@@ -180,6 +180,21 @@ const PEOPLE: readonly Row[] = [
   { method: 'DELETE', path: '/api/keys/{id}', ...signedIn(404) },
 ]
 
+const ENDPOINT = '/api/assistant/endpoints/{ref}'
+/** What belongs to whom is asked in assistant-bridge.test.ts. */
+const ASSISTANTS: readonly Row[] = [
+  { method: 'GET', path: '/api/assistant/endpoints', ...signedIn(200) },
+  { method: 'POST', path: '/api/assistant/endpoints', body: () => ({ name: 'x' }), ...signedIn(400) },
+  { method: 'GET', path: ENDPOINT, ...signedIn(404) },
+  { method: 'PUT', path: ENDPOINT, body: () => ({ name: 'x', direction: 'inbound', group: 'x' }), ...signedIn(404) },
+  { method: 'PATCH', path: ENDPOINT, body: () => ({ name: 'y' }), ...signedIn(404) },
+  { method: 'DELETE', path: ENDPOINT, ...signedIn(404) },
+  { method: 'POST', path: `${ENDPOINT}/token`, ...signedIn(404) },
+  { method: 'POST', path: `${ENDPOINT}/reconnect`, ...signedIn(404) },
+  { method: 'GET', path: `${ENDPOINT}/messages`, ...signedIn(404) },
+  { method: 'GET', path: '/api/assistant/ws', ...everybody(426) },
+]
+
 /** The alerts of nobody: what belongs to whom is asked in alerts.test.ts. */
 const ALERTS: readonly Row[] = [
   ...(['rules', 'channels', 'dashboards'] as const).flatMap((what): Row[] => [
@@ -274,4 +289,12 @@ const CREDENTIALS: readonly Row[] = [
   { method: 'POST', path: '/api/auth/logout', ...signedIn([204, 401]) },
 ]
 
-export const MATRIX: readonly Row[] = [...SERVERS, ...GROUPS, ...PEOPLE, ...ALERTS, ...REST, ...CREDENTIALS]
+export const MATRIX: readonly Row[] = [
+  ...SERVERS,
+  ...GROUPS,
+  ...PEOPLE,
+  ...ALERTS,
+  ...ASSISTANTS,
+  ...REST,
+  ...CREDENTIALS,
+]

@@ -222,13 +222,16 @@ describe('the plugin’s own server', () => {
 
   test('takes mails that could not be sent off the hour again', async () => {
     const { port, stop: end } = await startMailServer()
-    const shared = emailChannel({ smtp: { host: '127.0.0.1', port }, from: 'hub@example.com', allowUsers: true }, () => 0)
+    const shared = emailChannel(
+      { smtp: { host: '127.0.0.1', port }, from: 'hub@example.com', allowUsers: true },
+      () => 0,
+    )
     const config = to(...Array.from({ length: 29 }, (_, n) => `r${n}@example.com`)) as never
     const deliver = () => shared.send(MESSAGE, { config, fetch }, AbortSignal.timeout(20_000))
     await deliver()
     await end()
     for (let n = 0; n < 3; n += 1) {
-      const { data } = await deliver().then(String, (caught: HubError) => caught) as HubError
+      const { data } = (await deliver().then(String, (caught: HubError) => caught)) as HubError
       // It is the mail server that does not answer, not the count of the hour.
       expect((data as { retryAfterMs?: number } | undefined)?.retryAfterMs).toBeUndefined()
     }

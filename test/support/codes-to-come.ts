@@ -2,7 +2,6 @@ import type { ErrorCode, FieldCode } from '../../core/contract/errors.ts'
 
 /** Codes that nothing answers yet, and the part that will. One that core or a plugin names has no place here any more. */
 export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
-  group_in_use: 'assistant endpoints, which are bound to a group',
   upstream_flood:
     'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
   size: 'the rotation of logs among the settings of monitoring',

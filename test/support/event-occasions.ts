@@ -29,6 +29,7 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'alert.fired': 'An alert fires',
   'alert.resolved': 'An alert is over',
   'sink.state': 'A log sink takes no records now, or takes them again',
+  'assistant.state': 'An assistant endpoint is connected, waits for its next attempt, was refused, or is off',
   'plugin.failed': 'A plugin failed and was withdrawn',
   'plugin.changed': 'A plugin started, stopped, or was switched off',
   'session.opened': 'An MCP session was opened',

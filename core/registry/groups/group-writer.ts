@@ -114,9 +114,11 @@ export class GroupWriter {
     return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
-  async remove(row: GroupRow, ref: string): Promise<void> {
+  async remove(row: GroupRow, ref: string, force: boolean): Promise<void> {
+    if (!force) await read(this.#deps.store, db => refuseBound(db, row))
     if (row.origin === 'file') await this.#fileWriter(row).writeGroup(await this.#ownerInFile(row), row.name, null)
     await write(this.#deps.store, async (trx, after) => {
+      if (!force) await refuseBound(trx, row)
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
@@ -240,4 +242,19 @@ function nameTaken(name: string): HubError {
   return new HubError('group_name_taken', detail, {
     errors: [{ pointer: '#/name', code: 'duplicate', detail }],
   })
+}
+
+/** Endpoints of others are no reason: they lose the group as other clients do. */
+async function refuseBound(db: Reader, row: GroupRow): Promise<void> {
+  const endpoints = await db
+    .selectFrom('owned_setting')
+    .select('name')
+    .where('kind', '=', 'endpoint')
+    .where('owner_id', '=', row.owner_id)
+    .where('body', 'like', `%"id":"${row.id}"%`)
+    .orderBy('name_key')
+    .execute()
+  if (endpoints.length === 0) return
+  const names = endpoints.map(({ name }) => quoteName(name)).join(', ')
+  throw new HubError('group_in_use', `Assistants use the group ${quoteName(row.name)} through ${names}`)
 }

@@ -108,10 +108,10 @@ export class Groups implements GroupRegistry {
     })
   }
 
-  async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
+  async remove(actor: Actor, ref: Ref, options: WriteOptions & { readonly force?: boolean } = {}): Promise<void> {
     const { row } = await this.#known(actor, ref, 'edit')
     checkRevision('group', row.revision, options)
-    await this.#writer.remove(row, ref)
+    await this.#writer.remove(row, ref, options.force === true)
   }
 
   async putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup> {

@@ -108,6 +108,7 @@ export async function startHttp(
     },
     alerts: { usage: async () => ({ alertRulesPerUser: 0, alertChannelsPerUser: 0, alertSilencesPerUser: 0 }) },
     dashboards: { count: async () => 0 },
+    assistant: { count: async () => 0 },
     upstreams: { processesOf: () => 0, isolatedThreadsOf: () => 0, catalogBytesOf: () => 0 },
     routes: options.routes ?? [],
     setupToken: options.setupToken,

@@ -40,6 +40,7 @@ function read(bytes: Buffer, piece: number, maxBytes = 1_000_000): unknown[] {
     text: message => seen.push(message.length > 40 ? message.length : message),
     tooLong: message => seen.push(message),
     ping: payload => seen.push(['ping', payload.toString()]),
+    pong: () => seen.push('pong'),
     close: code => seen.push(['close', code]),
   })
   for (let at = 0; at < bytes.length; at += piece) reader.push(bytes.subarray(at, at + piece))
@@ -51,6 +52,7 @@ describe('FrameReader', () => {
     frame(0x81, '{"a":"grüße"}'),
     frame(0x01, '{"begun":'),
     frame(0x89, 'still there'),
+    frame(0x8a, ''),
     frame(0x80, 'true}'),
     frame(0x81, 'x'.repeat(300)),
     frame(0x81, 'y'.repeat(70_000)),
@@ -60,7 +62,7 @@ describe('FrameReader', () => {
 
   test.each([1, 2, 3, 7, 1_000, 100_000])('reads messages in pieces of %i bytes', piece => {
     expect(read(whole, piece)).toEqual([
-      ...['{"a":"grüße"}', ['ping', 'still there'], '{"begun":true}', 300, 70_000, '', ['close', 1_000]],
+      ...['{"a":"grüße"}', ['ping', 'still there'], 'pong', '{"begun":true}', 300, 70_000, '', ['close', 1_000]],
     ])
   })
 

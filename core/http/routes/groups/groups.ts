@@ -132,9 +132,12 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       summary: 'Delete a group',
       query: z.strictObject({ force: flag }),
       responses: { 204: { description: 'It is gone' } },
-      async handle({ actor, params, info, request }) {
+      async handle({ actor, params, query, info, request }) {
         const record = await groups.resolve(actor, params.ref, 'edit')
-        await groups.remove(actor, qualified(record), writeOptions(request.headers))
+        await groups.remove(actor, qualified(record), {
+          ...writeOptions(request.headers),
+          force: query.force === 'true',
+        })
         noteChange(audit, actor, info, 'group.delete', record)
         return { status: 204 }
       },
