@@ -10,7 +10,7 @@ import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned
 import type { Owner } from '../registry/owners.ts'
 import type { SocketHandler } from '../request/request-info.ts'
 import type { Store } from '../store/open.ts'
-import { endpointOf, maskUrl, newToken, prepareEndpoint, urlOf, withToken } from './endpoint.ts'
+import { endpointOf, newToken, prepareEndpoint, shownUrl, withToken } from './endpoint.ts'
 import { HubSide, type HubSideDeps } from './hub-side.ts'
 import { type AssistantCredential, acceptSocket, admit } from './inbound.ts'
 import { Links } from './links.ts'
@@ -55,15 +55,15 @@ export function createAssistant(deps: AssistantDeps): Assistant {
   const bridge = (): Bridge | undefined => (deps.enabled ? deps.bridge() : undefined)
   const failed = (error: unknown): void => log.error('An assistant endpoint failed', { error })
   const links = new Links({ store, bus, bridge, failed, hubSide: new HubSide(deps) })
-  const settings = new OwnedSettings(store, 'endpoint', () => void links.changed())
+  const settings = new OwnedSettings(store, 'endpoint', () => undefined)
 
   const show = async (setting: OwnedSetting): Promise<JsonObject> => {
     const { direction, target, enabled, limits, last4 } = endpointOf(setting)
-    const url = urlOf(setting, sealer)
+    const url = shownUrl(setting, sealer)
     const bound = await boundThing(registry, setting.owner, target)
     return settingView(setting, {
       ...{ name: setting.name, direction, group: bound?.ref ?? null, kind: target.kind, enabled, limits },
-      ...(url === undefined ? {} : { url: maskUrl(url) }),
+      ...(url === undefined ? {} : { url }),
       ...(last4 === undefined ? {} : { last4 }),
       status: links.get(setting.id)?.status() ?? { state: 'off', ...(enabled && !bridge() ? { code: OFF } : {}) },
     })
@@ -91,19 +91,20 @@ export function createAssistant(deps: AssistantDeps): Assistant {
         const token = body.direction === 'inbound' ? newToken() : undefined
         const prepare = prepareEndpoint(body, await target(owner, body), sealer, token)
         const made = await settings.create(actor, undefined, prepare)
-        await links.changed()
+        await links.changed(made.owner.id)
         return { ...(await show(made)), ...(token ? { token: token.secret } : {}) }
       },
       async replace(actor, ref, body, options) {
         const before = await settings.get(actor, ref)
         const prepare = prepareEndpoint(body, await target(before.owner, body, before), sealer)
         const changed = await settings.replace(actor, ref, prepare, options)
-        await links.changed()
+        await links.changed(changed.owner.id)
         return show(changed)
       },
       async remove(actor, ref) {
+        const { owner } = await settings.get(actor, ref)
         await settings.remove(actor, ref, async () => undefined)
-        await links.changed()
+        await links.changed(owner.id)
       },
     },
     async newToken(actor, ref, options) {
@@ -114,7 +115,7 @@ export function createAssistant(deps: AssistantDeps): Assistant {
         })
       const token = newToken()
       const changed = await settings.replace(actor, ref, withToken(token), options)
-      await links.changed()
+      await links.changed(changed.owner.id)
       return { ...(await show(changed)), token: token.secret }
     },
     async reconnect(actor, ref) {

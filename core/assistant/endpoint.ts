@@ -78,7 +78,7 @@ export function prepareEndpoint(
     fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
     const name = readName(fields)
     const direction = readDirection(fields, known)
-    const url = readUrl(fields, direction, before && urlOf(before, sealer))
+    const url = readUrl(fields, direction, before && openUrl(before, sealer))
     if (fields.required('group') && !target)
       fields.problem('group', 'member_not_found', 'Neither a group nor a server that the endpoint’s owner may use')
     const enabled = fields.boolean('enabled') ?? true
@@ -89,6 +89,15 @@ export function prepareEndpoint(
     const { purpose, field } = ENDPOINT_SECRETS
     const secrets = url === undefined ? null : sealer.seal(purpose, { ...place, field }, url)
     return { name, body: stored as unknown as JsonObject, secrets }
+  }
+}
+
+/** Undefined where it cannot be opened: another one has to be entered. */
+function openUrl(setting: OwnedSetting, sealer: Sealer): string | undefined {
+  try {
+    return urlOf(setting, sealer)
+  } catch {
+    return undefined
   }
 }
 
@@ -112,8 +121,15 @@ export function withToken(token: EndpointToken): Prepare {
   }
 }
 
+/** The address as it is shown; only a mask where it cannot be opened, so that the others are shown. */
+export function shownUrl(setting: OwnedSetting, sealer: Sealer): string | undefined {
+  if (setting.secrets === null) return undefined
+  const url = openUrl(setting, sealer)
+  return url === undefined ? maskSecret('') : maskUrl(url)
+}
+
 /** An address of which nothing is shown that could be a credential. */
-export function maskUrl(text: string): string {
+function maskUrl(text: string): string {
   const url = URL.parse(text)
   if (!url) return maskSecret(text)
   const path = url.pathname

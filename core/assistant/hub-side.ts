@@ -15,7 +15,7 @@ import { createGuardedConnect } from '../outbound/websocket.ts'
 import type { Registry } from '../registry/api.ts'
 import type { OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
-import type { GuardedConnect } from '../transport-kit/definition.ts'
+import type { GuardedConnect, GuardedSocket } from '../transport-kit/definition.ts'
 import { endpointOf, urlOf } from './endpoint.ts'
 import { boundThing, callerFor } from './targets.ts'
 
@@ -91,14 +91,17 @@ export class HubSide {
     const url = urlOf(setting, this.#deps.sealer)
     if (url === undefined) throw new HubError('config_invalid', 'The endpoint has no address')
     const { role } = await this.#owner(setting)
+    let opened: GuardedSocket | undefined
     const socket = await this.#connects[role](url, {
       maxBytes: FRAME_BYTES,
       signal,
       message: text => events.message(text),
       alive: () => events.alive(),
-      tooLong: () => void socket.close(MESSAGE_TOO_BIG),
+      // One that comes with the head of the answer is only left out.
+      tooLong: () => void opened?.close(MESSAGE_TOO_BIG),
       closed: (_reason, code) => events.closed(code),
     })
+    opened = socket
     return {
       send(text) {
         socket.send(text)

@@ -45,8 +45,12 @@ export class Links {
   constructor(deps: LinksDeps) {
     this.#deps = deps
     const { bus } = deps
-    const changed = () => void this.changed()
-    this.#unlisten = (['user.updated', 'user.removed', 'plugin.changed'] as const).map(name => bus.on(name, changed))
+    const ownerChanged = (ownerId: string) => void this.changed(ownerId)
+    this.#unlisten = [
+      bus.on('user.updated', ({ data }) => ownerChanged(data.userId)),
+      bus.on('user.removed', ({ data }) => ownerChanged(data.userId)),
+      bus.on('plugin.changed', () => void this.changed()),
+    ]
   }
 
   get(endpointId: string): BridgeLink | undefined {
@@ -75,10 +79,10 @@ export class Links {
     return this.changed()
   }
 
-  /** Resolves when the links are those of the endpoints as they are now. Never rejects. */
-  changed(): Promise<void> {
+  /** Resolves when the links are those of the owner's endpoints as they are now, or of all. Never rejects. */
+  changed(ownerId?: string): Promise<void> {
     if (!this.#begun || this.#stopped) return Promise.resolve()
-    this.#work = this.#work.then(() => this.#follow()).catch(this.#deps.failed)
+    this.#work = this.#work.then(() => this.#follow(ownerId)).catch(this.#deps.failed)
     return this.#work
   }
 
@@ -91,19 +95,22 @@ export class Links {
     await Promise.all(this.#ending.values())
   }
 
-  async #follow(): Promise<void> {
+  async #follow(ownerId: string | undefined): Promise<void> {
     const bridge = this.#deps.bridge()
-    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, 'endpoint')) : []
+    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, 'endpoint', ownerId)) : []
     const wanted = new Map(all.filter(setting => endpointOf(setting).enabled).map(setting => [setting.id, setting]))
     const owners = new Set(all.map(({ owner }) => owner.id))
-    for (const [id, { setting, bridge: by }] of [...this.#served]) {
+    const concerned = [...this.#served].filter(
+      ([, { setting }]) => ownerId === undefined || setting.owner.id === ownerId,
+    )
+    for (const [id, { setting, bridge: by }] of concerned) {
       if (wanted.get(id)?.revision === setting.revision && by === bridge) continue
       const lost = !owners.has(setting.owner.id) && !wanted.has(id)
       this.#end(id, NORMAL, lost ? GRACE_MS.lost : GRACE_MS.changed)
     }
     for (const [id, setting] of wanted) {
       if (!bridge || this.#served.has(id)) continue
-      if (this.#ending.has(id)) void this.#ending.get(id)?.then(() => this.changed())
+      if (this.#ending.has(id)) void this.#ending.get(id)?.then(() => this.changed(setting.owner.id))
       else this.#serve(bridge, setting)
     }
   }

@@ -37,6 +37,10 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   sinkOtlp,
   hostedKeys({
     keyOf: (userId, platform) => settings.openUserSecret(userId, `${HOSTED_KEY_PREFIX}${platform}`),
+    async shownOf(userId) {
+      const keys = Object.entries(await settings.userSecretInfo(userId, HOSTED_KEY_PREFIX))
+      return Object.fromEntries(keys.map(([key, info]) => [key.slice(HOSTED_KEY_PREFIX.length), info]))
+    },
   }),
 ]
 

@@ -4,6 +4,8 @@ import { type Offered, offer, sameOffer } from './offered.ts'
 
 /** After the last change of several, in milliseconds. */
 const QUIET_MS = 3_000
+/** Lists that are read in a second; further requests get the last one. */
+const READS_PER_SECOND = 2
 /** Tools of a group that are read, so that those left out can be named. */
 const MOST_READ = 500
 
@@ -22,6 +24,9 @@ export class EndpointTools {
   readonly #events: ToolEvents
   #session: Promise<BridgeSession> | undefined
   #offered: Offered | undefined
+  #secondMs = Number.NEGATIVE_INFINITY
+  #reads = 0
+  #reading: Promise<Offered> | undefined
   #stopWaiting: (() => void) | undefined
   #closed = false
 
@@ -41,8 +46,16 @@ export class EndpointTools {
     await this.#open()
   }
 
-  /** The tools as they are now. */
-  async read(): Promise<Offered> {
+  /** The tools as they are now; as they were a second ago at most where it is asked too often. */
+  read(): Promise<Offered> {
+    if (this.#offered && this.#session !== undefined && this.#readsOften()) return Promise.resolve(this.#offered)
+    this.#reading ??= this.#readAnew().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #readAnew(): Promise<Offered> {
     const tools = await (await this.#open()).tools(MOST_READ)
     const offered = offer(tools, this.#endpoint.limits.tools)
     this.#offered = offered
@@ -63,6 +76,16 @@ export class EndpointTools {
       session => session.close(),
       () => undefined,
     )
+  }
+
+  #readsOften(): boolean {
+    const nowMs = this.#clock.now()
+    if (nowMs - this.#secondMs >= 1_000) {
+      this.#secondMs = nowMs
+      this.#reads = 0
+    }
+    this.#reads += 1
+    return this.#reads > READS_PER_SECOND
   }
 
   #open(): Promise<BridgeSession> {
@@ -102,7 +125,8 @@ export class EndpointTools {
       const now = await this.read()
       if (!this.#closed && before && !sameOffer(before, now)) this.#events.changed()
     } catch {
-      // The next list or call meets the same, and says so.
+      // Without a session the next request, or the next connection, opens another one and reads anew.
+      if (this.#session !== undefined) this.#wait()
     }
   }
 }

@@ -1,6 +1,7 @@
 import {
   definePlugin,
   type HeaderProvider,
+  HubError,
   type PluginContext,
   type PluginDefinition,
   type ServerRecord,
@@ -28,12 +29,22 @@ const config = z.strictObject({
   /** The hub's own key of a platform, for owners of servers without one. */
   keys: z.record(name, z.string().regex(/^[\x21-\x7e]{1,8192}$/)).default({}),
 })
+/** How long a platform may take to answer the test of a key, in milliseconds. */
+const TEST_MS = 10_000
 const TRANSPORTS: ReadonlySet<string> = new Set(['sse', 'streamable-http'])
 
 /** What core lends this plugin alone. */
 export interface HostedKeysDeps {
   /** The key that a user has stored for a platform. */
   readonly keyOf: (userId: string, platform: string) => Promise<string | undefined>
+  /** What may be shown of a user's keys, by platform. */
+  readonly shownOf: (userId: string) => Promise<Readonly<Record<string, ShownKey>>>
+}
+
+/** Of a key: its last characters, empty for a short one, and when it was stored (ISO 8601 UTC). */
+interface ShownKey {
+  readonly last4: string
+  readonly setAt: string
 }
 
 type Config = z.infer<typeof config>
@@ -56,6 +67,14 @@ export default function hostedKeys(deps: HostedKeysDeps): PluginDefinition<Confi
         access: 'user',
         fetch: async (_, actor) => Response.json({ items: await keys.platformsFor(actor as UserActor) }),
       })
+      context.contribute('routes', 'test', {
+        path: 'test',
+        access: 'user',
+        async fetch(request, actor) {
+          if (request.method !== 'POST') throw new HubError('method_not_allowed', 'A key is tested by POST')
+          return Response.json(await keys.test(actor as UserActor, await request.json().catch(() => undefined)))
+        },
+      })
       return undefined
     },
   })
@@ -64,12 +83,15 @@ export default function hostedKeys(deps: HostedKeysDeps): PluginDefinition<Confi
 class HostedKeys {
   readonly #context: PluginContext<Config>
   readonly #keyOf: HostedKeysDeps['keyOf']
+  readonly #shownOf: HostedKeysDeps['shownOf']
+  readonly #testing = new Set<string>()
   readonly #platforms: Readonly<Record<string, HostedPlatform>>
   readonly #warned = new Set<string>()
 
-  constructor(context: PluginContext<Config>, { keyOf }: HostedKeysDeps) {
+  constructor(context: PluginContext<Config>, { keyOf, shownOf }: HostedKeysDeps) {
     this.#context = context
     this.#keyOf = keyOf
+    this.#shownOf = shownOf
     this.#platforms = { ...BUILT_IN, ...(context.config.platforms as typeof BUILT_IN) }
   }
 
@@ -83,6 +105,7 @@ class HostedKeys {
   /** The platforms, where the actor's key of each comes from, and the actor's servers there. */
   async platformsFor(actor: UserActor) {
     const servers = await this.#context.registry.ownServers(actor)
+    const shown = await this.#shownOf(actor.userId)
     return Promise.all(
       Object.entries(this.#platforms).map(async ([name, platform]) => {
         const there = servers.filter(
@@ -90,10 +113,54 @@ class HostedKeys {
         )
         const namesOf = (isManual: boolean): readonly string[] =>
           there.filter(server => hasAuthorization(server) === isManual).map(server => server.name)
-        const key = { from: await this.#sourceOf(actor.userId, name) }
+        const key = { from: await this.#sourceOf(actor.userId, name), ...shown[name] }
         return { name, ...platform, key, servers: namesOf(false), overridden: namesOf(true) }
       }),
     )
+  }
+
+  /**
+   * Opens one of the actor's own servers at the platform, with the key that it gets. Of what comes back only the status is
+   * told. Throws `validation_failed`, and `rate_limited` while another test of the actor runs.
+   */
+  async test(actor: UserActor, body: unknown) {
+    const { data } = z.strictObject({ platform: name }).safeParse(body)
+    if (!data || !Object.hasOwn(this.#platforms, data.platform))
+      throw new HubError('validation_failed', 'A body such as {"platform": "modelscope"} is wanted', {
+        errors: [{ pointer: '#/platform', code: 'enum', detail: `One of ${Object.keys(this.#platforms).join(', ')}` }],
+      })
+    if (this.#testing.has(actor.userId)) throw new HubError('rate_limited', 'Another key is being tested')
+    this.#testing.add(actor.userId)
+    try {
+      return await this.#tested(actor, data.platform)
+    } finally {
+      this.#testing.delete(actor.userId)
+    }
+  }
+
+  async #tested(actor: UserActor, platform: string) {
+    const servers = await this.#context.registry.ownServers(actor)
+    const server = servers.find(
+      candidate =>
+        typeof candidate.config.url === 'string' &&
+        this.#platformOf(candidate.transport, candidate.config.url) === platform &&
+        !hasAuthorization(candidate),
+    )
+    const url = server?.config.url
+    const key = (await this.#keyOf(actor.userId, platform)) ?? this.#context.config.keys[platform]
+    if (!server || typeof url !== 'string') return { platform, ok: false, detail: 'You have no server there' }
+    if (key === undefined) return { platform, server: server.name, ok: false, detail: 'There is no key' }
+    try {
+      const response = await this.#context.fetch(url, opening(server.transport, key))
+      response.cancel()
+      const { status } = response
+      const isRefused = status === 401 || status === 403
+      const detail = isRefused ? 'The platform refuses the key' : `The platform answered with HTTP ${status}`
+      return { platform, server: server.name, ok: status < 300, status, detail }
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error
+      return { platform, server: server.name, ok: false, code: error.code, detail: error.message }
+    }
   }
 
   async #sourceOf(userId: string, platform: string): Promise<'own' | 'system' | 'none'> {
@@ -112,6 +179,19 @@ class HostedKeys {
   }
 }
 
-function hasAuthorization({ config: { headers } }: ServerRecord): boolean {
+/** The first request of a client, as each transport sends it. */
+function opening(transport: string, key: string): Parameters<PluginContext<Config>['fetch']>[1] {
+  const common = { headTimeoutMs: TEST_MS, idleTimeoutMs: TEST_MS, maxBytes: 64 * 1024 }
+  const authorization = `Bearer ${key}`
+  if (transport === 'sse') return { ...common, method: 'GET', headers: { authorization, accept: 'text/event-stream' } }
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'patchbay', version: '1' } }
+  return {
+    ...{ ...common, method: 'POST' },
+    headers: { authorization, accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+  }
+}
+
+function hasAuthorization({ config: { headers } }: Pick<ServerRecord, 'config'>): boolean {
   return Object.keys(headers ?? {}).some(header => header.toLowerCase() === 'authorization')
 }

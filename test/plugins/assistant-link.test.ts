@@ -7,52 +7,14 @@ import {
   HubError,
   type JsonObject,
 } from '../../core/contract/mod.ts'
-import type { Clock } from '../../plugins/assistant-bridge/clock.ts'
 import { DialGate } from '../../plugins/assistant-bridge/dial-gate.ts'
 import { readFrame } from '../../plugins/assistant-bridge/frames.ts'
 import { listPage, offer } from '../../plugins/assistant-bridge/offered.ts'
 import { OutboundLink } from '../../plugins/assistant-bridge/outbound.ts'
 import { shortResult } from '../../plugins/assistant-bridge/result-text.ts'
+import { ManualClock, settled } from '../support/manual-clock.ts'
 
 const HOUR_MS = 60 * 60_000
-
-/** A clock that goes on only when it is told to. */
-class ManualClock implements Clock {
-  ms = 0
-  chance = 1
-  readonly #timers = new Map<number, { readonly atMs: number; readonly work: () => void }>()
-  #made = 0
-
-  now = (): number => this.ms
-  time = (laterMs = 0): string => new Date(this.ms + laterMs).toISOString()
-  random = (): number => this.chance
-
-  after = (ms: number, work: () => void): (() => void) => {
-    this.#made += 1
-    const id = this.#made
-    this.#timers.set(id, { atMs: this.ms + ms, work })
-    return () => this.#timers.delete(id)
-  }
-
-  async advance(ms: number): Promise<void> {
-    const endMs = this.ms + ms
-    for (;;) {
-      await settled()
-      const [next] = [...this.#timers].filter(([, { atMs }]) => atMs <= endMs).sort((a, b) => a[1].atMs - b[1].atMs)
-      if (!next) break
-      this.#timers.delete(next[0])
-      this.ms = Math.max(this.ms, next[1].atMs)
-      next[1].work()
-    }
-    this.ms = endMs
-    await settled()
-  }
-}
-
-/** Everything that needs no time has happened. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 60; turn += 1) await Promise.resolve()
-}
 
 interface Dialled {
   readonly atMs: number
@@ -67,7 +29,7 @@ function world(answer: (dials: number) => HubError | undefined = () => undefined
   const dials: Dialled[] = []
   const tools: JsonObject[] = [{ name: 'good', description: 'd', inputSchema: { type: 'object' } }]
   const session = { changed: () => undefined as undefined, ended: () => undefined as undefined }
-  const held: { calls: ((text: string) => void)[] } = { calls: [] }
+  const held: { calls: ((text: string) => void)[]; unreadable: number } = { calls: [], unreadable: 0 }
   const endpoint: BridgeEndpoint = {
     ...{ name: 'kitchen', version: '1', direction: 'outbound', limits: { tools: 64, resultCharacters: 2_000 } },
     report() {},
@@ -75,7 +37,11 @@ function world(answer: (dials: number) => HubError | undefined = () => undefined
     async open(events) {
       Object.assign(session, events)
       return {
-        tools: async () => tools,
+        async tools() {
+          held.unreadable -= 1
+          if (held.unreadable >= 0) throw new HubError('server_offline', 'not now')
+          return tools
+        },
         call: () =>
           new Promise(resolve => held.calls.push(text => resolve({ result: { content: [{ type: 'text', text }] } }))),
         close() {},
@@ -199,6 +165,19 @@ describe('an outbound endpoint', () => {
     await clock.advance(10)
     expect(first?.sent.some(text => text.includes('"id":2,"result"'))).toBe(true)
     expect([dials.length, first?.closed]).toEqual([2, 1_000])
+    await link.close(1_000, 0)
+  })
+
+  test('tells of other tools too when they cannot be read at first', async () => {
+    const { clock, dials, tools, session, held, link } = world()
+    await clock.advance(100)
+    tools.push({ name: 'other', inputSchema: { type: 'object' } })
+    held.unreadable = 2
+    session.changed()
+    await clock.advance(8_900)
+    expect(dials.length).toBe(1)
+    await clock.advance(200)
+    expect(dials.length).toBe(2)
     await link.close(1_000, 0)
   })
 

@@ -92,6 +92,7 @@ describe('a hub', () => {
     return Response.json({ jsonrpc: '2.0', id, ...(result ? { result } : { error: { code: -32601, message: 'no' } }) })
   }
   const setKey = (user: Client, key: string | null) => user.ok('PATCH', '/api/settings', { hostedKeys: { own: key } })
+  const testKey = (user: Client) => user.ok('POST', '/api/plugins/hosted-keys/test', { platform: 'own' })
   const platforms = async (user: Client) =>
     (await user.ok('GET', '/api/plugins/hosted-keys/platforms')).items.find(
       ({ name }: { name: string }) => name === 'own',
@@ -116,7 +117,16 @@ describe('a hub', () => {
     await client.callTool({ name: 'good' })
     expect(keysAt('/mcp')).toEqual(['Bearer first-key-canary'])
     expect(keysAt('/manual')).toEqual(['Bearer mine'])
-    expect(await platforms(admin)).toMatchObject({ key: { from: 'own' }, servers: ['hosted'], overridden: ['manual'] })
+    expect(await platforms(admin)).toMatchObject({
+      ...{ key: { from: 'own', last4: 'nary' }, servers: ['hosted'], overridden: ['manual'] },
+    })
+    const tested = await testKey(admin)
+    expect(tested).toEqual({
+      ...{ platform: 'own', server: 'hosted', ok: true, status: 200, detail: 'The platform answered with HTTP 200' },
+    })
+    expect(await testKey(ada)).toMatchObject({ ok: false, detail: 'You have no server there' })
+    const nameless = await admin.request('POST', '/api/plugins/hosted-keys/test', { platform: 'toString' })
+    expect([nameless.status, nameless.json.code]).toEqual([400, 'validation_failed'])
     seen = []
     const changedAtMs = performance.now()
     await setKey(admin, 'second-key-canary')
@@ -144,6 +154,7 @@ describe('a hub', () => {
     await setKey(admin, null)
     await until(() => keysAt('/mcp').includes('null'))
     expect((await platforms(admin)).key).toEqual({ from: 'none' })
+    expect(await testKey(admin)).toMatchObject({ ok: false, detail: 'There is no key' })
     const own = { label: 'Own', hosts: [HOST] }
     await admin.ok('PATCH', '/api/admin/plugins/hosted-keys', {
       config: { platforms: { own }, keys: { own: 'system-key-canary' } },
@@ -161,6 +172,10 @@ describe('a hub', () => {
       return now.state === 'offline' && now.reason ? now : undefined
     })
     expect(status.reason?.code).toBe('redirect_blocked')
+    await admin.ok('DELETE', '/api/servers/hosted')
+    seen = []
+    expect(await testKey(admin)).toMatchObject({ server: 'moved', ok: false })
+    expect(keysAt('/there')).toEqual([])
     expect([keysAt('/moved'), keysAt('/there')]).toEqual([['Bearer third-key-canary'], []])
     expect(JSON.stringify(status)).not.toContain('key-canary')
   }, 30_000)

@@ -47,7 +47,7 @@ beforeAll(
       await history.write({ lines: numbers.map(record), readers: numbers.map(n => `u${n % 20}`) })
     }
   },
-  extent(60_000, 300_000),
+  extent(180_000, 300_000),
 )
 afterAll(async () => {
   await history.close()
