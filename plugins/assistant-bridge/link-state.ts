@@ -21,6 +21,7 @@ export class LinkState {
   #since: string
   #reason: Reason | undefined
   #nextTryAt: string | undefined
+  #reported: string | undefined
   closeCode: number | undefined
   connects = 0
   latencyMs: number | undefined
@@ -37,15 +38,21 @@ export class LinkState {
   }
 
   set(state: State, reason?: Reason, nextTryMs?: number): void {
-    const isOther = state !== this.#state || reason?.code !== this.#reason?.code
     if (state !== this.#state) this.#since = this.#clock.time()
     this.#state = state
     this.#reason = reason
     this.#nextTryAt = nextTryMs === undefined ? undefined : this.#clock.time(nextTryMs)
     if (state === 'connected') this.connects += 1
-    if (isOther && state === 'connected') this.#endpoint.report('info', 'The assistant endpoint is connected')
-    if (isOther && reason) this.#endpoint.report('warn', `The assistant endpoint is not connected: ${reason.message}`)
+    this.#report(state === 'connected' ? state : reason?.code, reason)
     this.#endpoint.stateChanged()
+  }
+
+  /** Once until it is something else: a platform that is away for a day is not told with each attempt. */
+  #report(what: string | undefined, reason: Reason | undefined): void {
+    if (what === undefined || what === this.#reported) return
+    this.#reported = what
+    if (reason) this.#endpoint.report('warn', `The assistant endpoint is not connected: ${reason.message}`)
+    else this.#endpoint.report('info', 'The assistant endpoint is connected')
   }
 
   view(callsInFlight: number, offered: Offered | undefined): JsonObject {

@@ -167,7 +167,7 @@ describe('a body', () => {
         // Who is not signed in may send much less, and so may everybody of an alert rule.
         const limit = open
           ? LIMITS.publicBodyBytes
-          : /^\/api\/monitoring\/(?:rules|channels|dashboards)/.test(path)
+          : /^\/api\/(?:monitoring\/(?:rules|channels|dashboards)|assistant)/.test(path)
             ? 64 * 1024
             : LIMITS.bodyBytes
         const tooLarge = text.length > limit

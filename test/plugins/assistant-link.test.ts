@@ -27,12 +27,13 @@ interface Dialled {
 function world(answer: (dials: number) => HubError | undefined = () => undefined) {
   const clock = new ManualClock()
   const dials: Dialled[] = []
+  const reports: string[] = []
   const tools: JsonObject[] = [{ name: 'good', description: 'd', inputSchema: { type: 'object' } }]
   const session = { changed: () => undefined as undefined, ended: () => undefined as undefined }
   const held: { calls: ((text: string) => void)[]; unreadable: number } = { calls: [], unreadable: 0 }
   const endpoint: BridgeEndpoint = {
     ...{ name: 'kitchen', version: '1', direction: 'outbound', limits: { tools: 64, resultCharacters: 2_000 } },
-    report() {},
+    report: (_level, message) => void reports.push(message),
     stateChanged() {},
     async open(events) {
       Object.assign(session, events)
@@ -66,7 +67,7 @@ function world(answer: (dials: number) => HubError | undefined = () => undefined
   const pong = () => answersPings
   const link = new OutboundLink(endpoint, clock, new DialGate())
   return {
-    ...{ clock, dials, tools, session, held, link },
+    ...{ clock, dials, reports, tools, session, held, link },
     mute: () => {
       answersPings = false
     },
@@ -83,12 +84,13 @@ describe('an outbound endpoint', () => {
   })
 
   test('dials for ever: after 1 s, doubling to 60 s', async () => {
-    const { clock, dials, link } = world(() => new HubError('connection_lost', 'gone'))
+    const { clock, dials, reports, link } = world(() => new HubError('connection_lost', 'gone'))
     await clock.advance(24 * HOUR_MS)
     const waits = dials.slice(1).map(({ atMs }, at) => atMs - (dials[at]?.atMs ?? 0))
     expect(waits.slice(0, 8)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
     expect(dials.length).toBe(6 + Math.floor((24 * HOUR_MS - 63_000) / 60_000) + 1)
     expect(link.status()).toMatchObject({ state: 'backing_off', code: 'connection_lost' })
+    expect(reports).toEqual(['The assistant endpoint is not connected: gone'])
     const before = dials.length
     link.reconnect()
     await clock.advance(0)
