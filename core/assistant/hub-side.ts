@@ -11,8 +11,9 @@ import type {
 import type { Role } from '../contract/records.ts'
 import { quoteName } from '../domain/names.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
+import type { Outcome } from '../mcp/call/exchange.ts'
 import { createGuardedConnect } from '../outbound/websocket.ts'
-import type { Registry } from '../registry/api.ts'
+import type { Registry, UserRecord } from '../registry/api.ts'
 import type { OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { GuardedConnect, GuardedSocket } from '../transport-kit/definition.ts'
@@ -113,16 +114,14 @@ export class HubSide {
   }
 
   /** Throws `owner_disabled` for one that is gone too. */
-  async #owner({
-    owner,
-  }: OwnedSetting): Promise<Awaited<ReturnType<Registry['users']['byId']>> & OwnedSetting['owner']> {
+  async #owner({ owner }: OwnedSetting): Promise<UserRecord> {
     const user = await this.#deps.registry.users.byId(owner.id)
     if (!user || user.disabled) throw new HubError('owner_disabled', 'The account of the endpoint’s owner is disabled')
     return user
   }
 }
 
-function answerOf(outcome: Awaited<ReturnType<Awaited<ReturnType<McpEndpoint['openPath']>>['call']>>): BridgeAnswer {
+function answerOf(outcome: Outcome): BridgeAnswer {
   if (outcome.kind === 'failed') throw outcome.error
   if (outcome.kind === 'error') return { error: outcome.error }
   if (outcome.kind !== 'result') throw new HubError('upstream_timeout', 'The call was cancelled')

@@ -31,9 +31,7 @@ export async function findTarget(
 ): Promise<EndpointTarget | undefined> {
   const caller = callerFor(owner)
   for (const kind of ['group', 'server'] as const) {
-    const found = await (kind === 'group' ? things.groups : things.servers)
-      .resolve(caller, ref, 'see')
-      .catch(missingOnly)
+    const found = await namesOf(things, kind).resolve(caller, ref, 'see').catch(missingOnly)
     if (found && canUse(owner.id, found)) return { kind, id: found.id }
   }
   return undefined
@@ -46,13 +44,17 @@ export async function boundThing(
   target: EndpointTarget,
 ): Promise<BoundThing | undefined> {
   const caller = callerFor(owner)
-  const found = await (target.kind === 'group' ? things.groups : things.servers).byId(caller, target.id)
+  const found = await namesOf(things, target.kind).byId(caller, target.id)
   if (!found || !canUse(owner.id, found)) return undefined
   const { ownerName, name } = found
   // At `/mcp` a group comes before a server of its name.
   if (target.kind === 'server' && (await things.groups.find(caller, ownerName, name))) return undefined
   const path = `/mcp/@${encodeURIComponent(ownerName)}/${encodeURIComponent(name)}`
   return { ref: `${ownerName}~${name}`, path }
+}
+
+function namesOf({ groups, servers }: Things, kind: EndpointTarget['kind']) {
+  return kind === 'group' ? groups : servers
 }
 
 function missingOnly(error: unknown): undefined {

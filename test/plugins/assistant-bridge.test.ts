@@ -121,7 +121,7 @@ describe('a hub that serves assistants', () => {
     const made = await make(outbound('kitchen'))
     expect(made).toMatchObject({ group: 'admin~home', url: `${platform.url}••••chen`, enabled: true })
     const socket = await until(() => platform.sockets.at(-1))
-    const hello = await ask(socket, 0 as never, 'initialize', { protocolVersion: '2024-11-05' })
+    const hello = await ask(socket, 0, 'initialize', { protocolVersion: '2024-11-05' })
     expect(hello.result).toMatchObject({ protocolVersion: '2024-11-05', serverInfo: { name: 'patchbay' } })
     const listed = await ask(socket, 'list', 'tools/list')
     expect(listed.result.tools.map(({ name }: { name: string }) => name)).toContain('echo')
@@ -225,6 +225,16 @@ describe('a hub that serves assistants', () => {
     const plain = await admin.request('GET', '/api/assistant/ws?token=whatever-it-is')
     expect([plain.status, plain.json.code, plain.text.includes('whatever')]).toEqual([426, 'upgrade_required', false])
     expect((await admin.request('GET', '/api/servers?token=x')).json.code).toBe('token_in_url')
+  })
+
+  test('wrong credentials from the same address do not keep an assistant out', async () => {
+    const { token } = await make({ name: 'shared', direction: 'inbound', group: 'home' })
+    const wrong = () =>
+      rawRequest(hub.url, `GET /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\nx-auth-token: wrong\r\n\r\n`)
+    const statuses = (await Promise.all(Array.from({ length: 150 }, wrong))).map(({ status }) => status)
+    expect(statuses).toContain(429)
+    const device = await dial(hub, `?token=${token}`)
+    expect((await ask(device, 1, 'ping')).result).toEqual({})
   })
 
   test('is each user’s own: what is not one’s is missing, and a group must be usable', async () => {
