@@ -11,6 +11,7 @@ import type { Owner } from '../registry/owners.ts'
 import type { SocketHandler } from '../request/request-info.ts'
 import type { Store } from '../store/open.ts'
 import { endpointOf, newToken, prepareEndpoint, shownUrl, withToken } from './endpoint.ts'
+import { FrameAllowance } from './frame-allowance.ts'
 import { HubSide, type HubSideDeps } from './hub-side.ts'
 import { type AssistantCredential, acceptSocket, admit } from './inbound.ts'
 import { Links } from './links.ts'
@@ -54,7 +55,8 @@ export function createAssistant(deps: AssistantDeps): Assistant {
   const { store, registry, sealer, apiKey, failedCredentials, bus, log } = deps
   const bridge = (): Bridge | undefined => (deps.enabled ? deps.bridge() : undefined)
   const failed = (error: unknown): void => log.error('An assistant endpoint failed', { error })
-  const links = new Links({ store, bus, bridge, failed, hubSide: new HubSide(deps) })
+  const allowance = new FrameAllowance()
+  const links = new Links({ store, bus, bridge, failed, hubSide: new HubSide(deps, allowance) })
   const settings = new OwnedSettings(store, 'endpoint', () => undefined)
 
   const show = async (setting: OwnedSetting): Promise<JsonObject> => {
@@ -131,7 +133,7 @@ export function createAssistant(deps: AssistantDeps): Assistant {
     count: async actor => (await settings.list(actor)).length,
     async admit(credential) {
       if (!bridge()) throw disabled()
-      return acceptSocket(await admit({ links, failedCredentials, apiKey }, credential))
+      return acceptSocket(await admit({ links, failedCredentials, apiKey }, credential), allowance)
     },
     begin: () => links.begin(),
     stop: graceMs => links.stop(graceMs),

@@ -18,6 +18,7 @@ import type { OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { GuardedConnect, GuardedSocket } from '../transport-kit/definition.ts'
 import { endpointOf, urlOf } from './endpoint.ts'
+import type { FrameAllowance } from './frame-allowance.ts'
 import { boundThing, callerFor } from './targets.ts'
 
 /** The longest frame, in bytes, as of sockets that come in. */
@@ -25,6 +26,7 @@ const FRAME_BYTES = 64 * 1024
 /** Longer results are not read: an assistant gets 2,000 characters of one, and parsing it would hold everybody up. */
 const MOST_RESULT_CHARACTERS = 1024 * 1024
 const MESSAGE_TOO_BIG = 1009
+const TOO_MUCH = 1008
 
 /** What endpoints need of the hub while they are served. */
 export interface HubSideDeps {
@@ -42,11 +44,13 @@ export interface HubSideDeps {
 export class HubSide {
   readonly #deps: HubSideDeps
   readonly #connects: Readonly<Record<Role, GuardedConnect>>
+  readonly #allowance: FrameAllowance
   #calls = 0
 
-  constructor(deps: HubSideDeps) {
+  constructor(deps: HubSideDeps, allowance: FrameAllowance) {
     const { outboundAllow: networks, instanceId } = deps
     this.#deps = deps
+    this.#allowance = allowance
     this.#connects = {
       admin: createGuardedConnect({ rights: { networks, admin: true }, instanceId }),
       user: createGuardedConnect({ rights: { networks, admin: false }, instanceId }),
@@ -96,7 +100,10 @@ export class HubSide {
     const socket = await this.#connects[role](url, {
       maxBytes: FRAME_BYTES,
       signal,
-      message: text => events.message(text),
+      message: text => {
+        if (this.#allowance.take(setting.owner.id, text)) events.message(text)
+        else void opened?.close(TOO_MUCH)
+      },
       alive: () => events.alive(),
       // One that comes with the head of the answer is only left out.
       tooLong: () => void opened?.close(MESSAGE_TOO_BIG),

@@ -23,7 +23,8 @@ export interface LinksDeps {
   readonly failed: (error: unknown) => void
 }
 
-interface Served {
+/** An endpoint that is served. */
+export interface Served {
   readonly setting: OwnedSetting
   readonly bridge: Bridge
   readonly link: BridgeLink

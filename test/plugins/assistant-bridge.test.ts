@@ -237,6 +237,24 @@ describe('a hub that serves assistants', () => {
     expect((await ask(device, 1, 'ping')).result).toEqual({})
   })
 
+  test('one user’s assistants together cannot keep the hub busy: who sends too much is closed', async () => {
+    const mallory = await hub.user('mallory')
+    await mallory.ok('POST', '/api/groups', { name: 'own', members: [] })
+    const devices: Assistant[] = []
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      const { token } = await make({ name, direction: 'inbound', group: 'own' }, mallory)
+      devices.push(await dial(hub, `?token=${token}`))
+    }
+    const nested = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
+    const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"none","arguments":{"a":${nested}}}}`
+    // 24 frames of 60,000 characters are 360 of the 400; none of the six devices sends more than 100 a second.
+    for (let sent = 0; sent < 60; sent += 1) devices[sent % devices.length]?.send(deep)
+    await until(() => devices.some(({ closed }) => closed === 1_008), { what: 'the end of a connection' })
+    const answered = devices.reduce((sum, { texts }) => sum + texts.length, 0)
+    expect(answered).toBeLessThan(45)
+    expect((await admin.request('GET', '/health')).status).toBe(200)
+  })
+
   test('is each user’s own: what is not one’s is missing, and a group must be usable', async () => {
     await expect(bob.ok('GET', `${ENDPOINTS}/admin~kitchen`)).rejects.toThrow('endpoint_not_found')
     const foreign = await bob.request('POST', ENDPOINTS, { ...outbound('mine'), group: 'admin~home' })

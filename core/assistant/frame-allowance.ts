@@ -1,0 +1,26 @@
+import { TokenBuckets } from '../auth/rate-limit.ts'
+
+const PER_SECOND = 100
+const BURST = 400
+/** Characters of a frame that cost as much as a frame. */
+const CHARACTERS = 4_096
+
+/**
+ * What the assistants of one user may send over all endpoints: 100 frames a second, after 400 at once; a long frame
+ * counts once more for each 4,096 characters, since reading it is work too.
+ */
+export class FrameAllowance {
+  readonly #buckets: TokenBuckets
+
+  /** `now`: milliseconds of a clock that never goes back. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#buckets = new TokenBuckets({ perSecond: PER_SECOND, burst: BURST, now })
+  }
+
+  /** Counts a frame; false when it is too much. */
+  take(ownerId: string, text: string): boolean {
+    const cost = 1 + Math.floor(text.length / CHARACTERS)
+    for (let taken = 0; taken < cost; taken += 1) if (this.#buckets.take(ownerId) > 0) return false
+    return true
+  }
+}
