@@ -165,6 +165,66 @@ export interface ClientConfig {
   command?(endpoint: EndpointInfo): readonly string[]
 }
 
+/** Where templates of servers come from. What it gives is data: the hub checks it, and stores and searches it itself. */
+export interface MarketSource {
+  readonly label: string
+  /** After how many milliseconds it is asked again; 0: never. */
+  readonly refreshMs: number
+  /** One page; `next` is the cursor of the one behind it. */
+  page(
+    at: { readonly cursor?: string },
+    signal: AbortSignal,
+  ): Promise<{ readonly templates: readonly MarketTemplate[]; readonly next?: string }>
+}
+
+/** A server that users can install: plain texts, https links. */
+export interface MarketTemplate {
+  /** Unique in its source. */
+  readonly name: string
+  readonly title: string
+  readonly description: string | { readonly en: string; readonly zh: string }
+  readonly version: string
+  readonly status?: 'active' | 'deprecated'
+  /** What its user should know. */
+  readonly message?: string
+  readonly publisher?: string
+  readonly homepage?: string
+  readonly repository?: string
+  readonly license?: string
+  readonly categories: readonly string[]
+  readonly tags?: readonly string[]
+  /** Ways to run it, the best first. */
+  readonly variants: readonly MarketVariant[]
+  readonly inputs: readonly MarketInput[]
+}
+
+/** One way to run a template. `{name}` in texts stands for an input; a word of `args` is one word whatever is in it. */
+export interface MarketVariant {
+  readonly id: string
+  readonly kind: 'npm' | 'pypi' | 'remote'
+  /** Of the package registry, with an exact version. */
+  readonly package?: string
+  readonly version?: string
+  /** Behind the package. */
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Remote: https. */
+  readonly url?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Remote: default `streamable-http`. */
+  readonly transport?: 'sse' | 'streamable-http'
+}
+
+/** What a user enters for a template. */
+export interface MarketInput {
+  readonly name: string
+  readonly description?: string
+  readonly required?: boolean
+  readonly secret?: boolean
+  readonly default?: string
+  readonly choices?: readonly string[]
+}
+
 /** Serves the hub's tools to assistants over a wire of their own: one link for each endpoint that is on. */
 export interface Bridge {
   serve(endpoint: BridgeEndpoint): BridgeLink
@@ -276,6 +336,7 @@ export interface ExtensionPoints {
   tools: ToolSet
   clientConfig: ClientConfig
   bridge: Bridge
+  marketSource: MarketSource
   routes: RouteContribution
   notificationChannel: NotificationChannel
 }
@@ -286,5 +347,6 @@ export const MAIN_ONLY_POINTS = [
   'groupResolver',
   'tools',
   'bridge',
+  'marketSource',
   'notificationChannel',
 ] as const satisfies readonly (keyof ExtensionPoints)[]

@@ -47,6 +47,10 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   resource_not_found: 'Read the list of resources again: addresses are those of the list.',
   dashboard_not_found: 'GET /api/monitoring/dashboards lists yours and those of the hub.',
   rule_not_found: 'GET /api/monitoring/rules lists yours.',
+  template_not_found: 'GET /api/market/templates lists them.',
+  source_not_found: 'GET /api/market/sources lists them.',
+  template_unusable: 'Choose another variant; the template says why this one cannot be used.',
+  plan_changed: 'Ask with ?dryRun=true again, look at what it would do, and send its planHash.',
   endpoint_not_found: 'GET /api/assistant/endpoints lists yours.',
   assistant_disabled:
     'Start the hub with ASSISTANT_ENABLED=true and ASSISTANT_API_KEY, with the plugin assistant-bridge.',

@@ -5,6 +5,7 @@ import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
+import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
@@ -32,6 +33,7 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   alertChat,
   alertEmail,
   assistantBridge,
+  marketBundled,
   sinkSyslog,
   sinkSearch,
   sinkOtlp,

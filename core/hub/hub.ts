@@ -20,6 +20,7 @@ import { BodyParser } from '../http/body/body-parser.ts'
 import { createHttp, type Http } from '../http/create.ts'
 import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
+import { createMarket } from '../market/create.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
@@ -243,6 +244,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { alerts, dashboards, fileMonitoring } = await openMonitoring({
     ...{ ...parts, upstreams: connections, settings: loaded.settings, meters, instanceId: marks.make() },
   })
+  const market = createMarket({ registry, log, sources: () => plugins.contributions('marketSource') })
+  undo.defer(() => market.dispose())
   const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
@@ -272,6 +275,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       alerts,
       dashboards,
       assistant,
+      market,
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileMonitoring.problems(),
       bus,

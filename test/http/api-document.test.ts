@@ -162,7 +162,10 @@ describe('every schema', () => {
     let checked = 0
     for (const { name, path, method, operation } of operations) {
       if (method !== 'get' || ['/', '/api/stream', '/api/setup', '/api/assistant/ws'].includes(path)) continue
-      const filled = path.replace('{ref}', path.includes('/groups/') ? 'g' : 'echo').replace('{name}', 'admin')
+      const filled = path
+        .replace('{ref}', path.includes('/groups/') ? 'g' : 'echo')
+        .replace('{name}', 'admin')
+        .replace('/templates/{id}', '/templates/bundled:memory')
       const answer = await admin.request('GET', `${filled}${path.endsWith('client-config') ? '?client=cursor' : ''}`)
       const schema = operation.responses[answer.status]?.content?.['application/json']?.schema
       // The server is described by no document.

@@ -195,6 +195,16 @@ const ASSISTANTS: readonly Row[] = [
   { method: 'GET', path: '/api/assistant/ws', ...everybody(426) },
 ]
 
+const TEMPLATE = '/api/market/templates/{id}'
+const MARKET: readonly Row[] = [
+  { method: 'GET', path: '/api/market/templates', ...signedIn(200) },
+  { method: 'GET', path: TEMPLATE, ...signedIn(404) },
+  { method: 'POST', path: `${TEMPLATE}/install`, body: () => ({ planHash: '0'.repeat(64) }), ...signedIn(404) },
+  { method: 'GET', path: '/api/market/categories', ...signedIn(200) },
+  { method: 'GET', path: '/api/market/sources', ...signedIn(200) },
+  { method: 'POST', path: '/api/market/sources/{id}/refresh', ...administrators(404) },
+]
+
 /** The alerts of nobody: what belongs to whom is asked in alerts.test.ts. */
 const ALERTS: readonly Row[] = [
   ...(['rules', 'channels', 'dashboards'] as const).flatMap((what): Row[] => [
@@ -295,6 +305,7 @@ export const MATRIX: readonly Row[] = [
   ...PEOPLE,
   ...ALERTS,
   ...ASSISTANTS,
+  ...MARKET,
   ...REST,
   ...CREDENTIALS,
 ]

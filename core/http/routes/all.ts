@@ -4,6 +4,7 @@ import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
+import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Dashboards } from '../../registry/owned/dashboards.ts'
@@ -23,6 +24,7 @@ import { activityRoutes } from './logs/activity.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
+import { marketRoutes } from './market/market.ts'
 import { type ConnectionsDeps, connectionsRoutes } from './monitoring/connections.ts'
 import { type CustomMetricsDeps, customMetricRoutes } from './monitoring/custom-metrics.ts'
 import { exportRoutes } from './monitoring/export.ts'
@@ -50,6 +52,7 @@ export interface ResourceRoutesDeps
   readonly alerts: Alerts
   readonly dashboards: Dashboards
   readonly assistant: Assistant
+  readonly market: Market
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
@@ -88,6 +91,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...adminRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
+    ...marketRoutes(deps),
     ...logSearchRoutes(deps),
     ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),

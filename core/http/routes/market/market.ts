@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import { HubError } from '../../../contract/errors.ts'
+import type { Market } from '../../../market/create.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { exampleList, flag, listOf, pageFields, pageQuery } from '../schemas.ts'
+import { exampleServer, server } from '../servers/server-schemas.ts'
+import { noteChange, page, qualified, recordReply, type ServerViewDeps, serverView } from '../views.ts'
+import * as shapes from './market-schemas.ts'
+
+/** What the routes of the market need. */
+export interface MarketRoutesDeps extends ServerViewDeps {
+  readonly market: Market
+  readonly registry: ServerViewDeps['registry'] & Pick<Registry, 'audit'>
+}
+
+const tag = 'market'
+const base = '/api/market'
+const idParams = z.object({ id: z.string().min(1).max(256).meta({ description: '`source:name`, with `~` for `/`' }) })
+const search = z.strictObject({
+  q: z.string().max(256).optional().meta({ description: 'Words in English or Chinese; all of them' }),
+  category: z.string().max(64).optional(),
+  tag: z.string().max(64).optional(),
+  source: z.string().max(64).optional(),
+  ...pageFields,
+})
+
+/** Templates of servers: looking for them and installing them. */
+export function marketRoutes(deps: MarketRoutesDeps): Route[] {
+  return [...templateRoutes(deps), ...sourceRoutes(deps)]
+}
+
+function templateRoutes(deps: MarketRoutesDeps): Route[] {
+  const { market, registry } = deps
+  return [
+    route({
+      method: 'GET',
+      path: `${base}/templates`,
+      access: 'user',
+      tag,
+      query: search,
+      summary: 'Templates of all sources, the best matches first',
+      responses: {
+        200: {
+          description: 'A page of templates',
+          schema: listOf(shapes.template),
+          example: exampleList(shapes.templateExample),
+        },
+      },
+      async handle({ query }) {
+        return { body: page(await market.find(query), query) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${base}/templates/{id}`,
+      access: 'user',
+      tag,
+      params: idParams,
+      summary: 'One template with its inputs and variants',
+      responses: { 200: { description: 'The template', schema: shapes.template, example: shapes.templateExample } },
+      async handle({ params }) {
+        return { body: await market.get(idOf(params.id)) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${base}/categories`,
+      access: 'user',
+      tag,
+      query: pageQuery,
+      summary: 'The categories, with how many templates each has',
+      responses: {
+        200: {
+          description: 'A page of categories',
+          schema: listOf(shapes.category),
+          example: exampleList({ name: 'files', templates: 6 }),
+        },
+      },
+      async handle({ query }) {
+        return { body: page(await market.categories(), query) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${base}/templates/{id}/install`,
+      access: 'user',
+      tag,
+      params: idParams,
+      query: z.strictObject({ dryRun: flag }),
+      body: shapes.installBody,
+      summary: 'Install a template as a server of your own; with `dryRun=true` only say what it would do',
+      responses: {
+        200: { description: 'What it would do', schema: shapes.plan, example: shapes.planExample },
+        201: { description: 'The server', schema: server, example: exampleServer },
+      },
+      async handle({ actor, params, query, body, info }) {
+        const { name = serverName(params.id), variant, inputs = {}, start = false, planHash } = body
+        const wish = { name, variant, inputs, start }
+        if (query.dryRun === 'true') {
+          const { body: _, ...shown } = await market.plan(actor, idOf(params.id), wish)
+          return { body: shown }
+        }
+        if (planHash === undefined) {
+          throw new HubError('validation_failed', 'Nothing is installed unseen', {
+            errors: [
+              { pointer: '#/planHash', code: 'required', detail: 'Ask with ?dryRun=true, and send its planHash' },
+            ],
+          })
+        }
+        const made = await market.install(actor, idOf(params.id), wish, planHash)
+        noteChange(registry.audit, actor, info, 'server.create', made, { template: idOf(params.id) })
+        const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
+        return recordReply(serverView(deps, actor, made), 201, address)
+      },
+    }),
+  ]
+}
+
+function sourceRoutes({ market }: MarketRoutesDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: `${base}/sources`,
+      access: 'user',
+      tag,
+      query: pageQuery,
+      summary: 'Where templates come from, and how old each list is',
+      responses: {
+        200: {
+          description: 'A page of sources',
+          schema: listOf(shapes.source),
+          example: exampleList(shapes.sourceExample),
+        },
+      },
+      async handle({ query }) {
+        return { body: page(await market.sources(), query) }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${base}/sources/{id}/refresh`,
+      access: 'admin',
+      tag,
+      params: idParams,
+      summary: 'Read a source again; the old list stays until the new one is whole',
+      responses: { 200: { description: 'The source', schema: shapes.source, example: shapes.sourceExample } },
+      async handle({ params }) {
+        return { body: await market.refresh(params.id) }
+      },
+    }),
+  ]
+}
+
+/** An encoded slash in a path is refused, since proxies read it differently. */
+function idOf(inPath: string): string {
+  return inPath.replaceAll('~', '/')
+}
+
+/** The last part of an id. */
+function serverName(id: string): string {
+  return (
+    id
+      .slice(id.indexOf(':') + 1)
+      .split('~')
+      .at(-1) ?? id
+  )
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import type { MarketTemplate, MarketVariant } from '../contract/points.ts'
+
+/** What templates are sorted by; other words of a source become tags. */
+export const CATEGORIES = [
+  ...['ai', 'automation', 'browser', 'business', 'cloud', 'communication', 'database', 'design', 'developer'],
+  ...['files', 'finance', 'knowledge', 'maps', 'media', 'monitoring', 'productivity', 'search', 'travel', 'utility'],
+] as const
+
+const line = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .max(most)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+    .regex(/^[^\u0000-\u001f\u007f]*$/)
+const link = z.url({ protocol: /^https$/ }).max(2_048)
+const word = line(4_096)
+const words = z.record(line(256), word)
+
+const variant = z.strictObject({
+  id: line(64),
+  kind: z.enum(['npm', 'pypi', 'remote']),
+  package: line(214).optional(),
+  version: line(64).optional(),
+  args: z.array(word).max(100).optional(),
+  env: words.optional(),
+  url: line(2_048).optional(),
+  headers: words.optional(),
+  transport: z.enum(['sse', 'streamable-http']).optional(),
+})
+
+const input = z.strictObject({
+  name: line(128).regex(/^[^{}]+$/),
+  description: line(1_000).optional(),
+  required: z.boolean().optional(),
+  secret: z.boolean().optional(),
+  default: word.optional(),
+  choices: z.array(word).max(100).optional(),
+})
+
+const schema = z.strictObject({
+  name: line(200),
+  title: line(100),
+  description: z.union([line(500), z.strictObject({ en: line(500), zh: line(500) })]),
+  version: line(64),
+  status: z.enum(['active', 'deprecated']).optional(),
+  message: line(500).optional(),
+  publisher: line(100).optional(),
+  homepage: link.optional(),
+  repository: link.optional(),
+  license: line(64).optional(),
+  categories: z.array(line(64)).max(20),
+  tags: z.array(line(64)).max(50).optional(),
+  variants: z.array(variant).min(1).max(10),
+  inputs: z.array(input).max(40),
+})
+
+const TEMPLATE_CHARACTERS = 64 * 1024
+const NPM_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/
+const PYPI_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/
+const NPM_VERSION = /^\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/
+const PYPI_VERSION = /^\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*$/
+
+/** The template, with categories that are none as tags; undefined for what breaks a rule or a limit. */
+export function checkTemplate(given: unknown): MarketTemplate | undefined {
+  const { data } = schema.safeParse(given)
+  if (!data || JSON.stringify(data).length > TEMPLATE_CHARACTERS) return undefined
+  const names = data.inputs.map(({ name }) => name)
+  if (new Set(names).size !== names.length) return undefined
+  const isCategory = (name: string): boolean => (CATEGORIES as readonly string[]).includes(name)
+  const categories = data.categories.filter(isCategory)
+  const tags = [...new Set([...(data.tags ?? []), ...data.categories.filter(name => !isCategory(name))])]
+  return { ...(data as MarketTemplate), categories: categories.length > 0 ? categories : ['utility'], tags }
+}
+
+/** Why nobody can install a variant; undefined: it can be installed. */
+export function unusable(variant: MarketVariant): string | undefined {
+  if (variant.kind === 'remote') {
+    const url = URL.parse(variant.url ?? '')
+    if (url?.protocol !== 'https:') return 'Its address is not https'
+    return url.username !== '' || url.password !== '' ? 'Its address holds a user name' : undefined
+  }
+  const { kind, package: id = '', version = '' } = variant
+  if (!(kind === 'npm' ? NPM_NAME : PYPI_NAME).test(id)) return 'It names no package of the registry'
+  return (kind === 'npm' ? NPM_VERSION : PYPI_VERSION).test(version) ? undefined : 'Its version is not exact'
+}

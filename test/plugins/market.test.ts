@@ -1,0 +1,223 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the hub, not template strings
+/** The market: what it takes from sources, what an installation would do, and that it does exactly this. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { MarketSource, MarketTemplate } from '../../core/contract/mod.ts'
+import { MarketCache } from '../../core/market/cache.ts'
+import { planInstall } from '../../core/market/plan.ts'
+import { searchTemplates } from '../../core/market/search.ts'
+import { checkTemplate, unusable } from '../../core/market/template-check.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+
+const TEMPLATE: MarketTemplate = {
+  ...{ name: 'files', title: 'Files', description: { en: 'Reads files', zh: '读取文件' }, version: '1.0.0' },
+  categories: ['files', 'odd'],
+  variants: [
+    {
+      ...{ id: 'npm', kind: 'npm', package: '@scope/files', version: '1.0.0' },
+      ...{ args: ['--root={root}', '{folder}'], env: { TOKEN: '{token}', MODE: 'a${b}' } },
+    },
+    { id: 'remote', kind: 'remote', url: 'https://{host}/mcp', headers: { Authorization: 'Bearer {token}' } },
+  ],
+  inputs: [{ name: 'root' }, { name: 'folder', required: true }, { name: 'token', secret: true }, { name: 'host' }],
+}
+
+const wish = (inputs: Record<string, string>, variant = 'npm') => ({ name: 'x', variant, inputs, start: false })
+
+describe('a template', () => {
+  test('is data within limits; words that are no category are tags', () => {
+    expect(checkTemplate(TEMPLATE)).toMatchObject({ categories: ['files'], tags: ['odd'] })
+    const wrong: readonly object[] = [
+      { title: '' },
+      { title: 'a\nb' },
+      { title: 'x'.repeat(101) },
+      { homepage: 'javascript:alert(1)' },
+      { homepage: 'http://example.com/' },
+      { variants: [] },
+      { inputs: [{ name: 'a' }, { name: 'a' }] },
+      { inputs: Array.from({ length: 41 }, (_, at) => ({ name: `i${at}` })) },
+      { command: 'sh' },
+      { variants: [{ id: 'c', kind: 'command', command: 'sh' }] },
+      { variants: [{ id: 'npm', kind: 'npm', args: Array.from({ length: 100 }, () => 'x'.repeat(4_000)) }] },
+    ]
+    for (const change of wrong) expect(checkTemplate({ ...TEMPLATE, ...change })).toBeUndefined()
+    for (const other of [null, 'x', 1, []]) expect(checkTemplate(other)).toBeUndefined()
+  })
+
+  test.each([
+    ['npm', 'a', '1.2.3', true],
+    ['npm', '@a/b', '1.2.3-beta.1', true],
+    ['npm', 'a', '^1.2.3', false],
+    ['npm', 'a', 'latest', false],
+    ['npm', 'a', '1.x', false],
+    ['npm', 'a', undefined, false],
+    ['npm', '../a', '1.2.3', false],
+    ['npm', 'git+https://x/y', '1.2.3', false],
+    ['npm', 'file:/etc', '1.2.3', false],
+    ['npm', 'a@2.0.0', '1.2.3', false],
+    ['npm', '--registry=https://x', '1.2.3', false],
+    ['pypi', 'a-b', '0.0.1a8', true],
+    ['pypi', 'a', '>=1', false],
+    ['pypi', '-a', '1.0', false],
+  ] as const)('%s %s %s: usable %p', (kind, id, version, expected) => {
+    const given = version === undefined ? {} : { version }
+    expect(unusable({ id: 'v', kind, package: id, ...given }) === undefined).toBe(expected)
+  })
+
+  test.each([
+    ['https://example.com/mcp', true],
+    ['http://example.com/mcp', false],
+    ['https://a:b@example.com/', false],
+    ['file:///etc/passwd', false],
+  ])('%s: usable %p', (url, expected) => {
+    expect(unusable({ id: 'v', kind: 'remote', url }) === undefined).toBe(expected)
+  })
+})
+
+describe('a plan', () => {
+  test('puts what is entered into variables: one input is one word, and never part of another text', () => {
+    const plan = planInstall('s:files', TEMPLATE, wish({ folder: 'a b; rm -rf ${HOME}', token: 'secret-of-somebody' }))
+    expect(plan.body).toEqual({
+      ...{ name: 'x', enabled: false, transport: 'stdio', command: 'npx' },
+      args: ['-y', '@scope/files@1.0.0', '${FOLDER}'],
+      env: { TOKEN: '${TOKEN}', MODE: 'a$${b}' },
+      variables: { FOLDER: 'a b; rm -rf $${HOME}', TOKEN: 'secret-of-somebody' },
+      secrets: ['/variables/TOKEN'],
+    })
+    expect(plan.argv).toEqual(['npx', '-y', '@scope/files@1.0.0', 'a b; rm -rf ${HOME}'])
+    expect(JSON.stringify({ ...plan, body: undefined })).not.toContain('secret-of-somebody')
+  })
+
+  test('is another one for other inputs, another name or another template', () => {
+    const hash = (template: MarketTemplate, asked = wish({ folder: 'a' })) =>
+      planInstall('s:f', template, asked).planHash
+    const first = hash(TEMPLATE)
+    expect(hash(structuredClone(TEMPLATE))).toBe(first)
+    const others = [
+      hash(TEMPLATE, wish({ folder: 'b' })),
+      hash(TEMPLATE, { ...wish({ folder: 'a' }), name: 'y' }),
+      hash(TEMPLATE, { ...wish({ folder: 'a' }), start: true }),
+      hash({ ...TEMPLATE, version: '1.0.1' }),
+    ]
+    expect(new Set([first, ...others]).size).toBe(5)
+  })
+
+  test('names what is missing, and refuses options, unknown inputs and variants', () => {
+    expect(planInstall('s:f', TEMPLATE, wish({})).missing).toEqual(['folder'])
+    expect(() => planInstall('s:f', TEMPLATE, wish({ folder: '--help' }))).toThrow('option of the program')
+    expect(() => planInstall('s:f', TEMPLATE, wish({ folder: 'a', other: 'b' }))).toThrow('no input')
+    expect(() => planInstall('s:f', TEMPLATE, wish({}, 'none'))).toThrow('no such variant')
+    expect(planInstall('s:f', TEMPLATE, wish({ folder: 'a', host: 'example.com', token: 't' }, 'remote')).body).toEqual(
+      {
+        ...{ name: 'x', enabled: false, transport: 'streamable-http', url: 'https://${HOST}/mcp' },
+        headers: { Authorization: 'Bearer ${TOKEN}' },
+        variables: { HOST: 'example.com', TOKEN: 't' },
+        secrets: ['/variables/TOKEN'],
+      },
+    )
+  })
+})
+
+describe('the cache', () => {
+  const log = { warn() {} }
+
+  test('takes a list as a whole or not at all, and says why', async () => {
+    let broken = false
+    const source: MarketSource = {
+      label: 'Pages',
+      refreshMs: 0,
+      async page({ cursor }) {
+        if (cursor === undefined) return { templates: [TEMPLATE, { ...TEMPLATE, title: '' }], next: '2' }
+        if (broken) throw new Error('gone')
+        return { templates: [{ ...TEMPLATE, name: 'other' }], next: '2' }
+      },
+    }
+    const cache = new MarketCache(() => new Map([['pages', source]]), log)
+    expect((await cache.all()).map(({ id }) => id)).toEqual(['pages:files', 'pages:other'])
+    expect(cache.states()).toMatchObject([{ id: 'pages', state: 'ready', templates: 2, leftOut: 1 }])
+    broken = true
+    expect(await cache.refresh('pages')).toBe(true)
+    expect((await cache.all()).length).toBe(2)
+    expect(cache.states()).toMatchObject([{ state: 'failed', templates: 2, error: 'gone' }])
+    expect(await cache.refresh('none')).toBe(false)
+    cache.dispose()
+  })
+
+  test('finds words in both languages among 20,000 in 20 ms', async () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => ({ ...TEMPLATE, name: `n${at}`, title: `Files ${at}` }))
+    const source: MarketSource = { label: 'Many', refreshMs: 0, page: async () => ({ templates: many }) }
+    const cache = new MarketCache(() => new Map([['many', source]]), log)
+    const all = await cache.all()
+    expect(all).toHaveLength(20_000)
+    expect(searchTemplates(all, { q: 'Ｆiles 19999' }).map(({ id }) => id)).toEqual(['many:n19999'])
+    const times = Array.from({ length: 9 }, () => {
+      const startedMs = performance.now()
+      expect(searchTemplates(all, { q: '读取 777' }).length).toBeGreaterThan(0)
+      return performance.now() - startedMs
+    }).sort((one, other) => one - other)
+    expect(times[4]).toBeLessThan(20)
+    cache.dispose()
+  })
+})
+
+describe('a hub', () => {
+  let hub: Hub
+  let admin: Client
+  beforeAll(async () => {
+    hub = await startHub({})
+    admin = await hub.setup()
+  }, 30_000)
+  afterAll(() => hub?.stop())
+
+  const install = (id: string, body: object, query = '') =>
+    admin.request('POST', `/api/market/templates/${id}/install${query}`, body)
+
+  test('every bundled entry can be planned; English and Chinese words find them', async () => {
+    const { items, total } = await admin.ok('GET', '/api/market/templates?limit=500')
+    expect(total).toBeGreaterThanOrEqual(60)
+    for (const { id, inputs, description } of items) {
+      expect(description.zh).toMatch(/\p{Script=Han}/u)
+      const given = Object.fromEntries(inputs.map(({ name }: { name: string }) => [name, 'x1']))
+      const answer = await install(id, { inputs: given }, '?dryRun=true')
+      expect([id, answer.status, answer.json.missing]).toEqual([id, 200, []])
+      // A user has 50 requests a second.
+      await Bun.sleep(25)
+    }
+    const found = async (q: string) =>
+      (await admin.ok('GET', `/api/market/templates?q=${encodeURIComponent(q)}`)).items.map(
+        ({ name }: { name: string }) => name,
+      )
+    expect((await found('github'))[0]).toBe('github')
+    expect(await found('知识图谱')).toEqual(['memory'])
+    expect(await found('no such thing at all')).toEqual([])
+    const files = await admin.ok('GET', '/api/market/templates?category=files')
+    const { items: categories } = await admin.ok('GET', '/api/market/categories')
+    expect(categories).toContainEqual({ name: 'files', templates: files.total })
+    expect((await admin.ok('GET', '/api/market/sources')).items).toMatchObject([
+      { id: 'bundled', state: 'ready', templates: total, leftOut: 0 },
+    ])
+  }, 60_000)
+
+  test('installs what was planned, switched off, with its secrets sealed', async () => {
+    const wanted = { name: 'hub-git', inputs: { GITHUB_PERSONAL_ACCESS_TOKEN: 'a-token-canary-of-github' } }
+    const id = 'bundled:github-local'
+    const unseen = await install(id, wanted)
+    expect([unseen.status, unseen.json.errors[0].pointer]).toEqual([400, '#/planHash'])
+    const plan = (await install(id, wanted, '?dryRun=true')).json
+    expect(plan.warnings).toContain('Its authors do not maintain it any more')
+    expect(JSON.stringify(plan)).not.toContain('canary')
+    const other = await install(id, { ...wanted, name: 'other', planHash: plan.planHash })
+    expect([other.status, other.json.code]).toEqual([409, 'plan_changed'])
+    const made = await install(id, { ...wanted, planHash: plan.planHash })
+    expect([made.status, made.json.name, made.json.enabled]).toEqual([201, 'hub-git', false])
+    const shown = await admin.request('GET', '/api/servers/hub-git')
+    expect(shown.json).toMatchObject({ command: 'npx', variables: { GITHUB_PERSONAL_ACCESS_TOKEN: '••••thub' } })
+    expect(`${shown.text}${hub.log()}`).not.toContain('canary')
+    const missing = await install('bundled:filesystem', { planHash: '0'.repeat(64) })
+    expect(missing.json.errors).toMatchObject([{ pointer: '#/inputs/allowed_directory', code: 'required' }])
+    expect((await install('bundled:nothing', { planHash: '0'.repeat(64) })).json.code).toBe('template_not_found')
+    const variant = await install('bundled:memory', { variant: 'oci' }, '?dryRun=true')
+    expect([variant.status, variant.json.code]).toEqual([409, 'template_unusable'])
+    expect((await admin.request('POST', '/api/market/sources/none/refresh')).json.code).toBe('source_not_found')
+    expect((await admin.ok('POST', '/api/market/sources/bundled/refresh')).state).toBe('ready')
+  })
+})
