@@ -70,7 +70,14 @@ let notify = say
 if (process.argv[2] === 'http') {
   const streams = new Set<ReadableStreamDefaultController<string>>()
   notify = text => {
-    for (const stream of streams) stream.enqueue(`data: ${text}\n\n`)
+    for (const stream of streams) {
+      try {
+        stream.enqueue(`data: ${text}\n\n`)
+      } catch {
+        // Its client has gone: an exception here would end the server.
+        streams.delete(stream)
+      }
+    }
   }
   const server = Bun.serve({
     hostname: '127.0.0.1',
