@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { testsTouchedBy } from '../support/changed.ts'
-import { countTests, countWhole } from '../support/count.ts'
+import { countTests, countWhole, failuresOf } from '../support/count.ts'
 import { ROOT } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => removeTemp(folder))
 
-async function counted(name: string, text: string): Promise<{ passed: number; failed: number }> {
+async function outputOf(name: string, text: string): Promise<{ output: string; code: number }> {
   await writeFile(join(folder, `${name}.test.ts`), `import { expect, test } from 'bun:test'\n${text}`)
   const child = Bun.spawn([process.execPath, 'test', `./${name}.test.ts`], {
     cwd: folder,
@@ -28,7 +28,12 @@ async function counted(name: string, text: string): Promise<{ passed: number; fa
     new Response(child.stderr).text(),
     child.exited,
   ])
-  const { passed, failed } = countTests(stdout + stderr, code)
+  return { output: stdout + stderr, code }
+}
+
+async function counted(name: string, text: string): Promise<{ passed: number; failed: number }> {
+  const { output, code } = await outputOf(name, text)
+  const { passed, failed } = countTests(output, code)
   return { passed, failed }
 }
 
@@ -45,6 +50,21 @@ test('an error between tests, a file that does not load, and a run without a tes
   expect((await counted('broken', 'import "./missing.ts"')).failed).toBeGreaterThan(0)
   expect(await counted('none', '')).toEqual({ passed: 0, failed: 1 })
   expect(countTests(' 3 pass\n 0 fail\n', 132)).toMatchObject({ passed: 3, failed: 1 })
+})
+
+test('the end of a run says why a test failed, whatever was thrown, and that its time was over', async () => {
+  const text = `class McpError extends Error { name = 'McpError' }
+test('typed', () => { throw new TypeError('of a type') })
+test('own', () => { throw new McpError('of a class') })
+test('expected', () => { expect(1).toBe(2) })
+test('late', () => Bun.sleep(1000), 20)`
+  const failures = failuresOf((await outputOf('why', text)).output)
+  expect(failures.map(({ test: name, error }) => [name, error[0]])).toEqual([
+    ['typed', 'TypeError: of a type'],
+    ['own', 'McpError: of a class'],
+    ['expected', 'error: expect(received).toBe(expected)'],
+    ['late', 'this test timed out after 20ms.'],
+  ])
 })
 
 test('a program counts once, by its exit code', () => {

@@ -49,7 +49,7 @@ export interface Failure {
   readonly file: string
   readonly test: string
   /** The first lines of what was thrown; empty when it was thrown outside of the test. */
-  readonly error: readonly string[]
+  readonly error: string[]
 }
 
 const ERROR_LINES = 5
@@ -64,8 +64,13 @@ export function failuresOf(output: string): readonly Failure[] {
     file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file
     const failed = /^\(fail\) (.*?)(?: \[[\d.]+ms\])?$/.exec(line)?.[1]
     if (failed !== undefined) failures.push({ file, test: failed, error })
+    const late = /^\s+\^ (this test timed out .*)$/.exec(line)?.[1]
+    if (late !== undefined) failures.at(-1)?.error.push(late)
     if (/^\((?:pass|fail)\) /.test(line)) error = []
-    else if (/^error: /.test(line) || (error.length > 0 && error.length < ERROR_LINES && line.trim() !== ''))
+    else if (
+      /^(?:error|[A-Z]\w*Error): /.test(line) ||
+      (error.length > 0 && error.length < ERROR_LINES && line.trim() !== '')
+    )
       error.push(line)
   }
   return failures
