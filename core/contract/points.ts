@@ -100,6 +100,8 @@ export interface ResolvedGroup {
 export interface ScopeInfo extends Required<Pick<ResolvedGroup, 'kind' | 'group'>> {
   /** In normal form, such as `/mcp/work`. */
   readonly path: string
+  /** The word of the view that the path asks for: `smart` at `/mcp/$smart/work`. */
+  readonly view?: string
   readonly actor: UserActor
 }
 
@@ -107,10 +109,30 @@ export interface ScopeInfo extends Required<Pick<ResolvedGroup, 'kind' | 'group'
 export interface ScopeView extends ScopeInfo {
   /** The same for the requests of one caller at one path, and for no others. */
   readonly key: string
-  /** The members' tools under the names by which this caller calls them. */
-  readonly tools: readonly JsonObject[]
+  /** The members' tools that are listed for this caller. The same array while nothing of them has changed. */
+  readonly tools: readonly ScopeTool[]
+  /** At most three of their names that a misspelt one may have meant. */
+  near(name: string): readonly string[]
   /** Whether the caller may still use what a result came from. Ask again before each use of a kept result. */
   permits(source: ResultSource): boolean
+}
+
+/** A member's tool. */
+export interface ScopeTool {
+  /** As this caller calls it. */
+  readonly name: string
+  /** The member's name in the group. */
+  readonly server: string
+  /** As in `tools/list`; read from text at each call. */
+  definition(): JsonObject
+}
+
+/** A member of a scope. */
+export interface ScopeMemberInfo {
+  /** Its name in the group. */
+  readonly server: string
+  readonly description?: string
+  readonly tools: number
 }
 
 /** The request that a result came from; `item` is the server's own name. */
@@ -125,6 +147,13 @@ export type ToolSetCall = { readonly tool: string; readonly arguments: JsonObjec
 
 /** Tools that a plugin adds to scopes and answers itself. */
 export interface ToolSet {
+  /**
+   * The word of a view, of lower-case letters: the set is used below `/mcp/${view}` alone, in any scope behind it. Such a
+   * path exists while a plugin has its view.
+   */
+  readonly view?: string
+  /** In place of the members' instructions; at most 8 KiB are sent. */
+  instructions?(members: readonly ScopeMemberInfo[]): string
   /** `instead` hides the members' tools from lists; they can still be called. Undefined: not in this scope. */
   applies(scope: ScopeInfo): 'beside' | 'instead' | undefined
   /** The definitions, as in `tools/list`; a member's tool of the same name is renamed. Called whenever lists change. */

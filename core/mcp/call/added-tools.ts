@@ -3,7 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ResultSource, ScopeView, ToolSet, ToolSetCall } from '../../contract/points.ts'
 import { type JsonText, weightOfText } from '../../domain/json/long-text.ts'
-import { itemJson } from '../../domain/tools/catalog-item.ts'
+import { suggestNames } from '../../domain/nearest.ts'
 import { invalid, isPlainObject, parseExact } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
@@ -108,8 +108,13 @@ function scopeView(scope: Scope, capabilities: JsonObject | undefined): ScopeVie
     ...scopeInfo(scope.path, scope.resolved, scope.actor),
     key: scope.key,
     get tools() {
-      return scope.catalogFor(capabilities).memberTools.map(({ text }) => itemJson({ text }))
+      return scope.catalogFor(capabilities).shownTools()
     },
+    near: name =>
+      suggestNames(
+        name,
+        scope.catalogFor(capabilities).memberTools.map(({ key }) => key),
+      ),
     permits: ({ method, serverId, item }) =>
       scope.permits(method, {
         member: { server: { id: serverId } },

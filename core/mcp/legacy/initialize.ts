@@ -55,7 +55,7 @@ export function initializeResult(
   if (typeof asked !== 'string') throw invalid('initialize needs "protocolVersion", a text')
   const protocolVersion = LEGACY_VERSIONS.find(known => known === asked) ?? LATEST_LEGACY
   const { states } = scope.catalog
-  const instructions = mergedInstructions(scope.resolved, states, leftOutWarnings(scope.catalog.leftOut))
+  const instructions = mergedInstructions(scope.resolved, scope.catalog, leftOutWarnings(scope.catalog.leftOut))
   const result = {
     protocolVersion,
     capabilities: { ...mergeCapabilities(scope.resolved, scope.catalog), ...offeredTasks(scope, protocolVersion) },

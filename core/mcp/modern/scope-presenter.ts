@@ -41,7 +41,7 @@ export class ScopePresenter {
     // Experimental features belong to one era, and every upstream that has them so far is legacy.
     delete this.capabilities.experimental
     this.#serverInfo = mergedServerInfo(resolved, catalog.states, version)
-    this.#instructions = mergedInstructions(resolved, catalog.states, leftOutWarnings(catalog.leftOut))
+    this.#instructions = mergedInstructions(resolved, catalog, leftOutWarnings(catalog.leftOut))
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
     this.#forAll = isForAll(resolved, catalog)

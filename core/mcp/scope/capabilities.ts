@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts'
+import type { ScopeMemberInfo } from '../../contract/points.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'
@@ -23,7 +24,9 @@ export function mergeCapabilities(scope: ResolvedScope, { states, added }: Merge
   const merged: JsonObject = {}
   // An empty group can get members at any time, and a capability cannot be added after `initialize`.
   const none = states.length === 0
-  if (none || added.items.length > 0 || any('tools')) merged.tools = { listChanged: true }
+  // The tools of a view are its own, and always the same.
+  if (scope.view !== undefined) merged.tools = {}
+  else if (none || added.items.length > 0 || any('tools')) merged.tools = { listChanged: true }
   if (none || any('prompts')) merged.prompts = { listChanged: true }
   if (none || any('resources'))
     merged.resources = { listChanged: true, ...(any('resources', 'subscribe') ? { subscribe: true } : {}) }
@@ -62,9 +65,11 @@ export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberSt
 /** For one server its own instructions; for several each under its member's title, at most 8 KiB together. */
 export function mergedInstructions(
   scope: ResolvedScope,
-  states: readonly MemberState[],
+  { states, added, memberTools }: Pick<MergedCatalog, 'states' | 'added' | 'memberTools'>,
   leftOut: readonly string[] = [],
 ): string | undefined {
+  const ofSet = added.instructions?.(memberInfos(states, memberTools))
+  if (ofSet !== undefined) return cutBytes(ofSet, MAX_INSTRUCTIONS)
   if (scope.kind === 'server') return states[0]?.catalog?.instructions
   const sections = states
     .filter(state => state.listed && state.catalog?.instructions)
@@ -73,4 +78,18 @@ export function mergedInstructions(
   sections.unshift(...leftOut)
   if (sections.length === 0) return undefined
   return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)
+}
+
+function memberInfos(
+  states: readonly MemberState[],
+  memberTools: MergedCatalog['memberTools'],
+): readonly ScopeMemberInfo[] {
+  const counts = new Map<string, number>()
+  for (const { serverId } of memberTools) counts.set(serverId, (counts.get(serverId) ?? 0) + 1)
+  return states
+    .filter(({ listed }) => listed)
+    .map(({ member: { server, alias } }) => ({
+      ...{ server: alias, tools: counts.get(server.id) ?? 0 },
+      ...(server.description === undefined ? {} : { description: server.description }),
+    }))
 }

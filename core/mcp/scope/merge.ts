@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../contract/json.ts'
+import type { ScopeTool } from '../../contract/points.ts'
 import type { MemberTool } from '../../contract/records.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
-import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
+import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
 import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import { ListItem } from './list-item.ts'
@@ -36,6 +37,8 @@ export interface MergedCatalog {
   readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
   /** The members' tools, also where they are left out of the list. */
   readonly memberTools: readonly ListItem[]
+  /** The same for tool sets; always the same array. */
+  readonly shownTools: () => readonly ScopeTool[]
   readonly added: AddedTools
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
@@ -55,6 +58,7 @@ export function mergeCatalogs(
   const uris = uriTable(states)
   const shownUri = uris.publicUris()
   const { ownerId } = scope.group
+  const byServer = new Map(all.map(state => [state.member.server.id, state]))
   const shaped = states.flatMap(state => toolCandidates(state, ownerId, scope.kind))
   const tools = named(shaped, exposeNames('tools', mode, shaped, [...added.sets.keys()]), {
     uris,
@@ -76,10 +80,23 @@ export function mergeCatalogs(
       resourceTemplates: states.flatMap(state => templateItems(state, uris)),
     },
     memberTools: tools.items,
+    shownTools: shownOnce(tools.items, byServer),
     added,
     states: all,
     leftOut,
-    byServer: new Map(all.map(state => [state.member.server.id, state])),
+    byServer,
+  }
+}
+
+function shownOnce(items: readonly ListItem[], byServer: MergedCatalog['byServer']): MergedCatalog['shownTools'] {
+  let shown: readonly ScopeTool[] | undefined
+  const show = (item: ListItem): ScopeTool => ({
+    ...{ name: item.key, server: byServer.get(item.serverId)?.member.alias ?? '' },
+    definition: () => itemJson(item),
+  })
+  return () => {
+    shown ??= items.map(show)
+    return shown
   }
 }
 

@@ -24,11 +24,16 @@ type ScopeRoot = 'mcp' | 'sse'
 interface ScopePath {
   readonly owner: string | undefined
   readonly name: string
+  /** The word behind the `$` of a view, in lower case. */
+  readonly view?: string
   /** The normal form of the path: the same for all its spellings. */
   readonly normal: string
 }
 
-/** Undefined for a path that is not `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`. */
+/**
+ * Undefined for a path that is not `/mcp`, `/mcp/{name}`, `/mcp/@{owner}/{name}`, or the same below `/sse`; a view such as
+ * `$smart` may stand before the name and the owner.
+ */
 export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePath | undefined {
   const [empty, root, ...encoded] = path.endsWith('/') ? path.slice(0, -1).split('/') : path.split('/')
   if (empty !== '' || root !== under) return undefined
@@ -38,13 +43,16 @@ export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePat
     if (segment === undefined || segment === '') return undefined
     segments.push(segment)
   }
+  const normal = ['/mcp', ...segments.map(foldSegment)].join('/')
+  const view = segments[0]?.startsWith('$') ? segments.shift()?.slice(1).toLowerCase() : undefined
+  const place = { ...(view === undefined ? {} : { view }), normal }
   const [first, second] = segments
-  if (first === undefined) return { owner: undefined, name: '', normal: '/mcp' }
+  if (first === undefined) return { owner: undefined, name: '', ...place }
   const owner = first.startsWith('@') ? first.slice(1) : undefined
   const name = owner === undefined ? first : second
   const wanted = owner === undefined ? 1 : 2
   if (segments.length !== wanted || name === undefined || owner === '') return undefined
-  return { owner, name, normal: ['/mcp', ...segments.map(foldSegment)].join('/') }
+  return { owner, name, ...place }
 }
 
 function decodeSegment(text: string): string | undefined {
@@ -244,9 +252,12 @@ export class ScopeTable {
       throw new HubError('starting', 'Cannot look up a group: the plugin that resolves groups is not running', {
         retryAfterSeconds: 5,
       })
+    const { view } = path
+    if (view !== undefined && !this.#parts.toolSets.hasView(view)) return undefined
     const found = await resolver.resolve(actor, path.owner, path.name)
     if (!found || !opens(actor.credential, found)) return undefined
-    return toResolvedScope(found, await this.#headersFor(actor, found.servers))
+    const resolved = toResolvedScope(found, await this.#headersFor(actor, found.servers))
+    return view === undefined ? resolved : { ...resolved, view }
   }
 
   #once(key: string, work: () => Promise<Scope>): Promise<Scope> {
@@ -273,7 +284,8 @@ export class ScopeTable {
 }
 
 function notFound(path: ScopePath | undefined): HubError {
-  const name = path?.owner === undefined ? (path?.name ?? '') : `@${path.owner}/${path.name}`
+  const inView = path?.owner === undefined ? (path?.name ?? '') : `@${path.owner}/${path.name}`
+  const name = path?.view === undefined ? inView : `$${path.view}/${inView}`
   return new HubError(
     'group_not_found',
     name === ''

@@ -24,6 +24,8 @@ export interface ExchangeTarget {
 export interface ResolvedScope {
   /** `server`: one server under its own name; its lists and capabilities are not renamed. */
   readonly kind: 'all' | 'group' | 'server'
+  /** The view of it that a path asks for, such as `smart`. */
+  readonly view?: string
   readonly group: GroupRecord
   readonly members: readonly ScopeMember[]
   /** Lower-case names of the request headers that some member gets; mostly none. */

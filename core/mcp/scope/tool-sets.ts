@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import type { ScopeInfo, ToolSet } from '../../contract/points.ts'
+import type { ScopeInfo, ScopeMemberInfo, ToolSet } from '../../contract/points.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
 import type { ResolvedScope } from './scope-types.ts'
@@ -13,6 +13,8 @@ export interface AddedTools {
   readonly instead: boolean
   /** The set that shortens results over the group's limit. */
   readonly shortens: ToolSet | undefined
+  /** What clients are told in place of the members' instructions; undefined: those. */
+  readonly instructions?: (members: readonly ScopeMemberInfo[]) => string | undefined
 }
 
 /** Of a scope without tool sets, which is the usual case. */
@@ -28,16 +30,23 @@ export class ToolSets {
     this.#log = log
   }
 
+  hasView(view: string): boolean {
+    return [...this.#all().values()].some(set => set.view === view)
+  }
+
   /** Of two tools with one name, that of the set that was contributed first. */
   of(path: string, resolved: ResolvedScope, actor: UserActor): AddedTools {
     const all = this.#all()
-    if (all.size === 0) return NO_ADDED_TOOLS
+    const chosen = [...all].filter(([, { view }]) => view === undefined || view === resolved.view)
+    if (chosen.length === 0 && resolved.view === undefined) return NO_ADDED_TOOLS
     const info = scopeInfo(path, resolved, actor)
     const sets = new Map<string, ToolSet>()
     const items: CatalogItem[] = []
-    let instead = false
+    // Without the plugin of its view a scope shows nothing, least of all everything.
+    let instead = resolved.view !== undefined
     let shortens: ToolSet | undefined
-    for (const [id, set] of all) {
+    let instructions: AddedTools['instructions']
+    for (const [id, set] of chosen) {
       try {
         const applies = set.applies(info)
         if (applies === undefined) continue
@@ -46,12 +55,22 @@ export class ToolSets {
           items.push(catalogItem('tools', item))
         }
         instead ||= applies === 'instead'
-        if (set.shorten) shortens ??= set
+        shortens ??= set.shorten && set
+        instructions ??= set.instructions && (members => this.#instructions(id, set, members))
       } catch (error) {
         this.#log.error(`The tool set "${id}" failed for ${path}`, { error: String(error) })
       }
     }
-    return items.length === 0 && !shortens ? NO_ADDED_TOOLS : { sets, items, instead, shortens }
+    return { sets, items, instead, shortens, ...(instructions ? { instructions } : {}) }
+  }
+
+  #instructions(id: string, set: ToolSet, members: readonly ScopeMemberInfo[]): string | undefined {
+    try {
+      return set.instructions?.(members)
+    } catch (error) {
+      this.#log.error(`The tool set "${id}" failed to say what it is for`, { error: String(error) })
+      return undefined
+    }
   }
 
   /** Bytes that all sets keep for a user. */
@@ -75,6 +94,6 @@ function isTool(item: unknown): item is JsonObject & { readonly name: string } {
 }
 
 /** What tool sets get to know of a scope. */
-export function scopeInfo(path: string, { kind, group }: ResolvedScope, actor: UserActor): ScopeInfo {
-  return { path, kind, group, actor }
+export function scopeInfo(path: string, { kind, group, view }: ResolvedScope, actor: UserActor): ScopeInfo {
+  return { path, kind, group, actor, ...(view === undefined ? {} : { view }) }
 }

@@ -50,7 +50,7 @@ const set: ToolSet = {
   tools: () => [{ name: '${name}', inputSchema: { type: 'object' } }, { name: 'again', inputSchema: { type: 'object' } }],
   inner: ({ tool, arguments: given }) => (tool === 'again' ? { tool: 'echo', arguments: given } : undefined),
   async call(call, scope) {
-    const text = [call.tool, scope.actor.name, ...scope.tools.map(tool => String(tool.name))].join(' ')
+    const text = [call.tool, scope.actor.name, ...scope.tools.map(tool => tool.name)].join(' ')
     return { result: { content: [{ type: 'text', text }] } }
   },
 }
