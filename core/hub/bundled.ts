@@ -10,6 +10,7 @@ import resultLimits from '../../plugins/result-limits/plugin.ts'
 import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
 import sinkSyslog from '../../plugins/sink-syslog/plugin.ts'
+import smartGroup from '../../plugins/smart-group/plugin.ts'
 import transportHttp from '../../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../../plugins/transport-openapi/plugin.ts'
 import transportSse from '../../plugins/transport-sse/plugin.ts'
@@ -34,6 +35,7 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   alertEmail,
   assistantBridge,
   marketBundled,
+  smartGroup,
   sinkSyslog,
   sinkSearch,
   sinkOtlp,

@@ -1,0 +1,84 @@
+import type { JsonObject, JsonValue, ScopeTool } from 'patchbay/contract'
+
+const DOES_CHARACTERS = 200
+const TAKES_CHARACTERS = 300
+/** Servers named when nothing was found. */
+const MOST_SERVERS = 50
+
+/** What `search_tools` answers. */
+export function searchAnswer(found: readonly ScopeTool[], limit: number, all: readonly ScopeTool[]): JsonObject {
+  if (found.length === 0) {
+    const servers = [...new Set(all.map(({ server }) => server))]
+    return {
+      hits: [],
+      note: 'No tool fits. Use other key words, or name one of these servers.',
+      servers: servers.slice(0, MOST_SERVERS),
+    }
+  }
+  const hits = found.slice(0, limit).map(hitOf)
+  return { hits, more: found.length - hits.length }
+}
+
+/** What `describe_tool` answers: what a client would see in the list. */
+export function toolAnswer(tool: ScopeTool): JsonObject {
+  const { title, description, inputSchema, annotations } = tool.definition()
+  return {
+    ...{ tool: tool.name, server: tool.server },
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(inputSchema === undefined ? {} : { inputSchema }),
+    ...(annotations === undefined ? {} : { annotations }),
+  }
+}
+
+/** An object as the result of a tool. */
+export function asResult(answer: JsonObject): JsonObject {
+  return { content: [{ type: 'text', text: JSON.stringify(answer) }] }
+}
+
+function hitOf(tool: ScopeTool): JsonObject {
+  const { description, inputSchema, annotations } = tool.definition()
+  return {
+    ...{ tool: tool.name, server: tool.server },
+    does: typeof description === 'string' ? shortened(description.replace(/\s+/g, ' ').trim(), DOES_CHARACTERS) : '',
+    takes: shortened(takes(inputSchema), TAKES_CHARACTERS),
+    effect: effect(annotations),
+  }
+}
+
+/** The arguments in short, required ones first: `channel_id: string, thread?: string`. */
+function takes(schema: JsonValue | undefined): string {
+  const { properties, required } = asObject(schema)
+  const needed = new Set(Array.isArray(required) ? required : [])
+  const named = Object.entries(asObject(properties)).map(([name, inner]) => ({
+    needed: needed.has(name),
+    text: `${name}${needed.has(name) ? '' : '?'}: ${typeOf(inner)}`,
+  }))
+  const first = [...named.filter(one => one.needed), ...named.filter(one => !one.needed)]
+  return first.map(({ text }) => text).join(', ')
+}
+
+function typeOf(schema: JsonValue): string {
+  const { type, enum: choices } = asObject(schema)
+  if (Array.isArray(choices) && choices.length > 0 && choices.length <= 6)
+    return choices.map(choice => JSON.stringify(choice)).join('|')
+  if (Array.isArray(type)) return type.join('|')
+  return typeof type === 'string' ? type : 'any'
+}
+
+/** What the server says that the tool does to the world; a hint, which nobody has proven. */
+function effect(annotations: JsonValue | undefined): string {
+  const { readOnlyHint, destructiveHint } = asObject(annotations)
+  if (readOnlyHint === true) return 'reads'
+  if (destructiveHint === true) return 'may destroy'
+  return readOnlyHint === false ? 'writes' : 'unknown'
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+}
+
+function shortened(text: string, most: number): string {
+  const characters = [...text.slice(0, most * 2)]
+  return characters.length <= most && text.length <= most * 2 ? text : `${characters.slice(0, most - 1).join('')}…`
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { ScopeTool, ScopeView } from 'patchbay/contract'
+import { bestOf, rank } from './rank.ts'
+import { type ToolDocument, toolDocument } from './tool-document.ts'
+import type { Words } from './words.ts'
+
+/** Longest piece of work without a pause, in milliseconds. */
+const SLICE_MS = 5
+/** Words of tools that are kept for all callers together: 8 bytes each. */
+const MOST_WORDS = 4_000_000
+/** Tools in the views of all callers that are kept. */
+const MOST_VIEWED = 100_000
+
+interface View {
+  readonly tools: readonly ScopeTool[]
+  readonly documents: readonly ToolDocument[]
+}
+
+/**
+ * The words of the tools that callers see. Those of one tool are shared by all who see it in the same words; what is
+ * rare or common is found for each caller among the caller's own.
+ */
+export class ToolIndex {
+  readonly #words: Words
+  readonly #now: () => number
+  /** By a hash of what a tool says. */
+  readonly #documents = new LRUCache<string, ToolDocument>({
+    maxSize: MOST_WORDS,
+    sizeCalculation: ({ words }) => Math.max(1, words.length),
+  })
+  readonly #views = new LRUCache<string, View>({
+    maxSize: MOST_VIEWED,
+    sizeCalculation: ({ tools }) => Math.max(1, tools.length),
+  })
+  readonly #building = new Map<string, { readonly tools: readonly ScopeTool[]; readonly done: Promise<View> }>()
+
+  constructor(words: Words, now: () => number) {
+    this.#words = words
+    this.#now = now
+  }
+
+  /** The tools that fit a query, best first. `of`: those that may be found; default all. */
+  async search(
+    { key, tools }: Pick<ScopeView, 'key' | 'tools'>,
+    query: string,
+    of?: (tool: ScopeTool) => boolean,
+  ): Promise<readonly ScopeTool[]> {
+    const { documents } = await this.#view(key, tools)
+    const scores = rank(documents, this.#words.ofQuery(query))
+    const fitting = of ? new Map([...scores].filter(([at]) => isIn(tools[at], of))) : scores
+    return bestOf(fitting, fitting.size).flatMap(at => tools[at] ?? [])
+  }
+
+  async #view(key: string, tools: readonly ScopeTool[]): Promise<View> {
+    const known = this.#views.get(key)
+    if (known?.tools === tools) return known
+    const running = this.#building.get(key)
+    if (running?.tools === tools) return running.done
+    const done = this.#build(tools)
+    this.#building.set(key, { tools, done })
+    try {
+      const view = await done
+      this.#views.set(key, view)
+      return view
+    } finally {
+      if (this.#building.get(key)?.done === done) this.#building.delete(key)
+    }
+  }
+
+  async #build(tools: readonly ScopeTool[]): Promise<View> {
+    const documents: ToolDocument[] = []
+    let since = this.#now()
+    for (const tool of tools) {
+      documents.push(this.#document(tool))
+      if (this.#now() - since < SLICE_MS) continue
+      await new Promise(resolve => setTimeout(resolve, 0))
+      since = this.#now()
+    }
+    return { tools, documents }
+  }
+
+  #document({ name, server, definition }: ScopeTool): ToolDocument {
+    const text = { name, server, definition: definition() }
+    const key = createHash('sha256').update(JSON.stringify(text)).digest('base64')
+    const known = this.#documents.get(key)
+    const document = known ?? toolDocument(text, this.#words)
+    if (!known) this.#documents.set(key, document)
+    return document
+  }
+}
+
+function isIn(tool: ScopeTool | undefined, of: (tool: ScopeTool) => boolean): boolean {
+  return tool !== undefined && of(tool)
+}

@@ -1,0 +1,49 @@
+/**
+ * One piece of work at a time, the users in turn: whoever searches without end waits for its own earlier searches, and all
+ * searches together use at most half of the thread.
+ */
+export class Turns {
+  readonly #now: () => number
+  readonly #queues = new Map<string, (() => void)[]>()
+  #busy = false
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  async run<T>(user: string, work: () => Promise<T>): Promise<T> {
+    await this.#turn(user)
+    const since = this.#now()
+    try {
+      return await work()
+    } finally {
+      // It rests as long as it worked.
+      setTimeout(() => this.#next(), this.#now() - since)
+    }
+  }
+
+  #turn(user: string): Promise<void> | undefined {
+    if (!this.#busy) {
+      this.#busy = true
+      return undefined
+    }
+    return new Promise(begin => {
+      const queue = this.#queues.get(user)
+      if (queue) queue.push(begin)
+      else this.#queues.set(user, [begin])
+    })
+  }
+
+  /** The user whose turn was longest ago comes first. */
+  #next(): void {
+    const [user, queue] = this.#queues.entries().next().value ?? []
+    const begin = queue?.shift()
+    if (user === undefined || queue === undefined || begin === undefined) {
+      this.#busy = false
+      return
+    }
+    this.#queues.delete(user)
+    if (queue.length > 0) this.#queues.set(user, queue)
+    begin()
+  }
+}

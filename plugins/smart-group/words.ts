@@ -1,0 +1,187 @@
+import glossary from './glossary.json' with { type: 'json' }
+import lists from './words.json' with { type: 'json' }
+
+/** One thing that a query asks for: the words that stand for it, each with how well it does, 0 to 1. */
+export type Wanted = ReadonlyMap<string, number>
+
+/** The same word in other spelling, and a word of near meaning. */
+const SAME_WEIGHT = 0.8
+const NEAR_WEIGHT = 0.3
+/** Of a run of Han characters beside its translation: as written by servers that speak Chinese. */
+const HAN_WEIGHT = 0.6
+/** Longer queries are cut, since each word is looked for in each tool. */
+const MOST_WANTED = 40
+
+const HAN = /\p{Script=Han}+/gu
+const WORD = /[\p{L}\p{N}]+/gu
+const HAN_OR_WORD = /\p{Script=Han}+|[^\P{L}\p{Script=Han}][^\P{L}\p{Script=Han}\p{N}]*/gu
+
+/** Words that belong together, each with its alternatives. */
+type Translation = readonly (readonly string[])[]
+
+/** English and Chinese words as they are looked for: in lower case, without their endings, Chinese ones translated too. */
+export class Words {
+  readonly #stop: ReadonlySet<string>
+  readonly #near = new Map<string, Map<string, number>>()
+  readonly #glossary = new Map<string, Translation>()
+  readonly #longest: number
+
+  constructor() {
+    this.#stop = new Set(lists.stop.split(' ').map(stem))
+    for (const group of lists.near) this.#relate(group, NEAR_WEIGHT)
+    for (const group of lists.same) this.#relate(group, SAME_WEIGHT)
+    for (const [chinese, english] of Object.entries(glossary)) this.#glossary.set(chinese, translationOf(english))
+    this.#longest = Math.max(...[...this.#glossary.keys()].map(({ length }) => length))
+  }
+
+  /** The words of a text, repeated ones too. */
+  ofText(text: string): string[] {
+    const found: string[] = []
+    for (const [run] of spread(text).matchAll(WORD)) {
+      const han = run.match(HAN)
+      for (const chinese of han ?? []) {
+        found.push(...bigrams(chinese))
+        for (const { english } of this.#translated(chinese)) found.push(...english.flat())
+      }
+      const rest = han ? run.replace(HAN, ' ').split(' ') : [run]
+      for (const word of rest) if (word !== '') this.#push(found, stem(word))
+    }
+    return found
+  }
+
+  /** What a query asks for, each with its synonyms. Of a query of stop words alone these count. */
+  ofQuery(text: string): readonly Wanted[] {
+    const wanted = this.#wanted(text, true)
+    return wanted.length > 0 ? wanted : this.#wanted(text, false)
+  }
+
+  #wanted(text: string, withoutStops: boolean): readonly Wanted[] {
+    const wanted = new Map<string, Wanted>()
+    const add = (words: readonly string[], beside: readonly string[] = []): void => {
+      const kept = withoutStops ? words.filter(word => !this.#stop.has(word)) : words
+      if (kept.length === 0 && beside.length === 0) return
+      const key = [...kept, ...beside].join(' ')
+      if (wanted.size < MOST_WANTED && !wanted.has(key)) wanted.set(key, this.#withSynonyms(kept, beside))
+    }
+    for (const [run] of spread(text).matchAll(WORD)) {
+      for (const part of run.match(HAN_OR_WORD) ?? [run]) {
+        // A single letter stands for something else.
+        if (/^[a-z]$/.test(part)) continue
+        if (!part.match(HAN)) add([stem(part)])
+        else for (const { chinese, english } of this.#translated(part)) this.#addChinese(add, chinese, english)
+      }
+    }
+    return [...wanted.values()]
+  }
+
+  /** Each word of a translation that has several is asked for, the first with its alternatives and as it was written. */
+  #addChinese(
+    add: (words: readonly string[], beside?: readonly string[]) => void,
+    chinese: string,
+    english: Translation,
+  ): void {
+    const [first = [], ...rest] = english
+    add(first, bigrams(chinese))
+    for (const words of rest) add(words)
+  }
+
+  #withSynonyms(words: readonly string[], beside: readonly string[]): Wanted {
+    const wanted = new Map<string, number>()
+    const put = (word: string, weight: number): void => {
+      if ((wanted.get(word) ?? 0) < weight) wanted.set(word, weight)
+    }
+    for (const word of beside) put(word, HAN_WEIGHT)
+    for (const word of words) {
+      put(word, 1)
+      for (const [other, weight] of this.#near.get(word) ?? []) put(other, weight)
+    }
+    return wanted
+  }
+
+  /** Parts of a run of Han characters: the longest entries of the glossary, and what stands between them. */
+  #translated(run: string): { readonly chinese: string; readonly english: Translation }[] {
+    const parts: { chinese: string; english: Translation }[] = []
+    let unknown = ''
+    const flush = (): void => {
+      if (unknown.length > 1) parts.push({ chinese: unknown, english: [] })
+      unknown = ''
+    }
+    for (let at = 0; at < run.length; ) {
+      const entry = this.#entryAt(run, at)
+      if (entry === undefined) {
+        unknown += run[at]
+        at += 1
+        continue
+      }
+      flush()
+      parts.push({ chinese: entry, english: this.#glossary.get(entry) ?? [] })
+      at += entry.length
+    }
+    flush()
+    return parts
+  }
+
+  #entryAt(run: string, at: number): string | undefined {
+    for (let length = Math.min(this.#longest, run.length - at); length > 0; length -= 1) {
+      const piece = run.slice(at, at + length)
+      if (this.#glossary.has(piece)) return piece
+    }
+    return undefined
+  }
+
+  #push(found: string[], word: string): void {
+    if (!this.#stop.has(word)) found.push(word)
+  }
+
+  #relate(group: string, weight: number): void {
+    const words = group.split(' ').map(stem)
+    for (const word of words) {
+      const related = this.#near.get(word) ?? new Map<string, number>()
+      for (const other of words) if (other !== word) related.set(other, Math.max(weight, related.get(other) ?? 0))
+      this.#near.set(word, related)
+    }
+  }
+}
+
+/** In one form of Unicode, with the words of names apart: `getUserID`, `get_user` and `HTTPServer` have two each. */
+function spread(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .toLowerCase()
+}
+
+/** `line+chart graph` stands for `line`, and one of `chart` and `graph`; `dialog popup` for either. */
+function translationOf(english: string): Translation {
+  const [joined = '', ...others] = english.split(' ')
+  const parts = joined.split('+').map(word => [stem(word)])
+  return [...parts.slice(0, -1), [...(parts.at(-1) ?? []), ...others.map(stem)]]
+}
+
+function bigrams(run: string): string[] {
+  const characters = [...run]
+  if (characters.length === 1) return characters
+  return characters.slice(1).map((character, at) => `${characters[at]}${character}`)
+}
+
+/** A word without its ending: a light stem, which has only to be the same for the forms of one word. */
+export function stem(word: string): string {
+  if (word.length < 4 || !/^[a-z]+$/.test(word)) return word
+  const spelt = word.replace(/is(?=(?:e|ed|es|ing|ation)$)/, 'iz')
+  return withoutEnd(withoutPlural(spelt)).replace(/([bdfgklmnprtz])\1$/, '$1')
+}
+
+function withoutPlural(word: string): string {
+  if (/(?:ss|us|is)$/.test(word)) return word
+  if (/ies$/.test(word)) return `${word.slice(0, -3)}y`
+  if (/(?:x|ch|sh|ss|z)es$/.test(word)) return word.slice(0, -2)
+  return word.endsWith('s') ? word.slice(0, -1) : word
+}
+
+function withoutEnd(word: string): string {
+  const noun = word.match(/^(.{5,})(?:(?<=[st])ion|ment)$/)?.[1]
+  if (noun !== undefined) return noun
+  const rest = /ied$/.test(word) ? `${word.slice(0, -3)}y` : word.replace(/(?:ing|ed|e)$/, '')
+  return rest.length >= 3 ? rest : word
+}

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import type { JsonObject } from '../../core/contract/json.ts'
+import { ROOT } from '../support/hub.ts'
+
+/** An npm server of the bundled catalogue, as far as it matters for its list of tools. */
+interface Packaged {
+  readonly name: string
+  readonly package: string
+  readonly version: string
+  readonly env?: readonly string[]
+  readonly fixed?: Readonly<Record<string, string>>
+  readonly args?: readonly string[]
+}
+
+const INSTALL_MS = 90_000
+const LIST_MS = 15_000
+
+/**
+ * The tools of the catalogue's npm servers, by the server's name. They are installed into `folder`, without their scripts, and
+ * run with keys that open nothing: most servers list their tools with such. Those that cannot be read are left out.
+ */
+export async function readDefinitions(folder: string): Promise<ReadonlyMap<string, readonly JsonObject[]>> {
+  const { templates } = await Bun.file(join(ROOT, 'plugins/market-bundled/catalogue.json')).json()
+  const found = new Map<string, readonly JsonObject[]>()
+  for (const one of templates as readonly (Packaged & { readonly runtime: string })[]) {
+    if (one.package === undefined || one.runtime === 'uvx') continue
+    try {
+      found.set(one.name, await toolsOf(one, join(folder, one.name)))
+    } catch (error) {
+      console.log(`${one.name}: ${String(error).slice(0, 120)}`)
+    }
+  }
+  return found
+}
+
+async function toolsOf(server: Packaged, folder: string): Promise<readonly JsonObject[]> {
+  const { package: name, version, args = [], env = [], fixed = {} } = server
+  const manifest = Bun.file(join(folder, 'node_modules', name, 'package.json'))
+  if (!(await manifest.exists())) await install(`${name}@${version}`, folder)
+  const { bin } = await manifest.json()
+  const program = typeof bin === 'string' ? bin : Object.values(bin as Record<string, string>)[0]
+  const transport = new StdioClientTransport({
+    command: 'node',
+    args: [join(folder, 'node_modules', name, program ?? ''), ...args.map(filledIn)],
+    cwd: folder,
+    stderr: 'ignore',
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      ...Object.fromEntries(env.map(key => [key, isAddress(key) ? 'https://example.com' : 'recall'.repeat(8)])),
+      ...fixed,
+    },
+  })
+  const client = new Client({ name: 'recall', version: '1.0.0' })
+  const options = { timeout: LIST_MS }
+  try {
+    await client.connect(transport, options)
+    const tools: JsonObject[] = []
+    for (let cursor: string | undefined; ; ) {
+      const page = await client.listTools(cursor === undefined ? {} : { cursor }, options)
+      tools.push(...(page.tools as unknown as JsonObject[]))
+      if (page.nextCursor === undefined) return tools
+      cursor = page.nextCursor
+    }
+  } finally {
+    await client.close()
+  }
+}
+
+async function install(wanted: string, folder: string): Promise<void> {
+  const npm = Bun.spawn(['npm', 'install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', wanted], {
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'ignore',
+    timeout: INSTALL_MS,
+  })
+  if ((await npm.exited) !== 0) throw new Error(`npm could not install ${wanted}`)
+}
+
+const isAddress = (key: string): boolean => /URL|HOST|ENDPOINT/i.test(key)
+
+function filledIn(argument: string): string {
+  return argument.replace(/\{[^}]+\}/g, input => (/dir|path|file/i.test(input) ? '/tmp' : 'https://example.com'))
+}

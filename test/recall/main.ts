@@ -1,0 +1,67 @@
+/**
+ * How often the smart group finds the right tool among the first five, for the requests of queries.tsv over the tools of the
+ * catalogue's npm servers (more than 1,000), which are installed for it. Ends with 1 when that is less than is demanded.
+ *
+ *   bun run recall                     installs into a new folder below the system's one for temporary files
+ *   bun run recall --folder DIR        uses what is installed there already, and keeps it
+ *   bun run recall --misses            names the requests whose tool was not found
+ */
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ToolIndex } from '../../plugins/smart-group/tool-index.ts'
+import { Words } from '../../plugins/smart-group/words.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { readDefinitions } from './definitions.ts'
+
+const FIRST = 5
+/** Of 100 requests: of all, in English, in Chinese. */
+const DEMANDED = { all: 90, en: 88, zh: 92 } as const
+const LEAST_TOOLS = 500
+const MOST_P95_MS = 20
+
+const { values } = parseArgs({ options: { folder: { type: 'string' }, misses: { type: 'boolean', default: false } } })
+const folder = values.folder ?? (await makeTemp('recall'))
+const servers = await readDefinitions(folder)
+if (values.folder === undefined) await removeTemp(folder)
+
+const tools = [...servers].flatMap(([server, list]) =>
+  list.map(definition => ({ name: String(definition.name), server, definition: () => definition })),
+)
+const index = new ToolIndex(new Words(), () => performance.now())
+const view = { key: 'all', tools }
+const begun = performance.now()
+await index.search(view, 'anything')
+const buildMs = performance.now() - begun
+
+const rows = (await Bun.file(join(import.meta.dir, 'queries.tsv')).text()).trim().split('\n')
+const results: { readonly language: string; readonly found: boolean; readonly ms: number }[] = []
+let unread = 0
+for (const row of rows) {
+  const [language = '', query = '', wanted = ''] = row.split('\t')
+  const right = new Set(wanted.split(' '))
+  // Its server could not be installed or read here.
+  if (!tools.some(({ server, name }) => right.has(`${server}/${name}`))) {
+    unread += 1
+    continue
+  }
+  const since = performance.now()
+  const first = (await index.search(view, query)).slice(0, FIRST).map(({ server, name }) => `${server}/${name}`)
+  const found = first.some(name => right.has(name))
+  results.push({ language, found, ms: performance.now() - since })
+  if (!found && values.misses) console.log(`missed "${query}": ${wanted}; first came ${first[0] ?? 'nothing'}`)
+}
+
+const share = (of: typeof results): number => (100 * of.filter(({ found }) => found).length) / of.length
+const all = share(results)
+const en = share(results.filter(({ language }) => language === 'en'))
+const zh = share(results.filter(({ language }) => language === 'zh'))
+const p95 = results.map(({ ms }) => ms).toSorted((a, b) => a - b)[Math.floor(results.length * 0.95)] ?? 0
+console.log(
+  `${tools.length} tools of ${servers.size} servers, ${results.length} requests (${unread} without their server)`,
+)
+console.log(
+  `among the first ${FIRST}: ${all.toFixed(1)} % of all, ${en.toFixed(1)} % English, ${zh.toFixed(1)} % Chinese`,
+)
+console.log(`p95 ${p95.toFixed(2)} ms, built in ${buildMs.toFixed(0)} ms`)
+const isEnough = tools.length >= LEAST_TOOLS && all >= DEMANDED.all && en >= DEMANDED.en && zh >= DEMANDED.zh
+process.exit(isEnough && p95 < MOST_P95_MS ? 0 : 1)
