@@ -8,18 +8,21 @@ export interface CredentialSource {
   readonly mayAdminister: boolean
 }
 
+/** What a credential is used for. */
+export type Audience = 'api' | 'tools' | 'mcp'
+
 /** Authenticates requests and tokens. */
 export interface Authenticator {
   /**
    * Resolves the user of a request's headers. Synchronous when the credential was verified in the last 30 s. `mcp`
    * accepts `Authorization` only; `api` also `x-auth-token`. An administrator at an address without administration is
    * returned as an ordinary user (`restricted`). Throws HubError: unauthenticated, token_*, credentials_conflict,
-   * insufficient_scope (a key without `api` on the API), password_change_required (unless `beforePasswordChange`), and
+   * insufficient_scope (a key without `api` on the API; `tools` is the API without this rule), password_change_required (unless `beforePasswordChange`), and
    * rate_limited for a credential that was never verified, from an address that has sent too many wrong ones.
    */
   authenticate(
     headers: Headers,
-    audience: 'api' | 'mcp',
+    audience: Audience,
     method: string,
     source: CredentialSource,
     beforePasswordChange?: boolean,

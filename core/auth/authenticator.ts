@@ -4,7 +4,7 @@ import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import { hashAccessKey, isAccessKey, looksLikeAccessKey } from './access-keys.ts'
-import type { Authenticator, CredentialSource } from './api.ts'
+import type { Audience, Authenticator, CredentialSource } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { Revocations } from './revocations.ts'
@@ -173,7 +173,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   return {
     authenticate(headers, audience, method, source, beforePasswordChange = false) {
       const authorization = headers.get('authorization')
-      const authToken = audience === 'api' ? headers.get('x-auth-token') : null
+      const authToken = audience === 'mcp' ? null : headers.get('x-auth-token')
       if (authorization !== null && authToken === null) {
         const hit = kept.get(authorization)
         if (hit && hit.untilMs > now()) {
@@ -221,7 +221,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
 /** Applies the rules that depend on the request to a valid credential. */
 function admit(
   { actor, mustChangePassword }: Verified,
-  audience: 'api' | 'mcp',
+  audience: Audience,
   method: string,
   beforePasswordChange: boolean,
 ): void {

@@ -101,6 +101,7 @@ export const ERROR_CODES = {
   openapi_too_large: { status: 413, title: 'The OpenAPI document is too large' },
   content_type: { status: 415, title: 'The content type is not accepted' },
   encoding_not_supported: { status: 415, title: 'Compressed request bodies are not accepted' },
+  tool_failed: { status: 422, title: 'The tool failed' },
   upgrade_required: { status: 426, title: 'This route is a WebSocket' },
   quota_threads: { status: 409, title: 'Too many servers with a thread of their own' },
   // 429, 431

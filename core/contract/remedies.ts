@@ -47,6 +47,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   resource_not_found: 'Read the list of resources again: addresses are those of the list.',
   dashboard_not_found: 'GET /api/monitoring/dashboards lists yours and those of the hub.',
   rule_not_found: 'GET /api/monitoring/rules lists yours.',
+  tool_failed: 'Correct the arguments by what the tool says, and call it again.',
   template_not_found: 'GET /api/market/templates lists them.',
   source_not_found: 'GET /api/market/sources lists them.',
   template_unusable: 'Choose another variant; the template says why this one cannot be used.',

@@ -47,6 +47,7 @@ export interface RunnableRoute {
   readonly bodyLimit?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
   readonly reads?: boolean
+  readonly keysOfGroups?: true
   readonly beforePasswordChange?: true
   readonly json?: Route['json']
   upgrade?(context: AnyContext & { readonly actor: UserActor | undefined }): void | Promise<void>
@@ -87,7 +88,8 @@ export function createPipeline(deps: PipelineDeps) {
   ): Promise<UserActor | undefined> => {
     const method = route.reads ? 'GET' : request.method
     try {
-      return await authenticator.authenticate(request.headers, 'api', method, info, route.beforePasswordChange)
+      const audience = route.keysOfGroups ? 'tools' : 'api'
+      return await authenticator.authenticate(request.headers, audience, method, info, route.beforePasswordChange)
     } catch (error) {
       // A public route ignores an invalid credential, so that its user can sign in again.
       const ended = error instanceof HubError && [401, 403, 429].includes(error.status)

@@ -52,6 +52,8 @@ interface RouteBase<Params, Query, Body> {
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */
   readonly reads?: boolean
+  /** Open to access keys without a scope for the API too: the handler decides what they open. */
+  readonly keysOfGroups?: true
   /** Open to users who must change their password first. */
   readonly beforePasswordChange?: true
   /** Limits of the body's JSON where they differ from the defaults, and its parts that contain foreign data. */

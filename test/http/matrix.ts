@@ -56,6 +56,12 @@ const seen = (status: Expected) => ({
   admin: { own: status, foreign: status, public: status, missing: 404 },
 })
 
+/** Who may use it under /mcp. */
+const used = (status: Expected) => {
+  const admin = { own: 404 as const, foreign: 404 as const, public: status, missing: 404 as const }
+  return { user: { ...admin, own: status }, admin }
+}
+
 /** Only owner and administrators; that a public thing is there is no secret. */
 const edited = (status: Expected) => ({
   user: { own: status, foreign: 404, public: 403, missing: 404 },
@@ -145,6 +151,14 @@ const GROUPS: readonly Row[] = [
   },
   { method: 'DELETE', path: '/api/groups/{ref}/members/{server}', thing: 'group', consumes: true, ...edited(204) },
   { method: 'GET', path: '/api/groups/{ref}/tools', thing: 'group', ...seen(200) },
+  { method: 'GET', path: '/api/groups/{ref}/openapi.json', thing: 'group', ...used(200) },
+  {
+    method: 'POST',
+    path: '/api/groups/{ref}/tools/{tool}',
+    thing: 'group',
+    body: () => ({ text: 'x' }),
+    ...used(200),
+  },
   { method: 'GET', path: '/api/groups/{ref}/client-config', query: 'client=cursor', thing: 'group', ...seen(200) },
 ]
 

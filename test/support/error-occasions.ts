@@ -45,6 +45,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   key_not_found: 'it is missing, or somebody else’s',
   plugin_not_found: 'no plugin has this name',
   session_not_found: 'the session id is unknown, ended, or somebody else’s',
+  tool_failed: 'a tool that is called as a route of its group answers with an error of its own',
   tool_not_found: 'no tool of this name in this scope',
   prompt_not_found: 'no prompt of this name in this scope',
   resource_not_found: 'no resource of this address in this scope',

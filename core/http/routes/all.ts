@@ -55,7 +55,7 @@ export interface ResourceRoutesDeps
   readonly market: Market
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
-  readonly mcp: Pick<McpEndpoint, 'callTool' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
+  readonly mcp: Pick<McpEndpoint, 'callTool' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: ToolCallDeps['bytes']
   readonly plugins: PluginsView

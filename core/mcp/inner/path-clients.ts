@@ -1,6 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import type { Outcome } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import { SessionlessExchange } from '../call/sessionless-exchange.ts'
@@ -8,6 +9,7 @@ import type { UserLoads } from '../legacy/user-loads.ts'
 import type { Notice } from '../rpc/notice.ts'
 import type { Signal } from '../rpc/signal.ts'
 import { accessLost } from '../scope/access-lost.ts'
+import { passedHeaders } from '../scope/passed-headers.ts'
 import { type Principals, parseScopePath, type ScopeTable } from '../scope/paths.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { NotificationTarget, Subscribers } from '../scope/subscribers.ts'
@@ -32,6 +34,10 @@ export interface PathCall {
   readonly arguments: JsonObject
   readonly requestId: string
   readonly clientAddress: string
+  /** Of the request that asks for it; those that a server wants and the actor allows are passed on. Default: none. */
+  readonly headers?: Headers
+  /** As in `Exchange`. */
+  readonly plainFailures?: true
   readonly signal: AbortSignal
 }
 
@@ -171,10 +177,12 @@ class OpenClient implements PathClient, NotificationTarget {
     return found.slice(0, most)
   }
 
-  async call({ tool, arguments: given, ...request }: PathCall): Promise<Outcome> {
+  async call({ tool, arguments: given, headers, ...request }: PathCall): Promise<Outcome> {
     const { actor, clientName } = this.#options
     const params = { name: tool, arguments: given }
-    const exchange = new SessionlessExchange({ ...request, actor, clientName, method: 'tools/call', params })
+    const passthroughHeaders = headers && passedHeaders(headers, headers.get(CHAIN_HEADER), this.scope)
+    const caller = { actor, clientName, passthroughHeaders }
+    const exchange = new SessionlessExchange({ ...request, ...caller, method: 'tools/call', params })
     const { loads, router } = this.#parts
     const refused = (error: unknown): void =>
       router.refused(exchange, this.scope.resolved.group, 'tools/call', params, error)

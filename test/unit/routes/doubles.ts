@@ -173,6 +173,7 @@ export class World {
           tokens: 90,
           warnings: [],
         }),
+        openPath: async () => Promise.reject(new Error('not used')),
         sessions: () => [],
         usage: () => ({
           sessionsPerUser: 0,

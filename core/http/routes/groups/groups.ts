@@ -31,11 +31,12 @@ import {
   groupTools,
   memberBody,
 } from './group-schemas.ts'
+import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
 
 /** What the routes of `/api/groups` need. */
-export interface GroupRoutesDeps {
+export interface GroupRoutesDeps extends GroupToolsDeps {
   readonly registry: Pick<Registry, 'groups' | 'audit'>
-  readonly mcp: Pick<McpEndpoint, 'groupView'>
+  readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
   readonly upstreams: Pick<Upstreams, 'status'>
   /** By the client's name. */
   readonly clientConfigs: () => ReadonlyMap<string, ClientConfig>
@@ -47,7 +48,14 @@ const one = { description: 'The group', schema: group, example: exampleGroup }
 
 /** Routes to list, create and edit groups and their members, and to show what a client of a group sees. */
 export function groupRoutes(deps: GroupRoutesDeps): Route[] {
-  return [listGroups(deps), createGroup(deps), ...oneGroup(deps), ...members(deps), ...clientSide(deps)]
+  return [
+    listGroups(deps),
+    createGroup(deps),
+    ...oneGroup(deps),
+    ...members(deps),
+    ...clientSide(deps),
+    ...groupToolRoutes(deps),
+  ]
 }
 
 function listGroups(deps: GroupRoutesDeps): Route {
