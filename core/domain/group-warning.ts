@@ -9,6 +9,8 @@ export interface GroupWarning {
     | 'names_collide'
     | 'approval_waits'
     | 'items_left_out'
+    | 'tools_costly'
+    | 'tool_costly'
   readonly message: string
   /** As its owner called it. */
   readonly server?: string

@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { parseExact } from '../domain/json/exact-json.ts'
 import { pieceOf } from '../domain/piece.ts'
+import { aboutTokens } from '../domain/tools/about-tokens.ts'
 import type { GroupView } from './api.ts'
 import { groupWarnings } from './scope/group-warnings.ts'
 import type { ListItem } from './scope/list-item.ts'
@@ -28,12 +29,12 @@ export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Ups
     const server = merged.byServer.get(serverId)?.member.server.name ?? serverId
     return { ...(parseExact(text) as JsonObject), name: key, server, original }
   }
-  const characters = merged.lists.tools.reduce((sum, item) => sum + item.characters, 0)
+  const quarters = merged.lists.tools.reduce((sum, item) => sum + item.quarterTokens, 0)
   const { prompts, resources } = merged.lists
   return {
     tools: (offset, limit) => pieceOf(ofServers, offset, limit, item => item.characters).map(toolJson),
     counts: { tools: ofServers.length, prompts: prompts.length, resources: resources.length },
-    tokens: Math.ceil(characters / 4),
+    tokens: aboutTokens(quarters),
     warnings: groupWarnings(actor, scope, merged, upstreams),
   }
 }

@@ -27,6 +27,7 @@ beforeAll(async () => {
   const settings = {
     mcpServers: {
       varied: stdioFixture('varied', { SCHEMA, NAMES: '["sagen 说","hidden"]' }),
+      large: stdioFixture('varied', { TOOLS: '9', DESCRIPTION: '9000' }),
       everything: {
         command: process.execPath,
         args: [Bun.resolveSync('@modelcontextprotocol/server-everything/dist/index.js', import.meta.dir)],
@@ -38,6 +39,13 @@ beforeAll(async () => {
         members: [{ server: 'varied', tools: ['raw', 'name', 'seen', 'big', 'emit', 'sagen 说'] }, 'everything'],
       },
       { name: 'other', servers: ['varied'] },
+      {
+        name: 'costly',
+        members: [
+          { server: 'large', tools: 'all' },
+          { server: 'varied', tools: [{ name: 'name', as: 'renamed', description: '说明 x' }, 'raw', 'sagen 说'] },
+        ],
+      },
     ],
   }
   ;({ hub, admin } = await startOnline({ env: LOOPBACK, settings }))
@@ -242,5 +250,28 @@ describe('rights', () => {
     const { result } = await modern.call('tools/list')
     const document = await admin.ok('GET', '/api/groups/g/openapi.json')
     expect(Object.keys(document.paths)).toHaveLength(result.tools.length)
+  })
+})
+
+describe('what a model pays to read a group’s tools', () => {
+  test('is counted from what a client sees, and much of it is warned of', async () => {
+    const { tools } = await (await admin.mcp('/mcp/costly')).listTools()
+    const seen = tools
+      .map(({ name, description, inputSchema }) => JSON.stringify({ name, description, inputSchema }))
+      .reduce((sum, text) => sum + text.length + 3 * (text.match(/[\u4e00-\u9fff]/g)?.length ?? 0), 0)
+    const { tokens, warnings } = await admin.ok('GET', '/api/groups/costly/tools')
+    expect(tools.map(({ name }) => name)).toContain('renamed')
+    expect(tokens).toBe(Math.ceil(seen / 4))
+    const costly = warnings.filter(({ code }: { code: string }) => /costly/.test(code))
+    expect(costly.map(({ code }: { code: string }) => code)).toEqual([
+      'tools_costly',
+      ...Array.from({ length: 9 }, () => 'tool_costly'),
+    ])
+    expect(costly[0].message).toContain('/mcp/$smart/costly')
+    expect(costly[0].message).toContain('tool_0001 (2,')
+    expect(costly[1]).toMatchObject({ server: 'large', tools: ['tool_0001'] })
+    // Others of the same owner are told nothing.
+    const calm = await admin.ok('GET', '/api/groups/g/tools')
+    expect(calm.warnings.filter(({ code }: { code: string }) => /costly/.test(code))).toEqual([])
   })
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { parseExact } from '../json/exact-json.ts'
 import { LISTS, type ListKind } from '../mcp-methods.ts'
+import { quarterTokens, quarterTokensOfTool } from './about-tokens.ts'
 import { MARK } from './param-marks.ts'
 import { definitionHash } from './tool-definition.ts'
 import { uiUris } from './ui-uris.ts'
@@ -24,6 +25,8 @@ export interface CatalogItem {
   readonly fingerprint: number
   /** Memory: one byte per character, two in a text with a character beyond Latin-1, plus 512. */
   readonly bytes: number
+  /** About what a model pays to read it, in quarters of a token. */
+  readonly quarterTokens: number
   /** SHA-256 (hex) of a tool's definition before redaction; empty for other kinds. */
   readonly hash: string
   /** `description`, truncated to 1,024 characters; absent when there is none. */
@@ -45,6 +48,7 @@ export function catalogItem(kind: ListKind, item: JsonObject, text = JSON.string
     text,
     fingerprint: fingerprintOf(text),
     bytes: [key, text, summary ?? '', ...uris].reduce((sum, each) => sum + textBytes(each), OVERHEAD_BYTES),
+    quarterTokens: kind === 'tools' ? quarterTokensOfTool(item) : quarterTokens(text),
     hash: kind === 'tools' ? definitionHash(item) : '',
     ...(summary === undefined ? {} : { summary }),
     ...(uris.length > 0 ? { uiUris: uris } : {}),

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolOverride } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
+import { aboutTokens, quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
 
@@ -112,9 +113,9 @@ export function viewedTool(tool: ServerTool): JsonObject {
   return { ...exposed, tokens: tokensOf(exposed) }
 }
 
-/** Estimated tokens for a model: characters of the JSON text divided by four, rounded up. */
-export function tokensOf(definition: JsonObject): number {
-  return Math.ceil(JSON.stringify(definition).length / 4)
+/** About what a model pays to read an item: of a tool, without what clients keep from it. */
+export function tokensOf(item: JsonObject): number {
+  return aboutTokens(item.inputSchema === undefined ? quarterTokens(JSON.stringify(item)) : quarterTokensOfTool(item))
 }
 
 /**

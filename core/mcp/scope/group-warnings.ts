@@ -4,6 +4,7 @@ import type { UserActor } from '../../contract/records.ts'
 import type { GroupWarning } from '../../domain/group-warning.ts'
 import { LIST_KINDS } from '../../domain/mcp-methods.ts'
 import { canEdit } from '../../domain/ownership.ts'
+import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
 import { overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools, type MergedCatalog } from './merge.ts'
 import { legalName } from './naming.ts'
@@ -22,6 +23,7 @@ export function groupWarnings(
   const own = (state: MemberState) => scope.group.ownerId === state.member.server.ownerId
   return [
     ...leftOutWarnings(merged.leftOut).map(message => ({ code: 'items_left_out', message }) as const),
+    ...costWarnings(actor, scope, merged),
     ...merged.states.flatMap(state => {
       const { member, catalog, blocked = NONE } = state
       const { name: server } = member.server
@@ -57,6 +59,34 @@ export function leftOutWarnings(leftOut: MergedCatalog['leftOut']): string[] {
     kind => `${leftOut[kind]} ${kind} are left out: one address offers at most ${LIMITS.scopeItems}`,
   )
 }
+
+/** Most tools that are named as the largest. */
+const LARGEST = 5
+
+/** Warns about tools that cost a model much of its context. */
+function costWarnings(actor: UserActor, scope: ResolvedScope, { lists, byServer }: MergedCatalog): GroupWarning[] {
+  const weighed = lists.tools.map(item => ({ item, quarters: item.quarterTokens }))
+  const total = aboutTokens(weighed.reduce((sum, { quarters }) => sum + quarters, 0))
+  const costly = weighed.filter(({ quarters }) => aboutTokens(quarters) > MANY_TOKENS_OF_A_TOOL).slice(0, NAMED)
+  const ofOne = costly.map(({ item, quarters }): GroupWarning => {
+    const server = byServer.get(item.serverId)?.member.server.name
+    const message = `A model pays about ${count(quarters)} tokens to read the tool "${item.key}"`
+    return { code: 'tool_costly', message, ...(server === undefined ? {} : { server }), tools: [item.original] }
+  })
+  if (total <= MANY_TOKENS) return ofOne
+  const largest = weighed.toSorted((one, other) => other.quarters - one.quarters).slice(0, LARGEST)
+  const told = largest.map(({ item, quarters }) => `${item.key} (${count(quarters)})`).join(', ')
+  const message = `A model pays about ${total.toLocaleString('en-US')} tokens to read these tools, most for ${told}: select fewer, or use ${smartPath(actor, scope)}`
+  return [{ code: 'tools_costly', message, tools: largest.map(({ item }) => item.original) }, ...ofOne]
+}
+
+function smartPath(actor: UserActor, { kind, group }: ResolvedScope): string {
+  if (kind === 'all') return '/mcp/$smart'
+  const owner = group.ownerId === actor.userId ? '' : `@${group.ownerName}/`
+  return `/mcp/$smart/${owner}${group.name}`
+}
+
+const count = (quarters: number): string => aboutTokens(quarters).toLocaleString('en-US')
 
 const NONE: ReadonlySet<string> = new Set()
 

@@ -1,4 +1,6 @@
 import type { JsonObject } from '../../contract/json.ts'
+import { parseExact } from '../../domain/json/exact-json.ts'
+import { quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type ArgumentRules, shapeSchema } from '../../domain/tools/tool-shape.ts'
 import { withUiUri } from '../../domain/tools/ui-uris.ts'
@@ -38,6 +40,14 @@ export class ListItem {
   /** The approximate length of `text`, without building it. */
   get characters(): number {
     return this.#source.text.length
+  }
+
+  /** About what a model pays to read it as a tool, in quarters of a token. */
+  get quarterTokens(): number {
+    const { name, description } = this.#changes
+    if (description !== undefined || this.#form?.rules) return quarterTokensOfTool(parseExact(this.text) as JsonObject)
+    const renamed = typeof name === 'string' ? quarterTokens(name) - quarterTokens(this.original) : 0
+    return this.#source.quarterTokens + renamed
   }
 
   /** The item as JSON text, with exposed names and URIs. */

@@ -36,6 +36,8 @@ const groupWarning = z
       'names_collide',
       'approval_waits',
       'items_left_out',
+      'tools_costly',
+      'tool_costly',
     ]),
     message: z.string(),
     server: z.string().optional(),
@@ -62,7 +64,10 @@ export const group = z.looseObject({
     offline: z.number().int(),
   }),
   tools: z.number().int(),
-  tokens: z.number().int().meta({ description: 'About: characters of the tool list divided by four' }),
+  tokens: z.number().int().meta({
+    description:
+      'About what a model pays to read the tools: name, description and inputSchema of each, a token for four characters, or for one of Chinese, Japanese and Korean',
+  }),
   warnings: z.array(groupWarning),
 })
 

@@ -23,7 +23,7 @@ const toolItem = z.looseObject({
   name: z.string(),
   description: z.string().optional(),
   inputSchema: anyObject.optional(),
-  tokens: z.number().int().meta({ description: 'About: characters of the definition divided by four' }),
+  tokens: z.number().int().meta({ description: 'About what a model pays to read it' }),
   original: z
     .string()
     .optional()
