@@ -45,7 +45,6 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   key_not_found: 'it is missing, or somebody else’s',
   plugin_not_found: 'no plugin has this name',
   session_not_found: 'the session id is unknown, ended, or somebody else’s',
-  tool_failed: 'a tool that is called as a route of its group answers with an error of its own',
   tool_not_found: 'no tool of this name in this scope',
   prompt_not_found: 'no prompt of this name in this scope',
   resource_not_found: 'no resource of this address in this scope',
@@ -97,6 +96,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   openapi_too_large: 'an OpenAPI document with too many bytes or operations',
   content_type: 'the body is not declared as JSON in UTF-8',
   encoding_not_supported: '`Content-Encoding` on a request',
+  tool_failed: 'a tool that is called as a route of its group answers with an error of its own',
   upgrade_required: 'a WebSocket upgrade that is none',
   quota_threads: 'state: one server with "isolate" too many of the same owner',
   rate_limited:
