@@ -27,8 +27,9 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
   },
   'claude-code': {
     label: 'Claude Code',
-    places: [{ path: '.mcp.json' }],
+    places: [{ path: '.mcp.json' }, { path: '~/.claude.json' }],
     format: 'json',
+    note: 'Claude Code writes ~/.claude.json itself: close it before that file is changed, or use its command.',
     entry: endpoint => ({
       mcpServers: { [endpoint.name]: { type: 'http', url: endpoint.url, headers: headers(endpoint) } },
     }),
@@ -39,18 +40,19 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
   },
   cursor: {
     label: 'Cursor',
-    places: [{ path: '~/.cursor/mcp.json' }],
+    places: [{ path: '~/.cursor/mcp.json' }, { path: '.cursor/mcp.json' }],
     format: 'json',
     entry: endpoint => ({ mcpServers: { [endpoint.name]: { url: endpoint.url, headers: headers(endpoint) } } }),
-    deepLink({ name, url }) {
-      const config = JSON.stringify({ url, headers: headers({ key: CURSOR_KEY }) })
-      const encoded = encodeURIComponent(Buffer.from(config).toString('base64'))
-      return `cursor://anysphere.cursor-deeplink/mcp/install?name=${encodeURIComponent(name)}&config=${encoded}`
-    },
+    deepLink: endpoint => installLink('cursor://anysphere.cursor-deeplink/mcp/install', endpoint, CURSOR_KEY),
   },
   vscode: {
     label: 'VS Code',
-    places: [{ path: '.vscode/mcp.json' }],
+    places: [
+      { path: '.vscode/mcp.json' },
+      { os: 'mac', path: '~/Library/Application Support/Code/User/mcp.json' },
+      { os: 'windows', path: '%APPDATA%/Code/User/mcp.json' },
+      { os: 'linux', path: '~/.config/Code/User/mcp.json' },
+    ],
     format: 'json',
     entry: endpoint => ({
       servers: { [endpoint.name]: { type: 'http', url: endpoint.url, headers: headers(endpoint) } },
@@ -69,7 +71,7 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
   },
   codex: {
     label: 'Codex',
-    places: [{ path: '~/.codex/config.toml' }],
+    places: [{ path: '~/.codex/config.toml' }, { path: '.codex/config.toml' }],
     format: 'toml',
     note: 'To keep the key out of the file, replace http_headers by bearer_token_env_var = "NAME_OF_A_VARIABLE".',
     // A TOML basic string has the same escapes as JSON.
@@ -79,13 +81,27 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
   },
   gemini: {
     label: 'Gemini CLI',
-    places: [{ path: '~/.gemini/settings.json' }],
+    places: [{ path: '~/.gemini/settings.json' }, { path: '.gemini/settings.json' }],
     format: 'json',
     entry: endpoint => ({ mcpServers: { [endpoint.name]: { httpUrl: endpoint.url, headers: headers(endpoint) } } }),
     command: endpoint => [
       ...['gemini', 'mcp', 'add', '--scope', 'user', '--transport', 'http'],
       ...['--header', `Authorization: ${bearer(endpoint)}`, endpoint.name, endpoint.url],
     ],
+  },
+  zed: {
+    label: 'Zed',
+    places: [{ path: '~/.config/zed/settings.json' }, { os: 'windows', path: '%APPDATA%/Zed/settings.json' }],
+    format: 'json',
+    entry: endpoint => ({ context_servers: { [endpoint.name]: { url: endpoint.url, headers: headers(endpoint) } } }),
+  },
+  'lm-studio': {
+    label: 'LM Studio',
+    places: [{ path: '~/.lmstudio/mcp.json' }],
+    format: 'json',
+    entry: endpoint => ({ mcpServers: { [endpoint.name]: { url: endpoint.url, headers: headers(endpoint) } } }),
+    // LM Studio has nothing that stands for a key: the person writes it.
+    deepLink: endpoint => installLink('lmstudio://add_mcp', endpoint, '<ACCESS_KEY>'),
   },
   curl: { label: 'curl', places: [], format: 'shell', entry: curlText },
 }
@@ -113,6 +129,12 @@ function bridgedEntry(endpoint: EndpointInfo): JsonObject {
 function bridgeRefuses(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !['localhost', '127.0.0.1'].includes(hostname)
+}
+
+/** Base64 of the text's UTF-8 bytes. */
+function installLink(begin: string, { name, url }: EndpointInfo, key: string): string {
+  const config = Buffer.from(JSON.stringify({ url, headers: headers({ key }) })).toString('base64')
+  return `${begin}?name=${encodeURIComponent(name)}&config=${encodeURIComponent(config)}`
 }
 
 function curlText(endpoint: EndpointInfo): string {

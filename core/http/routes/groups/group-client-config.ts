@@ -8,6 +8,8 @@ export interface ClientConfigText {
   readonly format: ClientConfig['format']
   /** The file for the text; absent for a command. The name alone where the folder differs with the system. */
   readonly path?: string
+  /** The client's files; one that begins with neither `~` nor `%` is of a project. */
+  readonly places: ClientConfig['places']
   /** Text to paste, with `<ACCESS_KEY>` for the key. JSON texts are whole files, to be merged into an existing one. */
   readonly text: string
   /** The equivalent command of the client's CLI, if it has one. */
@@ -46,6 +48,7 @@ export async function clientConfig(
     client,
     endpoint: url,
     format,
+    places,
     ...(path === undefined ? {} : { path }),
     text: typeof entry === 'string' ? entry : `${JSON.stringify(entry, null, 2)}\n`,
     ...(command ? { command: command.map(shellWord).join(' ') } : {}),

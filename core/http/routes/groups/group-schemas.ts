@@ -118,6 +118,7 @@ export const groupClientConfig = z.object({
   endpoint: z.string(),
   format: z.enum(['json', 'toml', 'shell']),
   path: z.string().optional(),
+  places: z.array(z.object({ path: z.string(), os: z.enum(['mac', 'windows', 'linux']).optional() })),
   text: z.string().meta({ description: 'Put an access key in place of `<ACCESS_KEY>`' }),
   command: z.string().optional(),
   link: z.string().optional().meta({ description: 'Opens the client, which adds the group; holds no key' }),
@@ -130,5 +131,6 @@ export const exampleClientConfig = {
   endpoint: 'http://127.0.0.1:3000/mcp/daily',
   format: 'json',
   path: '~/.cursor/mcp.json',
+  places: [{ path: '~/.cursor/mcp.json' }, { path: '.cursor/mcp.json' }],
   text: '{"mcpServers":{"daily":{"url":"http://127.0.0.1:3000/mcp/daily","headers":{"Authorization":"Bearer <ACCESS_KEY>"}}}}\n',
 }

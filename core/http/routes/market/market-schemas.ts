@@ -21,7 +21,10 @@ const variant = z.looseObject({
   kind: z.enum(['npm', 'pypi', 'remote']),
   package: z.string().optional(),
   version: z.string().optional(),
-  args: z.array(z.string()).optional(),
+  args: z
+    .array(z.union([z.string(), z.array(z.string())]))
+    .optional()
+    .meta({ description: 'Words in a list of their own come together or not at all' }),
   url: z.string().optional(),
   usable: z.boolean(),
   why: z.string().optional().meta({ description: 'Why it cannot be installed' }),

@@ -1,0 +1,161 @@
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { CommandError, readArguments, UsageError } from './arguments.ts'
+import { HubClient } from './client.ts'
+import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './connect-file.ts'
+import { type ConfigEntry, type ConfigSyntax, JSON_CONFIG, TOML_CONFIG, UnreadableConfig } from './connect-text.ts'
+import type { CommandIo } from './io.ts'
+import { plain } from './output.ts'
+
+/** The text of `patchbay connect --help`. */
+export const help = `patchbay connect <client> --group <group> [--project] [--replace]
+patchbay connect <client> --group <group> --print
+patchbay connect <client> --group <group> --undo [--project]
+
+Adds a group to an MCP client on this machine: makes an access key that opens this group alone, and changes one entry of
+the client's file, after a copy beside it (FILE.patchbay-TIME.bak). Clients: claude-desktop, claude-code, cursor, vscode,
+windsurf, codex, gemini, zed, lm-studio, and what plugins add.
+
+  --project   the file of the project in this folder, such as .vscode/mcp.json, in place of the user's
+  --replace   also when the file has another entry of that name
+  --print     print what belongs into which file, without a key, and change nothing
+  --undo      put the entry back as it was before, and revoke its key
+`
+
+const PLACEHOLDER = '<ACCESS_KEY>'
+
+interface Wanted {
+  readonly client: string
+  readonly group: string
+  readonly file: string
+  readonly syntax: ConfigSyntax
+  readonly entry: ConfigEntry
+  readonly note: string
+}
+
+/** Returns the exit code. */
+export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = readArguments(argv, {
+    options: {
+      group: { type: 'string' },
+      project: { type: 'boolean' },
+      replace: { type: 'boolean' },
+      print: { type: 'boolean' },
+      undo: { type: 'boolean' },
+    },
+    positionals: ['client'],
+  })
+  const { group, project = false } = values
+  const client = positionals[0] ?? ''
+  if (group === undefined) throw new UsageError('"--group" is missing')
+  const hub = await HubClient.connect(io)
+  const path = `/api/groups/${encodeURIComponent(group)}/client-config?${new URLSearchParams({ client })}`
+  const config = await hub.get(path)
+  const file = config.format === 'shell' ? undefined : placeOf(asList(config.places), project, io)
+  if (values.print) return print(config, file, io)
+  if (file === undefined) {
+    throw new CommandError(
+      `${client} has no ${project ? 'file of a project' : 'file here'}: --print shows what to do by hand`,
+    )
+  }
+  try {
+    const syntax = config.format === 'toml' ? TOML_CONFIG : JSON_CONFIG
+    const note = typeof config.note === 'string' ? config.note : ''
+    const wanted = { client, group, file, syntax, entry: syntax.only(String(config.text)), note }
+    return await (values.undo ? undo(hub, wanted, io) : connect(hub, wanted, values.replace === true, io))
+  } catch (error) {
+    if (!(error instanceof UnreadableConfig)) throw error
+    throw new CommandError(`config_unreadable: ${file}: ${error.message}\nNothing was changed.`)
+  }
+}
+
+function print(config: JsonObject, file: string | undefined, io: CommandIo): number {
+  for (const [title, value] of [
+    ['file', file ?? config.path],
+    ['command', config.command],
+    ['link', config.link],
+    ['note', config.note],
+  ])
+    if (typeof value === 'string') io.stdout(plain(`${title}: ${value}\n`))
+  io.stdout(plain(`\n${String(config.text)}`))
+  return 0
+}
+
+async function connect(hub: HubClient, wanted: Wanted, replace: boolean, io: CommandIo): Promise<number> {
+  const { client, group, file, syntax, entry, note } = wanted
+  const { table, name } = entry
+  const text = await readConfig(file)
+  const present = syntax.read(text, table, name)
+  if (present !== undefined && !replace && !leadsTo(present, entry)) {
+    throw new CommandError(
+      `config_entry_exists: ${file} has another entry "${name}": rename it there, or take its place with --replace`,
+    )
+  }
+  // What cannot be written must leave no key behind.
+  syntax.write(text, entry, entry)
+  const key = await hub.post('/api/keys', { label: labelOf(wanted), scopes: [{ group }] })
+  try {
+    const copy = await writeConfig(file, syntax.write(text, entry, withKey(syntax, entry, String(key.secret))))
+    io.stdout(plain(`${file}: "${name}" uses ${group} with a key of its own${copy ? `; before: ${copy}` : ''}\n`))
+  } catch (error) {
+    await hub.send('DELETE', `/api/keys/${encodeURIComponent(String(key.id))}`)
+    throw error instanceof UnreadableConfig
+      ? error
+      : new CommandError(`Cannot write "${file}": ${String(error)}`, { cause: error })
+  }
+  if (isJsonObject(present)) await revoke(hub, wanted, present, io)
+  io.stdout(plain(`Start ${client} again.${note === '' ? '' : ` ${note}`}\n`))
+  return 0
+}
+
+async function undo(hub: HubClient, wanted: Wanted, io: CommandIo): Promise<number> {
+  const { file, syntax, entry } = wanted
+  const { table, name } = entry
+  const text = await readConfig(file)
+  const present = syntax.read(text, table, name)
+  if (present === undefined) throw new CommandError(`${file} has no entry "${name}": nothing was changed`)
+  const before = await entryBefore(wanted)
+  await writeConfig(file, syntax.write(text, entry, before))
+  io.stdout(plain(`${file}: "${name}" is ${before ? 'as it was before' : 'removed'}\n`))
+  if (isJsonObject(present)) await revoke(hub, wanted, present, io)
+  return 0
+}
+
+/** The entry that was there before this command wrote its first one; undefined: none. */
+async function entryBefore({ file, syntax, entry }: Wanted): Promise<ConfigEntry | undefined> {
+  for (const copy of await copiesOf(file)) {
+    const found = syntax.entryOf(await readConfig(copy), entry.table, entry.name)
+    if (found === undefined || !leadsTo(found.value, entry)) return found
+  }
+  return undefined
+}
+
+/** Revokes the key of an entry, if this command made it. */
+async function revoke(hub: HubClient, wanted: Wanted, entry: JsonObject, io: CommandIo): Promise<void> {
+  const key = keyIn(entry)
+  if (key === undefined) return
+  const known = await hub.list('/api/keys')
+  const own = known.find(({ label, last4 }) => label === labelOf(wanted) && last4 === key.slice(-4))
+  if (own === undefined) return
+  await hub.send('DELETE', `/api/keys/${encodeURIComponent(String(own.id))}`)
+  io.stdout('its earlier key is revoked\n')
+}
+
+function labelOf({ client, group }: Pick<Wanted, 'client' | 'group'>): string {
+  return `${client}: ${group}`.slice(0, 100)
+}
+
+function withKey(syntax: ConfigSyntax, { text, value, ...place }: ConfigEntry, secret: string): ConfigEntry {
+  const filled = (part: string): string => part.replaceAll(PLACEHOLDER, secret)
+  if (text !== '') return syntax.only(filled(text))
+  return { ...place, text, value: JSON.parse(filled(JSON.stringify(value))) }
+}
+
+/** Whether an entry leads to the same address: this command, or its user, made it for this group. */
+function leadsTo(present: unknown, { value }: ConfigEntry): boolean {
+  const address = (entry: unknown): string | undefined => JSON.stringify(entry)?.match(/https?:\/\/[^"\\]+/)?.[0]
+  return address(present) === address(value)
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

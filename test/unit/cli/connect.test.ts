@@ -1,0 +1,231 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { parse as parseToml } from 'smol-toml'
+import { readJsonc } from '../../../core/config/jsonc.ts'
+import { makeTemp, removeTemp } from '../../support/temp.ts'
+import { type RunningHub, runningHub } from './running-hub.ts'
+
+let hub: RunningHub
+let home = ''
+
+beforeAll(async () => {
+  hub = await runningHub()
+  await hub.run(['groups', 'create', 'work'])
+})
+afterAll(async () => {
+  await hub[Symbol.asyncDispose]()
+})
+beforeEach(async () => {
+  home = await makeTemp('connect')
+})
+afterEach(() => removeTemp(home))
+
+const connect = (client: string, ...more: string[]) =>
+  hub.run(['connect', client, '--group', 'work', ...more], { env: { HOME: home } })
+const write = async (path: string, text: string): Promise<void> => {
+  await mkdir(dirname(join(home, path)), { recursive: true })
+  await writeFile(join(home, path), text)
+}
+const read = (path: string) => readFile(join(home, path), 'utf8')
+const keys = async (): Promise<
+  readonly { readonly label: string; readonly last4: string; readonly scopes: unknown }[]
+> => JSON.parse((await hub.run(['key', 'list', '--json'])).stdout)
+
+const BEFORE = `{
+  // mine
+  "theme": "dark",
+  "mcpServers": {
+    "other": { "command": "x", "args": ["1"] }, // kept
+  },
+}
+`
+
+describe('patchbay connect', () => {
+  test.each([
+    ['cursor', '.cursor/mcp.json', ['mcpServers', 'url']],
+    ['windsurf', '.codeium/windsurf/mcp_config.json', ['mcpServers', 'serverUrl']],
+    ['gemini', '.gemini/settings.json', ['mcpServers', 'httpUrl']],
+    ['zed', '.config/zed/settings.json', ['context_servers', 'url']],
+    ['lm-studio', '.lmstudio/mcp.json', ['mcpServers', 'url']],
+    ['claude-code', '.claude.json', ['mcpServers', 'url']],
+  ])(
+    '%s: a new file for its user alone, with a key that opens the group and nothing else',
+    async (client, path, at) => {
+      const { code, stdout, stderr } = await connect(client)
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).not.toContain('pb_')
+      const [table = '', address = ''] = at
+      const entry = JSON.parse(await read(path))[table].work
+      expect(entry[address]).toBe(`${hub.url}/mcp/work`)
+      expect((await stat(join(home, path))).mode & 0o777).toBe(0o600)
+      const secret = /Bearer (pb_\S+)/.exec(entry.headers.Authorization)?.[1] ?? ''
+      const opened = await fetch(`${hub.url}/mcp/work`, {
+        method: 'POST',
+        headers: {
+          ...{ authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE }),
+      })
+      expect(opened.status).toBe(200)
+      await opened.body?.cancel()
+      const api = await fetch(`${hub.url}/api/servers`, { headers: { authorization: `Bearer ${secret}` } })
+      expect(api.status).toBe(403)
+    },
+  )
+
+  test('adds to a file with comments, keeps the rest, and a copy; undo puts it back and revokes the key', async () => {
+    await write('.cursor/mcp.json', BEFORE)
+    expect((await connect('cursor')).code).toBe(0)
+    const text = await read('.cursor/mcp.json')
+    expect(text).toContain('// mine')
+    expect(text).toContain('"other": { "command": "x", "args": ["1"] }')
+    expect(Object.keys((readJsonc(text).value as { mcpServers: object }).mcpServers)).toEqual(['other', 'work'])
+    const copies = (await readdir(join(home, '.cursor'))).filter(name => name.endsWith('.bak'))
+    expect(copies).toHaveLength(1)
+    expect(await read(`.cursor/${copies[0]}`)).toBe(BEFORE)
+    const last4 = /pb_\S*?([^"\s]{4})"/.exec(text)?.[1] ?? ''
+    expect((await keys()).map(key => key.last4)).toContain(last4)
+
+    const undone = await connect('cursor', '--undo')
+    expect([undone.code, undone.stdout.includes('revoked')]).toEqual([0, true])
+    expect(readJsonc(await read('.cursor/mcp.json')).value).toEqual(readJsonc(BEFORE).value)
+    expect(await read('.cursor/mcp.json')).toContain('// mine')
+    expect((await keys()).map(key => key.last4)).not.toContain(last4)
+    expect((await connect('cursor', '--undo')).code).toBe(1)
+  })
+
+  test('twice gives one entry with a new key, and the earlier key ends', async () => {
+    const before = (await keys()).length
+    await connect('cursor')
+    const first = await read('.cursor/mcp.json')
+    expect((await connect('cursor')).stdout).toContain('revoked')
+    const second = await read('.cursor/mcp.json')
+    expect(second).not.toBe(first)
+    expect((await keys()).length).toBe(before + 1)
+    await connect('cursor', '--undo')
+    expect(JSON.parse(await read('.cursor/mcp.json'))).toEqual({ mcpServers: {} })
+    expect((await keys()).length).toBe(before)
+  })
+
+  test('another entry of that name stays, unless its place is to be taken, and comes back', async () => {
+    const foreign = '{ "mcpServers": { "work": { "command": "mine" } } }\n'
+    await write('.cursor/mcp.json', foreign)
+    const before = (await keys()).length
+    const refused = await connect('cursor')
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('config_entry_exists')])
+    expect(await read('.cursor/mcp.json')).toBe(foreign)
+    expect((await keys()).length).toBe(before)
+    expect((await connect('cursor', '--replace')).code).toBe(0)
+    expect(await read('.cursor/mcp.json')).not.toContain('"mine"')
+    await connect('cursor', '--undo')
+    expect(JSON.parse(await read('.cursor/mcp.json'))).toEqual(JSON.parse(foreign))
+  })
+
+  test.each([
+    ['cursor', '.cursor/mcp.json', '{ "mcpServers": { \n', 'line 2'],
+    ['cursor', '.cursor/mcp.json', '[]', 'no JSON object'],
+    ['cursor', '.cursor/mcp.json', '{ "mcpServers": [] }', 'no object'],
+    ['cursor', '.cursor/mcp.json', '{ "mcpServers": {}, "mcpServers": {} }', 'line 1'],
+    ['codex', '.codex/config.toml', 'a = 1\nb = \n', 'line 2'],
+    ['codex', '.codex/config.toml', 'mcp_servers = { work = { command = "x" } }\n', 'work'],
+    ['codex', '.codex/config.toml', '[mcp_servers]\nwork = { url = "x" }\n', 'work'],
+  ])(
+    '%s: a file that cannot be changed safely stays as it is, and no key is made: %s %j',
+    async (client, path, text, why) => {
+      await write(path, text)
+      const before = (await keys()).length
+      const { code, stderr } = await connect(client, '--replace')
+      expect([code, stderr]).toEqual([1, expect.stringContaining('config_unreadable')])
+      expect(stderr).toContain(why)
+      expect(await read(path)).toBe(text)
+      expect((await keys()).length).toBe(before)
+    },
+  )
+
+  test('codex: only the lines of its own tables change', async () => {
+    const text = [
+      'model = "x" # mine',
+      '',
+      '[mcp_servers.other]',
+      'command = "y"',
+      'env = { A = "[mcp_servers.work]" }',
+      '',
+      '[mcp_servers."work".env]',
+      'B = "1"',
+      '',
+      '[mcp_servers.work]',
+      `url = "${hub.url}/mcp/work"`,
+      '',
+      '[mcp_servers.workshop]',
+      'url = "z"',
+      '',
+    ].join('\n')
+    await write('.codex/config.toml', text)
+    expect((await connect('codex')).code).toBe(0)
+    const after = await read('.codex/config.toml')
+    const { mcp_servers: servers, ...rest } = parseToml(after) as {
+      mcp_servers: Record<string, Record<string, unknown>>
+    }
+    expect(rest).toEqual({ model: 'x' })
+    expect(Object.keys(servers).toSorted()).toEqual(['other', 'work', 'workshop'])
+    expect(servers.work).toEqual({
+      url: `${hub.url}/mcp/work`,
+      http_headers: { Authorization: expect.stringMatching(/^Bearer pb_/) },
+    })
+    for (const line of ['model = "x" # mine', 'env = { A = "[mcp_servers.work]" }', '[mcp_servers.workshop]'])
+      expect(after).toContain(line)
+    await connect('codex', '--undo')
+    expect(Object.keys((parseToml(await read('.codex/config.toml')) as typeof servers).mcp_servers ?? {})).toEqual([
+      'other',
+      'workshop',
+    ])
+  })
+
+  test('a link stays a link, and a stricter mode stays', async () => {
+    await write('real.json', '{}\n')
+    await chmod(join(home, 'real.json'), 0o400)
+    await mkdir(join(home, '.cursor'))
+    await symlink(join(home, 'real.json'), join(home, '.cursor/mcp.json'))
+    expect((await connect('cursor')).code).toBe(0)
+    expect(await read('real.json')).toContain('/mcp/work')
+    expect((await stat(join(home, 'real.json'))).mode & 0o777).toBe(0o400)
+  })
+
+  test('--project writes below the working folder, --print writes nothing and holds no key', async () => {
+    const project = await makeTemp('project')
+    try {
+      const env = { HOME: home, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: await apiKey() }
+      const made = await hub.run(['connect', 'vscode', '--group', 'work', '--project'], { cwd: project, env })
+      expect([made.code, made.stderr]).toEqual([0, ''])
+      expect(JSON.parse(await readFile(join(project, '.vscode/mcp.json'), 'utf8')).servers.work.type).toBe('http')
+    } finally {
+      await removeTemp(project)
+    }
+    const printed = await connect('codex', '--print')
+    expect(printed.stdout).toContain('[mcp_servers.work]')
+    expect(printed.stdout).toContain('<ACCESS_KEY>')
+    expect(printed.stdout).not.toContain('pb_')
+    expect(await readdir(home)).toEqual([])
+  })
+
+  test('says what is wrong with a client, a group, and a client without a file', async () => {
+    const wrong = async (...argv: string[]) => {
+      const { code, stderr } = await hub.run(['connect', ...argv], { env: { HOME: home } })
+      return [code, stderr.split('\n')[0]]
+    }
+    expect(await wrong('emacs', '--group', 'work')).toEqual([1, expect.stringContaining('validation_failed')])
+    expect(await wrong('cursor', '--group', 'absent')).toEqual([1, expect.stringContaining('group_not_found')])
+    expect(await wrong('cursor')).toEqual([2, expect.stringContaining('--group')])
+    expect(await wrong('curl', '--group', 'work')).toEqual([1, expect.stringContaining('--print')])
+    expect(await wrong('windsurf', '--group', 'work', '--project')).toEqual([1, expect.stringContaining('project')])
+  })
+})
+
+const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } }
+
+async function apiKey(): Promise<string> {
+  const made = await hub.run(['key', 'create', 'cli', '--scope', 'api', '--scope', 'mcp', '--json'])
+  return JSON.parse(made.stdout).secret
+}
