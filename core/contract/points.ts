@@ -234,8 +234,8 @@ export interface MarketVariant {
   /** Of the package registry, with an exact version. */
   readonly package?: string
   readonly version?: string
-  /** Behind the package. */
-  readonly args?: readonly string[]
+  /** Behind the package. Words in a list of their own come together, or not at all where an input of them has no value. */
+  readonly args?: readonly (string | readonly string[])[]
   readonly env?: Readonly<Record<string, string>>
   /** Remote: https. */
   readonly url?: string

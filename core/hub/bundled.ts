@@ -6,6 +6,7 @@ import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
+import marketRegistry from '../../plugins/market-registry/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
@@ -35,6 +36,7 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   alertEmail,
   assistantBridge,
   marketBundled,
+  marketRegistry,
   smartGroup,
   sinkSyslog,
   sinkSearch,

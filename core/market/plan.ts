@@ -41,9 +41,9 @@ export interface Plan {
 /** What installing a template would do. Throws `validation_failed` with all wrong inputs, `template_unusable`. */
 export function planInstall(id: string, template: MarketTemplate, wish: Wish): Plan {
   const variant = chooseVariant(template, wish.variant)
-  const { values, missing } = readInputs(template.inputs, wish.inputs)
+  const { values, missing } = readInputs(template.inputs, wish.inputs, placesOf(variant))
   const filler = new Filler(template.inputs, values)
-  const args = (variant.args ?? []).flatMap(text => filler.word(text))
+  const args = (variant.args ?? []).flatMap(words => filler.words(words))
   const env = filler.map(variant.env)
   const headers = filler.map(variant.headers)
   const url = variant.url === undefined ? undefined : filler.text(variant.url)
@@ -60,7 +60,7 @@ export function planInstall(id: string, template: MarketTemplate, wish: Wish): P
   }
   const shown = {
     variant: variant.id,
-    argv: command.length === 0 ? [] : [...command, ...(variant.args ?? []).flatMap(text => filler.shown(text))],
+    argv: command.length === 0 ? [] : [...command, ...(variant.args ?? []).flatMap(words => filler.shown(words))],
     env: Object.keys(env),
     ...(variant.url === undefined ? {} : { url: filler.shown(variant.url).join('') }),
     headers: Object.keys(headers),
@@ -85,7 +85,17 @@ function chooseVariant({ title, variants }: MarketTemplate, wanted: string | und
   throw new HubError('template_unusable', `${quoteName(title)} cannot be installed here: ${reason}`)
 }
 
-function readInputs(inputs: readonly MarketInput[], given: Readonly<Record<string, string>>) {
+/** The names of the inputs that a variant uses: a template's other variants may need others. */
+function placesOf({ args = [], env, headers, url = '' }: MarketVariant): ReadonlySet<string> {
+  const texts = [...args.flat(), ...Object.values(env ?? {}), ...Object.values(headers ?? {}), url]
+  return new Set(texts.flatMap(text => [...text.matchAll(PLACE)].map(([, name = '']) => name)))
+}
+
+function readInputs(
+  inputs: readonly MarketInput[],
+  given: Readonly<Record<string, string>>,
+  used: ReadonlySet<string>,
+) {
   const entered = inputs.map(input => {
     const value = Object.hasOwn(given, input.name) ? given[input.name] : input.default
     return { ...input, value: value ?? '' }
@@ -101,7 +111,9 @@ function readInputs(inputs: readonly MarketInput[], given: Readonly<Record<strin
   if (errors.length > 0) throw validationError(errors, 'The inputs cannot be used')
   return {
     values: new Map(entered.flatMap(({ name, value }) => (value === '' ? [] : [[name, value]]))),
-    missing: entered.filter(({ value, required }) => value === '' && required).map(({ name }) => name),
+    missing: entered
+      .filter(({ name, value, required }) => value === '' && required && used.has(name))
+      .map(({ name }) => name),
   }
 }
 
@@ -120,7 +132,7 @@ function refuseOptions(
   values: ReadonlyMap<string, string>,
 ) {
   const errors: FieldError[] = inputs
-    .filter(({ name }) => args.includes(`{${name}}`) && values.get(name)?.startsWith('-'))
+    .filter(({ name }) => args.flat().includes(`{${name}}`) && values.get(name)?.startsWith('-'))
     .map(({ name }) =>
       inputError(name, 'range', `${quoteName(name)} begins with "-", and would be an option of the program`),
     )
@@ -139,20 +151,23 @@ class Filler {
     this.#values = values
   }
 
-  /** One word of a command; none where an input of it has no value. */
-  word(text: string): string[] {
-    return this.#isFilled(text) ? [this.text(text)] : []
+  /** Words of a command; none where an input of them has no value. */
+  words(given: string | readonly string[]): string[] {
+    const words = [given].flat()
+    return words.every(text => this.#isFilled(text)) ? words.map(text => this.text(text)) : []
   }
 
   /** The same for people: what was entered, and of secrets the name of the variable. */
-  shown(text: string): string[] {
-    if (!this.#isFilled(text)) return []
-    const filled = text.replace(PLACE, (whole, name: string) => {
-      const input = this.#inputs.get(name)
-      if (!input) return whole
-      return input.secret ? `\${${this.#variable(input)}}` : (this.#values.get(name) ?? '')
-    })
-    return [filled]
+  shown(given: string | readonly string[]): string[] {
+    const words = [given].flat()
+    if (!words.every(text => this.#isFilled(text))) return []
+    return words.map(text =>
+      text.replace(PLACE, (whole, name: string) => {
+        const input = this.#inputs.get(name)
+        if (!input) return whole
+        return input.secret ? `\${${this.#variable(input)}}` : (this.#values.get(name) ?? '')
+      }),
+    )
   }
 
   map(texts: Readonly<Record<string, string>> = {}): Record<string, string> {

@@ -23,7 +23,10 @@ const variant = z.strictObject({
   kind: z.enum(['npm', 'pypi', 'remote']),
   package: line(214).optional(),
   version: line(64).optional(),
-  args: z.array(word).max(100).optional(),
+  args: z
+    .array(z.union([word, z.array(word).min(1).max(10)]))
+    .max(100)
+    .optional(),
   env: words.optional(),
   url: line(2_048).optional(),
   headers: words.optional(),

@@ -1,0 +1,172 @@
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type MarketInput,
+  type MarketTemplate,
+  type MarketVariant,
+} from 'patchbay/contract'
+
+const OFFICIAL = 'io.modelcontextprotocol.registry/official'
+const TITLE_CHARACTERS = 100
+const DESCRIPTION_CHARACTERS = 500
+/** Package registries whose packages the hub starts, with the address that an entry may name. */
+const REGISTRIES: Readonly<Record<string, { readonly kind: 'npm' | 'pypi'; readonly address: RegExp }>> = {
+  npm: { kind: 'npm', address: /^https:\/\/registry\.npmjs\.org\/?$/ },
+  pypi: { kind: 'pypi', address: /^https:\/\/(?:www\.)?pypi\.org\/?$/ },
+}
+
+/**
+ * The template of a registry's entry (`server.json` with what the registry says of it). Undefined for an entry that is
+ * deleted or not the latest, and for one that nothing here could start: no package of npm or PyPI, and no remote.
+ */
+export function templateOf(entry: JsonValue): MarketTemplate | undefined {
+  const { server, _meta } = object(entry)
+  const { status, isLatest } = object(object(_meta)[OFFICIAL])
+  if (status === 'deleted' || isLatest === false) return undefined
+  const { name, title, description, version, repository, websiteUrl, packages, remotes } = object(server)
+  if (typeof name !== 'string' || typeof version !== 'string') return undefined
+  const inputs = new Inputs()
+  const variants = [
+    ...list(packages).flatMap((one, at) => packageVariant(one, at, inputs) ?? []),
+    ...list(remotes).flatMap((one, at) => remoteVariant(one, at, inputs) ?? []),
+  ]
+  if (variants.length === 0) return undefined
+  const homepage = link(websiteUrl)
+  const source = link(object(repository).url)
+  return {
+    ...{ name, version, categories: [], variants, inputs: inputs.all },
+    title: line(title, TITLE_CHARACTERS) ?? line(name, TITLE_CHARACTERS) ?? name,
+    description: line(description, DESCRIPTION_CHARACTERS) ?? name,
+    publisher: (name.split('/')[0] ?? name).slice(0, TITLE_CHARACTERS),
+    status: status === 'deprecated' ? 'deprecated' : 'active',
+    ...(homepage === undefined ? {} : { homepage }),
+    ...(source === undefined ? {} : { repository: source }),
+  }
+}
+
+function packageVariant(given: JsonValue, at: number, inputs: Inputs): MarketVariant | undefined {
+  const { registryType, registryBaseUrl, identifier, version, transport, ...more } = object(given)
+  const registry = typeof registryType === 'string' ? REGISTRIES[registryType] : undefined
+  const isUsual =
+    registryBaseUrl === undefined || (typeof registryBaseUrl === 'string' && registry?.address.test(registryBaseUrl))
+  if (!registry || !isUsual || typeof identifier !== 'string' || object(transport).type !== 'stdio') return undefined
+  // What a runner is told before the package could make it start anything else.
+  const before = list(more.runtimeArguments).filter(one => object(one).value !== '-y' && object(one).name !== '-y')
+  if (before.length > 0) return undefined
+  const args = list(more.packageArguments).map(one => argument(object(one), inputs))
+  if (args.some(words => words === undefined)) return undefined
+  const env = named(more.environmentVariables, inputs)
+  return {
+    ...{ id: at === 0 ? registry.kind : `${registry.kind}-${at + 1}`, kind: registry.kind, package: identifier },
+    ...(typeof version === 'string' ? { version } : {}),
+    ...(args.length === 0
+      ? {}
+      : {
+          args: args.flatMap(words =>
+            words && words.length > 0 ? [words.length === 1 ? (words[0] ?? '') : words] : [],
+          ),
+        }),
+    ...(Object.keys(env).length === 0 ? {} : { env }),
+  }
+}
+
+function remoteVariant(given: JsonValue, at: number, inputs: Inputs): MarketVariant | undefined {
+  const { type, url, headers, variables } = object(given)
+  if (typeof url !== 'string' || (type !== 'streamable-http' && type !== 'sse')) return undefined
+  for (const [name, about] of Object.entries(object(variables))) inputs.add(name, object(about))
+  const sent = named(headers, inputs)
+  return {
+    ...{ id: at === 0 ? 'remote' : `remote-${at + 1}`, kind: 'remote', url, transport: type },
+    ...(Object.keys(sent).length === 0 ? {} : { headers: sent }),
+  }
+}
+
+/** The words of an argument: none, one, or two that come together or not at all. Undefined: it cannot be understood. */
+function argument(about: JsonObject, inputs: Inputs): readonly string[] | undefined {
+  const { type, name, value, valueHint } = about
+  if (type === 'positional') {
+    const text = typeof value === 'string' ? inputs.text(value, about) : inputs.place(valueHint ?? name, about)
+    return text === undefined ? undefined : [text]
+  }
+  if (type !== 'named' || typeof name !== 'string' || name === '') return undefined
+  if (typeof value !== 'string' && !asksForValue(about)) return [name]
+  const text =
+    typeof value === 'string'
+      ? inputs.text(value, about)
+      : inputs.place(valueHint ?? name.replace(/^-+|=$/g, ''), about)
+  if (text === undefined) return undefined
+  return name.endsWith('=') ? [`${name}${text}`] : [name, text]
+}
+
+/** A named argument of which nothing but its name is said is a flag. */
+function asksForValue({ valueHint, format, default: preset, choices, placeholder, isSecret }: JsonObject): boolean {
+  return [valueHint, format, preset, choices, placeholder, isSecret].some(one => one !== undefined)
+}
+
+/** Variables of the environment, or headers: fixed ones, and those that are asked for under their own name. */
+function named(given: JsonValue | undefined, inputs: Inputs): Record<string, string> {
+  const entries = list(given).flatMap(one => {
+    const about = object(one)
+    const { name, value } = about
+    if (typeof name !== 'string') return []
+    const text = typeof value === 'string' ? inputs.text(value, about) : inputs.place(name, about)
+    return text === undefined ? [] : [[name, text] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** What is asked for, by name: two places with one name ask once. */
+class Inputs {
+  readonly #all = new Map<string, MarketInput>()
+
+  get all(): readonly MarketInput[] {
+    return [...this.#all.values()]
+  }
+
+  add(name: string, { description, isRequired, isSecret, default: preset, choices }: JsonObject): void {
+    if (this.#all.has(name)) return
+    const about = line(description, 1_000)
+    const texts = list(choices).filter(one => typeof one === 'string')
+    this.#all.set(name, {
+      name,
+      ...(about === undefined ? {} : { description: about }),
+      ...(isRequired === true ? { required: true } : {}),
+      ...(isSecret === true ? { secret: true } : {}),
+      ...(typeof preset === 'string' && preset !== '' ? { default: preset } : {}),
+      ...(texts.length === 0 ? {} : { choices: texts }),
+    })
+  }
+
+  /** A text that is the input's value alone; undefined without a name. */
+  place(name: JsonValue | undefined, about: JsonObject): string | undefined {
+    if (typeof name !== 'string' || name === '' || /[{}]/.test(name)) return undefined
+    this.add(name, about)
+    return `{${name}}`
+  }
+
+  /** A fixed text, in which `{x}` stands for its own variables. */
+  text(value: string, { variables }: JsonObject): string {
+    for (const [name, about] of Object.entries(object(variables))) this.add(name, object(about))
+    return value
+  }
+}
+
+function object(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+function list(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** On one line, without control characters; undefined when nothing is left. */
+function line(value: JsonValue | undefined, most: number): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = value.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+  return text === '' ? undefined : text.slice(0, most)
+}
+
+function link(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' && URL.parse(value)?.protocol === 'https:' ? value : undefined
+}

@@ -1,0 +1,47 @@
+import { type GuardedFetch, HubError, isJsonObject, type JsonObject, type MarketSource } from 'patchbay/contract'
+import { templateOf } from './server-json.ts'
+
+const DAY_MS = 24 * 3_600_000
+const PAGE_SIZE = 100
+/** Of one page: 100 entries of at most 64 KiB, and room. */
+const MOST_BYTES = 8 * 1024 * 1024
+/** Longest pause that a registry's Retry-After is given before the walk fails. */
+const LONGEST_PAUSE_S = 20
+const TRIES = 3
+
+/** A registry as a source: all its latest entries, page by page. */
+export function registrySource(address: string, fetch: GuardedFetch): MarketSource {
+  const base = address.replace(/\/+$/, '')
+  return {
+    label: new URL(address).host,
+    refreshMs: DAY_MS,
+    async page({ cursor }, signal) {
+      const query = new URLSearchParams({ limit: String(PAGE_SIZE), version: 'latest' })
+      if (cursor !== undefined) query.set('cursor', cursor)
+      const { servers, metadata } = await read(`${base}/v0.1/servers?${query}`, fetch, signal)
+      if (!Array.isArray(servers)) throw new HubError('upstream_protocol', 'The registry answered without "servers"')
+      const next = isJsonObject(metadata) ? metadata.nextCursor : undefined
+      const templates = servers.flatMap(entry => templateOf(entry) ?? [])
+      return { templates, ...(typeof next === 'string' && next !== '' ? { next } : {}) }
+    },
+  }
+}
+
+async function read(url: string, fetch: GuardedFetch, signal: AbortSignal): Promise<JsonObject> {
+  for (let tried = 1; ; tried += 1) {
+    const headers = { accept: 'application/json' }
+    const answer = await fetch(url, { method: 'GET', headers, signal, maxBytes: MOST_BYTES })
+    if (answer.status === 200) {
+      const body: unknown = JSON.parse(await answer.text())
+      if (isJsonObject(body)) return body
+      throw new HubError('upstream_protocol', 'The registry answered no JSON object')
+    }
+    answer.cancel()
+    const pauseS = Number(answer.headers['retry-after'])
+    const isBusy = answer.status === 429 || answer.status === 503
+    if (!isBusy || tried >= TRIES || !(pauseS >= 0 && pauseS <= LONGEST_PAUSE_S))
+      throw new HubError('upstream_http_error', `The registry answered ${answer.status}`)
+    await new Promise(resolve => setTimeout(resolve, Math.max(1, pauseS) * 1_000))
+    signal.throwIfAborted()
+  }
+}

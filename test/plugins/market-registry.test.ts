@@ -1,0 +1,254 @@
+/** Templates from an MCP registry: a server of the test speaks its API v0.1. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../../core/contract/json.ts'
+import { checkTemplate } from '../../core/market/template-check.ts'
+import { templateOf } from '../../plugins/market-registry/server-json.ts'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+
+const OFFICIAL = 'io.modelcontextprotocol.registry/official'
+const entry = (server: JsonObject, official: JsonObject = { status: 'active', isLatest: true }) => ({
+  server: { name: 'io.github.x/y', description: 'Does y', version: '1.2.3', ...server },
+  _meta: { [OFFICIAL]: official },
+})
+const npm = (more: JsonObject = {}) => ({
+  ...{ registryType: 'npm', identifier: '@x/y', version: '1.2.3', transport: { type: 'stdio' } },
+  ...more,
+})
+
+describe('an entry of a registry', () => {
+  test('is a template as far as the hub can start it', () => {
+    const template = templateOf(
+      entry({
+        title: 'Y',
+        websiteUrl: 'https://y.example.com/',
+        repository: { url: 'https://github.com/x/y', source: 'github' },
+        packages: [
+          npm({
+            runtimeHint: 'npx',
+            packageArguments: [
+              { type: 'positional', value: 'serve' },
+              { type: 'positional', valueHint: 'folder', isRequired: true, description: 'Where\nto look' },
+              { type: 'named', name: '--mode', value: 'fast' },
+              { type: 'named', name: '--level', default: 'low', choices: ['low', 'high'] },
+              { type: 'named', name: '--token=', isSecret: true, valueHint: 'token' },
+              { type: 'named', name: '--region', value: 'eu-{zone}', variables: { zone: { isRequired: true } } },
+              { type: 'named', name: '--verbose' },
+            ],
+            environmentVariables: [
+              { name: 'API_KEY', isRequired: true, isSecret: true, description: 'The key' },
+              { name: 'MODE', value: 'production' },
+            ],
+          }),
+          { registryType: 'oci', identifier: 'docker.io/x/y', version: '1', transport: { type: 'stdio' } },
+        ],
+        remotes: [
+          {
+            ...{ type: 'streamable-http', url: 'https://{tenant}.example.com/mcp' },
+            variables: { tenant: { isRequired: true, default: 'main' } },
+            headers: [{ name: 'X-Key', value: 'Key {API_KEY}', variables: { API_KEY: { isSecret: true } } }],
+          },
+        ],
+      }),
+    )
+    expect(checkTemplate(template)).toEqual({
+      ...{ name: 'io.github.x/y', title: 'Y', description: 'Does y', version: '1.2.3', publisher: 'io.github.x' },
+      ...{ status: 'active', homepage: 'https://y.example.com/', repository: 'https://github.com/x/y' },
+      ...{ categories: ['utility'], tags: [] },
+      variants: [
+        {
+          ...{ id: 'npm', kind: 'npm', package: '@x/y', version: '1.2.3' },
+          args: [
+            'serve',
+            '{folder}',
+            ['--mode', 'fast'],
+            ['--level', '{level}'],
+            '--token={token}',
+            ['--region', 'eu-{zone}'],
+            '--verbose',
+          ],
+          env: { API_KEY: '{API_KEY}', MODE: 'production' },
+        },
+        {
+          ...{ id: 'remote', kind: 'remote', url: 'https://{tenant}.example.com/mcp', transport: 'streamable-http' },
+          headers: { 'X-Key': 'Key {API_KEY}' },
+        },
+      ],
+      inputs: [
+        { name: 'folder', description: 'Where to look', required: true },
+        { name: 'level', default: 'low', choices: ['low', 'high'] },
+        { name: 'token', secret: true },
+        { name: 'zone', required: true },
+        { name: 'API_KEY', description: 'The key', required: true, secret: true },
+        { name: 'tenant', required: true, default: 'main' },
+      ],
+    })
+  })
+
+  test.each([
+    ['deleted', entry({ packages: [npm()] }, { status: 'deleted', isLatest: true })],
+    ['not the latest', entry({ packages: [npm()] }, { status: 'active', isLatest: false })],
+    ['without anything to start', entry({})],
+    ['of a container alone', entry({ packages: [{ ...npm(), registryType: 'oci' }] })],
+    ['of another package registry', entry({ packages: [npm({ registryBaseUrl: 'https://npm.example.com' })] })],
+    [
+      'that listens itself',
+      entry({ packages: [npm({ transport: { type: 'streamable-http', url: 'http://localhost' } })] }),
+    ],
+    [
+      'whose runner is told something',
+      entry({ packages: [npm({ runtimeArguments: [{ type: 'named', name: '--registry', value: 'https://x' }] })] }),
+    ],
+    [
+      'with an argument of unknown kind',
+      entry({ packages: [npm({ packageArguments: [{ type: 'other', value: 'x' }] })] }),
+    ],
+    ['without a name', { server: { version: '1', packages: [npm()] } }],
+    ['in the form of before 2025-09', entry({ packages: [{ registry_name: 'npm', name: '@x/y', version: '1.2.3' }] })],
+    ['that is none', 7],
+    ['of null', { server: null, _meta: null }],
+  ])('%s is left out', (_what, given) => {
+    expect(templateOf(given as never)).toBeUndefined()
+  })
+
+  test('odd members break nothing', () => {
+    const odd = entry({
+      packages: [
+        npm({ packageArguments: [null, 7], environmentVariables: [null, { name: 7 }, { value: 'x' }] }),
+        null,
+        'x',
+      ],
+      remotes: [
+        null,
+        { type: 'sse' },
+        { type: 'other', url: 'https://x' },
+        { type: 'sse', url: 'https://y.example.com', headers: 'x' },
+      ],
+    })
+    expect(templateOf(odd as never)?.variants).toEqual([
+      { id: 'remote-4', kind: 'remote', url: 'https://y.example.com', transport: 'sse' },
+    ])
+  })
+})
+
+describe('a registry as a source', () => {
+  let registry: ReturnType<typeof Bun.serve>
+  let hub: Hub
+  let admin: Client
+  let respond: (url: URL, at: number) => Response
+  const asked: string[] = []
+
+  const pages =
+    (count: number, size = 2) =>
+    (url: URL) => {
+      const at = Number(url.searchParams.get('cursor')?.split(':')[1] ?? 0)
+      const servers = Array.from({ length: size }, (_, index) =>
+        entry({ name: `com.example/s${at * size + index}`, packages: [npm({ identifier: `s${at * size + index}` })] }),
+      )
+      return Response.json({
+        servers,
+        metadata: { count: size, nextCursor: at + 1 < count ? `a&b=c:${at + 1}` : null },
+      })
+    }
+
+  beforeAll(async () => {
+    registry = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: request => {
+        const url = new URL(request.url)
+        asked.push(url.pathname + url.search)
+        return respond(url, asked.length)
+      },
+    })
+    hub = await startHub({ env: LOOPBACK })
+    admin = await hub.setup()
+    respond = pages(3)
+    const registries = { mine: registry.url.href }
+    await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: { registries } })
+  }, 30_000)
+  afterAll(async () => {
+    await hub?.stop()
+    await registry?.stop(true)
+  }, 40_000)
+  beforeEach(() => {
+    asked.length = 0
+  })
+
+  const read = async () => {
+    const state = await admin.ok('POST', '/api/market/sources/mine/refresh')
+    const { total } = await admin.ok('GET', '/api/market/templates?source=mine')
+    return { ...state, total }
+  }
+
+  test('is read page by page, the cursor as it came, and installed from', async () => {
+    respond = pages(3)
+    expect(await read()).toMatchObject({ state: 'ready', templates: 6, total: 6, leftOut: 0 })
+    expect(asked.map(path => new URL(path, 'http://x').searchParams.get('cursor'))).toEqual([
+      null,
+      'a&b=c:1',
+      'a&b=c:2',
+    ])
+    expect(asked[0]).toBe('/v0.1/servers?limit=100&version=latest')
+    const path = '/api/market/templates/mine:com.example~s3/install'
+    const { planHash, argv } = await admin.ok('POST', `${path}?dryRun=true`, { name: 's3' })
+    expect(argv).toEqual(['npx', '-y', 's3@1.2.3'])
+    expect(await admin.ok('POST', path, { name: 's3', planHash })).toMatchObject({ name: 's3', enabled: false })
+  })
+
+  test.each<[string, (url: URL) => Response]>([
+    ['a status', () => new Response('no', { status: 500 })],
+    ['no JSON', () => new Response('<html>')],
+    ['another document', () => Response.json({ items: [] })],
+    ['a redirect', () => Response.redirect('https://example.com/', 302)],
+    ['a long Retry-After', () => new Response(null, { status: 429, headers: { 'retry-after': '86400' } })],
+    ['9 MiB', () => new Response(`{"servers":[],"x":"${'y'.repeat(9 * 1024 * 1024)}"}`)],
+  ])('that answers with %s keeps its last list, whole', async (_what, answer) => {
+    respond = pages(2)
+    expect(await read()).toMatchObject({ total: 4 })
+    const good = pages(2)
+    respond = url => (url.searchParams.has('cursor') ? answer(url) : good(url))
+    expect(await read()).toMatchObject({ state: 'failed', total: 4, error: expect.stringMatching(/\S{3}/) })
+    expect((await admin.ok('GET', '/api/market/templates?source=bundled')).total).toBeGreaterThan(60)
+    respond = pages(1)
+    expect(await read()).toMatchObject({ state: 'ready', total: 2 })
+  })
+
+  test('whose cursor comes again ends there, and one without an end is cut', async () => {
+    respond = url => {
+      const body = {
+        servers: [entry({ name: `com.example/${asked.length}`, packages: [npm()] })],
+        metadata: { nextCursor: 'same' },
+      }
+      return url.pathname === '/v0.1/servers' ? Response.json(body) : new Response(null, { status: 404 })
+    }
+    expect(await read()).toMatchObject({ state: 'ready', total: 2 })
+    expect(asked).toHaveLength(2)
+  })
+
+  test('that asks to wait is asked again', async () => {
+    const good = pages(1)
+    respond = (url, at) => (at === 1 ? new Response(null, { status: 503, headers: { 'retry-after': '1' } }) : good(url))
+    expect(await read()).toMatchObject({ state: 'ready', total: 2 })
+    expect(asked).toHaveLength(2)
+  })
+
+  test('hostile entries are left out and counted, the others are there', async () => {
+    const bad = [
+      { name: 'a\nb' },
+      { name: 'x'.repeat(300) },
+      { packages: [npm({ identifier: '../../etc' })] },
+      { packages: [npm({ environmentVariables: Array.from({ length: 60 }, (_, at) => ({ name: `V${at}` })) })] },
+    ].map((more, at) => entry({ name: `com.example/bad${at}`, packages: [npm()], ...more }))
+    respond = () => Response.json({ servers: [...bad, entry({ packages: [npm()] })], metadata: {} })
+    const state = await read()
+    expect(state).toMatchObject({ state: 'ready', leftOut: 3, total: 2 })
+    const path = '/api/market/templates/mine:com.example~bad2/install?dryRun=true'
+    expect((await admin.request('POST', path, { name: 'x' })).json.code).toBe('template_unusable')
+  })
+
+  test('goes with its configuration', async () => {
+    await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: {} })
+    expect((await admin.request('POST', '/api/market/sources/mine/refresh')).json.code).toBe('source_not_found')
+    expect((await admin.ok('GET', '/api/market/templates?source=mine')).total).toBe(0)
+  })
+})
