@@ -27,6 +27,8 @@ interface Wanted {
   readonly client: string
   readonly group: string
   readonly file: string
+  /** The file is one of a project, which others may get to see. */
+  readonly project: boolean
   readonly syntax: ConfigSyntax
   readonly entry: ConfigEntry
   readonly note: string
@@ -60,7 +62,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   try {
     const syntax = config.format === 'toml' ? TOML_CONFIG : JSON_CONFIG
     const note = typeof config.note === 'string' ? config.note : ''
-    const wanted = { client, group, file, syntax, entry: syntax.only(String(config.text)), note }
+    const wanted = { client, group, file, project, syntax, entry: syntax.only(String(config.text)), note }
     return await (values.undo ? undo(hub, wanted, io) : connect(hub, wanted, values.replace === true, io))
   } catch (error) {
     if (!(error instanceof UnreadableConfig)) throw error
@@ -81,7 +83,7 @@ function print(config: JsonObject, file: string | undefined, io: CommandIo): num
 }
 
 async function connect(hub: HubClient, wanted: Wanted, replace: boolean, io: CommandIo): Promise<number> {
-  const { client, group, file, syntax, entry, note } = wanted
+  const { client, group, file, project, syntax, entry, note } = wanted
   const { table, name } = entry
   const text = await readConfig(file)
   const present = syntax.read(text, table, name)
@@ -103,6 +105,7 @@ async function connect(hub: HubClient, wanted: Wanted, replace: boolean, io: Com
       : new CommandError(`Cannot write "${file}": ${String(error)}`, { cause: error })
   }
   if (isJsonObject(present)) await revoke(hub, wanted, present, io)
+  if (project) io.stdout('The file holds the key: keep it out of version control.\n')
   io.stdout(plain(`Start ${client} again.${note === '' ? '' : ` ${note}`}\n`))
   return 0
 }

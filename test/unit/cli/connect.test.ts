@@ -199,6 +199,7 @@ describe('patchbay connect', () => {
       const env = { HOME: home, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: await apiKey() }
       const made = await hub.run(['connect', 'vscode', '--group', 'work', '--project'], { cwd: project, env })
       expect([made.code, made.stderr]).toEqual([0, ''])
+      expect(made.stdout).toContain('version control')
       expect(JSON.parse(await readFile(join(project, '.vscode/mcp.json'), 'utf8')).servers.work.type).toBe('http')
     } finally {
       await removeTemp(project)
