@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { OldLogFiles, periodOf, type RotationOptions } from './log-rotation.ts'
@@ -25,6 +26,8 @@ export class LogFile {
   /** Replaces `#handle` before the next write. */
   #reopened: { readonly handle: FileHandle; readonly bytes: number } | undefined
   #followedAtMs = 0
+  /** What renames or opens the path takes turns: a file opened while another is put aside could be either of them. */
+  #turn: Promise<unknown> = Promise.resolve()
 
   private constructor(path: string, handle: FileHandle, isRegular: boolean, bytes: number, begunAtMs: number) {
     this.#path = path
@@ -74,8 +77,13 @@ export class LogFile {
   }
 
   /** Rotates the file. Never rejects. Nothing may be written meanwhile. Resolves with what is wrong, once an hour. */
-  async rotate(): Promise<string | undefined> {
-    if (!this.#old) return undefined
+  rotate(): Promise<string | undefined> {
+    return this.#inTurn(() => this.#rotate())
+  }
+
+  async #rotate(): Promise<string | undefined> {
+    this.#switch()
+    if (!this.#old || this.#bytes === 0) return undefined
     try {
       const nowMs = this.#now()
       const aside = await this.#old.nameFor(nowMs)
@@ -101,15 +109,24 @@ export class LogFile {
   }
 
   /**
-   * Opens the file at its path again; `follow` then switches to it. Does not create its folder. On failure resolves
-   * with the system's message, and the old file stays in use.
+   * Opens the file at its path again, unless it is the open one; `follow` then switches to it. Does not create its
+   * folder. On failure resolves with the system's message, and the old file stays in use.
    */
-  async reopen(): Promise<string | undefined> {
+  reopen(): Promise<string | undefined> {
+    return this.#inTurn(() => this.#reopen())
+  }
+
+  async #reopen(): Promise<string | undefined> {
     try {
       const handle = await open(this.#path, 'a', 0o600)
-      const { size } = await handle.stat()
-      await this.#reopened?.handle.close()
-      this.#reopened = { handle, bytes: size }
+      const [there, own] = await Promise.all([handle.stat(), (this.#reopened?.handle ?? this.#handle).stat()])
+      if (isSame(there, own)) {
+        await handle.close()
+        return undefined
+      }
+      const unused = this.#reopened
+      this.#reopened = { handle, bytes: there.size }
+      await unused?.handle.close()
       return undefined
     } catch (error) {
       return String(error)
@@ -121,34 +138,46 @@ export class LogFile {
    * background whether another program has moved the file away.
    */
   follow(): void {
-    if (this.#reopened) {
-      const old = this.#handle
-      this.#handle = this.#reopened.handle
-      this.#bytes = this.#reopened.bytes
-      this.#begunAtMs = this.#now()
-      this.#reopened = undefined
-      void old.close().catch(() => undefined)
-    }
+    this.#switch()
     const nowMs = performance.now()
     if (nowMs - this.#followedAtMs < FOLLOW_MS) return
     this.#followedAtMs = nowMs
-    void this.#reopenWhenMoved().catch(() => undefined)
+    void this.#inTurn(() => this.#reopenWhenMoved()).catch(() => undefined)
+  }
+
+  #switch(): void {
+    if (!this.#reopened) return
+    const old = this.#handle
+    this.#handle = this.#reopened.handle
+    this.#bytes = this.#reopened.bytes
+    this.#begunAtMs = this.#now()
+    this.#reopened = undefined
+    void old.close().catch(() => undefined)
   }
 
   async #reopenWhenMoved(): Promise<void> {
-    const handle = this.#handle
-    const [there, own] = await Promise.all([stat(this.#path).catch(() => undefined), handle.stat()])
-    // The hub rotated the file meanwhile, so the open file is already the one at the path.
-    if (handle !== this.#handle || this.#reopened) return
-    if (there?.ino !== own.ino || there.dev !== own.dev) await this.reopen()
+    if (this.#reopened) return
+    const [there, own] = await Promise.all([stat(this.#path).catch(() => undefined), this.#handle.stat()])
+    if (!there || !isSame(there, own)) await this.#reopen()
   }
 
+  /** Does not wait for its turn: opening a pipe that nobody reads can take forever. */
   async close(): Promise<void> {
     await this.#handle.close()
     await this.#reopened?.handle.close()
   }
 
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(() => undefined)
+    return result
+  }
+
   #now(): number {
     return (this.#rotation?.now ?? Date.now)()
   }
+}
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.ino === other.ino && one.dev === other.dev
 }

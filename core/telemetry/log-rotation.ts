@@ -45,6 +45,7 @@ export class OldLogFiles {
   readonly #options: Pick<RotationOptions, 'maxFiles' | 'compress'>
   readonly #pattern: RegExp
   #work: Promise<void> = Promise.resolve()
+  #lastMs = Number.NEGATIVE_INFINITY
 
   constructor(path: string, options: Pick<RotationOptions, 'maxFiles' | 'compress'>) {
     this.#path = path
@@ -53,14 +54,19 @@ export class OldLogFiles {
     this.#pattern = new RegExp(`^${stem}-\\d{8}T\\d{6}\\.\\d{3}Z${extension}(?:\\.gz|\\.gz\\.part)?$`)
   }
 
-  /** A name that no old file has, for the file that is put aside at this time. */
+  /**
+   * A name that no old file has, for the file that is put aside at this time. It comes after the last one given, even
+   * when the clock was set back: the first in order is the oldest, which is removed first.
+   */
   async nameFor(ms: number): Promise<string> {
     const [stem, extension] = this.#parts()
-    for (let at = ms; ; at += 1) {
+    for (let at = Math.max(ms, this.#lastMs + 1); ; at += 1) {
       const stamp = new Date(at).toISOString().replaceAll(/[-:]/g, '')
       const name = join(dirname(this.#path), `${stem}-${stamp}${extension}`)
       const taken = await Promise.all([exists(name), exists(`${name}.gz`)])
-      if (!taken.includes(true)) return name
+      if (taken.includes(true)) continue
+      this.#lastMs = at
+      return name
     }
   }
 

@@ -31,7 +31,8 @@ afterAll(async () => {
 
 /** Another process holds the write lock of the store. */
 function lock(): Database {
-  other = new Database(join(hub.dataDir, 'patchbay.db'), { timeout: 0 })
+  // The hub itself may hold the lock for a moment.
+  other = new Database(join(hub.dataDir, 'patchbay.db'), { timeout: 5_000 })
   other.exec('begin immediate')
   return other
 }

@@ -56,6 +56,38 @@ test('a full log file is put aside, and the newest files are kept, each no large
   expect(numbers.length).toBeGreaterThan(300)
 })
 
+test('a file that is reopened again and again while it is rotated loses no line and changes no order', async () => {
+  const writer = await LogWriter.open({ file, rotation: { ...rotation, maxFiles: 1_000 }, lost })
+  let done = false
+  const reopening = (async () => {
+    while (!done) expect(await writer.reopen()).toBeUndefined()
+  })()
+  for (let n = 0; n < 10_000; n += 1) {
+    writer.write(`${String(n).padStart(6, '0')} ${'x'.repeat(92)}\n`)
+    if (n % 50 === 49) await writer.flush()
+  }
+  done = true
+  await reopening
+  await writer.end()
+  const names = [...(await oldFiles()), 'hub.log']
+  expect(names.length).toBe(100)
+  for (const name of names) expect((await stat(join(folder, name))).size).toBeLessThanOrEqual(rotation.maxBytes)
+  expect(await numbersIn(names)).toEqual(Array.from({ length: 10_000 }, (_, at) => at))
+})
+
+test('with a clock that was set back, the first old file by name is still the oldest', async () => {
+  let nowMs = Date.parse('2026-11-22T12:00:00.000Z')
+  const writer = await LogWriter.open({ file, rotation: { ...rotation, now: () => nowMs }, lost })
+  for (let n = 0; n < 1_000; n += 1) {
+    if (n % 100 === 0) nowMs -= 5_000
+    writer.write(`${String(n).padStart(6, '0')} ${'x'.repeat(92)}\n`)
+    if (n % 10 === 9) await writer.flush()
+  }
+  await writer.end()
+  await until(async () => (await oldFiles()).length === rotation.maxFiles)
+  expect(await numbersIn([...(await oldFiles()), 'hub.log'])).toEqual(Array.from({ length: 400 }, (_, at) => 600 + at))
+})
+
 test('old files are compressed whole, and keep mode and time; what has another name is left alone', async () => {
   const others = ['hub-2026.log', 'hub-20261122T000000.000Z.txt', 'other-20261122T000000.000Z.log']
   for (const name of others) await writeFile(join(folder, name), 'mine')
