@@ -1,5 +1,7 @@
+import { Buffer } from 'node:buffer'
 import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
+import { isBcrypt, isBearableBcrypt } from '../secrets/bcrypt-form.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 /** OWASP's second choice for argon2id: 19 MiB and two passes, 21 to 32 ms, where Bun's default takes up to 280 ms. */
@@ -13,14 +15,17 @@ const CURRENT_FORM = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/
 const UNKNOWN_USER_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$ePEu1Ti1S9rtu54JZE0WBPTU74viOhOqILyY7TTZ+RU$XGE5NfoBHFLhsh+fKHxQjxk507crfK6TGOWXiU9XoOs'
 
+/** bcrypt reads no more of a password; bcryptjs cuts it there, in the middle of a character too. */
+const BCRYPT_BYTES = 72
+
 /** Hashes and verifies passwords in a bounded queue. */
 export interface Passwords {
   /** Returns argon2id in the PHC text form. Throws `overloaded` when too many wait. */
   hash(password: string): Promise<string>
   /**
-   * Whether the password matches. Accepts argon2 and imported bcrypt hashes; a hash of unknown form matches nothing.
-   * Without a hash (unknown user name) the result is false, after the same time. `outdated`: hash it again. Throws
-   * `overloaded`.
+   * Whether the password matches. Accepts argon2, and imported bcrypt hashes up to cost 14; a hash of another form
+   * matches nothing. Without a hash (unknown user name) the result is false, after the same time. `outdated`: hash it
+   * again. Throws `overloaded`.
    */
   verify(
     password: string,
@@ -46,8 +51,9 @@ export function createPasswords(options: PasswordOptions = {}): Passwords {
     hash: password => gate(() => Bun.password.hash(canonical(password), COST)),
     verify: (password, hash) =>
       gate(async () => {
-        const ok = await matches(canonical(password), hash ?? UNKNOWN_USER_HASH)
-        return { ok: ok && typeof hash === 'string', outdated: ok && !CURRENT_FORM.test(hash ?? UNKNOWN_USER_HASH) }
+        const usable = typeof hash === 'string' && (!isBcrypt(hash) || isBearableBcrypt(hash)) ? hash : undefined
+        const ok = await matches(password, usable ?? UNKNOWN_USER_HASH)
+        return { ok: ok && usable !== undefined, outdated: ok && usable !== undefined && !CURRENT_FORM.test(usable) }
       }),
   }
 }
@@ -85,12 +91,24 @@ async function matches(password: string, hash: string): Promise<boolean> {
   // Longer than any valid password: not hashed in full, but it takes the time of a hash.
   const tried = password.length > 4 * LIMITS.passwordMaxCharacters ? '-' : password || '-'
   try {
-    return (await Bun.password.verify(tried, hash)) && tried === password
+    const verified = isBcrypt(hash) ? verifyBcrypt(tried, hash) : Bun.password.verify(canonical(tried), hash)
+    return (await verified) && tried === password
   } catch (error) {
     // A hash of unknown form, from an imported file: nobody can sign in with it.
     if (error instanceof Error && /UnsupportedAlgorithm|InvalidEncoding/.test(error.message)) return false
     throw error
   }
+}
+
+/**
+ * Verifies as bcryptjs does. Bun 1.4.5 would hash a password of more than 72 bytes first, which no other program does.
+ * Other programs do not normalize, so the password is tried in NFC, and as it was typed where that is another text.
+ */
+async function verifyBcrypt(password: string, hash: string): Promise<boolean> {
+  for (const spelling of new Set([password.normalize('NFC'), password])) {
+    if (await Bun.password.verify(Buffer.from(spelling).subarray(0, BCRYPT_BYTES), hash)) return true
+  }
+  return false
 }
 
 /** Limits concurrency: `atOnce` run, `waiting` queue in order, and the rest are rejected at once. */

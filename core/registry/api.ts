@@ -192,8 +192,13 @@ export interface UserRegistry {
   ): Promise<void>
   /** The user's own password; increases the epoch. */
   setPassword(userId: string, passwordHash: string): Promise<UserRecord>
-  /** Replaces a hash in place (bcrypt → argon2id after a sign-in); no epoch change, no event. */
-  rehash(userId: string, passwordHash: string): Promise<void>
+  /**
+   * Replaces a hash in place (bcrypt → argon2id after a sign-in); no epoch change, no event. `mustChange`: the password
+   * is one that is tried first.
+   */
+  rehash(userId: string, passwordHash: string, options?: { readonly mustChange?: boolean }): Promise<void>
+  /** Whether some user's hash comes from another program and takes another time to verify than the hub's own. */
+  hasImportedHashes(): Promise<boolean>
 }
 
 /** Absent fields stay unchanged. */

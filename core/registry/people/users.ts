@@ -3,6 +3,7 @@ import type { Actor, Role } from '../../contract/records.ts'
 import { checkName, isNameProblem, nameKey, quoteName } from '../../domain/names.ts'
 import { isAdmin } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
+import { isBearableBcrypt } from '../../secrets/bcrypt-form.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { UserTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
@@ -113,10 +114,20 @@ export class Users implements UserRegistry {
     })
   }
 
-  async rehash(userId: string, passwordHash: string): Promise<void> {
-    await read(this.#deps.store, db =>
-      db.updateTable('user').set({ password_hash: passwordHash }).where('id', '=', userId).execute(),
+  async rehash(
+    userId: string,
+    passwordHash: string,
+    { mustChange = false }: { readonly mustChange?: boolean } = {},
+  ): Promise<void> {
+    const change = { password_hash: passwordHash, ...(mustChange ? { must_change_password: 1 } : {}) }
+    await read(this.#deps.store, db => db.updateTable('user').set(change).where('id', '=', userId).execute())
+  }
+
+  async hasImportedHashes(): Promise<boolean> {
+    const rows = await read(this.#deps.store, db =>
+      db.selectFrom('user').select('password_hash').where('password_hash', 'like', '$2%').execute(),
     )
+    return rows.some(row => isBearableBcrypt(row.password_hash ?? ''))
   }
 
   async #save(trx: Writer, after: AfterCommit, row: UserTable, next: UserTable): Promise<UserRecord> {

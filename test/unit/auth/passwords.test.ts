@@ -49,6 +49,30 @@ describe('createPasswords()', () => {
     },
   )
 
+  // Made by bcryptjs 3.0.3.
+  const LONG = 'long words of a sentence that goes on and on until it has passed 72 bytes: ends here'
+  test.each([
+    [LONG, '$2b$04$1E9VNaCAZPzCNXgt9X2pI.UTSe7k2z7lfMFY30MwTXxPONc1mtwF2'],
+    [
+      `${LONG.slice(0, 72)} and what follows is not read`,
+      '$2b$04$1E9VNaCAZPzCNXgt9X2pI.UTSe7k2z7lfMFY30MwTXxPONc1mtwF2',
+    ],
+    [`a${'é'.repeat(40)}`, '$2b$04$quWT/xsqmKwrPNHQlEB4seVwKz9BsVZbG546NU44wnjXkhFacrL1i'],
+    ['zwölf böse wörter'.normalize('NFC'), '$2b$04$Ob.MOoBiZ0KjTSPWF4A.Wu4Xcp3OnSB5Su4Akvcpf9LNgDw7vFYq2'],
+    ['zwölf böse wörter'.normalize('NFD'), '$2b$04$Ob.MOoBiZ0KjTSPWF4A.Wu4Xcp3OnSB5Su4Akvcpf9LNgDw7vFYq2'],
+    ['zwölf böse wörter'.normalize('NFD'), '$2b$04$B3JT1o1d/LYrStIgKuN.auEe3i9cej8CIekwuw0ShQmomhY6HyT9.'],
+  ])('verify() takes %p where bcryptjs takes it', async (password, hash) => {
+    expect(await passwords.verify(password, hash)).toEqual({ ok: true, outdated: true })
+    expect((await passwords.verify(password.slice(0, 12), hash)).ok).toBe(false)
+  })
+
+  test('verify() does not begin with a hash of a cost over 14, which would keep a thread busy for days', async () => {
+    const begun = performance.now()
+    const dear = (await Bun.password.hash(good, { algorithm: 'bcrypt', cost: 4 })).replace('$04$', '$31$')
+    expect(await passwords.verify(good, dear)).toEqual({ ok: false, outdated: false })
+    expect(performance.now() - begun).toBeLessThan(5_000)
+  })
+
   test.each([null, undefined, '', 'plain text', '$argon2id$broken', '$2b$10$short'])(
     'verify() refuses everything where the hash is %p',
     async hash => {

@@ -113,10 +113,13 @@ export class People {
         if (!row) throw new HubError('user_not_found', 'No such user')
         return this.change(row, { passwordHash, tokenEpoch: row.tokenEpoch + 1, mustChangePassword: false })
       },
-      rehash: async (id, passwordHash) => {
+      rehash: async (id, passwordHash, { mustChange = false } = {}) => {
         const row = this.rows.find(each => each.id === id)
-        if (row) row.passwordHash = passwordHash
+        if (!row) return
+        row.passwordHash = passwordHash
+        row.mustChangePassword ||= mustChange
       },
+      hasImportedHashes: async () => this.rows.some(row => row.passwordHash?.startsWith('$2')),
     }
     const keys: Partial<Registry['keys']> = {
       list: async actor => this.keyRows.filter(key => actor.kind === 'user' && key.ownerId === actor.userId),

@@ -88,6 +88,28 @@ describe('sign-in', () => {
     expect((await login(hub, 'bob', PASSWORD)).status).toBe(200)
   })
 
+  test('an imported password that is tried first must be changed', async () => {
+    await using hub = await startHttp()
+    await hub.person('bob', { passwordHash: await Bun.password.hash('admin123', { algorithm: 'bcrypt', cost: 4 }) })
+    const { token, user } = await (await login(hub, 'bob', 'admin123')).json()
+    expect(user.mustChangePassword).toBe(true)
+    expect(await code(await hub.get('/api/keys', token))).toEqual([403, 'password_change_required'])
+  })
+
+  test('while an imported hash is left, its time does not tell whose it is', async () => {
+    await using hub = await startHttp()
+    await hub.person('bob', { passwordHash: await Bun.password.hash(PASSWORD, { algorithm: 'bcrypt', cost: 10 }) })
+    const refused = async (name: string) => {
+      const begun = performance.now()
+      expect((await login(hub, name, 'wrong')).status).toBe(401)
+      return performance.now() - begun
+    }
+    const times = await Promise.all(['bob', 'ada', 'nobody'].map(refused))
+    for (const ms of times) expect(ms).toBeGreaterThanOrEqual(1_999)
+    await login(hub, 'bob', PASSWORD)
+    expect(await refused('nobody')).toBeLessThan(1_900)
+  })
+
   test('a body of another shape is told field by field', async () => {
     await using hub = await startHttp()
     const response = await login(hub, { $ne: 1 }, undefined)

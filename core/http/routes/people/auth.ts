@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { isCommonPassword } from '../../../auth/common-passwords.ts'
 import type { Auth } from '../../../auth/create.ts'
 import { passwordProblem } from '../../../auth/passwords.ts'
 import { HubError } from '../../../contract/errors.ts'
@@ -19,6 +21,11 @@ export interface AuthRoutesDeps {
 }
 
 const tag = 'sign-in'
+/**
+ * While some user has a hash of another program, refused sign-ins are answered after this long: the times of bcrypt
+ * would tell which names were imported. Its highest cost takes 1,045 ms on two shared cores.
+ */
+const REFUSED_MS = 2_000
 /** The audit actor for failed sign-ins, when no user is known. */
 const SIGN_IN: Actor = { kind: 'system', purpose: 'sign-in' }
 
@@ -56,13 +63,13 @@ async function authenticate(
 ): Promise<UserRecord> {
   const { registry, auth } = deps
   const attempt = auth.signInThrottle.attempt(name, addressKey(info.clientAddress))
+  const begunAtMs = performance.now()
   try {
     const found = await registry.users.credentials(name)
     const { ok, outdated } = await auth.passwords.verify(password, found?.passwordHash)
     if (ok && found && !found.user.disabled) {
       attempt.succeeded()
-      if (outdated) await registry.users.rehash(found.user.id, await auth.passwords.hash(password))
-      return found.user
+      return outdated ? await rehashed(deps, found.user, password) : found.user
     }
     registry.audit.record(SIGN_IN, {
       action: 'auth.login_failed',
@@ -71,12 +78,20 @@ async function authenticate(
       requestId: info.requestId,
       detail: { address: info.clientAddress },
     })
+    if (await registry.users.hasImportedHashes()) await sleep(REFUSED_MS - (performance.now() - begunAtMs))
   } catch (error) {
     // The hub was too busy to check the password: the attempt does not count.
     attempt.withdrawn()
     throw error
   }
   throw new HubError('login_failed', 'User name or password is wrong')
+}
+
+/** Only here the hub has the password, to hash it as it hashes its own. */
+async function rehashed({ registry, auth }: AuthRoutesDeps, user: UserRecord, password: string): Promise<UserRecord> {
+  const mustChange = isCommonPassword(password)
+  await registry.users.rehash(user.id, await auth.passwords.hash(password), { mustChange })
+  return mustChange ? { ...user, mustChangePassword: true } : user
 }
 
 function logoutRoute(deps: AuthRoutesDeps): Route {
