@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { calmHealth, type HealthFigures, healthDuring, slowerThanCalm } from '../support/health-watch.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
@@ -12,31 +12,18 @@ const HEAVY = join(import.meta.dir, '../support/mcp-servers/heavy-lists.ts')
 let hub: Hub
 let user: Client
 let calm: HealthFigures
-let users = 0
 const programs: Bun.Subprocess[] = []
 
-beforeAll(async () => {
+// A hub each: a heap gives memory back late, and what one test leaves would count for the next.
+beforeEach(async () => {
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: stdioFixture('echo') } } })
   await online(await hub.setup(), ['echo'])
   calm = await calmHealth(hub, 1_000)
+  user = await hub.user('mallory')
 }, 30_000)
-
-// A user each, since what one reads in a minute is counted.
-beforeEach(async () => {
-  users += 1
-  user = await hub.user(`mallory${users}`)
-})
 
 afterEach(async () => {
   for (const program of programs.splice(0)) program.kill('SIGKILL')
-  const { items } = await user.ok('GET', '/api/servers')
-  // A test that waited for something may have used up the requests of this second.
-  const remove = (name: string) => async (): Promise<boolean> =>
-    (await user.request('DELETE', `/api/servers/${name}`)).status !== 429
-  for (const { name } of items as { name: string }[]) await until(remove(name), { what: `the end of ${name}` })
-})
-
-afterAll(async () => {
   await hub?.stop()
 }, 40_000)
 
@@ -139,5 +126,4 @@ test('a group of many large members has a list of bounded size and bounded pages
     code: 'items_left_out',
     message: '15000 tools are left out: one address offers at most 5000',
   })
-  await user.ok('DELETE', '/api/groups/wide')
 }, 60_000)
