@@ -30,7 +30,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['outbound'],
     ['connections'],
     ['mcp', 'alerts'],
-    ['assistant', 'market'],
+    ['assistant', 'market', 'moving'],
     ['http'],
     ['plugin-host'],
     ['hub'],

@@ -17,6 +17,8 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   ['groups', { summary: 'List, create and remove groups', load: () => import('./groups.ts') }],
   ['connect', { summary: 'Add a group to an MCP client on this machine', load: () => import('./connect.ts') }],
   ['call', { summary: 'Call one tool of one server', load: () => import('./call.ts') }],
+  ['backup', { summary: 'Write everything to a file', load: () => import('./backup.ts') }],
+  ['restore', { summary: 'Put a backup back', load: () => import('./restore.ts') }],
   ['secrets', { summary: 'Seal stored secrets with a new master key', load: () => import('./secrets.ts') }],
   ['doctor', { summary: 'Check this machine, and say how to mend what is wrong', load: () => import('./doctor.ts') }],
   [

@@ -24,6 +24,7 @@ import { createMarket } from '../market/create.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
+import { createBackupDownloads } from '../moving/download.ts'
 import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
@@ -271,11 +272,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     setupToken,
     version: manifest.version,
     routes: resourceRoutes({
-      registry,
-      alerts,
-      dashboards,
-      assistant,
-      market,
+      ...{ registry, alerts, dashboards, assistant, market },
+      backups: createBackupDownloads({ dataDir, databaseUrl, settings: loaded.settings }),
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileMonitoring.problems(),
       bus,

@@ -56,10 +56,9 @@ export async function makeKeyFile(path: string): Promise<Uint8Array> {
   return Buffer.from(await make(path, randomBytes(KEY_BYTES).toString('base64url')), 'base64url')
 }
 
-/** Replaces the key in the file with a new random one, atomically. */
-export async function replaceKeyFile(path: string): Promise<Uint8Array> {
-  const key = randomBytes(KEY_BYTES)
-  const temporary = await writeBeside(path, key.toString('base64url'))
+/** Replaces the key in the file atomically. Default: with a new random one. */
+export async function replaceKeyFile(path: string, key: Uint8Array = randomBytes(KEY_BYTES)): Promise<Uint8Array> {
+  const temporary = await writeBeside(path, Buffer.from(key).toString('base64url'))
   await rename(temporary, path)
   await syncFolder(dirname(path))
   return key

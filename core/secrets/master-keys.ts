@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { unlink } from 'node:fs/promises'
+import { rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
 import { StartError } from '../config/start-error.ts'
@@ -102,6 +102,26 @@ export async function beginRotation(dataDir: string, given: GivenKeys): Promise<
 /** Removes the old key that the hub kept itself; call it once everything is sealed with the first key. */
 export async function endRotation(dataDir: string): Promise<void> {
   await unlink(join(dataDir, OLD_KEY_FILE)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+}
+
+/**
+ * Makes a key of another hub the key of this one. Until `putAsideOldKey`, the key so far opens what it sealed. Throws
+ * StartError when a rotation is under way, as a hub has no more than two keys.
+ */
+export async function takeMasterKey(dataDir: string, key: Uint8Array): Promise<void> {
+  const [file, old] = [join(dataDir, KEY_FILE), join(dataDir, OLD_KEY_FILE)]
+  if ((await readKeyFile(old)) !== undefined) {
+    throw new StartError('master_key_invalid', `There is a ${old}: finish "patchbay secrets rotate" first`)
+  }
+  if ((await readKeyFile(file)) !== undefined) await keepUnder(file, old)
+  await replaceKeyFile(file, key)
+}
+
+/** Moves the old key of the hub into another folder, if there is one. */
+export async function putAsideOldKey(dataDir: string, folder: string): Promise<void> {
+  await rename(join(dataDir, OLD_KEY_FILE), join(folder, KEY_FILE)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
 }

@@ -33,6 +33,18 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
   }
 }
 
+/** The names of all changes of the tables, in order. */
+export function schemaNames(): readonly string[] {
+  return Object.keys(migrations('sqlite'))
+}
+
+/** Brings empty tables to the schema after this change. Throws the database's own error. */
+export async function migrateTo(db: Kysely<Tables>, dialect: 'sqlite' | 'postgres', name: string): Promise<void> {
+  const known = migrations(dialect)
+  const { error } = await new Migrator({ db, provider: { getMigrations: async () => known } }).migrateTo(name)
+  if (error) throw error
+}
+
 /** Brings the tables to the newest schema, one transaction per migration. Throws the database's own error. */
 export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'postgres'): Promise<void> {
   const known = migrations(dialect)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { chmod, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Kysely, PostgresDialect, type SqliteDatabase, sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
@@ -11,6 +11,7 @@ import { CutOffClient } from './cut-off-client.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
 import { Silence } from './silence.ts'
+import { adapted } from './sqlite-adapter.ts'
 import type { Tables } from './tables.ts'
 import { WriteWatch } from './write-watch.ts'
 
@@ -47,8 +48,6 @@ export interface StoreOptions {
 
 /** The database's file in the data folder. */
 export const SQLITE_FILE = 'patchbay.db'
-/** SQLite's own code for a moved file, which it uses only in other journal modes. */
-const MOVED = 'SQLITE_READONLY_DBMOVED'
 /** Used for opening only, as SQLite's busy wait blocks the thread. Later statements retry without blocking. */
 const OPEN_BUSY_MS = 250
 const POSTGRES_CONNECT_MS = 4_000
@@ -122,7 +121,9 @@ export async function openStoreReadOnly(options: StoreOptions): Promise<Pick<Sto
 function openSqliteReadOnly(path: string): Kysely<Tables> {
   try {
     const database = new Database(path, { readonly: true, timeout: OPEN_BUSY_MS })
-    return new Kysely<Tables>({ dialect: new BusyRetrySqliteDialect({ database: adapted(database) }) })
+    return new Kysely<Tables>({
+      dialect: new BusyRetrySqliteDialect({ database: adapted(database, { begin: 'begin deferred' }) }),
+    })
   } catch (error) {
     throw openFailed(error, path)
   }
@@ -154,7 +155,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     database.pragma('busy_timeout = 0')
     // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
     database.pragma('synchronous = FULL')
-    const dialect = new BusyRetrySqliteDialect({ database: adapted(database, watchPlace(path)) })
+    const dialect = new BusyRetrySqliteDialect({ database: adapted(database, { inPlace: watchPlace(path) }) })
     return new Kysely<Tables>({ dialect, log: watch.note })
   } catch (error) {
     database?.close()
@@ -170,34 +171,6 @@ function checkedTables(database: Database): readonly string[] {
   const tables = rows.map(({ name }) => name).filter(name => !UNCHECKED.has(name))
   // Without a name the check covers the whole file, and so does the check of a file that has no table yet.
   return ['sqlite_schema', ...tables]
-}
-
-/**
- * Transactions take the write lock at once, since an upgrade to it later is refused immediately when another process
- * holds it. SQLite ends a transaction by itself when the disk is full. The driver's rollback would then fail, and its
- * error would hide the original one.
- */
-function adapted(database: Database, inPlace: () => boolean = () => true): SqliteDatabase {
-  return {
-    close: () => void database.close(),
-    prepare(text) {
-      if (text === 'begin') {
-        refuseMoved(inPlace)
-        return database.prepare('begin immediate')
-      }
-      const ended = text === 'rollback' && !database.inTransaction
-      // Any statement that returns and changes nothing.
-      const statement = database.prepare(ended ? 'select 1 where 0' : text)
-      if (!statement.readonly && !database.inTransaction) refuseMoved(inPlace)
-      return statement
-    },
-  }
-}
-
-/** Refuses a write to a file that is no longer at its path: the data would be lost. */
-function refuseMoved(inPlace: () => boolean): void {
-  if (inPlace()) return
-  throw Object.assign(new Error('The database file was moved, removed or replaced while the hub ran'), { code: MOVED })
 }
 
 async function isEmptyFile(path: string): Promise<boolean> {

@@ -253,6 +253,7 @@ const REST: readonly Row[] = [
   { method: 'PATCH', path: '/api/admin/settings', body: () => ({ requestLogs: null }), ...administrators(200) },
   { method: 'GET', path: '/api/admin/settings/sources', ...administrators(200) },
   { method: 'GET', path: '/api/admin/processes', ...administrators(200) },
+  { method: 'GET', path: '/api/admin/backup', ...administrators(200) },
   { method: 'GET', path: '/api/admin/sessions', ...administrators(200) },
   { method: 'DELETE', path: '/api/admin/sessions/{id}', ...administrators(404) },
   { method: 'GET', path: '/api/admin/audit', ...administrators(200) },

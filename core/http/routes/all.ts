@@ -6,6 +6,7 @@ import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
+import type { BackupDownloads } from '../../moving/download.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
@@ -14,6 +15,7 @@ import { assistantRoutes } from './assistant/assistant.ts'
 import { dashboardRoutes } from './dashboards/dashboards.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
+import { backupRoutes } from './hub/backup.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
 import { type MonitoringConfigDeps, monitoringConfigRoutes } from './hub/monitoring-config.ts'
 import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
@@ -53,6 +55,7 @@ export interface ResourceRoutesDeps
   readonly dashboards: Dashboards
   readonly assistant: Assistant
   readonly market: Market
+  readonly backups: BackupDownloads
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
@@ -89,6 +92,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...healthRoutes(deps),
     ...publicRoutes(deps),
     ...adminRoutes(deps),
+    ...backupRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
     ...marketRoutes(deps),

@@ -1,0 +1,48 @@
+import { HubError } from '../../../contract/errors.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import type { BackupDownloads } from '../../../moving/download.ts'
+import type { Registry } from '../../../registry/api.ts'
+import { type Route, route } from '../../route.ts'
+import { requireSession } from '../people/session.ts'
+
+/** What the download of a backup needs. */
+export interface BackupRoutesDeps {
+  readonly registry: Pick<Registry, 'audit'>
+  readonly backups: BackupDownloads
+}
+
+/** How long ago an administrator has signed in, at most: the file holds what everybody has stored. */
+const SIGN_IN_MS = 5 * 60_000
+
+/** The whole of the hub as a file, for `patchbay restore`. */
+export function backupRoutes({ registry, backups }: BackupRoutesDeps): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/admin/backup',
+      access: 'admin',
+      summary: 'The database and the settings file as one file; needs a sign-in of the last five minutes',
+      tag: 'administration',
+      responses: {
+        200: { description: 'gzip of JSON lines, for "patchbay restore"', contentType: 'application/gzip' },
+      },
+      async handle({ actor, info: { requestId } }) {
+        requireRecentSignIn(actor)
+        const stream = await backups.make()
+        registry.audit.record(actor, { action: 'hub.backup', target: 'hub', ownerId: null, requestId })
+        const name = `patchbay-${new Date().toISOString().slice(0, 10)}.backup`
+        return new Response(stream, {
+          headers: { 'content-type': 'application/gzip', 'content-disposition': `attachment; filename="${name}"` },
+        })
+      },
+    }),
+  ]
+}
+
+function requireRecentSignIn(actor: UserActor): void {
+  const { signedInAtMs } = requireSession(actor)
+  if (Date.now() - signedInAtMs <= SIGN_IN_MS) return
+  throw new HubError('insufficient_scope', 'This needs a sign-in of the last five minutes', {
+    hint: 'Sign in again with POST /api/auth/login, or run "patchbay backup" on the hub’s machine.',
+  })
+}

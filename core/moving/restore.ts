@@ -1,0 +1,115 @@
+import { sql } from 'kysely'
+import { StartError } from '../config/start-error.ts'
+import { faultWords } from '../domain/fault-words.ts'
+import { schemaNames } from '../store/migrate.ts'
+import type { Store } from '../store/open.ts'
+import { openScratch, type Scratch } from '../store/scratch.ts'
+import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { type BackedUpSettings, type BackupHeader, corrupt, readBackupFile } from './backup-file.ts'
+import { type BackupRow, insertRows, readRows } from './backup-rows.ts'
+import { BACKED_UP, NOT_BACKED_UP } from './backup-tables.ts'
+
+/** A backup that was read whole and found consistent. */
+export interface ReadBackup {
+  readonly header: BackupHeader
+  readonly settings?: BackedUpSettings
+  /** Its rows, in tables of the newest schema. */
+  readonly scratch: Scratch
+}
+
+const ROWS_AT_ONCE = 100
+
+/**
+ * Reads a backup into a temporary database at `scratchPath`, which the caller removes, and brings it to the newest
+ * schema there. Throws StartError `backup_corrupt`, `backup_newer`, and the file system's error.
+ */
+export async function readBackup(path: string, scratchPath: string): Promise<ReadBackup> {
+  const parts = readBackupFile(path)
+  const first = await parts.next()
+  if (first.done || !('header' in first.value)) throw corrupt('it is empty')
+  const { header } = first.value
+  const known = schemaNames()
+  if (!known.includes(header.schema)) {
+    const what = `The backup was written by Patchbay ${header.hub}, whose tables this one does not know`
+    throw new StartError('backup_newer', `${what} (${header.schema}); nothing was changed`)
+  }
+  const scratch = await openScratch(scratchPath, header.schema)
+  try {
+    const settings = await load(scratch, parts)
+    const dangling = await scratch.finish()
+    if (dangling.length > 0) throw corrupt(`rows of ${dangling.join(', ')} refer to rows that are missing`)
+    return { header, ...(settings ? { settings } : {}), scratch }
+  } catch (error) {
+    await scratch.close()
+    if (error instanceof StartError) throw error
+    throw error instanceof Error && 'syscall' in error ? error : corrupt(faultWords(error))
+  }
+}
+
+/** Inserts the rows; returns the settings file. */
+async function load({ db }: Scratch, parts: ReturnType<typeof readBackupFile>): Promise<BackedUpSettings | undefined> {
+  const tables = new Set((await db.introspection.getTables()).map(({ name }) => name))
+  let settings: BackedUpSettings | undefined
+  await db.transaction().execute(async trx => {
+    const batch = new Batch(trx)
+    for await (const part of parts) {
+      if ('settings' in part) settings = part.settings
+      if (!('table' in part)) continue
+      if (!tables.has(part.table)) throw corrupt(`there is no table "${part.table.slice(0, 64)}"`)
+      await batch.add(part.table, part.row)
+    }
+    await batch.flush()
+  })
+  return settings
+}
+
+/** Rows that are inserted together: of one table, with the columns of the first. */
+class Batch {
+  readonly #db: Reader
+  #table = ''
+  #columns = ''
+  #rows: BackupRow[] = []
+
+  constructor(db: Reader) {
+    this.#db = db
+  }
+
+  async add(table: string, row: BackupRow): Promise<void> {
+    const columns = Object.keys(row).join('\n')
+    const fits = table === this.#table && columns === this.#columns && this.#rows.length < ROWS_AT_ONCE
+    if (!fits) await this.flush()
+    this.#table = table
+    this.#columns = columns
+    this.#rows.push(row)
+  }
+
+  async flush(): Promise<void> {
+    await insertRows(this.#db, this.#table, this.#rows)
+    this.#rows = []
+  }
+}
+
+/** Whether nobody has used a store: it has no named user, and nothing but what the settings file holds. */
+export async function isUnused(store: Store): Promise<boolean> {
+  return read(store, async db => {
+    const named = await db.selectFrom('user').select('id').where('name', 'is not', null).executeTakeFirst()
+    const server = await db.selectFrom('server').select('id').where('origin', '=', 'store').executeTakeFirst()
+    const group = await db.selectFrom('server_group').select('id').where('origin', '=', 'store').executeTakeFirst()
+    return !named && !server && !group
+  })
+}
+
+/** Replaces all that the store holds, in one transaction. All sign-ins end. */
+export async function restoreRows(store: Store, { scratch }: ReadBackup): Promise<void> {
+  await write(store, async trx => {
+    await removeAll(trx)
+    for await (const { table, rows } of readRows(scratch.db)) await insertRows(trx, table, rows)
+    // A token of before could belong to somebody whose rights were others then.
+    await trx.updateTable('user').set({ token_epoch: sql<number>`token_epoch + 1` }).execute()
+  })
+}
+
+async function removeAll(trx: Writer): Promise<void> {
+  for (const table of NOT_BACKED_UP) await trx.deleteFrom(table).execute()
+  for (const { name } of BACKED_UP.toReversed()) await trx.deleteFrom(name).execute()
+}

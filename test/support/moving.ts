@@ -1,0 +1,31 @@
+import { join } from 'node:path'
+import { type Finished, patchbay } from '../unit/cli/running-hub.ts'
+import type { Hub } from './hub.ts'
+
+/** Runs a command of the CLI on a hub's folder, whether the hub runs or not. */
+export function inFolder(
+  folder: string,
+  argv: readonly string[],
+  { env = {}, stdin = '' }: { readonly env?: Readonly<Record<string, string>>; readonly stdin?: string } = {},
+): Promise<Finished> {
+  const where = { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') }
+  return patchbay(argv, { cwd: folder, env: { ...where, ...env }, stdin })
+}
+
+/** What people made of a hub, as its API shows it to the administrator, without what differs between two hubs. */
+export async function contentOf(hub: Hub): Promise<unknown> {
+  const admin = await hub.signIn('admin')
+  const lists = await Promise.all(
+    [
+      '/api/servers?scope=all&sort=name',
+      '/api/groups?scope=all',
+      '/api/keys',
+      '/api/admin/users',
+      '/api/monitoring/rules',
+      '/api/monitoring/channels',
+      '/api/monitoring/dashboards',
+    ].map(async path => (await admin.ok('GET', path)).items),
+  )
+  const changing = new Set(['status', 'endpoint', 'lastUsedAt', 'tokens', 'toolCount', 'state', 'health', 'warnings'])
+  return JSON.parse(JSON.stringify(lists, (key, value) => (changing.has(key) ? undefined : value)))
+}
