@@ -95,7 +95,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/http/routes': [
     ['*'],
     ['people', 'servers', 'alerts', 'monitoring', 'assistant'],
-    ['groups', 'hub', 'logs', 'dashboards', 'market'],
+    ['groups', 'hub', 'logs', 'dashboards', 'market', 'moving'],
     ['all'],
   ],
 }

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import { HubError } from '../contract/errors.ts'
 import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { Registry } from '../registry/api.ts'
-import { hashAccessKey, isAccessKey, looksLikeAccessKey } from './access-keys.ts'
+import type { KeyRecord, Registry } from '../registry/api.ts'
+import { hashAccessKey, isAccessKey, looksLikeAccessKey, mayBeAdoptedKey } from './access-keys.ts'
 import type { Audience, Authenticator, CredentialSource } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
@@ -102,7 +102,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   }
 
   const verify = async (credential: string, change: number): Promise<Verified> => {
-    const found = looksLikeAccessKey(credential) ? await byKey(credential) : await byToken(credential)
+    const found = await find(credential)
     const user = await registry.users.byId(found.userId)
     if (!user || user.disabled || (found.epoch !== null && found.epoch !== user.tokenEpoch)) throw revoked()
     const verified: Verified = {
@@ -115,6 +115,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     }
     known.set(verified.actor, verified)
     return verified
+  }
+
+  const find = async (credential: string) => {
+    if (looksLikeAccessKey(credential)) return byKey(credential)
+    const keyHash = hashAccessKey(credential)
+    const adopted = mayBeAdoptedKey(credential) ? await registry.keys.byHash(keyHash) : undefined
+    return adopted ? usedKey(adopted, keyHash) : byToken(credential)
   }
 
   const byToken = async (token: string) => {
@@ -130,6 +137,10 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     const key = await registry.keys.byHash(keyHash)
     // Deleted keys leave no trace, so a key that never existed gives the same answer.
     if (!key) throw new HubError('token_revoked', 'There is no such access key any more', { hint: 'Make a new one.' })
+    return usedKey(key, keyHash)
+  }
+
+  const usedKey = (key: KeyRecord, keyHash: string) => {
     const expiresAtMs = key.expiresAt === undefined ? undefined : Date.parse(key.expiresAt)
     if (expiresAtMs !== undefined && expiresAtMs <= now()) {
       throw new HubError('token_expired', 'The access key has expired', { hint: 'Make a new one.' })

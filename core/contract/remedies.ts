@@ -51,6 +51,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   source_not_found: 'GET /api/market/sources lists them.',
   template_unusable: 'Choose another variant; the template says why this one cannot be used.',
   plan_changed: 'Ask with ?dryRun=true again, look at what it would do, and send its planHash.',
+  import_not_found: 'GET /api/import lists those that can be taken back.',
   endpoint_not_found: 'GET /api/assistant/endpoints lists yours.',
   assistant_disabled:
     'Start the hub with ASSISTANT_ENABLED=true and ASSISTANT_API_KEY, with the plugin assistant-bridge.',

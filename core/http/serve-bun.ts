@@ -88,9 +88,9 @@ export function serveBun(options: ServeOptions): HttpServer {
     } catch (error) {
       return refuse(options, request, error)
     }
-    if (isMcp(admitted.path)) {
-      const response =
-        preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, admitted.path, admitted.info)
+    const path = mcpPath(admitted.path)
+    if (path !== undefined) {
+      const response = preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, path, admitted.info)
       const answered =
         response instanceof Promise
           ? response.then(late => answeredMcp(late, admitted, peer))
@@ -156,12 +156,24 @@ async function answer(app: App, request: Request, admitted: Admitted, peer: BunP
 
 function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, error: unknown): Response {
   const { path } = targetOf(request.url)
-  if (!isMcp(path.slice(basePath.length))) return app.refuse(request, error)
+  if (mcpPath(path.slice(basePath.length)) === undefined) return app.refuse(request, error)
   return rpcErrorResponse(error, { requestId: nextId(), method: request.method, path, log })
 }
 
-function isMcp(path: string): boolean {
-  return /^\/(?:mcp|sse|messages)(?:\/|$)/.test(path)
+/** `/{user}/mcp…`; the names of the hub's own routes are no users. */
+const OF_USER = /^\/(?!(?:api|plugins)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
+
+/**
+ * The path of the MCP endpoint. Other hubs serve a user's own under `/{user}/mcp/{name}`: here that is
+ * `/mcp/@{user}/{name}`, and `/{user}/mcp` is `/mcp`. Who the caller is, the credential alone says. Undefined for paths
+ * of the app.
+ */
+function mcpPath(path: string): string | undefined {
+  if (/^\/(?:mcp|sse|messages)(?:\/|$)/.test(path)) return path
+  const [, user, root, rest = ''] = OF_USER.exec(path) ?? []
+  if (user === undefined) return undefined
+  if (rest === '' || rest.startsWith('$') || rest.startsWith('@')) return rest === '' ? `/${root}` : `/${root}/${rest}`
+  return `/${root}/@${user}/${rest}`
 }
 
 function start(options: ServeOptions, fetch: (request: Request, server: Server) => unknown): Server {

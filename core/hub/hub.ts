@@ -25,6 +25,7 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { createBackupDownloads } from '../moving/download.ts'
+import { Imports } from '../moving/imports.ts'
 import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
@@ -142,6 +143,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
   const bodyParser = new BodyParser()
+  const importDocument = bodyParser.importDocument.bind(bodyParser)
   undo.defer(() => bodyParser.dispose())
   const room: OpenRegistry = createRegistry({
     store,
@@ -278,9 +280,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       fileProblems: () => fileMonitoring.problems(),
       bus,
       upstreams: connections,
-      mcp,
-      credentials: auth.liveCredentials,
-      bytes,
+      ...{ mcp, credentials: auth.liveCredentials, bytes },
       plugins: pluginsView(plugins),
       clientConfigs: () => plugins.contributions('clientConfig'),
       history,
@@ -293,10 +293,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       }),
       transports,
       config: { values: config, sources: Object.fromEntries(sources) },
-      importDocument: (document, sender) => bodyParser.importDocument(document, sender),
-      version: manifest.version,
-      startedAtMs,
-      draining: () => draining,
+      importDocument,
+      imports: new Imports({
+        ...{ store, transports, passwords: auth.passwords, readDocument: importDocument, together: room.together },
+      }),
+      ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({
         // A lost data folder is an error with PostgreSQL too: it contains the keys.
         pingStore: () => (lock.inPlace() ? store.ping() : Promise.reject(dataDirLost())),

@@ -23,6 +23,8 @@ export const BACKED_UP: readonly BackedUpTable[] = [
   { name: 'server_group', key: ['id'] },
   { name: 'group_member', key: ['group_id', 'server_id'] },
   { name: 'group_lost_member', key: ['group_id', 'server_name'] },
+  { name: 'group_former_path', key: ['group_id', 'path_key'] },
+  { name: 'import_run', key: ['id'] },
   { name: 'owned_setting', key: ['id'], page: 20 },
   { name: 'alert_silence', key: ['id'] },
   { name: 'alert_instance', key: ['rule_id', 'subject'] },

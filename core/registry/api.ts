@@ -132,7 +132,8 @@ export interface GroupRegistry {
   byId(actor: Actor, id: string): Promise<GroupRecord | undefined>
   /** The group of exactly this owner, if the actor may see it. Letter case ignored. */
   find(actor: Actor, ownerName: string | undefined, name: string): Promise<GroupRecord | undefined>
-  create(actor: Actor, body: JsonObject): Promise<WrittenGroup>
+  /** `formerPaths`: names under which another hub served it; its owner finds it by them too. */
+  create(actor: Actor, body: JsonObject, options?: { readonly formerPaths?: readonly string[] }): Promise<WrittenGroup>
   replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   /** `group_in_use` while an assistant endpoint of the group's owner is bound to it, unless `force`. */
@@ -177,9 +178,11 @@ export interface UserRegistry {
     actor: Actor,
     input: {
       readonly name: string
-      readonly passwordHash: string
+      /** Null: the user cannot sign in until an administrator sets a password. */
+      readonly passwordHash: string | null
       readonly role: Role
       readonly mustChangePassword?: boolean
+      readonly disabled?: boolean
     },
   ): Promise<UserRecord>
   /** Changes role, disabled, name, password or grants. Every change that reduces rights increases the token epoch. */
@@ -240,6 +243,17 @@ export interface KeyRegistry {
     actor: Actor,
     input: { readonly label: string; readonly scopes: readonly JsonValue[]; readonly expiresAt?: string },
   ): Promise<NewKey>
+  /** A key with the secret that it had in another hub, for its owner's own. Throws `name_taken` when it is known. */
+  adopt(
+    actor: Actor,
+    input: {
+      readonly ownerId: string
+      readonly label: string
+      readonly scopes: readonly JsonValue[]
+      readonly secret: string
+      readonly expiresAt?: string
+    },
+  ): Promise<KeyRecord>
   rotate(actor: Actor, id: string): Promise<NewKey>
   remove(actor: Actor, id: string): Promise<void>
   /** By the SHA-256 (hex) of a presented secret. */

@@ -13,6 +13,7 @@ import { askingAndLostMembers } from './migrations/0009-asking-and-lost-members.
 import { documentParts } from './migrations/0010-document-parts.ts'
 import { alerts } from './migrations/0013-alerts.ts'
 import { ownedSettings } from './migrations/0014-owned-settings.ts'
+import { imports } from './migrations/0015-imports.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -30,6 +31,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0010-document-parts': documentParts(dialect),
     '0013-alerts': alerts,
     '0014-owned-settings': ownedSettings,
+    '0015-imports': imports,
   }
 }
 

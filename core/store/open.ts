@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { chmod, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
@@ -18,6 +18,13 @@ import { WriteWatch } from './write-watch.ts'
 /** The databases that the hub supports. */
 export type DialectName = 'sqlite' | 'postgres'
 
+/** A transaction that many reads and writes are parts of; see `writeTogether`. */
+export interface JoinedTransaction {
+  readonly trx: Transaction<Tables>
+  /** Registers an effect for after the commit. */
+  readonly after: (effect: () => void) => void
+}
+
 /** An open database with all migrations applied. */
 export interface Store {
   readonly db: Kysely<Tables>
@@ -27,6 +34,8 @@ export interface Store {
    * Throws `storage_unavailable` or `storage_busy`.
    */
   ping(): Promise<'ok' | 'unwritable'>
+  /** Set for the parts of one transaction: they use it, and neither begin nor end it. */
+  readonly joined?: JoinedTransaction
   /** Detects a database that stopped responding; PostgreSQL only. */
   readonly silence?: Silence
   /** Ends all connections. The store cannot be used afterwards. */

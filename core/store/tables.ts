@@ -24,6 +24,8 @@ export interface Tables {
   alert_instance: AlertInstanceTable
   alert_incident: AlertIncidentTable
   alert_delivery: AlertDeliveryTable
+  import_run: ImportRunTable
+  group_former_path: GroupFormerPathTable
 }
 
 /** A user. Times are ISO 8601 UTC. */
@@ -319,4 +321,23 @@ export interface AlertDeliveryTable {
   detail: string | null
   created_at: string
   updated_at: string
+}
+
+/** One import, kept for seven days so that it can be taken back. */
+export interface ImportRunTable {
+  id: string
+  /** Of the user who imported. */
+  owner_id: string
+  /** What kind of file it was. */
+  source: string
+  /** JSON of MadeItem[]. */
+  made: string
+  created_at: string
+}
+
+/** A name under which a group was served by another hub; its owner's clients may go on using it. */
+export interface GroupFormerPathTable {
+  group_id: string
+  /** Case-folded. */
+  path_key: string
 }

@@ -1,7 +1,7 @@
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import { HubError } from '../contract/errors.ts'
 import { isSerializationFailure, storageError, withStorageErrors } from './errors.ts'
-import type { Store } from './open.ts'
+import type { JoinedTransaction, Store } from './open.ts'
 import type { Tables } from './tables.ts'
 
 /** The database itself or a transaction on it. */
@@ -17,7 +17,8 @@ const TRIES = 8
 
 /** Runs reads; failures of the database are thrown as storage errors. */
 export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise<T> {
-  const { silence } = store
+  const { silence, joined } = store
+  if (joined) return withStorageErrors(() => work(joined.trx))
   return withStorageErrors(() => (silence ? silence.within(() => work(store.db)) : work(store.db)))
 }
 
@@ -27,7 +28,8 @@ export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise
  * inside, use only `trx`, as the store itself would deadlock.
  */
 export async function write<T>(store: Store, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
-  const { silence } = store
+  const { silence, joined } = store
+  if (joined) return withStorageErrors(() => work(joined.trx, joined.after))
   const transaction = store.db.transaction()
   const alone = store.dialect === 'postgres' ? transaction.setIsolationLevel('serializable') : transaction
   for (let attempt = 1; ; attempt += 1) {
@@ -53,4 +55,39 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
       }
     }
   }
+}
+
+/** What one transaction of many parts may do. */
+export interface Together {
+  /** Reads and writes through it belong to the transaction. */
+  readonly store: Store
+  /** Undoes what `part` has written when it throws, and throws the same; the transaction goes on. */
+  attempt<T>(part: () => Promise<T>): Promise<T>
+}
+
+/** Runs many writes as one transaction, with all that is said of `write`. Nothing of it is left when `work` throws. */
+export function writeTogether<T>(store: Store, work: (together: Together) => Promise<T>): Promise<T> {
+  return write(store, (trx, after) => {
+    let effects: (() => void)[] = []
+    after(() => {
+      for (const effect of effects) effect()
+    })
+    const joined: JoinedTransaction = { trx, after: effect => void effects.push(effect) }
+    return work({
+      store: { ...store, joined },
+      async attempt(part) {
+        const before = effects.length
+        await sql`savepoint part`.execute(trx)
+        try {
+          const value = await part()
+          await sql`release savepoint part`.execute(trx)
+          return value
+        } catch (error) {
+          effects = effects.slice(0, before)
+          await sql`rollback to savepoint part`.execute(trx)
+          throw error
+        }
+      },
+    })
+  })
 }

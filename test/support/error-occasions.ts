@@ -53,7 +53,9 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   template_not_found: 'no source has it, or the source has not been read yet',
   source_not_found: 'no plugin offers it',
   template_unusable: 'a template has no variant that can run here, or not the one that was named',
-  plan_changed: 'a template is installed that changed after it was planned, or with another name or other inputs',
+  plan_changed:
+    'a template or a document is taken over that, or whose outcome, changed after it was planned, or with other inputs',
+  import_not_found: 'it is older than seven days, was taken back, or is somebody else’s',
   endpoint_not_found: 'it is missing, or somebody else’s',
   assistant_disabled: 'an assistant connects and ASSISTANT_ENABLED is not true, or no plugin serves assistants',
   channel_not_found: 'it is missing, or somebody else’s',

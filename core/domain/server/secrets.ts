@@ -20,7 +20,8 @@ const ONLY_REFERENCE = /^\$\{[^{}]*\}$/
 const AUTH = '/openapi/auth'
 const NO_SECRET = new Set(['type', 'in', 'name', 'scheme', 'username', 'clientId', 'tokenUrl', 'openIdConnectUrl'])
 
-function isSecretName(name: string): boolean {
+/** Whether the name of a variable or header says that its value is a secret. */
+export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name)
 }
 

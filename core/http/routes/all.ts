@@ -7,6 +7,7 @@ import type { EventBus } from '../../events/bus.ts'
 import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { BackupDownloads } from '../../moving/download.ts'
+import type { Imports } from '../../moving/imports.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
@@ -15,7 +16,6 @@ import { assistantRoutes } from './assistant/assistant.ts'
 import { dashboardRoutes } from './dashboards/dashboards.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
-import { backupRoutes } from './hub/backup.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
 import { type MonitoringConfigDeps, monitoringConfigRoutes } from './hub/monitoring-config.ts'
 import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
@@ -36,6 +36,8 @@ import { overviewRoutes } from './monitoring/overview.ts'
 import { type PerformanceDeps, performanceRoutes } from './monitoring/performance.ts'
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
+import { backupRoutes } from './moving/backup.ts'
+import { importRoutes } from './moving/imports.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
@@ -56,6 +58,7 @@ export interface ResourceRoutesDeps
   readonly assistant: Assistant
   readonly market: Market
   readonly backups: BackupDownloads
+  readonly imports: Imports
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
@@ -93,6 +96,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...publicRoutes(deps),
     ...adminRoutes(deps),
     ...backupRoutes(deps),
+    ...importRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
     ...marketRoutes(deps),

@@ -27,6 +27,12 @@ export function selectGroups(db: Reader) {
     .select(OWNER_COLUMNS)
 }
 
+/** Groups that another hub served under this case-folded name. */
+export function rowsByFormerPath(db: Reader, pathKey: string): Promise<GroupRow[]> {
+  const formers = db.selectFrom('group_former_path').select('group_id').where('path_key', '=', pathKey)
+  return selectGroups(db).where('server_group.id', 'in', formers).execute()
+}
+
 /** All members with their servers' columns, ordered by group and position. */
 export function selectMembers(db: Reader) {
   return db

@@ -47,7 +47,7 @@ export class GroupWriter {
     this.#deps = deps
   }
 
-  create(actor: Actor, parsed: ParsedGroupBody): Promise<WrittenGroup> {
+  create(actor: Actor, parsed: ParsedGroupBody, formerPaths: readonly string[]): Promise<WrittenGroup> {
     const id = randomUUID()
     const at = timestamp(this.#deps)
     return this.#write(parsed.name, async (trx, after) => {
@@ -64,6 +64,8 @@ export class GroupWriter {
           })
           .execute()
         await writeMembers(trx, id, members)
+        const paths = formerPaths.map(path => ({ group_id: id, path_key: nameKey(path) }))
+        if (paths.length > 0) await trx.insertInto('group_former_path').values(paths).execute()
       })
       const { row, members: rows } = await written(trx, id)
       after(() => emitGroupEvent(this.#deps, 'group.created', row))

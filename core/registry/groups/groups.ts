@@ -20,6 +20,7 @@ import {
   knownById,
   membersOf,
   type NewMember,
+  rowsByFormerPath,
   selectGroups,
   selectMembers,
   serverOf,
@@ -72,14 +73,20 @@ export class Groups implements GroupRegistry {
       const ownerId = actor.kind === 'user' ? actor.userId : (await fileOwner(db)).id
       const wanted = (row: GroupRow) =>
         owner === undefined ? row.owner_id === ownerId : row.owner_key === nameKey(owner)
-      const row = rows.find(candidate => wanted(candidate) && canSee(actor, owned(candidate)))
+      const found = (of: readonly GroupRow[]) =>
+        of.find(candidate => wanted(candidate) && canSee(actor, owned(candidate)))
+      const row = found(rows) ?? found(await rowsByFormerPath(db, key))
       return row && { row, members: await membersOf(db, row.id) }
     })
     return known && groupRecord(known.row, known.members, actor)
   }
 
-  async create(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
-    return this.#writer.create(actor, parseGroupBody(body))
+  async create(
+    actor: Actor,
+    body: JsonObject,
+    { formerPaths = [] }: { readonly formerPaths?: readonly string[] } = {},
+  ): Promise<WrittenGroup> {
+    return this.#writer.create(actor, parseGroupBody(body), formerPaths)
   }
 
   async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {

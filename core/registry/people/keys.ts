@@ -2,12 +2,12 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
-import type { Actor } from '../../contract/records.ts'
+import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { parseTimestamp } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
-import type { AccessKeyTable } from '../../store/tables.ts'
+import type { AccessKeyTable, UserTable } from '../../store/tables.ts'
 import { type Reader, read, write } from '../../store/transact.ts'
 import type { KeyRecord, KeyRegistry, NewKey } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
@@ -67,6 +67,35 @@ export class Keys implements KeyRegistry {
       await (owner ? withinStoredBytes(trx, ownerOf(owner), insert) : insert())
       after(() => this.#deps.bus.emit('key.created', ownerId, { keyId: row.id }))
       return newKey(trx, row, secret)
+    })
+  }
+
+  async adopt(
+    actor: Actor,
+    input: { ownerId: string; label: string; scopes: readonly JsonValue[]; secret: string; expiresAt?: string },
+  ): Promise<KeyRecord> {
+    const errors: FieldError[] = []
+    checkLabel(input.label, errors)
+    const { ownerId, secret } = input
+    return write(this.#deps.store, async (trx, after) => {
+      const owner = await userById(trx, ownerId)
+      if (!owner || !canEdit(actor, { ownerId })) throw new HubError('user_not_found', 'The user does not exist')
+      // As the owner sees servers and groups, so that the key opens nothing more.
+      const self: Actor = { ...asUser(owner), credential: { kind: 'local' } }
+      const scopes = await readScopes(trx, self, input.scopes, errors)
+      if (errors.length > 0) throw validationError(errors, 'The access key cannot be taken over')
+      await checkQuota(trx, ownerId)
+      const columns = secretColumns(secret)
+      const known = await trx.selectFrom('access_key').select('id').where('hash', '=', columns.hash).executeTakeFirst()
+      if (known) throw new HubError('name_taken', 'There is an access key with this secret already')
+      const row: AccessKeyTable = {
+        ...{ id: randomUUID(), owner_id: ownerId, label: input.label, scopes: JSON.stringify(scopes), ...columns },
+        ...{ expires_at: input.expiresAt ?? null, last_used_at: null, created_at: timestamp(this.#deps) },
+      }
+      const insert = () => trx.insertInto('access_key').values(row).execute()
+      await withinStoredBytes(trx, ownerOf(owner), insert)
+      after(() => this.#deps.bus.emit('key.created', ownerId, { keyId: row.id }))
+      return keyRecord(row)
     })
   }
 
@@ -170,6 +199,10 @@ export class Keys implements KeyRegistry {
 async function newKey(db: Reader, row: AccessKeyTable, secret: string): Promise<NewKey> {
   const key = keyRecord(row)
   return { key, secret, scopes: await publicScopes(db, key) }
+}
+
+function asUser({ id, name, role }: UserTable): Omit<UserActor, 'credential'> {
+  return { kind: 'user', userId: id, name: name ?? '', role }
 }
 
 /** 256 random bits after the prefix by which secret scanners recognise the key. */

@@ -14,6 +14,8 @@ export interface NewUser {
   readonly role: Role
   readonly passwordHash: string | null
   readonly mustChangePassword: boolean
+  /** Default false. */
+  readonly disabled?: boolean
   readonly origin: Origin
 }
 
@@ -28,7 +30,7 @@ export async function insertUser(deps: Pick<RegistryDeps, 'now'>, trx: Writer, u
     role: user.role,
     password_hash: user.passwordHash,
     token_epoch: 1,
-    disabled: 0,
+    disabled: user.disabled ? 1 : 0,
     must_change_password: user.mustChangePassword ? 1 : 0,
     network_grant: 'none',
     origin: user.origin,

@@ -64,7 +64,7 @@ export class Users implements UserRegistry {
       const change = { ...checked, passwordHash, role: 'admin', disabled: 0 } as const
       const row = first
         ? await this.#fill(trx, first, change)
-        : await insertUser(this.#deps, trx, { ...change, origin: 'store', mustChangePassword: false })
+        : await insertUser(this.#deps, trx, { ...change, disabled: false, origin: 'store', mustChangePassword: false })
       after(() => this.#emit(first ? 'user.updated' : 'user.created', row))
       return userRecord(row)
     })
@@ -72,13 +72,19 @@ export class Users implements UserRegistry {
 
   async create(
     actor: Actor,
-    input: { name: string; passwordHash: string; role: Role; mustChangePassword?: boolean },
+    input: {
+      name: string
+      passwordHash: string | null
+      role: Role
+      mustChangePassword?: boolean
+      disabled?: boolean
+    },
   ): Promise<UserRecord> {
     refuseOthers(actor)
     const checked = checkedName(input.name)
     return this.#write(checked.name, async (trx, after) => {
-      const { passwordHash, role, mustChangePassword = false } = input
-      const user = { ...checked, passwordHash, role, mustChangePassword, origin: 'store' } as const
+      const { passwordHash, role, mustChangePassword = false, disabled = false } = input
+      const user = { ...checked, passwordHash, role, mustChangePassword, disabled, origin: 'store' } as const
       const row = await insertUser(this.#deps, trx, user)
       after(() => this.#emit('user.created', row))
       return userRecord(row)

@@ -122,7 +122,15 @@ describe('an inline document', () => {
     const { config } = await stored('pets')
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
-    for (const table of ['alert_delivery', 'alert_incident', 'alert_instance', 'alert_silence', 'owned_setting'])
+    for (const table of [
+      'import_run',
+      'group_former_path',
+      'alert_delivery',
+      'alert_incident',
+      'alert_instance',
+      'alert_silence',
+      'owned_setting',
+    ])
       await db.schema.dropTable(table).execute()
     await db.schema.dropTable('openapi_document_part').execute()
     await db.schema.dropTable('openapi_document').execute()

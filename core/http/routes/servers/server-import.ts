@@ -6,6 +6,7 @@ import type { Upstreams } from '../../../connections/api.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { formatRef, nameKey } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
@@ -123,14 +124,19 @@ const exampleImport = {
   ],
 }
 
+/** What is imported. */
+export const importedDocument = z
+  .union([z.string(), anyObject])
+  .meta({ description: 'The file’s text or its JSON, a command line, or a URL' })
+
 const importFields = z.object({
-  document: z.union([z.string(), anyObject]).meta({
+  document: importedDocument.meta({
     description: 'The file’s text or its JSON, a command line, or a URL. The JSON may also be the whole body',
   }),
 })
 
 /** The document has its own limits, whether it is a string or an object in the body. */
-const IMPORT_JSON = {
+export const IMPORT_JSON: JsonLimits = {
   ...SERVER_JSON,
   foreign: { ...SERVER_JSON.foreign, endings: [...SERVER_JSON.foreign.endings, '/document'] },
 }

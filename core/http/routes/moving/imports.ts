@@ -1,0 +1,190 @@
+import { z } from 'zod'
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
+import { formatRef } from '../../../domain/names.ts'
+import { validationError } from '../../../domain/validation-error.ts'
+import type { ImportOptions, ImportOutcome } from '../../../moving/import-run.ts'
+import type { ImportPlan, Imports } from '../../../moving/imports.ts'
+import type { Registry } from '../../../registry/api.ts'
+import type { RequestInfo } from '../../../request/request-info.ts'
+import { type Route, route } from '../../route.ts'
+import { anyObject, flag, problemPart as problemSchema, timestamp } from '../schemas.ts'
+import { problemPart } from '../servers/problem-part.ts'
+import { IMPORT_JSON, importedDocument } from '../servers/server-import.ts'
+import { largeBody } from '../servers/server-schemas.ts'
+
+/** What imports need. */
+export interface ImportRoutesDeps {
+  readonly registry: Pick<Registry, 'audit'>
+  readonly imports: Imports
+}
+
+const tag = 'moving'
+const kind = z.enum(['user', 'server', 'group', 'key', 'secret'])
+
+const body = z
+  .strictObject({
+    document: importedDocument,
+    planHash: z.string().optional().meta({ description: 'Of the answer with `dryRun`; required without it' }),
+    answers: z
+      .record(z.string().max(256), z.string().max(65_536))
+      .default({})
+      .meta({ description: 'Values of the variables that the document refers to, by name' }),
+    choices: z
+      .record(z.string(), z.union([z.enum(['skip', 'accept']), z.strictObject({ rename: z.string().max(256) })]))
+      .default({})
+      .meta({ description: 'By pointer of the item; `accept` takes a key of fewer than 32 characters for 30 days' }),
+    off: z.boolean().default(false).meta({ description: 'Switches all imported servers off' }),
+  })
+  .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })
+
+const item = z.object({
+  kind,
+  pointer: z.string().meta({ description: 'Into the document, from `#` on' }),
+  name: z.string(),
+  owner: z.string().optional(),
+  verdict: z.enum(['new', 'same', 'exists', 'invalid', 'skipped']),
+  ref: z.string().optional(),
+  body: anyObject.optional().meta({ description: 'Of a server, its secrets masked' }),
+  asks: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
+  warnings: z.array(z.string()),
+  error: problemSchema.optional(),
+})
+
+const plan = z.object({
+  id: z.string().optional().meta({ description: 'Of the import, by which it is taken back; absent with `dryRun`' }),
+  source: z.string(),
+  planHash: z.string(),
+  items: z.array(item),
+  notCarried: z.array(z.object({ pointer: z.string(), what: z.string(), instead: z.string() })),
+  warnings: z.array(z.string()),
+})
+
+const example = {
+  source: 'hub',
+  planHash: '0f5d…',
+  items: [
+    { kind: 'user', pointer: '#/users/1', name: 'bob', verdict: 'new', warnings: [] },
+    {
+      ...{ kind: 'server', pointer: '#/mcpServers/time', name: 'time', owner: 'bob', ref: 'bob~time', verdict: 'new' },
+      ...{ body: { name: 'time', command: 'uvx', args: ['mcp-server-time'] }, warnings: [] },
+    },
+  ],
+  notCarried: [
+    {
+      pointer: '#/oauthClients',
+      what: 'OAuth clients',
+      instead: 'Clients use an access key, which the import carries.',
+    },
+  ],
+  warnings: [],
+}
+
+/** Taking over what other programs hold, and taking that back. */
+export function importRoutes(deps: ImportRoutesDeps): Route[] {
+  return [importRoute(deps), listRoute(deps), rollbackRoute(deps)]
+}
+
+function importRoute({ imports, registry }: ImportRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/import',
+    access: 'user',
+    summary:
+      'Take over the settings of a client or of another hub, in one transaction, after a look at what it would do',
+    tag,
+    query: z.strictObject({ dryRun: flag }),
+    body,
+    ...largeBody,
+    json: IMPORT_JSON,
+    responses: { 200: { description: 'Each item with its verdict', schema: plan, example } },
+    async handle({ actor, query, body: { document, planHash, ...options }, info }) {
+      if (query.dryRun === 'true')
+        return { body: shown(await imports.plan(actor, document as JsonValue, options as ImportOptions)) }
+      if (planHash === undefined) {
+        const detail = 'Ask with ?dryRun=true first, and send the "planHash" of its answer'
+        throw validationError([{ pointer: '#/planHash', code: 'required', detail }])
+      }
+      const { id, ...done } = await imports.apply(actor, document as JsonValue, options as ImportOptions, planHash)
+      note(registry, actor, info, 'import.apply', id, countsOf(done))
+      return { body: { id, ...shown(done) } }
+    },
+  })
+}
+
+function countsOf({ source, items }: ImportPlan): JsonObject {
+  const made = items.filter(({ verdict }) => verdict === 'new')
+  const counts = Object.entries(Object.groupBy(made, one => one.kind)).map(([of, some]) => [`${of}s`, some.length])
+  return { source, ...Object.fromEntries(counts) }
+}
+
+function shown({ items, ...rest }: ImportPlan): object {
+  return { ...rest, items: items.map(shownItem) }
+}
+
+function shownItem({ error, place, ...outcome }: ImportOutcome): object {
+  const { owner, name } = outcome
+  const hasRef = (outcome.kind === 'server' || outcome.kind === 'group') && owner !== undefined
+  return {
+    ...outcome,
+    ...(hasRef && outcome.verdict !== 'invalid' ? { ref: formatRef(owner, name) } : {}),
+    ...(error === undefined ? {} : { error: problemPart(error, place) }),
+  }
+}
+
+function listRoute({ imports }: ImportRoutesDeps): Route {
+  const record = z.object({ id: z.string(), source: z.string(), createdAt: timestamp, made: z.number().int() })
+  const one = { id: '0b1f…', source: 'hub', createdAt: '2026-11-24T09:30:00.000Z', made: 84 }
+  return route({
+    method: 'GET',
+    path: '/api/import',
+    access: 'user',
+    summary: 'Your imports of the last seven days, which can be taken back',
+    tag,
+    responses: {
+      200: { description: 'Newest first', schema: z.object({ items: z.array(record) }), example: { items: [one] } },
+    },
+    async handle({ actor }) {
+      return { body: { items: await imports.list(actor) } }
+    },
+  })
+}
+
+function rollbackRoute({ imports, registry }: ImportRoutesDeps): Route {
+  const part = z.object({ kind, name: z.string() })
+  return route<{ id: string }>({
+    method: 'POST',
+    path: '/api/import/{id}/rollback',
+    access: 'user',
+    summary: 'Take back what an import has made, but for what was changed since',
+    tag,
+    params: z.object({ id: z.string() }),
+    responses: {
+      200: {
+        description: 'What was removed, and what was kept and why',
+        schema: z.object({ removed: z.array(part), kept: z.array(part.extend({ why: z.string() })) }),
+        example: {
+          removed: [{ kind: 'server', name: 'time' }],
+          kept: [{ kind: 'group', name: 'work', why: 'it was changed since' }],
+        },
+      },
+    },
+    async handle({ actor, params: { id }, info }) {
+      const result = await imports.rollBack(actor, id)
+      const detail = { removed: result.removed.length, kept: result.kept.length }
+      note(registry, actor, info, 'import.rollback', id, detail)
+      return { body: result }
+    },
+  })
+}
+
+function note(
+  { audit }: ImportRoutesDeps['registry'],
+  actor: UserActor,
+  { requestId }: RequestInfo,
+  action: string,
+  target: string,
+  detail: JsonObject,
+): void {
+  audit.record(actor, { action, target, ownerId: actor.userId, requestId, detail })
+}

@@ -1,0 +1,185 @@
+import { readSettings, type SettingsState } from '../config/shape/settings.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
+import type { ImportContent, ImportItem, NotCarried } from './import-items.ts'
+
+/** Sections that are not carried, and what to do instead. */
+const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> = {
+  oauthClients: ['OAuth clients', 'Clients use an access key, which the import carries.'],
+  oauthTokens: ['OAuth tokens', 'Sign in again, or use an access key.'],
+  prompts: ['prompts of the hub', 'Offer them by an MCP server.'],
+  resources: ['resources of the hub', 'Offer them by an MCP server.'],
+  plugins: ['plugins', 'Name them in this hub’s settings file.'],
+  alerting: ['alert rules', 'POST /api/monitoring/rules makes them.'],
+  notifications: ['notification channels', 'POST /api/monitoring/channels makes them.'],
+  dashboards: ['dashboards', 'POST /api/monitoring/dashboards makes them.'],
+  dashboard: ['dashboards', 'POST /api/monitoring/dashboards makes them.'],
+  logging: ['settings of logs', 'Set them in this hub’s settings file.'],
+  logRotation: ['settings of logs', 'Set them in this hub’s settings file.'],
+  healthCheck: ['the usual health check', 'It is set in each server that it was for.'],
+}
+const CARRIED = new Set(['mcpServers', 'servers', 'users', 'groups', 'bearerKeys', 'systemConfig', 'userConfigs'])
+const MODELSCOPE = 'modelscope'
+const LABEL_CHARACTERS = 100
+
+/** Whether a document is the settings file of a hub: it names users, groups or access keys beside its servers. */
+export function isHubDocument(document: JsonValue): document is JsonObject {
+  if (!isJsonObject(document)) return false
+  const has = (name: string) => document[name] !== null && typeof document[name] === 'object'
+  return has('users') || has('bearerKeys') || has('groups') || (has('mcpServers') && has('systemConfig'))
+}
+
+/** Everything that the settings file of a hub brings. Throws DuplicateEntry. */
+export function readHubDocument(document: JsonObject): ImportContent {
+  const state = readSettings(document)
+  const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
+  const ownerOf = (owner: string | undefined) => {
+    const named = owner ?? firstAdmin
+    return named === undefined ? {} : { owner: named }
+  }
+  const keys = readKeys(document)
+  const items: ImportItem[] = [
+    ...state.file.users.map((user, at): ImportItem => ({ kind: 'user', pointer: `#/users/${at}`, ...user })),
+    ...readServers(state, ownerOf),
+    ...readGroups(document, state, ownerOf),
+    ...keys.items,
+    ...readSecrets(document),
+  ]
+  return { source: 'hub', items, notCarried: [...keys.notCarried, ...leftBehind(document)], warnings: state.warnings }
+}
+
+type OwnerOf = (owner: string | undefined) => { readonly owner?: string }
+
+function pointerOf(path: readonly (string | number)[]): string {
+  return ['#', ...path.map(part => pointerToken(String(part)))].join('/')
+}
+
+function readServers({ file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
+  return file.servers.map(({ owner, name, body }, at) => {
+    // Whoever they were private to owned them: the other hub knew groups of users too.
+    const visibility = body.visibility === 'group' ? { visibility: 'private' } : {}
+    const pointer = pointerOf(places.servers[at] ?? [])
+    return { kind: 'server', pointer, name, ...ownerOf(owner), body: { ...body, ...visibility }, plainReferences: true }
+  })
+}
+
+function readGroups(document: JsonObject, { file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
+  return file.groups.map(({ owner, body }, at) => {
+    const path = places.groups[at] ?? []
+    const [section, key] = path
+    const entries = section === undefined ? undefined : document[section]
+    const entry = Array.isArray(entries)
+      ? entries[Number(key)]
+      : isJsonObject(entries)
+        ? entries[String(key)]
+        : undefined
+    const id = isJsonObject(entry) && typeof entry.id === 'string' && entry.id !== '' ? [entry.id] : []
+    const name = typeof body.name === 'string' ? body.name : String(key)
+    // The other hub always put the server's name before a tool's.
+    const written = { naming: 'prefixed', ...body }
+    return { kind: 'group', pointer: pointerOf(path), name, ...ownerOf(owner), body: written, formerPaths: id }
+  })
+}
+
+function readKeys(document: JsonObject): { readonly items: ImportItem[]; readonly notCarried: NotCarried[] } {
+  const groups = groupNames(document.groups)
+  const listed = Array.isArray(document.bearerKeys) ? document.bearerKeys : []
+  const read = listed.map((key, at) => readKey(key, at, groups))
+  const routing = isJsonObject(document.systemConfig) ? document.systemConfig.routing : undefined
+  const shared = isJsonObject(routing) ? routing.bearerAuthKey : undefined
+  return {
+    items: [
+      ...read.filter(item => 'kind' in item),
+      ...(typeof shared === 'string' && shared !== '' ? [sharedKey(shared)] : []),
+    ],
+    notCarried: read.filter(item => 'what' in item),
+  }
+}
+
+function sharedKey(secret: string): ImportItem {
+  const pointer = '#/systemConfig/routing/bearerAuthKey'
+  return { kind: 'key', pointer, name: 'bearerAuthKey', secret, scopes: ['mcp'] }
+}
+
+function readKey(key: JsonValue, at: number, groups: ReadonlyMap<string, string>): ImportItem | NotCarried {
+  const pointer = `#/bearerKeys/${at}`
+  if (!isJsonObject(key) || typeof key.token !== 'string') {
+    return { pointer, what: 'an access key without its text', instead: 'Make a new one.' }
+  }
+  if (key.enabled === false) {
+    return { pointer, what: 'an access key that was disabled', instead: 'Make a new one where it is needed.' }
+  }
+  const label = typeof key.name === 'string' ? key.name.trim().slice(0, LABEL_CHARACTERS) : ''
+  const name = label === '' ? `key ${at + 1}` : label
+  // A key of the system is nobody's: the importing administrator gets it.
+  const owner = typeof key.owner === 'string' && key.kind !== 'system' ? { owner: key.owner } : {}
+  return { kind: 'key', pointer, name, ...owner, secret: key.token, scopes: scopesOf(key, groups) }
+}
+
+/** Names of groups by id and by name: keys name them by either. */
+function groupNames(section: JsonValue | undefined): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const group of Array.isArray(section) ? section : []) {
+    if (!isJsonObject(group) || typeof group.name !== 'string') continue
+    names.set(group.name, group.name)
+    if (typeof group.id === 'string') names.set(group.id, group.name)
+  }
+  return names
+}
+
+/** Never `api`: those keys opened MCP alone. */
+function scopesOf(key: JsonObject, groups: ReadonlyMap<string, string>): JsonValue[] {
+  const texts = (value: JsonValue | undefined) =>
+    Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
+  if (key.accessType === undefined || key.accessType === 'all') return ['mcp']
+  const named = texts(key.allowedGroups).map(group => ({ group: groups.get(group) ?? group }))
+  const servers = texts(key.allowedServers).map(server => ({ server: server.replace('::', '~') }))
+  if (key.accessType === 'groups') return named
+  return key.accessType === 'servers' ? servers : [...named, ...servers]
+}
+
+/** The keys of hosted platforms that users have set. */
+function readSecrets({ userConfigs }: JsonObject): ImportItem[] {
+  if (!isJsonObject(userConfigs)) return []
+  return Object.entries(userConfigs).flatMap(([owner, config]): ImportItem[] => {
+    const section = isJsonObject(config) ? config[MODELSCOPE] : undefined
+    const value = isJsonObject(section) ? section.apiKey : undefined
+    if (typeof value !== 'string' || value === '') return []
+    return [
+      {
+        kind: 'secret',
+        pointer: pointerOf(['userConfigs', owner, MODELSCOPE, 'apiKey']),
+        name: MODELSCOPE,
+        owner,
+        value,
+      },
+    ]
+  })
+}
+
+function leftBehind(document: JsonObject): NotCarried[] {
+  const sections = Object.entries(document).flatMap(([name, value]): NotCarried[] => {
+    if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(value)) return []
+    const [what, instead] = LEFT[name] ?? [`"${name.slice(0, 64)}"`, 'Nothing here is known by this name.']
+    return [{ pointer: pointerOf([name]), what, instead }]
+  })
+  const config = isJsonObject(document.systemConfig) ? document.systemConfig : {}
+  const settings = Object.entries(config).flatMap(([name, value]): NotCarried[] => {
+    const rest = isJsonObject(value) && name === 'routing' ? withoutKey(value) : value
+    if (isEmpty(rest)) return []
+    const instead =
+      name === MODELSCOPE
+        ? 'Set the key of the plugin hosted-keys, or let each user set one.'
+        : 'Settings of this hub: GET /api/admin/settings, or its settings file.'
+    return [{ pointer: pointerOf(['systemConfig', name]), what: `the setting "${name.slice(0, 64)}"`, instead }]
+  })
+  return [...sections, ...settings]
+}
+
+function withoutKey({ bearerAuthKey: _, ...rest }: JsonObject): JsonObject {
+  return rest
+}
+
+function isEmpty(value: JsonValue): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+}

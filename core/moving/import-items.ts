@@ -1,0 +1,73 @@
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { Role } from '../contract/records.ts'
+
+/** A value that a server needs and the document does not hold. */
+export interface ImportAsk {
+  /** The name under which the answer is sent. */
+  readonly name: string
+  readonly secret: boolean
+}
+
+interface Placed {
+  /** JSON Pointer into the document, from `#` on. */
+  readonly pointer: string
+  readonly warnings?: readonly string[]
+}
+
+/** One thing that a document brings. `owner`: a user of the other hub; absent: nobody is named. */
+export type ImportItem = Placed &
+  (
+    | { readonly kind: 'user'; readonly name: string; readonly role: Role; readonly passwordHash?: string }
+    | {
+        readonly kind: 'server'
+        readonly name: string
+        readonly owner?: string
+        /** Flat, as for `POST /api/servers`, without `owner`. */
+        readonly body: JsonObject
+        readonly asks?: readonly ImportAsk[]
+        /** Where the document calls fields of the body by other names. */
+        readonly place?: (pointer: string) => string
+        /** `$NAME` refers to a variable too. Default false. */
+        readonly plainReferences?: boolean
+        /** The entry cannot be read. */
+        readonly problem?: string
+      }
+    | {
+        readonly kind: 'group'
+        readonly name: string
+        readonly owner?: string
+        readonly body: JsonObject
+        readonly formerPaths: readonly string[]
+      }
+    | {
+        readonly kind: 'key'
+        readonly name: string
+        readonly owner?: string
+        readonly secret: string
+        readonly scopes: readonly JsonValue[]
+      }
+    | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
+  )
+
+/** A part of a document that is left behind. */
+export interface NotCarried {
+  readonly pointer: string
+  readonly what: string
+  readonly instead: string
+}
+
+/** What a document brings, in the order in which it is made. */
+export interface ImportContent {
+  /** Which program's. */
+  readonly source: string
+  readonly items: readonly ImportItem[]
+  readonly notCarried: readonly NotCarried[]
+  /** What else its user should know, as sentences. */
+  readonly warnings: readonly string[]
+}
+
+/** What becomes of one item. */
+export type ImportVerdict = 'new' | 'same' | 'exists' | 'invalid' | 'skipped'
+
+/** What the user wants of one item, by its pointer. `accept`: a key that is shorter than 32 characters, for 30 days. */
+export type ImportChoice = 'skip' | 'accept' | { readonly rename: string }

@@ -1,0 +1,240 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Passwords } from '../auth/passwords.ts'
+import { type ImportedEntry, placeInDocument } from '../config/import-document.ts'
+import { JsoncError, readJsonc } from '../config/jsonc.ts'
+import { DuplicateEntry } from '../config/shape/settings.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+import { canonical } from '../domain/json/canonical-json.ts'
+import { guardJson } from '../domain/json/json-guard.ts'
+import { SERVER_JSON } from '../domain/server/body.ts'
+import type { Transports } from '../domain/server/transports.ts'
+import { validationError } from '../domain/validation-error.ts'
+import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
+import type { Store } from '../store/open.ts'
+import { read, write } from '../store/transact.ts'
+import { isHubDocument, readHubDocument } from './import-hub.ts'
+import type { ImportContent, ImportItem, NotCarried } from './import-items.ts'
+import { type Rollback, takeBack } from './import-rollback.ts'
+import { type ImportOptions, type ImportOutcome, ImportRun, type MadeItem, type WeakPasswords } from './import-run.ts'
+
+/** What imports need. */
+export interface ImportDeps {
+  readonly store: Store
+  readonly together: OpenRegistry['together']
+  readonly passwords: Pick<Passwords, 'verify'>
+  readonly transports: Transports
+  /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
+  readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
+}
+
+/** What an import would do. */
+export interface ImportPlan {
+  /** Which program's document it is. */
+  readonly source: string
+  /** The same only for the same document, wishes and outcome. */
+  readonly planHash: string
+  readonly items: readonly ImportOutcome[]
+  readonly notCarried: readonly NotCarried[]
+  readonly warnings: readonly string[]
+}
+
+/** An import that was made. */
+export interface ImportRecord {
+  readonly id: string
+  readonly source: string
+  /** ISO 8601 UTC. */
+  readonly createdAt: string
+  /** Number of things made. */
+  readonly made: number
+}
+
+const KEPT_MS = 7 * 86_400_000
+const MOST_ITEMS = 2_000
+/** Longest text that is read here rather than in a thread: JSON, and JSON with comments, whose parser is slower. */
+const JSON_CHARACTERS = 2 * 1024 * 1024
+const COMMENTED_CHARACTERS = 256 * 1024
+/** Passwords with which other hubs begin. */
+const FIRST_PASSWORDS = ['admin123', 'admin', 'password']
+const MOST_VERIFIED = 20
+
+/** Takes over what other programs hold: servers of clients; users, servers, groups and keys of hubs. */
+export class Imports {
+  readonly #deps: ImportDeps
+
+  constructor(deps: ImportDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `validation_failed` for a document of which nothing is understood. */
+  async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
+    const content = await this.#read(document, actor)
+    const weak = await this.#weakPasswords(content)
+    let plan: ImportPlan | undefined
+    try {
+      await this.#deps.together(async parts => {
+        plan = (await this.#run(parts, actor, content, options, weak)).plan
+        throw new OnlyPlanned()
+      })
+    } catch (error) {
+      if (!(error instanceof OnlyPlanned) || !plan) throw error
+    }
+    return plan as ImportPlan
+  }
+
+  /** Makes it, in one transaction. Throws `plan_changed` when the outcome would not be the one planned. */
+  async apply(
+    actor: UserActor,
+    document: JsonValue,
+    options: ImportOptions,
+    planHash: string,
+  ): Promise<ImportPlan & { readonly id: string }> {
+    const content = await this.#read(document, actor)
+    const weak = await this.#weakPasswords(content)
+    const id = randomUUID()
+    const plan = await this.#deps.together(async parts => {
+      const { plan, made } = await this.#run(parts, actor, content, options, weak)
+      if (plan.planHash !== planHash) {
+        throw new HubError('plan_changed', 'What this import would do is not what was planned')
+      }
+      const createdAt = new Date().toISOString()
+      const row = { id, owner_id: actor.userId, source: plan.source, made: JSON.stringify(made), created_at: createdAt }
+      await write(parts.store, async trx => {
+        const old = new Date(Date.now() - KEPT_MS).toISOString()
+        await trx.deleteFrom('import_run').where('created_at', '<', old).execute()
+        await trx.insertInto('import_run').values(row).execute()
+      })
+      return plan
+    })
+    return { ...plan, id }
+  }
+
+  /** The actor's imports of the last seven days, newest first. */
+  async list(actor: UserActor): Promise<readonly ImportRecord[]> {
+    const since = new Date(Date.now() - KEPT_MS).toISOString()
+    const rows = await read(this.#deps.store, db =>
+      db
+        .selectFrom('import_run')
+        .selectAll()
+        .where('owner_id', '=', actor.userId)
+        .where('created_at', '>=', since)
+        .orderBy('created_at', 'desc')
+        .execute(),
+    )
+    return rows.map(({ id, source, created_at, made }) => {
+      return { id, source, createdAt: created_at, made: (JSON.parse(made) as unknown[]).length }
+    })
+  }
+
+  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`. */
+  async rollBack(actor: UserActor, id: string): Promise<Rollback> {
+    return this.#deps.together(async parts => {
+      const row = await read(parts.store, db =>
+        db
+          .selectFrom('import_run')
+          .selectAll()
+          .where('id', '=', id)
+          .where('owner_id', '=', actor.userId)
+          .executeTakeFirst(),
+      )
+      if (!row) throw new HubError('import_not_found', 'There is no such import of the last seven days')
+      const result = await takeBack(parts, actor, JSON.parse(row.made) as MadeItem[])
+      await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
+      return result
+    })
+  }
+
+  async #run(
+    parts: TogetherParts,
+    actor: UserActor,
+    content: ImportContent,
+    options: ImportOptions,
+    weak: WeakPasswords,
+  ): Promise<{ readonly plan: ImportPlan; readonly made: readonly MadeItem[] }> {
+    const run = new ImportRun(parts, actor, options, this.#deps.transports)
+    const items = await run.run(content, weak)
+    const { source, notCarried, warnings } = content
+    const verdicts = items.map(({ pointer, name, owner = '', verdict }) => [pointer, name, owner, verdict])
+    const given = content.items.map(({ ...item }) => JSON.parse(JSON.stringify(item)) as JsonValue)
+    const text = canonical([verdicts, given, { ...options.answers }, options.choices as never, options.off])
+    const planHash = createHash('sha256').update(text).digest('hex')
+    return { plan: { source, planHash, items, notCarried, warnings }, made: run.made }
+  }
+
+  async #read(document: JsonValue, actor: UserActor): Promise<ImportContent> {
+    const value = typeof document === 'string' ? jsonOf(document) : document
+    const content =
+      value !== undefined && isHubDocument(value)
+        ? hubContent(value)
+        : clientContent((await this.#deps.readDocument(document, actor.userId)).entries)
+    const { length } = content.items
+    if (length <= MOST_ITEMS) return content
+    const detail = `The document names ${length} things; at most ${MOST_ITEMS} are taken over at a time`
+    throw validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
+  }
+
+  /** Hashes of administrators are tried before the transaction: each try takes a tenth of a second and more. */
+  async #weakPasswords({ items }: ImportContent): Promise<WeakPasswords> {
+    const admins = items.filter(item => item.kind === 'user').filter(({ role }) => role === 'admin')
+    const weak = new Set<string>()
+    for (const { pointer, passwordHash } of admins.slice(0, MOST_VERIFIED)) {
+      for (const password of FIRST_PASSWORDS) {
+        if ((await this.#deps.passwords.verify(password, passwordHash ?? null)).ok) weak.add(pointer)
+      }
+    }
+    return weak
+  }
+}
+
+/** Not an error: a plan leaves nothing behind. */
+class OnlyPlanned extends Error {
+  override readonly name = 'OnlyPlanned'
+}
+
+function hubContent(document: Parameters<typeof readHubDocument>[0]): ImportContent {
+  try {
+    return readHubDocument(document)
+  } catch (error) {
+    if (!(error instanceof DuplicateEntry)) throw error
+    const pointer = `#/${error.path.join('/')}`
+    throw validationError([{ pointer, code: 'import_invalid', detail: `The document names ${error.message}` }])
+  }
+}
+
+function clientContent(entries: readonly ImportedEntry[]): ImportContent {
+  const items = entries.map((entry): ImportItem => {
+    const { owner, ...body } = entry.body
+    return {
+      kind: 'server',
+      pointer: entry.place?.pointer ?? '#',
+      name: entry.name,
+      ...(typeof owner === 'string' ? { owner } : {}),
+      body,
+      place: pointer => placeInDocument(entry, pointer),
+      ...(entry.problem ? { problem: entry.problem.message } : {}),
+    }
+  })
+  return { source: 'client', items, notCarried: [], warnings: [] }
+}
+
+/** Undefined for what is none, or too long to be read here; the thread then says what is wrong with it. */
+function jsonOf(text: string): JsonValue | undefined {
+  if (text.length > JSON_CHARACTERS) return undefined
+  try {
+    const value = parse(text.replace(/^\ufeff/, ''))
+    if (value !== undefined) guardJson(value, SERVER_JSON)
+    return value
+  } catch (error) {
+    if (error instanceof JsoncError || error instanceof HubError) return undefined
+    throw error
+  }
+}
+
+function parse(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return text.length <= COMMENTED_CHARACTERS ? readJsonc(text).value : undefined
+  }
+}

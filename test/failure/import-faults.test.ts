@@ -1,0 +1,135 @@
+/** Imports of hostile documents, and imports that are killed: nothing of them exists. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
+import { online } from '../support/servers.ts'
+import { watchFor } from '../support/unharmed.ts'
+
+let hub: Hub
+let admin: Client
+let unharmed: () => Promise<void>
+
+beforeAll(async () => {
+  hub = await startHub({ countTimers: true, settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  admin = await hub.setup()
+  await online(admin, ['echo'])
+  unharmed = await watchFor(hub, admin)
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+}, 40_000)
+
+const importing = (document: unknown, query = '?dryRun=true') =>
+  admin.request('POST', `/api/import${query}`, { document })
+
+async function nothingIsThere(): Promise<void> {
+  expect((await admin.ok('GET', '/api/servers?scope=all')).total).toBe(1)
+  expect((await admin.ok('GET', '/api/admin/users')).total).toBe(1)
+  expect((await admin.ok('GET', '/api/groups?scope=all')).total).toBe(0)
+}
+
+test('what is no document is refused, and nothing is written', async () => {
+  const many = (count: number, entry: (n: number) => unknown) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`s${n}`, entry(n)]))
+  const url = 'https://never.example/'
+  const documents: [unknown, number, string][] = [
+    ['', 400, 'validation_failed'],
+    ['PK\u0003\u0004 zip', 200, ''],
+    ['{"mcpServers": {"__proto__": {"command": "x"}}, "users": []}', 400, ''],
+    [`{"users": [${'['.repeat(200)}${']'.repeat(200)}]}`, 400, ''],
+    [{ users: [], mcpServers: many(2_100, () => ({ url })) }, 400, 'validation_failed'],
+    [{ mcpServers: many(100_000, () => ({ url })), users: [] }, 400, ''],
+    [{ users: 'x', groups: [], mcpServers: [] }, 200, ''],
+    [
+      { users: [null, 1, { username: 'a'.repeat(10_000) }, { username: '../x' }, {}], groups: [null, { name: 5 }] },
+      200,
+      '',
+    ],
+    [{ bearerKeys: [null, {}, { token: 5 }, { token: 'a b' }, { token: 'x'.repeat(5_000) }], users: [] }, 200, ''],
+    [{ users: [{ username: 'x' }, { username: 'X' }] }, 400, 'validation_failed'],
+    [{ users: [], groups: [{ name: 'g', id: 'x'.repeat(100_000), servers: [{ name: 5 }, null] }] }, 200, ''],
+    ['$'.repeat(300_000), 200, ''],
+    [`{"mcpServers": {"x": {"command": "${`\${A:-`.repeat(20_000)}"}}, "users": []}`, 200, ''],
+  ]
+  for (const [document, status, code] of documents) {
+    const answer = await importing(document)
+    const shown = JSON.stringify(document).slice(0, 80)
+    if (status === 400) expect([shown, answer.status >= 400 && answer.status < 500]).toEqual([shown, true])
+    else expect([shown, answer.status]).toEqual([shown, status])
+    if (code !== '') expect(answer.json.code).toBe(code)
+    if (answer.status === 200) {
+      for (const { verdict, kind } of answer.json.items) expect([kind, verdict]).toEqual([kind, 'invalid'])
+    }
+  }
+  await nothingIsThere()
+  await unharmed()
+}, 60_000)
+
+test('choices and answers that are none are refused by their place', async () => {
+  const document = { mcpServers: { a: { url: 'https://never.example/' } } }
+  const wrong: [object, string][] = [
+    [{ choices: { '#/mcpServers/a': 'replace' } }, '#/choices'],
+    [{ answers: { A: 5 } }, '#/answers/A'],
+    [{ off: 'yes' }, '#/off'],
+    [{ more: 1 }, '#/more'],
+  ]
+  for (const [change, pointer] of wrong) {
+    const answer = await admin.request('POST', '/api/import?dryRun=true', { document, ...change })
+    expect([answer.status, answer.json.errors?.[0]?.pointer.startsWith(pointer)]).toEqual([400, true])
+  }
+  const renamed = { '#/mcpServers/a': { rename: '../x' } }
+  const plan = await admin.ok('POST', '/api/import?dryRun=true', { document, choices: renamed })
+  expect(plan.items[0]).toMatchObject({ verdict: 'invalid' })
+  await nothingIsThere()
+})
+
+test('a value that is filled in is text, and the environment of the hub is not read', async () => {
+  const document = {
+    mcpServers: {
+      a: { command: 'x', args: [`\${env:PATH}`, `\${B:-of \${x`, '$HOME'], env: { C: `\${input:c}`, D: `\${HOME}` } },
+    },
+  }
+  const answers = { c: `\${PATH} $(x); rm -rf /`, PATH: 'one word; as it is' }
+  const plan = await admin.ok('POST', '/api/import?dryRun=true', { document, answers })
+  const [{ body, asks }] = plan.items
+  expect(body.variables).toMatchObject({ c: `$\${PATH} $(x); rm -rf /`, PATH: 'one word; as it is' })
+  expect(body.args[2]).toBe('$HOME')
+  expect(asks).toEqual([{ name: 'HOME', secret: false }])
+  expect(JSON.stringify(plan)).not.toContain(process.env.HOME ?? 'no home')
+})
+
+test('an import that is killed at any moment exists whole or not at all', async () => {
+  const servers = Object.fromEntries(
+    Array.from({ length: 150 }, (_, n) => [`s${n}`, { url: `https://never.example/${n}`, enabled: false }]),
+  )
+  const users = Array.from({ length: 20 }, (_, n) => ({ username: `user${n}` }))
+  const document = { mcpServers: servers, users, groups: [{ name: 'g', servers: ['s1', 's2'] }] }
+  const seen: string[] = []
+  for (const ms of [5, 15, 30, 60, 100, 160, 250]) {
+    const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
+    const applying = send(
+      hub.url,
+      'POST',
+      '/api/import',
+      { document, planHash },
+      {
+        authorization: `Bearer ${admin.token}`,
+      },
+    ).catch(() => undefined)
+    await Bun.sleep(ms)
+    await hub.kill9()
+    await applying
+    hub = await startHub({ folder: hub.folder })
+    admin = await hub.signIn('admin')
+    const totals = await Promise.all(
+      ['/api/servers?scope=all', '/api/admin/users', '/api/groups?scope=all'].map(
+        async path => (await admin.ok('GET', path)).total,
+      ),
+    )
+    const { items } = await admin.ok('GET', '/api/import')
+    seen.push([...totals, items.length].join(' '))
+    if (items.length > 0) break
+  }
+  for (const state of seen) expect(['1 1 0 0', '151 21 1 1']).toContain(state)
+  expect(seen).toContain('1 1 0 0')
+}, 90_000)
