@@ -2,39 +2,129 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
 import { importDocument } from '../config/import-document.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import { CommandError, OUTPUT, readArguments } from './arguments.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
-import { printJson, printTable } from './output.ts'
+import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay import --help`. */
-export const help = `patchbay import [file] [--dry-run] [--owner name] [--json]
+export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--off] [--json]
+patchbay import --list [--json]
+patchbay import --undo <id> [--json]
 
-Takes servers over from a file, or from standard input: the settings of Claude Desktop, Cursor, VS Code, Windsurf or
-another hub (mcp_settings.json), one entry of such a file, a command line, or a URL.
+Takes over what a file, or standard input, holds: the settings of Claude Desktop, Cursor, VS Code, Windsurf, one entry of
+them, a command line or a URL; or the settings file of another hub with its users, servers, groups and access keys. It is
+done in one transaction: all that could be taken, or nothing.
 
-  --dry-run       only say what would be created
-  --owner name    who gets the servers (administrators only; default: you)
-  --json          the hub's answer as JSON
+  --dry-run            only say what would be done
+  --owner name         who gets the servers (administrators only; default: you)
+  --answer NAME=value  what \${NAME} in the document stands for; without it such servers are switched off
+  --skip pointer       leaves out the item at this place of the document, such as #/users/0
+  --off                switches all imported servers off
+  --list               your imports of the last seven days
+  --undo id            takes one back, but for what was changed since
+  --json               the hub's answer as JSON
 
-Exit code 1 when an entry could not be taken. One whose name is used already is left alone.
+Exit code 1 when something could not be taken, or taken back. What is there already is left alone.
 `
 
 /** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = readArguments(argv, {
-    options: { ...OUTPUT, 'dry-run': { type: 'boolean' }, owner: { type: 'string' } },
+    options: {
+      ...OUTPUT,
+      ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
+      ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
+      ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
+    },
     positionals: ['[file]'],
   })
+  if (values.list) return list(io, values.json ?? false)
+  if (values.undo !== undefined) return undo(io, values.undo, values.json ?? false)
   const text = await readDocument(positionals[0], io)
-  const document = values.owner === undefined ? text : withOwner(text, values.owner)
+  const wanted = {
+    document: values.owner === undefined ? readable(text) : withOwner(text, values.owner),
+    answers: Object.fromEntries((values.answer ?? []).map(readAnswer)),
+    choices: Object.fromEntries((values.skip ?? []).map(pointer => [pointer, 'skip'])),
+    off: values.off ?? false,
+  }
   const client = await HubClient.connect(io)
-  const answer = await client.post(`/api/servers/import?dryRun=${values['dry-run'] === true}`, { document })
-  const entries = Array.isArray(answer.entries) ? answer.entries.filter(isJsonObject) : []
-  if (values.json) printJson(io, answer)
-  else printTable(io, ['OUTCOME', 'NAME', 'DETAIL'], entries.map(row))
-  return entries.some(entry => entry.verdict === 'invalid') ? 1 : 0
+  const plan = await client.post('/api/import?dryRun=true', wanted)
+  const isDry = values['dry-run'] === true
+  const done = isDry ? plan : await client.post('/api/import', { ...wanted, planHash: plan.planHash ?? '' })
+  if (values.json) printJson(io, done)
+  else print(io, done, isDry)
+  return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
+}
+
+/** Longer texts are sent as JSON, which a hub reads in a thread. */
+const TEXT_CHARACTERS = 1024 * 1024
+
+function readable(text: string): JsonValue {
+  if (text.length <= TEXT_CHARACTERS) return text
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return text
+  }
+}
+
+function readAnswer(text: string): [name: string, value: string] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new UsageError(`--answer wants NAME=value, not "${text.slice(0, 64)}"`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+function objects(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function print(io: CommandIo, done: JsonObject, isDry: boolean): void {
+  printTable(
+    io,
+    ['OUTCOME', 'KIND', 'NAME', 'DETAIL'],
+    objects(done.items).map(item => row(item, isDry)),
+  )
+  for (const { pointer, what, instead } of objects(done.notCarried)) {
+    io.stdout(plain(`not carried: ${String(what)} (${String(pointer)}). ${String(instead)}\n`))
+  }
+  for (const warning of Array.isArray(done.warnings) ? done.warnings : []) io.stdout(plain(`${String(warning)}\n`))
+  if (typeof done.id === 'string') io.stdout(plain(`take it back: patchbay import --undo ${done.id}\n`))
+}
+
+function row(item: JsonObject, isDry: boolean): (string | undefined)[] {
+  const error = isJsonObject(item.error) ? item.error : {}
+  const warnings = Array.isArray(item.warnings) ? item.warnings : []
+  const place = item.verdict === 'invalid' ? item.pointer : undefined
+  const details = [item.ref, place, error.detail, ...warnings].filter(part => typeof part === 'string')
+  const fields = objects(error.errors)
+  const more = fields
+    .map(field => `${String(field.pointer)} ${String(field.detail)}`)
+    .filter(text => !details.includes(text))
+  const outcome = item.verdict === 'new' && !isDry ? 'created' : String(item.verdict)
+  return [outcome, String(item.kind), String(item.name), [...details, ...(fields.length > 1 ? more : [])].join(' · ')]
+}
+
+async function list(io: CommandIo, json: boolean): Promise<number> {
+  const { items } = await (await HubClient.connect(io)).get('/api/import')
+  if (json) printJson(io, items ?? [])
+  else {
+    const rows = objects(items).map(one => [one.id, one.createdAt, one.source, one.made].map(String))
+    printTable(io, ['ID', 'AT', 'SOURCE', 'MADE'], rows)
+  }
+  return 0
+}
+
+async function undo(io: CommandIo, id: string, json: boolean): Promise<number> {
+  const answer = await (await HubClient.connect(io)).post(`/api/import/${encodeURIComponent(id)}/rollback`, {})
+  const [removed, kept] = [objects(answer.removed), objects(answer.kept)]
+  if (json) printJson(io, answer)
+  else {
+    io.stdout(`removed ${removed.length}\n`)
+    for (const { kind, name, why } of kept) io.stdout(plain(`kept ${String(kind)} ${String(name)}: ${String(why)}\n`))
+  }
+  return kept.length > 0 ? 1 : 0
 }
 
 async function readDocument(file: string | undefined, io: CommandIo): Promise<string> {
@@ -52,14 +142,4 @@ function withOwner(text: string, owner: string): JsonObject {
   const broken = entries.find(entry => entry.problem)
   if (broken?.problem) throw new CommandError(`Cannot read the entry "${broken.name}": ${broken.problem.message}`)
   return { mcpServers: Object.fromEntries(entries.map(({ name, body }) => [`${owner}::${name}`, body])) }
-}
-
-function row(entry: JsonObject): (string | undefined)[] {
-  const error = isJsonObject(entry.error) ? entry.error : {}
-  const details = [entry.ref, entry.pointer, error.detail].filter(part => typeof part === 'string')
-  const fields = Array.isArray(error.errors) ? error.errors.filter(isJsonObject) : []
-  const more = fields
-    .map(field => `${String(field.pointer)} ${String(field.detail)}`)
-    .filter(text => !details.includes(text))
-  return [String(entry.verdict), String(entry.name), [...details, ...(fields.length > 1 ? more : [])].join(' · ')]
 }

@@ -128,20 +128,43 @@ describe('the command line on the hub’s own machine', () => {
     await writeFile(file, JSON.stringify({ mcpServers: servers }))
     const verdicts = async (...options: string[]) => {
       const { code, stdout } = await hub.run(['import', 'claude.json', '--json', ...options])
-      const { entries } = JSON.parse(stdout) as { entries: { name: string; verdict: string }[] }
-      return [code, ...entries.map(entry => `${entry.name} ${entry.verdict}`)]
+      const { items } = JSON.parse(stdout) as { items: { name: string; verdict: string }[] }
+      return [code, ...items.map(entry => `${entry.name} ${entry.verdict}`)]
     }
     expect(await verdicts('--dry-run')).toEqual([1, 'one new', 'b/d invalid', 'sample exists'])
-    expect(await verdicts()).toEqual([1, 'one created', 'b/d invalid', 'sample exists'])
-    expect(await verdicts('--dry-run')).toEqual([1, 'one exists', 'b/d invalid', 'sample exists'])
+    expect(await verdicts()).toEqual([1, 'one new', 'b/d invalid', 'sample exists'])
+    expect(await verdicts('--dry-run')).toEqual([1, 'one same', 'b/d invalid', 'sample exists'])
     const fromStdin = await hub.run(['import'], { stdin: 'https://mcp.two.example/mcp' })
-    expect(fromStdin.stdout).toMatch(/created +two +ada~two/)
+    expect(fromStdin.stdout).toMatch(/created +server +two +ada~two/)
+  })
+
+  test('imports the settings file of another hub, and takes it back', async () => {
+    const document = {
+      users: [{ username: 'fay', isAdmin: false }],
+      mcpServers: {
+        four: { url: `https://four.example/\${PART}`, owner: 'fay' },
+        five: { url: 'https://five.example/' },
+      },
+      groups: [{ id: 'old-id', name: 'both', owner: 'fay', servers: ['four'] }],
+      oauthClients: [{ clientId: 'x' }],
+    }
+    await writeFile(join(hub.cwd, 'hub.json'), JSON.stringify(document))
+    const options = ['--answer', 'PART=mcp', '--skip', '#/mcpServers/five']
+    const { code, stdout } = await hub.run(['import', 'hub.json', ...options])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/created +server +four +fay~four/)])
+    expect(stdout).toMatch(/skipped +server +five/)
+    expect(stdout).toContain('not carried: OAuth clients (#/oauthClients)')
+    const [, id = ''] = /--undo (\S+)/.exec(stdout) ?? []
+    expect((await hub.run(['import', '--list'])).stdout).toContain(id)
+    expect((await hub.run(['import', '--undo', id])).stdout).toBe('removed 3\n')
+    expect((await hub.run(['import', '--undo', id])).stderr).toContain('import_not_found')
+    expect((await hub.run(['import', '--answer', 'x'], { stdin: 'x' })).code).toBe(2)
   })
 
   test('imports for another owner', async () => {
     await hub.run(['user', 'add', 'eve'])
     const { code, stdout } = await hub.run(['import', '--owner', 'eve'], { stdin: 'https://three.example/mcp' })
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/created +three +eve~three/)])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/created +server +three +eve~three/)])
   })
 
   test('has no set-up token once there is an administrator', async () => {
