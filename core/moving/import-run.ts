@@ -69,6 +69,10 @@ export class ImportRun {
   readonly #transports: Transports
   /** New names of users and servers, by kind and former name. */
   readonly #renamed = new Map<string, string>()
+  /** Users by the name that the document gives an owner; '' for no name. */
+  readonly #owners = new Map<string, UserRecord | undefined>()
+  /** Why no more of a kind can be made for an owner, by kind and owner. */
+  readonly #full = new Map<string, HubError>()
 
   constructor(parts: TogetherParts, actor: UserActor, options: ImportOptions, transports: Transports) {
     this.#parts = parts
@@ -134,11 +138,30 @@ export class ImportRun {
   /** The user here who gets what `named` had there. */
   async #ownerOf(named: string | undefined, warnings: string[]): Promise<UserRecord | undefined> {
     const { users } = this.#parts.registry
-    const self = await users.byId(this.#actor.userId)
+    const self = await this.#known('', () => users.byId(this.#actor.userId))
     if (named === undefined || !this.#isAdmin) return self
-    const found = await users.byName(this.#actor, this.#nameOf('user', named)).catch(missing)
+    const name = this.#nameOf('user', named)
+    const found = await this.#known(nameKey(name), () => users.byName(this.#actor, name).catch(missing))
     if (!found) warnings.push(`There is no user ${JSON.stringify(named.slice(0, 64))} here: it becomes yours`)
     return found ?? self
+  }
+
+  async #known(key: string, find: () => Promise<UserRecord | undefined>): Promise<UserRecord | undefined> {
+    if (!this.#owners.has(key)) this.#owners.set(key, await find())
+    return this.#owners.get(key)
+  }
+
+  /** Once an owner has as much as may be, each further thing would only cost time. */
+  async #attempt<T>(kind: string, owner: UserRecord, make: () => Promise<T>): Promise<T> {
+    const key = `${kind} ${owner.id}`
+    const full = this.#full.get(key)
+    if (full) throw full
+    try {
+      return await this.#parts.attempt(make)
+    } catch (error) {
+      if (error instanceof HubError && error.code.startsWith('quota_')) this.#full.set(key, error)
+      throw error
+    }
   }
 
   async #user(item: Of<'user'>, name: string, warnings: string[], isWeak: boolean): Promise<Result> {
@@ -170,10 +193,12 @@ export class ImportRun {
     if (missingValues.length > 0) warnings.push(`Switched off until it has: ${missingValues.join(', ')}`)
     const isOff = off || missingValues.length > 0
     const body = { ...own.body, name, owner: owner.name, ...(isOff ? { enabled: false } : {}) }
-    const { attempt, registry } = this.#parts
+    const { registry } = this.#parts
     const present = await registry.servers.resolve(this.#actor, formatRef(owner.name, name), 'edit').catch(missing)
     if (present) return { verdict: (await this.#isSameServer(present.id, body)) ? 'same' : 'exists' }
-    const made = await attempt(() => registry.servers.create(this.#actor, body))
+    const made = await this.#attempt(body.enabled === false ? 'server off' : 'server', owner, () =>
+      registry.servers.create(this.#actor, body),
+    )
     this.made.push({ kind: 'server', id: made.id, name, owner: owner.id, revision: made.revision })
     const { owner: _, ...shown } = maskedSecrets(this.#transports, body)
     return { verdict: 'new', body: shown, ...(own.asks.length > 0 ? { asks: own.asks } : {}) }
@@ -190,7 +215,7 @@ export class ImportRun {
   }
 
   async #group(item: Of<'group'>, name: string, owner: UserRecord, warnings: string[]): Promise<Result> {
-    const { attempt, registry } = this.#parts
+    const { registry } = this.#parts
     const body = { ...item.body, name, owner: owner.name, members: this.#renamedMembers(item.body.members ?? []) }
     const options = { formerPaths: item.formerPaths }
     const found = await registry.groups.find(this.#actor, owner.name, name)
@@ -202,7 +227,7 @@ export class ImportRun {
       })
       return { verdict: isSame ? 'same' : 'exists' }
     }
-    const made = await attempt(() => this.#createGroup(body, options, warnings))
+    const made = await this.#attempt('group', owner, () => this.#createGroup(body, options, warnings))
     this.made.push({ kind: 'group', id: made.id, name, owner: owner.id, revision: made.revision })
     return { verdict: 'new' }
   }
@@ -239,7 +264,7 @@ export class ImportRun {
 
   async #key(item: Of<'key'>, name: string, owner: UserRecord, warnings: string[]): Promise<Result> {
     if (!this.#mayMakeAccounts) return skipped(warnings)
-    const { attempt, registry } = this.#parts
+    const { registry } = this.#parts
     const { secret } = item
     const known = await registry.keys.byHash(hashAccessKey(secret))
     if (known) return { verdict: known.ownerId === owner.id ? 'same' : 'exists' }
@@ -247,7 +272,7 @@ export class ImportRun {
     if (expiresAt !== undefined) warnings.push('The key is short: it is taken for 30 days')
     const scopes = item.scopes.map(scope => this.#renamedScope(scope))
     const input = { ownerId: owner.id, label: name, scopes, secret, ...(expiresAt === undefined ? {} : { expiresAt }) }
-    const made = await attempt(() => registry.keys.adopt(this.#actor, input))
+    const made = await this.#attempt('key', owner, () => registry.keys.adopt(this.#actor, input))
     this.made.push({ kind: 'key', id: made.id, name, owner: owner.id, revision: hashAccessKey(secret).slice(0, 16) })
     return { verdict: 'new' }
   }

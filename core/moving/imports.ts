@@ -18,6 +18,7 @@ import { isHubDocument, readHubDocument } from './import-hub.ts'
 import type { ImportContent, ImportItem, NotCarried } from './import-items.ts'
 import { type Rollback, takeBack } from './import-rollback.ts'
 import { type ImportOptions, type ImportOutcome, ImportRun, type MadeItem, type WeakPasswords } from './import-run.ts'
+import { ImportTurns } from './import-turns.ts'
 
 /** What imports need. */
 export interface ImportDeps {
@@ -51,7 +52,8 @@ export interface ImportRecord {
 }
 
 const KEPT_MS = 7 * 86_400_000
-const MOST_ITEMS = 2_000
+/** Of administrators, and of others, whose servers are far fewer. */
+const MOST_ITEMS = { admin: 2_000, user: 500 }
 /** Longest text that is read here rather than in a thread: JSON, and JSON with comments, whose parser is slower. */
 const JSON_CHARACTERS = 2 * 1024 * 1024
 const COMMENTED_CHARACTERS = 256 * 1024
@@ -62,9 +64,11 @@ const MOST_VERIFIED = 20
 /** Takes over what other programs hold: servers of clients; users, servers, groups and keys of hubs. */
 export class Imports {
   readonly #deps: ImportDeps
+  readonly #turns: ImportTurns
 
   constructor(deps: ImportDeps) {
     this.#deps = deps
+    this.#turns = new ImportTurns(deps.together)
   }
 
   /** Throws `validation_failed` for a document of which nothing is understood. */
@@ -73,7 +77,7 @@ export class Imports {
     const weak = await this.#weakPasswords(content)
     let plan: ImportPlan | undefined
     try {
-      await this.#deps.together(async parts => {
+      await this.#turns.take(actor.userId, async parts => {
         plan = (await this.#run(parts, actor, content, options, weak)).plan
         throw new OnlyPlanned()
       })
@@ -93,7 +97,7 @@ export class Imports {
     const content = await this.#read(document, actor)
     const weak = await this.#weakPasswords(content)
     const id = randomUUID()
-    const plan = await this.#deps.together(async parts => {
+    const plan = await this.#turns.take(actor.userId, async parts => {
       const { plan, made } = await this.#run(parts, actor, content, options, weak)
       if (plan.planHash !== planHash) {
         throw new HubError('plan_changed', 'What this import would do is not what was planned')
@@ -129,7 +133,7 @@ export class Imports {
 
   /** Removes what an import has made, but for what was changed since. Throws `import_not_found`. */
   async rollBack(actor: UserActor, id: string): Promise<Rollback> {
-    return this.#deps.together(async parts => {
+    return this.#turns.take(actor.userId, async parts => {
       const row = await read(parts.store, db =>
         db
           .selectFrom('import_run')
@@ -169,8 +173,9 @@ export class Imports {
         ? hubContent(value)
         : clientContent((await this.#deps.readDocument(document, actor.userId)).entries)
     const { length } = content.items
-    if (length <= MOST_ITEMS) return content
-    const detail = `The document names ${length} things; at most ${MOST_ITEMS} are taken over at a time`
+    const most = MOST_ITEMS[actor.role]
+    if (length <= most) return content
+    const detail = `The document names ${length} things; at most ${most} are taken over at a time`
     throw validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
   }
 

@@ -1,8 +1,10 @@
 /** Imports of hostile documents, and imports that are killed: nothing of them exists. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
 import { online } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
+import { timed } from '../support/wait.ts'
 
 let hub: Hub
 let admin: Client
@@ -64,6 +66,27 @@ test('what is no document is refused, and nothing is written', async () => {
   await nothingIsThere()
   await unharmed()
 }, 60_000)
+
+test('who imports again and again is answered one at a time, and others go on', async () => {
+  const mallory = await hub.user('mallory')
+  const servers = Object.fromEntries(
+    Array.from({ length: 480 }, (_, n) => [`s${n}`, { url: 'https://never.example/' }]),
+  )
+  const document = { mcpServers: servers, users: [] }
+  const answers = Promise.all(
+    Array.from({ length: 20 }, () => mallory.request('POST', '/api/import?dryRun=true', { document })),
+  )
+  const waits: number[] = []
+  for (let n = 0; n < 20; n += 1) {
+    waits.push((await timed(() => admin.ok('GET', '/api/servers'))).ms)
+    await Bun.sleep(20)
+  }
+  expect(Math.max(...waits)).toBeLessThan(atMost(1_000))
+  const statuses = (await answers).map(({ status, json }) => (status === 200 ? status : json.code))
+  expect(new Set(statuses)).toEqual(new Set([200, 'overloaded']))
+  expect(statuses.filter(status => status === 200).length).toBeLessThanOrEqual(4)
+  await admin.ok('DELETE', '/api/admin/users/mallory')
+}, 20_000)
 
 test('choices and answers that are none are refused by their place', async () => {
   const document = { mcpServers: { a: { url: 'https://never.example/' } } }
