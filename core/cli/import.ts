@@ -5,11 +5,14 @@ import { importDocument } from '../config/import-document.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
+import { fileOf, importPlaces, onlyServers, presentPlaces } from './import-places.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay import --help`. */
 export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--off] [--json]
+patchbay import --from <client> [--dry-run] …
+patchbay import --scan
 patchbay import --list [--json]
 patchbay import --undo <id> [--json]
 
@@ -17,6 +20,8 @@ Takes over what a file, or standard input, holds: the settings of Claude Desktop
 them, a command line or a URL; or the settings file of another hub with its users, servers, groups and access keys. It is
 done in one transaction: all that could be taken, or nothing.
 
+  --from client        its file on this machine, such as cursor or codex
+  --scan               which clients have a file here
   --dry-run            only say what would be done
   --owner name         who gets the servers (administrators only; default: you)
   --answer NAME=value  what \${NAME} in the document stands for; without it such servers are switched off
@@ -37,25 +42,33 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
       ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
       ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
       ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
+      ...{ from: { type: 'string' }, scan: { type: 'boolean' } },
     },
     positionals: ['[file]'],
   })
   if (values.list) return list(io, values.json ?? false)
   if (values.undo !== undefined) return undo(io, values.undo, values.json ?? false)
-  const text = await readDocument(positionals[0], io)
+  if (values.scan) return scan(io, values.json ?? false)
+  const client = await HubClient.connect(io)
+  const file = values.from === undefined ? positionals[0] : await fileOf(values.from, await importPlaces(client, io))
+  const text = await readDocument(file, io)
   const wanted = {
-    document: values.owner === undefined ? readable(text) : withOwner(text, values.owner),
+    document: documentOf(text, values),
     answers: Object.fromEntries((values.answer ?? []).map(readAnswer)),
     choices: Object.fromEntries((values.skip ?? []).map(pointer => [pointer, 'skip'])),
     off: values.off ?? false,
   }
-  const client = await HubClient.connect(io)
   const plan = await client.post('/api/import?dryRun=true', wanted)
   const isDry = values['dry-run'] === true
   const done = isDry ? plan : await client.post('/api/import', { ...wanted, planHash: plan.planHash ?? '' })
   if (values.json) printJson(io, done)
   else print(io, done, isDry)
   return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
+}
+
+function documentOf(text: string, { owner, from }: { readonly owner?: string; readonly from?: string }): JsonValue {
+  if (owner !== undefined) return withOwner(text, owner)
+  return from === undefined ? readable(text) : onlyServers(text)
 }
 
 /** Longer texts are sent as JSON, which a hub reads in a thread. */
@@ -104,6 +117,18 @@ function row(item: JsonObject, isDry: boolean): (string | undefined)[] {
     .filter(text => !details.includes(text))
   const outcome = item.verdict === 'new' && !isDry ? 'created' : String(item.verdict)
   return [outcome, String(item.kind), String(item.name), [...details, ...(fields.length > 1 ? more : [])].join(' · ')]
+}
+
+async function scan(io: CommandIo, json: boolean): Promise<number> {
+  const found = await presentPlaces(await importPlaces(await HubClient.connect(io), io))
+  if (json) printJson(io, [...found])
+  else
+    printTable(
+      io,
+      ['CLIENT', 'FILE'],
+      found.map(({ client, file }) => [client, file]),
+    )
+  return 0
 }
 
 async function list(io: CommandIo, json: boolean): Promise<number> {

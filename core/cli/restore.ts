@@ -9,6 +9,7 @@ import { StartError } from '../config/start-error.ts'
 import { BACKUP_KEYS, backUp } from '../moving/backup.ts'
 import { openWithPassphrase } from '../moving/passphrase.ts'
 import { isUnused, type ReadBackup, readBackup, restoreRows } from '../moving/restore.ts'
+import { putSettings } from '../moving/restore-settings.ts'
 import { endRotation, hasMasterKeyFile, putAsideOldKey, readMasterKeys, takeMasterKey } from '../secrets/master-keys.ts'
 import { kidOf } from '../secrets/seal.ts'
 import { StoreOpenError } from '../store/errors.ts'
@@ -18,7 +19,6 @@ import { readPassphrase } from './backup.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
 import { plain, printJson } from './output.ts'
-import { putSettings } from './restore-settings.ts'
 
 /** The text of `patchbay restore --help`. */
 export const help = `patchbay restore <file> [--replace] [--passphrase-stdin] [--json]

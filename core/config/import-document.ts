@@ -17,6 +17,8 @@ export interface ImportedEntry {
   readonly body: JsonObject
   /** The "owner" in the document, a user of the hub that it was exported from. */
   readonly from?: string
+  /** What of it is left out, as sentences. */
+  readonly warnings?: readonly string[]
   /** Position in the document, for a JSON document. */
   readonly place?: EntryPlace
   /** Why the entry is invalid; `pointer` points into the document. The body then has only what was readable. */
@@ -196,7 +198,9 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
   }
   const from = typeof entry.owner === 'string' ? { from: entry.owner } : {}
   const place = { pointer, written: { ...writtenNames(entry), ...(key === undefined ? {} : { name: '' }) } }
-  return { name, body: { name, ...mine, ...readServerEntry(name, entry).body }, ...from, place }
+  const { body, warnings } = readServerEntry(name, entry)
+  const left = warnings.length === 0 ? {} : { warnings }
+  return { name, body: { name, ...mine, ...body }, ...from, ...left, place }
 }
 
 function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {

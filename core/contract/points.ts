@@ -194,6 +194,31 @@ export interface ClientConfig {
   command?(endpoint: EndpointInfo): readonly string[]
 }
 
+/** Reads files of another program; the id is its name. Pure: what it gives is data, which core checks. */
+export interface ImportSource {
+  readonly label: string
+  readonly places: ClientConfig['places']
+  /** Whether a document is one of its files: a text, or the value of a JSON text. */
+  reads(document: JsonValue): boolean
+  /** Throws an Error whose message says what is wrong with the document. */
+  read(document: JsonValue): ImportedFile | Promise<ImportedFile>
+}
+
+/** What a file brings. */
+export interface ImportedFile {
+  readonly servers: readonly ImportedServer[]
+  readonly notCarried: readonly NotCarried[]
+}
+
+/** A server in another program's file. `pointer`: where it stands, from `#` on; `body`: as for `POST /api/servers`. */
+export interface ImportedServer extends Readonly<Record<'name' | 'pointer', string>> {
+  readonly body: JsonObject
+  readonly problem?: string
+}
+
+/** A part of a file that is left behind. */
+export type NotCarried = Readonly<Record<'pointer' | 'what' | 'instead', string>>
+
 /** Where templates of servers come from. What it gives is data: the hub checks it, and stores and searches it itself. */
 export interface MarketSource {
   readonly label: string
@@ -364,6 +389,7 @@ export interface ExtensionPoints {
   groupResolver: GroupResolver
   tools: ToolSet
   clientConfig: ClientConfig
+  importSource: ImportSource
   bridge: Bridge
   marketSource: MarketSource
   routes: RouteContribution
@@ -375,6 +401,7 @@ export const MAIN_ONLY_POINTS = [
   'headerProvider',
   'groupResolver',
   'tools',
+  'importSource',
   'bridge',
   'marketSource',
   'notificationChannel',

@@ -5,6 +5,7 @@ import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
+import importClients from '../../plugins/import-clients/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import marketRegistry from '../../plugins/market-registry/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
@@ -31,6 +32,7 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   groups,
   resultLimits(LIMITS),
   clientConfig,
+  importClients,
   alertWebhook,
   alertChat,
   alertEmail,

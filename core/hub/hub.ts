@@ -24,8 +24,6 @@ import { createMarket } from '../market/create.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
-import { createBackupDownloads } from '../moving/download.ts'
-import { Imports } from '../moving/imports.ts'
 import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
@@ -46,6 +44,7 @@ import { bundledPlugins, pluginEntries } from './bundled.ts'
 import { createMeters } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
+import { openMoving } from './moving.ts'
 import { forOwner, logOptions, openHistory } from './records.ts'
 import { dataDirLost, stopping } from './refusals.ts'
 import { followSinks } from './sinks.ts'
@@ -247,6 +246,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { alerts, dashboards, fileMonitoring } = await openMonitoring({
     ...{ ...parts, upstreams: connections, settings: loaded.settings, meters, instanceId: marks.make() },
   })
+  const importSources = () => plugins.contributions('importSource')
   const market = createMarket({ registry, log, sources: () => plugins.contributions('marketSource') })
   undo.defer(() => market.dispose())
   const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
@@ -275,7 +275,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, market },
-      backups: createBackupDownloads({ dataDir, databaseUrl, settings: loaded.settings }),
+      ...openMoving({
+        ...{ store, transports, config: loaded.config, settings: loaded.settings, passwords: auth.passwords },
+        ...{ together: room.together, readDocument: importDocument, sources: importSources },
+      }),
+      importSources,
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileMonitoring.problems(),
       bus,
@@ -294,9 +298,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       transports,
       config: { values: config, sources: Object.fromEntries(sources) },
       importDocument,
-      imports: new Imports({
-        ...{ store, transports, passwords: auth.passwords, readDocument: importDocument, together: room.together },
-      }),
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({
         // A lost data folder is an error with PostgreSQL too: it contains the keys.

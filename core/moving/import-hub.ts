@@ -1,7 +1,8 @@
 import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { NotCarried } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
-import type { ImportContent, ImportItem, NotCarried } from './import-items.ts'
+import type { ImportContent, ImportItem } from './import-items.ts'
 
 /** Sections that are not carried, and what to do instead. */
 const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> = {

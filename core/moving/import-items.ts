@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 
 /** A value that a server needs and the document does not hold. */
@@ -48,13 +49,6 @@ export type ImportItem = Placed &
       }
     | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
   )
-
-/** A part of a document that is left behind. */
-export interface NotCarried {
-  readonly pointer: string
-  readonly what: string
-  readonly instead: string
-}
 
 /** What a document brings, in the order in which it is made. */
 export interface ImportContent {

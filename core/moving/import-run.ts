@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { hashAccessKey } from '../auth/access-keys.ts'
-import { type FieldError, HubError } from '../contract/errors.ts'
+import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { ServerSettings, UserActor } from '../contract/records.ts'
 import { formatRef, nameKey } from '../domain/names.ts'
@@ -12,6 +12,8 @@ import type { UserRecord } from '../registry/api.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import type { ImportAsk, ImportChoice, ImportContent, ImportItem, ImportVerdict } from './import-items.ts'
+import { absentMembers, memberName } from './import-members.ts'
+import { leadsToHub } from './import-own-entry.ts'
 import { ownReferences } from './import-references.ts'
 
 /** How the user wants a document imported. */
@@ -22,6 +24,8 @@ export interface ImportOptions {
   readonly choices: Readonly<Record<string, ImportChoice>>
   /** All servers are switched off. */
   readonly off: boolean
+  /** The address of this hub: what leads to it is left out. */
+  readonly hubUrl: string
 }
 
 /** What became, or would become, of one item. */
@@ -187,7 +191,11 @@ export class ImportRun {
     if (item.problem !== undefined) {
       throw validationError([{ pointer: item.pointer, code: 'import_invalid', detail: item.problem }])
     }
-    const { answers, off } = this.#options
+    const { answers, off, hubUrl } = this.#options
+    if (leadsToHub(item.body, hubUrl)) {
+      warnings.push('It leads to this hub')
+      return { verdict: 'skipped' }
+    }
     const own = ownReferences(item.body, answers, { plain: item.plainReferences === true })
     const missingValues = own.asks.map(({ name: asked }) => asked)
     if (missingValues.length > 0) warnings.push(`Switched off until it has: ${missingValues.join(', ')}`)
@@ -331,16 +339,4 @@ function skipped(warnings: string[]): Result {
 function missing(error: unknown): undefined {
   if (error instanceof HubError && error.status < 500) return undefined
   throw error
-}
-
-/** Positions of the members of which a group's body was refused because there is no such server. */
-function absentMembers(error: unknown): ReadonlySet<number> {
-  const errors: readonly FieldError[] = error instanceof HubError ? (error.errors ?? []) : []
-  if (errors.some(({ code }) => code !== 'member_not_found')) return new Set()
-  return new Set(errors.map(({ pointer }) => Number(/^#\/members\/(\d+)/.exec(pointer)?.[1] ?? -1)))
-}
-
-function memberName(member: JsonValue): string {
-  const name = isJsonObject(member) ? member.server : member
-  return JSON.stringify(typeof name === 'string' ? name.slice(0, 64) : '')
 }

@@ -2,9 +2,11 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Passwords } from '../auth/passwords.ts'
 import { type ImportedEntry, placeInDocument } from '../config/import-document.ts'
 import { JsoncError, readJsonc } from '../config/jsonc.ts'
+import { readServerEntry } from '../config/shape/server.ts'
 import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
+import type { ImportSource, NotCarried } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
 import { canonical } from '../domain/json/canonical-json.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
@@ -15,7 +17,7 @@ import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { isHubDocument, readHubDocument } from './import-hub.ts'
-import type { ImportContent, ImportItem, NotCarried } from './import-items.ts'
+import type { ImportContent, ImportItem } from './import-items.ts'
 import { type Rollback, takeBack } from './import-rollback.ts'
 import { type ImportOptions, type ImportOutcome, ImportRun, type MadeItem, type WeakPasswords } from './import-run.ts'
 import { ImportTurns } from './import-turns.ts'
@@ -26,6 +28,8 @@ export interface ImportDeps {
   readonly together: OpenRegistry['together']
   readonly passwords: Pick<Passwords, 'verify'>
   readonly transports: Transports
+  /** By the program's name. */
+  sources(): ReadonlyMap<string, ImportSource>
   /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
   readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
@@ -57,12 +61,31 @@ const MOST_ITEMS = { admin: 2_000, user: 500 }
 /** Longest text that is read here rather than in a thread: JSON, and JSON with comments, whose parser is slower. */
 const JSON_CHARACTERS = 2 * 1024 * 1024
 const COMMENTED_CHARACTERS = 256 * 1024
+/** TOML and YAML, whose parsers run here. */
+const OTHER_CHARACTERS = 256 * 1024
 /** Passwords with which other hubs begin. */
 const FIRST_PASSWORDS = ['admin123', 'admin', 'password']
 const MOST_VERIFIED = 20
 
 /** Takes over what other programs hold: servers of clients; users, servers, groups and keys of hubs. */
-export class Imports {
+export interface ImportService {
+  /** Throws `validation_failed` for a document of which nothing is understood, `overloaded`. */
+  plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan>
+  /** Makes it, in one transaction. Throws `plan_changed` when the outcome would not be the one planned. */
+  apply(
+    actor: UserActor,
+    document: JsonValue,
+    options: ImportOptions,
+    planHash: string,
+  ): Promise<ImportPlan & { readonly id: string }>
+  /** The actor's imports of the last seven days, newest first. */
+  list(actor: UserActor): Promise<readonly ImportRecord[]>
+  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`. */
+  rollBack(actor: UserActor, id: string): Promise<Rollback>
+}
+
+/** Imports into the store. */
+export class Imports implements ImportService {
   readonly #deps: ImportDeps
   readonly #turns: ImportTurns
 
@@ -71,7 +94,6 @@ export class Imports {
     this.#turns = new ImportTurns(deps.together)
   }
 
-  /** Throws `validation_failed` for a document of which nothing is understood. */
   async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
     const content = await this.#read(document, actor)
     const weak = await this.#weakPasswords(content)
@@ -87,7 +109,6 @@ export class Imports {
     return plan as ImportPlan
   }
 
-  /** Makes it, in one transaction. Throws `plan_changed` when the outcome would not be the one planned. */
   async apply(
     actor: UserActor,
     document: JsonValue,
@@ -114,7 +135,6 @@ export class Imports {
     return { ...plan, id }
   }
 
-  /** The actor's imports of the last seven days, newest first. */
   async list(actor: UserActor): Promise<readonly ImportRecord[]> {
     const since = new Date(Date.now() - KEPT_MS).toISOString()
     const rows = await read(this.#deps.store, db =>
@@ -131,7 +151,6 @@ export class Imports {
     })
   }
 
-  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`. */
   async rollBack(actor: UserActor, id: string): Promise<Rollback> {
     return this.#turns.take(actor.userId, async parts => {
       const row = await read(parts.store, db =>
@@ -169,14 +188,28 @@ export class Imports {
   async #read(document: JsonValue, actor: UserActor): Promise<ImportContent> {
     const value = typeof document === 'string' ? jsonOf(document) : document
     const content =
-      value !== undefined && isHubDocument(value)
-        ? hubContent(value)
-        : clientContent((await this.#deps.readDocument(document, actor.userId)).entries)
+      (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
+      (await this.#fromSource(value ?? document)) ??
+      clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
     const { length } = content.items
     const most = MOST_ITEMS[actor.role]
     if (length <= most) return content
     const detail = `The document names ${length} things; at most ${most} are taken over at a time`
     throw validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
+  }
+
+  async #fromSource(document: JsonValue): Promise<ImportContent | undefined> {
+    if (typeof document === 'string' && document.length > OTHER_CHARACTERS) return undefined
+    for (const [source, reader] of this.#deps.sources()) {
+      try {
+        if (reader.reads(document)) return { source, ...sourceContent(await reader.read(document)), warnings: [] }
+      } catch (error) {
+        const [line] = String(error instanceof Error ? error.message : error).split('\n')
+        const detail = `The document is a file of ${reader.label}, and cannot be read: ${line?.slice(0, 300)}`
+        throw validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
+      }
+    }
+    return undefined
   }
 
   /** Hashes of administrators are tried before the transaction: each try takes a tenth of a second and more. */
@@ -207,7 +240,39 @@ function hubContent(document: Parameters<typeof readHubDocument>[0]): ImportCont
   }
 }
 
-function clientContent(entries: readonly ImportedEntry[]): ImportContent {
+function sourceContent({
+  servers,
+  notCarried,
+}: Awaited<ReturnType<ImportSource['read']>>): Pick<ImportContent, 'items' | 'notCarried'> {
+  // A format of its own may nest deeper than JSON that came as JSON.
+  guardJson(
+    servers.map(({ body }) => body),
+    SERVER_JSON,
+  )
+  const items = servers.map(({ name, pointer, body, problem }): ImportItem => {
+    // Sources may use the names of other programs for fields, as their files do.
+    const read = readServerEntry(name, body)
+    const place = (inner: string) => inner.replace(/^#/, pointer)
+    const common = {
+      kind: 'server',
+      pointer,
+      name,
+      body: { name, ...read.body },
+      place,
+      warnings: read.warnings,
+    } as const
+    return problem === undefined ? common : { ...common, problem }
+  })
+  return { items, notCarried }
+}
+
+/** Only servers are read in the thread. */
+function tooLong(document: JsonValue): string[] {
+  if (typeof document !== 'string' || document.length <= JSON_CHARACTERS) return []
+  return ['The text is longer than 2 MiB: only servers were read. Send it as JSON for the rest']
+}
+
+function clientContent(entries: readonly ImportedEntry[], warnings: readonly string[]): ImportContent {
   const items = entries.map((entry): ImportItem => {
     const { owner, ...body } = entry.body
     return {
@@ -217,10 +282,11 @@ function clientContent(entries: readonly ImportedEntry[]): ImportContent {
       ...(typeof owner === 'string' ? { owner } : {}),
       body,
       place: pointer => placeInDocument(entry, pointer),
+      ...(entry.warnings ? { warnings: entry.warnings } : {}),
       ...(entry.problem ? { problem: entry.problem.message } : {}),
     }
   })
-  return { source: 'client', items, notCarried: [], warnings: [] }
+  return { source: 'client', items, notCarried: [], warnings }
 }
 
 /** Undefined for what is none, or too long to be read here; the thread then says what is wrong with it. */

@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs'
 import { chmod, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
-import pg from 'pg'
+import { Kysely, sql, type Transaction } from 'kysely'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import { BusyRetrySqliteDialect } from './busy-retry-sqlite.ts'
-import { CutOffClient } from './cut-off-client.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest } from './migrate.ts'
+import type { PostgresUse } from './open-postgres.ts'
 import { Silence } from './silence.ts'
 import { adapted } from './sqlite-adapter.ts'
 import type { Tables } from './tables.ts'
@@ -59,15 +58,10 @@ export interface StoreOptions {
 export const SQLITE_FILE = 'patchbay.db'
 /** Used for opening only, as SQLite's busy wait blocks the thread. Later statements retry without blocking. */
 const OPEN_BUSY_MS = 250
-const POSTGRES_CONNECT_MS = 4_000
-/** The server cancels a statement after this long; the client gives up a little later, in case the server does not. */
-const POSTGRES_STATEMENT_MS = 3_500
-const POSTGRES_SILENCE_MS = 4_000
 /** Migrations may take long when the old tables are large. */
 const POSTGRES_MIGRATION_MS = 300_000
 /** How long closing may take: a database that hangs must not delay the hub's exit. */
 const CLOSE_MS = 2_000
-const POSTGRES_CONNECTIONS = 10
 
 /**
  * Opens the database and migrates its tables. Throws StoreOpenError: `store_corrupt` (the file is not changed),
@@ -82,8 +76,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const watch = new WriteWatch()
   const silence = databaseUrl === undefined ? undefined : new Silence()
   const db =
-    databaseUrl === undefined ? await openSqlite(options, watch) : openPostgres(databaseUrl, { watch, silence })
-  const migrating = databaseUrl === undefined ? db : openPostgres(databaseUrl, { statementMs: POSTGRES_MIGRATION_MS })
+    databaseUrl === undefined ? await openSqlite(options, watch) : await connect(databaseUrl, { watch, silence })
+  const migrating = databaseUrl === undefined ? db : await connect(databaseUrl, { statementMs: POSTGRES_MIGRATION_MS })
   try {
     await migrateToLatest(migrating, dialect)
     if (migrating !== db) await closed(migrating)
@@ -112,7 +106,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 export async function openStoreReadOnly(options: StoreOptions): Promise<Pick<Store, 'db' | 'close'> | undefined> {
   const path = join(options.dataDir, SQLITE_FILE)
   let db: Kysely<Tables>
-  if (options.databaseUrl !== undefined) db = openPostgres(options.databaseUrl)
+  if (options.databaseUrl !== undefined) db = await connect(options.databaseUrl)
   else if (existsSync(path)) db = openSqliteReadOnly(path)
   else return undefined
   const close = () => closed(db)
@@ -186,32 +180,9 @@ async function isEmptyFile(path: string): Promise<boolean> {
   return existsSync(path) && (await stat(path)).size === 0
 }
 
-interface PostgresUse {
-  readonly watch?: WriteWatch
-  readonly silence?: Silence | undefined
-  readonly statementMs?: number
-}
-
-function openPostgres(databaseUrl: string, { watch, silence, statementMs }: PostgresUse = {}): Kysely<Tables> {
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
-    max: POSTGRES_CONNECTIONS,
-    connectionTimeoutMillis: POSTGRES_CONNECT_MS,
-    statement_timeout: statementMs ?? POSTGRES_STATEMENT_MS,
-    query_timeout: statementMs ?? POSTGRES_SILENCE_MS,
-    Client: CutOffClient,
-    keepAlive: true,
-    application_name: 'patchbay',
-  })
-  // Emitted when an idle connection breaks; the pool drops it, and the next query reports what is wrong.
-  pool.on('error', () => {})
-  return new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool }),
-    log: event => {
-      if (event.level === 'query') silence?.recordAnswer()
-      watch?.note(event)
-    },
-  })
+/** The driver is loaded where it is needed: a hub with SQLite has no use for its memory. */
+async function connect(databaseUrl: string, use: PostgresUse = {}): Promise<Kysely<Tables>> {
+  return (await import('./open-postgres.ts')).openPostgres(databaseUrl, use)
 }
 
 async function closed(db: Kysely<Tables>): Promise<void> {

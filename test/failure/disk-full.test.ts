@@ -70,7 +70,7 @@ test('a settings file on a full disk: 507 storage_full, the old file is whole, a
 
 test('a store on a full disk: 507 storage_full, nothing half-done, and calls go on', async () => {
   const disk = await makeTemp('disk')
-  const hub = await onSmallDisk(disk, ':', 1_000 * 1024, { DATA_DIR: disk })
+  const hub = await onSmallDisk(disk, ':', 1_100 * 1024, { DATA_DIR: disk })
   const admin = await hub.setup()
   await online(admin, ['echo', 'other'])
   const seen = `/proc/${hubs.at(-1)?.pid}/root${disk}`

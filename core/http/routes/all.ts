@@ -7,7 +7,6 @@ import type { EventBus } from '../../events/bus.ts'
 import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { BackupDownloads } from '../../moving/download.ts'
-import type { Imports } from '../../moving/imports.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
@@ -37,7 +36,7 @@ import { type PerformanceDeps, performanceRoutes } from './monitoring/performanc
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { backupRoutes } from './moving/backup.ts'
-import { importRoutes } from './moving/imports.ts'
+import { type ImportRoutesDeps, importRoutes } from './moving/imports.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
@@ -51,6 +50,7 @@ export interface ResourceRoutesDeps
     CustomMetricsDeps,
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio'>,
+    Pick<ImportRoutesDeps, 'imports' | 'importSources'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
   readonly alerts: Alerts
@@ -58,7 +58,6 @@ export interface ResourceRoutesDeps
   readonly assistant: Assistant
   readonly market: Market
   readonly backups: BackupDownloads
-  readonly imports: Imports
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'>

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { onlyServers } from '../../../core/cli/import-places.ts'
 import { type RunningHub, runningHub } from './running-hub.ts'
 
 let hub: RunningHub
@@ -159,6 +160,31 @@ describe('the command line on the hub’s own machine', () => {
     expect((await hub.run(['import', '--undo', id])).stdout).toBe('removed 3\n')
     expect((await hub.run(['import', '--undo', id])).stderr).toContain('import_not_found')
     expect((await hub.run(['import', '--answer', 'x'], { stdin: 'x' })).code).toBe(2)
+  })
+
+  test('finds the files of clients on this machine, and sends of them only the servers', async () => {
+    const home = { HOME: join(hub.cwd, 'home') }
+    await mkdir(join(hub.cwd, 'home/.codex'), { recursive: true })
+    await writeFile(join(hub.cwd, 'home/.codex/config.toml'), '[mcp_servers.of-codex]\ncommand = "x"\n')
+    const claude = { oauthAccount: { secret: 'own' }, mcpServers: { 'of-claude': { command: 'y' } }, projects: {} }
+    await writeFile(join(hub.cwd, 'home/.claude.json'), JSON.stringify(claude))
+    const { stdout } = await hub.run(['import', '--scan'], { env: home })
+    expect(stdout).toMatch(/codex +.*\.codex\/config\.toml/)
+    expect(stdout).toMatch(/claude-code +.*\.claude\.json/)
+    expect(stdout).not.toContain('windsurf')
+    expect((await hub.run(['import', '--from', 'codex'], { env: home })).stdout).toMatch(/created +server +of-codex/)
+    expect((await hub.run(['import', '--from', 'claude-code'], { env: home })).stdout).toMatch(
+      /created +server +of-claude/,
+    )
+    expect(onlyServers(JSON.stringify(claude))).toEqual({ mcpServers: claude.mcpServers })
+    const none = await hub.run(['import', '--from', 'windsurf'], { env: home })
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('mcp_config.json')])
+    expect((await hub.run(['import', '--from', 'nobody'], { env: home })).stderr).toContain('one of:')
+    // What connect has written leads to the hub itself.
+    await hub.run(['groups', 'add', 'loop'], { env: home })
+    const own = { mcpServers: { hub: { url: `${hub.url.replace('127.0.0.1', 'localhost')}/mcp/loop` } } }
+    const again = await hub.run(['import', '--json'], { stdin: JSON.stringify(own) })
+    expect(JSON.parse(again.stdout).items[0]).toMatchObject({ verdict: 'skipped', warnings: ['It leads to this hub'] })
   })
 
   test('imports for another owner', async () => {

@@ -163,6 +163,7 @@ export class World {
       upstreams,
       alerts: { rules: {}, channels: {}, silences: {} } as unknown as ResourceRoutesDeps['alerts'],
       market: {} as unknown as ResourceRoutesDeps['market'],
+      importSources: () => new Map(),
       imports: {} as unknown as ResourceRoutesDeps['imports'],
       backups: { make: async () => new ReadableStream() },
       assistant: { endpoints: {} } as unknown as ResourceRoutesDeps['assistant'],

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import type { ClientConfig, ImportSource } from '../../../contract/points.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { formatRef } from '../../../domain/names.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { ImportOptions, ImportOutcome } from '../../../moving/import-run.ts'
-import type { ImportPlan, Imports } from '../../../moving/imports.ts'
+import type { ImportPlan, ImportService } from '../../../moving/imports.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
@@ -16,7 +17,10 @@ import { largeBody } from '../servers/server-schemas.ts'
 /** What imports need. */
 export interface ImportRoutesDeps {
   readonly registry: Pick<Registry, 'audit'>
-  readonly imports: Imports
+  readonly imports: ImportService
+  /** Both by the program's name. */
+  readonly importSources: () => ReadonlyMap<string, ImportSource>
+  readonly clientConfigs: () => ReadonlyMap<string, ClientConfig>
 }
 
 const tag = 'moving'
@@ -82,7 +86,7 @@ const example = {
 
 /** Taking over what other programs hold, and taking that back. */
 export function importRoutes(deps: ImportRoutesDeps): Route[] {
-  return [importRoute(deps), listRoute(deps), rollbackRoute(deps)]
+  return [importRoute(deps), sourcesRoute(deps), listRoute(deps), rollbackRoute(deps)]
 }
 
 function importRoute({ imports, registry }: ImportRoutesDeps): Route {
@@ -98,7 +102,8 @@ function importRoute({ imports, registry }: ImportRoutesDeps): Route {
     ...largeBody,
     json: IMPORT_JSON,
     responses: { 200: { description: 'Each item with its verdict', schema: plan, example } },
-    async handle({ actor, query, body: { document, planHash, ...options }, info }) {
+    async handle({ actor, query, body: { document, planHash, ...wishes }, info }) {
+      const options = { ...wishes, hubUrl: info.baseUrl }
       if (query.dryRun === 'true')
         return { body: shown(await imports.plan(actor, document as JsonValue, options as ImportOptions)) }
       if (planHash === undefined) {
@@ -146,6 +151,31 @@ function listRoute({ imports }: ImportRoutesDeps): Route {
     },
     async handle({ actor }) {
       return { body: { items: await imports.list(actor) } }
+    },
+  })
+}
+
+function sourcesRoute({ importSources, clientConfigs }: ImportRoutesDeps): Route {
+  const place = z.object({ path: z.string(), os: z.enum(['mac', 'windows', 'linux']).optional() })
+  const source = z.object({ id: z.string(), label: z.string(), places: z.array(place) })
+  const cursor = {
+    id: 'cursor',
+    label: 'Cursor',
+    places: [{ path: '~/.cursor/mcp.json' }, { path: '.cursor/mcp.json' }],
+  }
+  return route({
+    method: 'GET',
+    path: '/api/import/sources',
+    access: 'user',
+    summary: 'The programs whose files are known, and where these lie',
+    tag,
+    responses: {
+      200: { description: 'By name', schema: z.object({ items: z.array(source) }), example: { items: [cursor] } },
+    },
+    handle() {
+      const known = new Map<string, Pick<ImportSource, 'label' | 'places'>>([...clientConfigs(), ...importSources()])
+      const items = [...known].map(([id, { label, places }]) => ({ id, label, places }))
+      return { body: { items: items.filter(({ places }) => places.length > 0).sort((a, b) => (a.id < b.id ? -1 : 1)) } }
     },
   })
 }

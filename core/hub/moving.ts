@@ -1,0 +1,35 @@
+import type { HubConfig } from '../config/schema.ts'
+import type { SettingsFile } from '../config/settings-file.ts'
+import type { BackupDownloads } from '../moving/download.ts'
+import type { ImportDeps, ImportService } from '../moving/imports.ts'
+
+/** What moving in and out needs. */
+export interface MovingParts extends ImportDeps {
+  readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
+  readonly settings: Pick<SettingsFile, 'path' | 'state'>
+}
+
+/** Imports and backups. Both are rare: their code is loaded at the first use, and takes no memory until then. */
+export function openMoving(parts: MovingParts): { readonly imports: ImportService; readonly backups: BackupDownloads } {
+  let imports: Promise<ImportService> | undefined
+  let backups: Promise<BackupDownloads> | undefined
+  const importService = () => {
+    imports ??= import('../moving/imports.ts').then(({ Imports }) => new Imports(parts))
+    return imports
+  }
+  const downloads = () => {
+    const { config, settings } = parts
+    const places = { dataDir: config.dataDir, databaseUrl: config.databaseUrl, settings }
+    backups ??= import('../moving/download.ts').then(module => module.createBackupDownloads(places))
+    return backups
+  }
+  return {
+    imports: {
+      plan: async (...request) => (await importService()).plan(...request),
+      apply: async (...request) => (await importService()).apply(...request),
+      list: async actor => (await importService()).list(actor),
+      rollBack: async (actor, id) => (await importService()).rollBack(actor, id),
+    },
+    backups: { make: async () => (await downloads()).make() },
+  }
+}

@@ -1,0 +1,58 @@
+import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
+import { type Found, isObject, nameRest, part } from './fields.ts'
+
+const KNOWN = new Set([
+  ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'bearerToken', 'description', 'name'],
+  ...['timeout', 'enabled', 'disabled'],
+])
+const INSTEAD = 'Make a group of the servers that belong together.'
+
+/** Exports of hubs whose entries have tokens of their own (MetaMCP) or defaults for all (1MCP). */
+export const exportedHub: ImportSource = {
+  label: 'MetaMCP, 1MCP',
+  places: [{ path: '~/.config/1mcp/mcp.json' }],
+  reads: document =>
+    isObject(document) &&
+    isObject(document.mcpServers) &&
+    (isObject(document.serverDefaults) ||
+      isObject(document.mcpTemplates) ||
+      Object.values(document.mcpServers).some(entry => isObject(entry) && typeof entry.bearerToken === 'string')),
+  read(document) {
+    const found: Found = { servers: [], notCarried: [] }
+    const root = isObject(document) ? document : {}
+    const defaults = isObject(root.serverDefaults) ? root.serverDefaults : {}
+    for (const [name, entry] of Object.entries(isObject(root.mcpServers) ? root.mcpServers : {})) {
+      readEntry(found, name, entry, defaults)
+    }
+    if (root.mcpTemplates !== undefined) {
+      found.notCarried.push({
+        pointer: '#/mcpTemplates',
+        what: 'templates of servers',
+        instead: 'Add each as a server.',
+      })
+    }
+    return found
+  },
+}
+
+function readEntry(found: Found, name: string, entry: JsonValue, defaults: JsonObject): void {
+  const pointer = `#/mcpServers/${part(name)}`
+  if (!isObject(entry)) {
+    found.servers.push({ name, pointer, body: {}, problem: 'The entry is not an object' })
+    return
+  }
+  const { tags, bearerToken, env, headers, ...rest } = { ...defaults, ...entry }
+  const merged = (field: 'env' | 'headers', own: JsonValue | undefined): JsonObject => ({
+    ...(isObject(defaults[field]) ? defaults[field] : {}),
+    ...(isObject(own) ? own : {}),
+  })
+  const token = typeof bearerToken === 'string' && bearerToken !== '' ? { Authorization: `Bearer ${bearerToken}` } : {}
+  // A default is for the servers that can have it.
+  const isRemote = rest.url !== undefined && rest.command === undefined
+  const all = { env: isRemote ? {} : merged('env', env), headers: { ...token, ...merged('headers', headers) } }
+  const filled = Object.entries(all).filter(([, values]) => Object.keys(values).length > 0)
+  const known = Object.entries(rest).filter(([field]) => KNOWN.has(field))
+  found.servers.push({ name, pointer, body: { ...Object.fromEntries(known), ...Object.fromEntries(filled) } })
+  if (tags !== undefined) found.notCarried.push({ pointer: `${pointer}/tags`, what: 'tags', instead: INSTEAD })
+  nameRest(found, pointer, rest, KNOWN)
+}

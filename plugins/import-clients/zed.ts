@@ -1,0 +1,53 @@
+import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
+import { type Found, isObject, nameRest, part } from './fields.ts'
+
+const KNOWN = new Set(['source', 'enabled', 'command', 'args', 'env', 'url', 'headers', 'timeout'])
+
+/** `settings.json` of Zed: the map `context_servers`, whose command may be an object of its own. */
+export const zed: ImportSource = {
+  label: 'Zed',
+  places: [
+    { os: 'mac', path: '~/.config/zed/settings.json' },
+    { os: 'linux', path: '~/.config/zed/settings.json' },
+    { os: 'windows', path: '%APPDATA%/Zed/settings.json' },
+  ],
+  reads: document => isObject(document) && isObject(document.context_servers),
+  read(document) {
+    const found: Found = { servers: [], notCarried: [] }
+    const map = isObject(document) && isObject(document.context_servers) ? document.context_servers : {}
+    for (const [name, entry] of Object.entries(map)) readEntry(found, name, entry)
+    return found
+  },
+}
+
+function readEntry(found: Found, name: string, entry: JsonValue): void {
+  const pointer = `#/context_servers/${part(name)}`
+  if (!isObject(entry)) {
+    found.servers.push({ name, pointer, body: {}, problem: 'The entry is not an object' })
+    return
+  }
+  const body = bodyOf(entry)
+  if (body.command === undefined && body.url === undefined) {
+    const what = `the server "${name.slice(0, 64)}" of an extension`
+    found.notCarried.push({ pointer, what, instead: 'The extension starts it; add the command that it runs.' })
+    return
+  }
+  found.servers.push({ name, pointer, body })
+  nameRest(found, pointer, entry, KNOWN)
+}
+
+function bodyOf(entry: JsonObject): JsonObject {
+  const { url, headers, enabled, timeout } = entry
+  const inner = isObject(entry.command) ? entry.command : entry
+  const { args, env } = inner
+  const command = isObject(entry.command) ? entry.command.path : entry.command
+  return {
+    ...(command === undefined ? {} : { command }),
+    ...(args === undefined ? {} : { args }),
+    ...(isObject(env) ? { env } : {}),
+    ...(url === undefined ? {} : { url }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(typeof enabled === 'boolean' ? { enabled } : {}),
+    ...(typeof timeout === 'number' ? { timeout } : {}),
+  }
+}
