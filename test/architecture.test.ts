@@ -47,6 +47,15 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-body'],
   ],
   'core/store': [['migrations'], ['*']],
+  'core/cli': [
+    ['io', 'arguments'],
+    ['local-files', 'output'],
+    ['client'],
+    ['client-files'],
+    ['*'],
+    ['commands'],
+    ['run'],
+  ],
   'core/registry': [
     ['*'],
     ['owned'],

@@ -9,7 +9,7 @@ export interface CommandEntry {
 /** Every command by its name, in the order of the help. */
 export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   ['serve', { summary: 'Run the hub (the default)', load: () => import('./serve.ts') }],
-  ['import', { summary: 'Take servers over from the settings of another program', load: () => import('./import.ts') }],
+  ['import', { summary: 'Take over the settings of a client or of another hub', load: () => import('./import.ts') }],
   ['setup-token', { summary: 'Print the token that opens the set-up page', load: () => import('./setup-token.ts') }],
   ['user', { summary: 'List, add and change users', load: () => import('./user.ts') }],
   ['key', { summary: 'List, create and revoke access keys', load: () => import('./key.ts') }],
@@ -17,6 +17,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   ['groups', { summary: 'List, create and remove groups', load: () => import('./groups.ts') }],
   ['connect', { summary: 'Add a group to an MCP client on this machine', load: () => import('./connect.ts') }],
   ['call', { summary: 'Call one tool of one server', load: () => import('./call.ts') }],
+  ['export', { summary: 'Write your servers and groups to a file for another hub', load: () => import('./export.ts') }],
   ['backup', { summary: 'Write everything to a file', load: () => import('./backup.ts') }],
   ['restore', { summary: 'Put a backup back', load: () => import('./restore.ts') }],
   ['secrets', { summary: 'Seal stored secrets with a new master key', load: () => import('./secrets.ts') }],

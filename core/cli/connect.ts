@@ -1,8 +1,14 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { CommandError, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
-import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './connect-file.ts'
-import { type ConfigEntry, type ConfigSyntax, JSON_CONFIG, TOML_CONFIG, UnreadableConfig } from './connect-text.ts'
+import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './client-files/connect-file.ts'
+import {
+  type ConfigEntry,
+  type ConfigSyntax,
+  JSON_CONFIG,
+  TOML_CONFIG,
+  UnreadableConfig,
+} from './client-files/connect-text.ts'
 import type { CommandIo } from './io.ts'
 import { plain } from './output.ts'
 

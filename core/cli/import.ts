@@ -4,8 +4,9 @@ import { codeOf } from '../config/atomic-write.ts'
 import { importDocument } from '../config/import-document.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
+import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
-import { fileOf, importPlaces, onlyServers, presentPlaces } from './import-places.ts'
+import { fileOf, importPlaces, onlyServers, presentPlaces } from './client-files/import-places.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
@@ -26,6 +27,7 @@ done in one transaction: all that could be taken, or nothing.
   --owner name         who gets the servers (administrators only; default: you)
   --answer NAME=value  what \${NAME} in the document stands for; without it such servers are switched off
   --skip pointer       leaves out the item at this place of the document, such as #/users/0
+  --passphrase-stdin   the passphrase of an export with secrets; the document is then a file
   --off                switches all imported servers off
   --list               your imports of the last seven days
   --undo id            takes one back, but for what was changed since
@@ -42,7 +44,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
       ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
       ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
       ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
-      ...{ from: { type: 'string' }, scan: { type: 'boolean' } },
+      ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
     },
     positionals: ['[file]'],
   })
@@ -52,18 +54,25 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const client = await HubClient.connect(io)
   const file = values.from === undefined ? positionals[0] : await fileOf(values.from, await importPlaces(client, io))
   const text = await readDocument(file, io)
-  const wanted = {
-    document: documentOf(text, values),
-    answers: Object.fromEntries((values.answer ?? []).map(readAnswer)),
-    choices: Object.fromEntries((values.skip ?? []).map(pointer => [pointer, 'skip'])),
-    off: values.off ?? false,
-  }
+  const passphrase = values['passphrase-stdin'] ? await readPassphrase(io) : undefined
+  const wanted = { ...wishes(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
   const plan = await client.post('/api/import?dryRun=true', wanted)
   const isDry = values['dry-run'] === true
   const done = isDry ? plan : await client.post('/api/import', { ...wanted, planHash: plan.planHash ?? '' })
   if (values.json) printJson(io, done)
   else print(io, done, isDry)
   return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
+}
+
+interface Wishes {
+  readonly answer?: readonly string[]
+  readonly skip?: readonly string[]
+  readonly off?: boolean
+}
+
+function wishes({ answer = [], skip = [], off = false }: Wishes): JsonObject {
+  const choices = Object.fromEntries(skip.map(pointer => [pointer, 'skip']))
+  return { answers: Object.fromEntries(answer.map(readAnswer)), choices, off }
 }
 
 function documentOf(text: string, { owner, from }: { readonly owner?: string; readonly from?: string }): JsonValue {

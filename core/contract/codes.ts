@@ -21,6 +21,7 @@ export const ERROR_CODES = {
   json_too_deep: { status: 400, title: 'The JSON is nested too deeply' },
   json_too_large: { status: 400, title: 'The JSON has too many members' },
   key_forbidden: { status: 400, title: 'A JSON key that is never accepted' },
+  export_newer: { status: 400, title: 'The export comes from a newer hub' },
   // 401
   unauthenticated: { status: 401, title: 'No usable credential' },
   token_invalid: { status: 401, title: 'The token is not valid' },

@@ -15,6 +15,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   json_too_deep: 'Nest less deeply; GET /api/limits says how deep.',
   json_too_large: 'Send fewer members at a time; GET /api/limits says how many.',
   key_forbidden: 'Give the key another name.',
+  export_newer: 'Import it into a hub that is at least as new as the one that it comes from.',
   unauthenticated: 'Send "Authorization: Bearer <token>" with a session token or an access key.',
   token_invalid: 'Sign in again, or check that the access key was copied whole.',
   token_expired: 'Sign in again, or make a new access key.',

@@ -276,7 +276,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, market },
       ...openMoving({
-        ...{ store, transports, config: loaded.config, settings: loaded.settings, passwords: auth.passwords },
+        ...{ registry, store, transports, config: loaded.config, settings: loaded.settings, passwords: auth.passwords },
         ...{ together: room.together, readDocument: importDocument, sources: importSources },
       }),
       importSources,

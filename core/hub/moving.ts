@@ -1,21 +1,32 @@
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
 import type { BackupDownloads } from '../moving/download.ts'
+import type { ExportRegistry, ExportService } from '../moving/export.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
 
 /** What moving in and out needs. */
 export interface MovingParts extends ImportDeps {
   readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
+  readonly registry: ExportRegistry
   readonly settings: Pick<SettingsFile, 'path' | 'state'>
 }
 
 /** Imports and backups. Both are rare: their code is loaded at the first use, and takes no memory until then. */
-export function openMoving(parts: MovingParts): { readonly imports: ImportService; readonly backups: BackupDownloads } {
+export function openMoving(parts: MovingParts): {
+  readonly imports: ImportService
+  readonly exports: ExportService
+  readonly backups: BackupDownloads
+} {
   let imports: Promise<ImportService> | undefined
+  let exports: Promise<ExportService> | undefined
   let backups: Promise<BackupDownloads> | undefined
   const importService = () => {
     imports ??= import('../moving/imports.ts').then(({ Imports }) => new Imports(parts))
     return imports
+  }
+  const exportService = () => {
+    exports ??= import('../moving/export.ts').then(({ createExports }) => createExports(parts.registry))
+    return exports
   }
   const downloads = () => {
     const { config, settings } = parts
@@ -30,6 +41,7 @@ export function openMoving(parts: MovingParts): { readonly imports: ImportServic
       list: async actor => (await importService()).list(actor),
       rollBack: async (actor, id) => (await importService()).rollBack(actor, id),
     },
+    exports: { make: async (...request) => (await exportService()).make(...request) },
     backups: { make: async () => (await downloads()).make() },
   }
 }

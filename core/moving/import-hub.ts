@@ -60,7 +60,7 @@ function readServers({ file, places }: SettingsState, ownerOf: OwnerOf): ImportI
     // Whoever they were private to owned them: the other hub knew groups of users too.
     const visibility = body.visibility === 'group' ? { visibility: 'private' } : {}
     const pointer = pointerOf(places.servers[at] ?? [])
-    return { kind: 'server', pointer, name, ...ownerOf(owner), body: { ...body, ...visibility }, plainReferences: true }
+    return { kind: 'server', pointer, name, ...ownerOf(owner), body: { ...body, ...visibility }, references: 'plain' }
   })
 }
 

@@ -28,8 +28,8 @@ export type ImportItem = Placed &
         readonly asks?: readonly ImportAsk[]
         /** Where the document calls fields of the body by other names. */
         readonly place?: (pointer: string) => string
-        /** `$NAME` refers to a variable too. Default false. */
-        readonly plainReferences?: boolean
+        /** What refers to an environment: `${NAME}` (default), `$NAME` too, or nothing. */
+        readonly references?: 'braced' | 'plain' | 'none'
         /** The entry cannot be read. */
         readonly problem?: string
       }
@@ -47,6 +47,7 @@ export type ImportItem = Placed &
         readonly secret: string
         readonly scopes: readonly JsonValue[]
       }
+    | { readonly kind: 'setting'; readonly name: string; readonly owner?: string; readonly value: string }
     | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
   )
 
@@ -65,3 +66,13 @@ export type ImportVerdict = 'new' | 'same' | 'exists' | 'invalid' | 'skipped'
 
 /** What the user wants of one item, by its pointer. `accept`: a key that is shorter than 32 characters, for 30 days. */
 export type ImportChoice = 'skip' | 'accept' | { readonly rename: string }
+
+/** Something that an import made, by which it is found again to be taken back. */
+export interface MadeItem {
+  readonly kind: ImportItem['kind']
+  readonly id: string
+  readonly name: string
+  readonly owner: string
+  /** For as long as it is the same, nobody has changed it. */
+  readonly revision: number | string
+}

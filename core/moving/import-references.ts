@@ -14,18 +14,19 @@ export interface OwnReferences {
 
 /**
  * References to the environment of a client or of another hub become variables of the server: the default, the answer
- * of the user, or nothing yet. The hub's own environment is never read. `plain`: whether `$NAME` is one too.
+ * of the user, or nothing yet. The hub's own environment is never read. `references`: see ImportItem.
  */
 export function ownReferences(
   body: JsonObject,
   answers: Readonly<Record<string, string>>,
-  { plain = false }: { readonly plain?: boolean } = {},
+  references: 'braced' | 'plain' | 'none' = 'braced',
 ): OwnReferences {
+  if (references === 'none') return { body, asks: [] }
   const given = isJsonObject(body.variables) ? body.variables : {}
   const found = new Map<string, string | undefined>()
   const rename = (text: string): string =>
     text.replaceAll(REFERENCE, (whole, braced: string | undefined, preset: string | undefined, bare?: string) => {
-      if (braced === undefined && !plain) return whole
+      if (braced === undefined && references !== 'plain') return whole
       const name = braced ?? bare ?? ''
       found.set(name, found.get(name) ?? preset)
       return `\${${name}}`

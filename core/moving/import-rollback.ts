@@ -3,7 +3,7 @@ import type { UserActor } from '../contract/records.ts'
 import { formatRef } from '../domain/names.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { TogetherParts } from '../registry/create.ts'
-import type { MadeItem } from './import-run.ts'
+import type { MadeItem } from './import-items.ts'
 
 /** What was taken back of an import, and what was not. */
 export interface Rollback {
@@ -66,6 +66,12 @@ const REMOVALS: Readonly<Record<MadeItem['kind'], Removal>> = {
     const info = (await registry.settings.userSecretInfo(owner, key))[key]
     if (info?.setAt !== revision) return info && 'changed'
     await registry.settings.setUserSecret(actor, owner, key, null)
+    return undefined
+  },
+  async setting({ registry }, actor, { id, owner, revision }) {
+    const present = (await registry.settings.user(owner))[id]
+    if (present !== revision) return present === undefined ? undefined : 'changed'
+    await registry.settings.setUser(actor, owner, { [id]: null })
     return undefined
   },
 }

@@ -4,17 +4,17 @@ import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { ServerSettings, UserActor } from '../contract/records.ts'
 import { formatRef, nameKey } from '../domain/names.ts'
-import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import { maskedSecrets } from '../domain/server/secrets.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { UserRecord } from '../registry/api.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
-import type { ImportAsk, ImportChoice, ImportContent, ImportItem, ImportVerdict } from './import-items.ts'
+import type { ImportAsk, ImportChoice, ImportContent, ImportItem, ImportVerdict, MadeItem } from './import-items.ts'
 import { absentMembers, memberName } from './import-members.ts'
 import { leadsToHub } from './import-own-entry.ts'
 import { ownReferences } from './import-references.ts'
+import { importValue } from './import-values.ts'
 
 /** How the user wants a document imported. */
 export interface ImportOptions {
@@ -24,6 +24,8 @@ export interface ImportOptions {
   readonly choices: Readonly<Record<string, ImportChoice>>
   /** All servers are switched off. */
   readonly off: boolean
+  /** Opens the secrets of an export. */
+  readonly passphrase?: string | undefined
   /** The address of this hub: what leads to it is left out. */
   readonly hubUrl: string
 }
@@ -43,16 +45,6 @@ export interface ImportOutcome {
   readonly error?: unknown
   /** Converts pointers into the body to pointers into the document. */
   readonly place?: (pointer: string) => string
-}
-
-/** Something that an import made, by which it is found again to be taken back. */
-export interface MadeItem {
-  readonly kind: ImportItem['kind']
-  readonly id: string
-  readonly name: string
-  readonly owner: string
-  /** For as long as it is the same, nobody has changed it. */
-  readonly revision: number | string
 }
 
 /** Whose passwords are among those that everybody tries, by pointer. */
@@ -75,6 +67,8 @@ export class ImportRun {
   readonly #renamed = new Map<string, string>()
   /** Users by the name that the document gives an owner; '' for no name. */
   readonly #owners = new Map<string, UserRecord | undefined>()
+  /** What the item at hand lacks. */
+  #asks: readonly ImportAsk[] = []
   /** Why no more of a kind can be made for an owner, by kind and owner. */
   readonly #full = new Map<string, HubError>()
 
@@ -102,14 +96,20 @@ export class ImportRun {
     const owner = item.kind === 'user' ? undefined : await this.#ownerOf(item.owner, warnings)
     const common = { kind, pointer, name, ...(owner === undefined ? {} : { owner: owner.name }), warnings }
     if (this.#options.choices[pointer] === 'skip') return { ...common, verdict: 'skipped' }
+    this.#asks = []
     try {
       const result = await this.#make(item, name, owner, warnings, weak)
-      return { ...common, ...result }
+      return { ...common, ...result, ...this.#asked() }
     } catch (error) {
       if (!(error instanceof HubError) || error.status >= 500) throw error
       const place = item.kind === 'server' ? item.place : undefined
-      return { ...common, verdict: 'invalid', error, ...(place ? { place } : {}) }
+      return { ...common, verdict: 'invalid', error, ...this.#asked(), ...(place ? { place } : {}) }
     }
+  }
+
+  /** Also of a server that is invalid: it may be so for what it lacks. */
+  #asked(): Pick<ImportOutcome, 'asks'> {
+    return this.#asks.length > 0 ? { asks: this.#asks } : {}
   }
 
   #make(
@@ -123,7 +123,8 @@ export class ImportRun {
     if (!owner) throw new HubError('user_not_found', 'The account behind this request does not exist any more')
     if (item.kind === 'server') return this.#server(item, name, owner, warnings)
     if (item.kind === 'group') return this.#group(item, name, owner, warnings)
-    return item.kind === 'key' ? this.#key(item, name, owner, warnings) : this.#secret(item, owner)
+    if (item.kind === 'key') return this.#key(item, name, owner, warnings)
+    return this.#value(item, owner, warnings)
   }
 
   get #isAdmin(): boolean {
@@ -196,8 +197,10 @@ export class ImportRun {
       warnings.push('It leads to this hub')
       return { verdict: 'skipped' }
     }
-    const own = ownReferences(item.body, answers, { plain: item.plainReferences === true })
-    const missingValues = own.asks.map(({ name: asked }) => asked)
+    const own = ownReferences(item.body, answers, item.references)
+    const asks = [...own.asks, ...(item.asks ?? [])]
+    this.#asks = asks
+    const missingValues = asks.map(({ name: asked }) => asked)
     if (missingValues.length > 0) warnings.push(`Switched off until it has: ${missingValues.join(', ')}`)
     const isOff = off || missingValues.length > 0
     const body = { ...own.body, name, owner: owner.name, ...(isOff ? { enabled: false } : {}) }
@@ -209,7 +212,7 @@ export class ImportRun {
     )
     this.made.push({ kind: 'server', id: made.id, name, owner: owner.id, revision: made.revision })
     const { owner: _, ...shown } = maskedSecrets(this.#transports, body)
-    return { verdict: 'new', body: shown, ...(own.asks.length > 0 ? { asks: own.asks } : {}) }
+    return { verdict: 'new', body: shown }
   }
 
   /** Made under another name, compared and taken back: only what is stored has every default. */
@@ -291,18 +294,12 @@ export class ImportRun {
     return typeof scope.server === 'string' ? { server: this.#renamedServer(scope.server) } : scope
   }
 
-  async #secret(item: Of<'secret'>, owner: UserRecord): Promise<Result> {
-    if (!this.#isAdmin && item.owner !== undefined && nameKey(item.owner) !== nameKey(this.#actor.name)) {
-      return { verdict: 'skipped', warnings: [ADMINS_ONLY] }
-    }
-    const { settings } = this.#parts.registry
-    const key = `${HOSTED_KEY_PREFIX}${item.name}`
-    const present = await settings.openUserSecret(owner.id, key)
-    if (present !== undefined) return { verdict: present === item.value ? 'same' : 'exists' }
-    await this.#parts.attempt(() => settings.setUserSecret(this.#actor, owner.id, key, item.value))
-    const setAt = (await settings.userSecretInfo(owner.id, key))[key]?.setAt ?? ''
-    this.made.push({ kind: 'secret', id: item.name, name: item.name, owner: owner.id, revision: setAt })
-    return { verdict: 'new' }
+  async #value(item: Of<'setting' | 'secret'>, owner: UserRecord, warnings: string[]): Promise<Result> {
+    const isOthers = item.owner !== undefined && nameKey(item.owner) !== nameKey(this.#actor.name)
+    if (!this.#isAdmin && isOthers) return skipped(warnings)
+    const { verdict, made } = await importValue(this.#parts, this.#actor, item, owner.id)
+    if (made) this.made.push(made)
+    return { verdict }
   }
 
   /** Runs `work` with a name that nothing has, and undoes what it writes. False when it is refused. */

@@ -16,11 +16,13 @@ import { validationError } from '../domain/validation-error.ts'
 import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
+import { isExport, readExport } from './import-export.ts'
 import { isHubDocument, readHubDocument } from './import-hub.ts'
-import type { ImportContent, ImportItem } from './import-items.ts'
+import type { ImportContent, ImportItem, MadeItem } from './import-items.ts'
 import { type Rollback, takeBack } from './import-rollback.ts'
-import { type ImportOptions, type ImportOutcome, ImportRun, type MadeItem, type WeakPasswords } from './import-run.ts'
+import { type ImportOptions, type ImportOutcome, ImportRun, type WeakPasswords } from './import-run.ts'
 import { ImportTurns } from './import-turns.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 
 /** What imports need. */
 export interface ImportDeps {
@@ -88,6 +90,8 @@ export interface ImportService {
 export class Imports implements ImportService {
   readonly #deps: ImportDeps
   readonly #turns: ImportTurns
+  /** Each takes 128 MiB for a moment. */
+  readonly #passphrases = new OneAtATime('Too many exports are read at this moment')
 
   constructor(deps: ImportDeps) {
     this.#deps = deps
@@ -95,7 +99,7 @@ export class Imports implements ImportService {
   }
 
   async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
-    const content = await this.#read(document, actor)
+    const content = await this.#read(document, actor, options)
     const weak = await this.#weakPasswords(content)
     let plan: ImportPlan | undefined
     try {
@@ -115,7 +119,7 @@ export class Imports implements ImportService {
     options: ImportOptions,
     planHash: string,
   ): Promise<ImportPlan & { readonly id: string }> {
-    const content = await this.#read(document, actor)
+    const content = await this.#read(document, actor, options)
     const weak = await this.#weakPasswords(content)
     const id = randomUUID()
     const plan = await this.#turns.take(actor.userId, async parts => {
@@ -185,9 +189,13 @@ export class Imports implements ImportService {
     return { plan: { source, planHash, items, notCarried, warnings }, made: run.made }
   }
 
-  async #read(document: JsonValue, actor: UserActor): Promise<ImportContent> {
+  async #read(document: JsonValue, actor: UserActor, options: ImportOptions): Promise<ImportContent> {
     const value = typeof document === 'string' ? jsonOf(document) : document
+    const { answers, passphrase } = options
     const content =
+      (value !== undefined && isExport(value)
+        ? await this.#passphrases.run(() => readExport(value, answers, passphrase))
+        : undefined) ??
       (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
       (await this.#fromSource(value ?? document)) ??
       clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))

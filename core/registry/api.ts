@@ -85,6 +85,15 @@ export interface ServerRegistry {
   document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined>
   /** The flat body for the API, for an actor who may edit: secrets masked. */
   publicBody(record: ServerRecord): JsonObject
+  /**
+   * The flat body with `replace` applied to each opened secret, and the inline OpenAPI document as a text; for exports. The
+   * actor must be its owner.
+   */
+  openBody(
+    actor: Actor,
+    record: ServerRecord,
+    replace: (secret: string, pointer: string) => string,
+  ): Promise<JsonObject>
   /** The configuration for connecting: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
   effective(id: string): Promise<EffectiveServer>
   /**

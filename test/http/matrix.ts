@@ -254,6 +254,7 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/admin/settings/sources', ...administrators(200) },
   { method: 'GET', path: '/api/admin/processes', ...administrators(200) },
   { method: 'GET', path: '/api/admin/backup', ...administrators(200) },
+  { method: 'POST', path: '/api/export', body: () => ({}), ...signedIn(200) },
   { method: 'GET', path: '/api/import', ...signedIn(200) },
   { method: 'GET', path: '/api/import/sources', ...signedIn(200) },
   { method: 'POST', path: '/api/import', body: () => ({ document: 'uvx x' }), ...signedIn(400) },

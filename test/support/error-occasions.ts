@@ -17,6 +17,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
     'more than 10,000 members, 100 in bodies without a credential and 20,000 under `/mcp`; keys of more than 1,024 characters on the way to a value',
   key_forbidden:
     '`__proto__` anywhere but in the arguments of a call; `constructor` or `prototype` in the hub’s own objects',
+  export_newer: 'an export is imported whose form a later version of the hub has brought',
   unauthenticated: 'no credential, or another scheme than Bearer',
   token_invalid: 'signature, algorithm, issuer, claims or form are wrong',
   token_expired: 'the session token or access key is past its end',

@@ -36,6 +36,7 @@ import { type PerformanceDeps, performanceRoutes } from './monitoring/performanc
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { backupRoutes } from './moving/backup.ts'
+import { type ExportRoutesDeps, exportRoutes as movingOutRoutes } from './moving/export.ts'
 import { type ImportRoutesDeps, importRoutes } from './moving/imports.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
 import { type ServerImportDeps, serverImportRoutes } from './servers/server-import.ts'
@@ -50,6 +51,7 @@ export interface ResourceRoutesDeps
     CustomMetricsDeps,
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio'>,
+    Pick<ExportRoutesDeps, 'exports'>,
     Pick<ImportRoutesDeps, 'imports' | 'importSources'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
@@ -96,6 +98,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...adminRoutes(deps),
     ...backupRoutes(deps),
     ...importRoutes(deps),
+    ...movingOutRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
     ...marketRoutes(deps),

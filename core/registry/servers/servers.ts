@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
@@ -5,8 +6,8 @@ import type { Actor, ServerRecord } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import { nextTurn } from '../../domain/next-turn.ts'
 import { canSee } from '../../domain/ownership.ts'
-import { flattenServerBody, serverInvalid } from '../../domain/server/body.ts'
-import { storedDocument } from '../../domain/server/openapi.ts'
+import { flattenServerBody, serverBodyOf, serverInvalid } from '../../domain/server/body.ts'
+import { storedDocument, withInlineDocument } from '../../domain/server/openapi.ts'
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
@@ -43,7 +44,7 @@ import { emitServerEvent } from './server-events.ts'
 import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
-import { changedFields, fileBody, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
+import { changedFields, fileBody, mapSecrets, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
 
 /** Servers in the store. */
 export class Servers implements ServerRegistry {
@@ -145,6 +146,20 @@ export class Servers implements ServerRegistry {
 
   publicBody(record: ServerRecord): JsonObject {
     return maskedBody(this.#deps.sealer, record, record)
+  }
+
+  async openBody(
+    actor: Actor,
+    record: ServerRecord,
+    replace: (secret: string, pointer: string) => string,
+  ): Promise<JsonObject> {
+    if (actor.kind !== 'user' || actor.userId !== record.ownerId) throw notFound('server', record.name)
+    const opened = mapSecrets(openSettings(this.#deps.sealer, record, record), replace)
+    const document = storedDocument(record.config)
+    if (!document) return serverBodyOf(opened)
+    const content = await this.#readDocument(record.id, document.sha256)
+    const config = withInlineDocument(opened.config, Buffer.from(content).toString('utf8'))
+    return serverBodyOf({ ...opened, config })
   }
 
   async effective(id: string): Promise<EffectiveServer> {

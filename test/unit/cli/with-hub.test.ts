@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { onlyServers } from '../../../core/cli/import-places.ts'
+import { onlyServers } from '../../../core/cli/client-files/import-places.ts'
 import { type RunningHub, runningHub } from './running-hub.ts'
 
 let hub: RunningHub

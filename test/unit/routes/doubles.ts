@@ -163,6 +163,7 @@ export class World {
       upstreams,
       alerts: { rules: {}, channels: {}, silences: {} } as unknown as ResourceRoutesDeps['alerts'],
       market: {} as unknown as ResourceRoutesDeps['market'],
+      exports: { make: async () => ({}) },
       importSources: () => new Map(),
       imports: {} as unknown as ResourceRoutesDeps['imports'],
       backups: { make: async () => new ReadableStream() },

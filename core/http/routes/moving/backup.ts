@@ -1,18 +1,13 @@
-import { HubError } from '../../../contract/errors.ts'
-import type { UserActor } from '../../../contract/records.ts'
 import type { BackupDownloads } from '../../../moving/download.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
-import { requireSession } from '../people/session.ts'
+import { requireRecentSignIn } from './recent-sign-in.ts'
 
 /** What the download of a backup needs. */
 export interface BackupRoutesDeps {
   readonly registry: Pick<Registry, 'audit'>
   readonly backups: BackupDownloads
 }
-
-/** How long ago an administrator has signed in, at most: the file holds what everybody has stored. */
-const SIGN_IN_MS = 5 * 60_000
 
 /** The whole of the hub as a file, for `patchbay restore`. */
 export function backupRoutes({ registry, backups }: BackupRoutesDeps): Route[] {
@@ -37,12 +32,4 @@ export function backupRoutes({ registry, backups }: BackupRoutesDeps): Route[] {
       },
     }),
   ]
-}
-
-function requireRecentSignIn(actor: UserActor): void {
-  const { signedInAtMs } = requireSession(actor)
-  if (Date.now() - signedInAtMs <= SIGN_IN_MS) return
-  throw new HubError('insufficient_scope', 'This needs a sign-in of the last five minutes', {
-    hint: 'Sign in again with POST /api/auth/login, or run "patchbay backup" on the hub’s machine.',
-  })
 }

@@ -24,7 +24,7 @@ export interface ImportRoutesDeps {
 }
 
 const tag = 'moving'
-const kind = z.enum(['user', 'server', 'group', 'key', 'secret'])
+const kind = z.enum(['user', 'server', 'group', 'key', 'setting', 'secret'])
 
 const body = z
   .strictObject({
@@ -38,6 +38,7 @@ const body = z
       .record(z.string(), z.union([z.enum(['skip', 'accept']), z.strictObject({ rename: z.string().max(256) })]))
       .default({})
       .meta({ description: 'By pointer of the item; `accept` takes a key of fewer than 32 characters for 30 days' }),
+    passphrase: z.string().max(1_024).optional().meta({ description: 'Of an export whose secrets are sealed' }),
     off: z.boolean().default(false).meta({ description: 'Switches all imported servers off' }),
   })
   .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })

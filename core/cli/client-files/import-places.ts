@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises'
-import { JsoncError, readJsonc } from '../config/jsonc.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { CommandError } from './arguments.ts'
-import type { HubClient } from './client.ts'
+import { JsoncError, readJsonc } from '../../config/jsonc.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { CommandError } from '../arguments.ts'
+import type { HubClient } from '../client.ts'
+import type { CommandIo } from '../io.ts'
 import { placeOf } from './connect-file.ts'
-import type { CommandIo } from './io.ts'
 
 /** A file of a client on this machine, which need not exist. */
 export interface ImportPlace {

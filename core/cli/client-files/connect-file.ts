@@ -1,10 +1,10 @@
 import { chmod, copyFile, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { platform } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, writeFileAtomically } from '../config/atomic-write.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import { CommandError } from './arguments.ts'
-import type { CommandIo } from './io.ts'
+import { codeOf, writeFileAtomically } from '../../config/atomic-write.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { CommandError } from '../arguments.ts'
+import type { CommandIo } from '../io.ts'
 
 const SYSTEMS: Readonly<Record<string, string>> = { darwin: 'mac', win32: 'windows', linux: 'linux' }
 

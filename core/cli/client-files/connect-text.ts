@@ -1,7 +1,7 @@
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { JsoncError, readJsonc } from '../config/jsonc.ts'
-import { sameJson, setAt } from '../config/jsonc-edit.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { JsoncError, readJsonc } from '../../config/jsonc.ts'
+import { sameJson, setAt } from '../../config/jsonc-edit.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
 /** A client's file that cannot be read, or in which an entry cannot be set without touching more. */
 export class UnreadableConfig extends Error {}

@@ -1,0 +1,18 @@
+/** Of the file that `POST /api/export` gives; lower ones are read for ever. */
+export const EXPORT_VERSION = 1
+/** For what its secrets are sealed. */
+export const EXPORT_SECRETS = 'patchbay export, secrets'
+/** A user's own settings that mean the same in every hub. */
+export const EXPORT_SETTINGS = ['language', 'theme'] as const
+
+const SECRET = /^<secret:(\/.*)>$/s
+
+/** What stands in the place of a secret. */
+export function secretAt(pointer: string): string {
+  return `<secret:${pointer}>`
+}
+
+/** The pointer of the secret in whose place a text stands; undefined for any other text. */
+export function secretPlace(text: string): string | undefined {
+  return SECRET.exec(text)?.[1]
+}

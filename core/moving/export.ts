@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import manifest from '../../package.json' with { type: 'json' }
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
+import { canonical } from '../domain/json/canonical-json.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
+import { nextTurn } from '../domain/next-turn.ts'
+import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
+import type { Registry } from '../registry/api.ts'
+import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretAt } from './export-form.ts'
+import { OneAtATime } from './one-at-a-time.ts'
+import { sealWithPassphrase } from './passphrase.ts'
+
+/** What an export reads. */
+export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'settings'>
+
+/** Exports, one at a time. */
+export interface ExportService {
+  /** Throws `overloaded`. */
+  make(actor: UserActor, passphrase: string | undefined): Promise<JsonObject>
+}
+
+/** Makes exports of this registry. */
+export function createExports(registry: ExportRegistry): ExportService {
+  // Sealing takes 128 MiB for a moment, and the documents of one user up to 64.
+  const turns = new OneAtATime('Too many exports are made at this moment')
+  return { make: (actor, passphrase) => turns.run(() => exportOf(registry, actor, passphrase)) }
+}
+
+/**
+ * All that a user owns and that makes sense in another hub: servers, groups, settings and keys of hosted platforms. In the
+ * place of each secret stands a mark; with a passphrase the secrets are in the file, sealed with it.
+ */
+async function exportOf(
+  registry: ExportRegistry,
+  actor: UserActor,
+  passphrase: string | undefined,
+): Promise<JsonObject> {
+  const secrets: Record<string, string> = {}
+  const keep = (value: string, pointer: string): string => {
+    secrets[pointer] = value
+    return secretAt(pointer)
+  }
+  const servers = await exportedServers(registry, actor, keep)
+  const content: JsonObject = {
+    ...{ format: 'patchbay-export', version: EXPORT_VERSION, hub: manifest.version },
+    ...{ owner: actor.name, createdAt: new Date().toISOString() },
+    servers,
+    groups: await exportedGroups(registry, actor),
+    settings: await exportedSettings(registry, actor),
+    hostedKeys: await exportedKeys(registry, actor, keep),
+    ...(passphrase === undefined || Object.keys(secrets).length === 0
+      ? {}
+      : { secrets: { ...(await sealWithPassphrase(JSON.stringify(secrets), passphrase, EXPORT_SECRETS)) } }),
+  }
+  return { ...content, sha256: createHash('sha256').update(canonical(content)).digest('hex') }
+}
+
+type Keep = (value: string, pointer: string) => string
+
+function byName<T extends { readonly name: string }>(items: readonly T[]): T[] {
+  return items.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+async function exportedServers({ servers }: ExportRegistry, actor: UserActor, keep: Keep): Promise<JsonObject> {
+  const found: [string, JsonValue][] = []
+  // What cannot be read here could not be read there either.
+  const usable = (await servers.list(actor, { scope: 'mine' })).filter(({ problem }) => !problem)
+  for (const record of byName<ServerRecord>(usable)) {
+    const at = `/servers/${pointerToken(record.name)}`
+    const { name, ...body } = await servers.openBody(actor, record, (value, pointer) => keep(value, `${at}${pointer}`))
+    found.push([record.name, body])
+    await nextTurn()
+  }
+  return Object.fromEntries(found)
+}
+
+async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
+  const own = `${actor.name}~`
+  const found = byName(await groups.list(actor, { scope: 'mine' })).map((record): [string, JsonValue] => {
+    const { name, owner, ...body } = groups.publicBody(record)
+    const members = Array.isArray(body.members) ? body.members : []
+    // The importing user may have another name.
+    const shown = members.map(member => {
+      if (!isJsonObject(member) || typeof member.server !== 'string') return member
+      return { ...member, server: member.server.startsWith(own) ? member.server.slice(own.length) : member.server }
+    })
+    return [record.name, { ...body, members: shown }]
+  })
+  return Object.fromEntries(found)
+}
+
+async function exportedSettings({ settings }: ExportRegistry, { userId }: UserActor): Promise<JsonObject> {
+  const stored = await settings.user(userId)
+  return Object.fromEntries(EXPORT_SETTINGS.flatMap(name => (stored[name] === undefined ? [] : [[name, stored[name]]])))
+}
+
+async function exportedKeys({ settings }: ExportRegistry, { userId }: UserActor, keep: Keep): Promise<JsonObject> {
+  const names = Object.keys(await settings.userSecretInfo(userId, HOSTED_KEY_PREFIX)).sort()
+  const found: [string, string][] = []
+  for (const key of names) {
+    const name = key.slice(HOSTED_KEY_PREFIX.length)
+    const value = await settings.openUserSecret(userId, key)
+    if (value !== undefined) found.push([name, keep(value, `/hostedKeys/${pointerToken(name)}`)])
+  }
+  return Object.fromEntries(found)
+}

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { canonical } from '../domain/json/canonical-json.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
+import { validationError } from '../domain/validation-error.ts'
+import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
+import type { ImportAsk, ImportContent, ImportItem } from './import-items.ts'
+import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
+
+/** Whether a document is what `POST /api/export` of some hub gave. */
+export function isExport(document: JsonValue): document is JsonObject {
+  return isJsonObject(document) && document.format === 'patchbay-export'
+}
+
+/**
+ * Reads an export. Secrets come from `answers`, by their pointers, else from the file by its passphrase. Throws
+ * `export_newer`, and `validation_failed` without the passphrase or with another one.
+ */
+export async function readExport(
+  document: JsonObject,
+  answers: Readonly<Record<string, string>>,
+  passphrase: string | undefined,
+): Promise<ImportContent> {
+  const { version } = document
+  if (typeof version !== 'number' || version > EXPORT_VERSION) {
+    throw new HubError(
+      'export_newer',
+      `The export has version ${String(version)}, and ${EXPORT_VERSION} is the last known here`,
+    )
+  }
+  const secrets = { ...(await openSecrets(document.secrets, passphrase)), ...answers }
+  const { sha256, ...content } = document
+  const isWhole = createHash('sha256').update(canonical(content)).digest('hex') === sha256
+  return {
+    source: 'patchbay',
+    items: [
+      ...entriesOf(document.servers).map(([name, body]) => serverItem(name, body, secrets)),
+      ...entriesOf(document.groups).map(([name, body]) => groupItem(name, body)),
+      ...settingItems(document.settings),
+      ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
+    ],
+    notCarried: [],
+    warnings: isWhole ? [] : ['The file was changed since it was exported'],
+  }
+}
+
+type Secrets = Readonly<Record<string, string>>
+
+async function openSecrets(sealed: JsonValue | undefined, passphrase: string | undefined): Promise<Secrets> {
+  if (!isJsonObject(sealed)) return {}
+  const refused = (code: 'required' | 'import_invalid', detail: string) =>
+    validationError([{ pointer: '#/passphrase', code, detail }])
+  if (passphrase === undefined) throw refused('required', 'The secrets of the export are sealed: send its "passphrase"')
+  const text = await openWithPassphrase(sealed as unknown as PassphraseSealed, passphrase, EXPORT_SECRETS)
+  if (text === undefined) throw refused('import_invalid', 'This is not the passphrase of the export')
+  return JSON.parse(text) as Secrets
+}
+
+function entriesOf(map: JsonValue | undefined): [string, JsonValue][] {
+  return Object.entries(isJsonObject(map) ? map : {})
+}
+
+function serverItem(name: string, entry: JsonValue, secrets: Secrets): ImportItem {
+  const pointer = `#/servers/${pointerToken(name)}`
+  if (!isJsonObject(entry)) {
+    return { kind: 'server', pointer, name, body: { name }, problem: 'The entry is not an object' }
+  }
+  const asks: ImportAsk[] = []
+  const body = filled(entry, secrets, asks) as JsonObject
+  const place = (inner: string) => inner.replace(/^#/, pointer)
+  return { kind: 'server', pointer, name, body: { ...body, name }, place, asks, references: 'none' }
+}
+
+/** With the secrets in their places; those that are not known are empty, and asked for. */
+function filled(value: JsonValue, secrets: Secrets, asks: ImportAsk[]): JsonValue {
+  if (typeof value === 'string') {
+    const at = secretPlace(value)
+    if (at === undefined) return value
+    if (!Object.hasOwn(secrets, at)) asks.push({ name: at, secret: true })
+    return Object.hasOwn(secrets, at) ? (secrets[at] ?? '') : ''
+  }
+  if (Array.isArray(value)) return value.map(item => filled(item, secrets, asks))
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filled(item, secrets, asks)]))
+}
+
+function groupItem(name: string, entry: JsonValue): ImportItem {
+  const body = isJsonObject(entry) ? entry : {}
+  return { kind: 'group', pointer: `#/groups/${pointerToken(name)}`, name, body, formerPaths: [] }
+}
+
+function settingItems(settings: JsonValue | undefined): ImportItem[] {
+  return EXPORT_SETTINGS.flatMap((name): ImportItem[] => {
+    const value = isJsonObject(settings) ? settings[name] : undefined
+    return typeof value === 'string' ? [{ kind: 'setting', pointer: `#/settings/${name}`, name, value }] : []
+  })
+}
+
+/** One whose value is not known is left to its user. */
+function keyItem(name: string, value: JsonValue, secrets: Secrets): ImportItem[] {
+  const at = typeof value === 'string' ? secretPlace(value) : undefined
+  const known = at === undefined ? undefined : secrets[at]
+  const pointer = `#/hostedKeys/${pointerToken(name)}`
+  return known === undefined ? [] : [{ kind: 'secret', pointer, name, value: known }]
+}
