@@ -159,8 +159,16 @@ describe('a hub that serves assistants', () => {
   })
 
   test('a changed list connects again once no call is in flight', async () => {
-    const socket = await until(() => platform.sockets.at(-1)?.closed === undefined && platform.sockets.at(-1))
-    await ask(socket, 1, 'initialize', { protocolVersion: '2025-11-25' })
+    // The connection before the last change may still be seen as open: whichever answers is the present one.
+    const socket = await until(
+      async () => {
+        const last = platform.sockets.at(-1)
+        if (!last || last.closed !== undefined || (await state('kitchen')).state !== 'connected') return undefined
+        last.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+        return (await until(() => last.heard.some(({ id }) => id === 1), { timeoutMs: 1_000 })) && last
+      },
+      { what: 'a connection that answers', timeoutMs: 15_000 },
+    )
     socket.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
     await ask(socket, 2, 'tools/list')
     await admin.ok('PATCH', '/api/groups/home', { members: ['slow'] })
@@ -171,7 +179,7 @@ describe('a hub that serves assistants', () => {
     await until(() => socket.closed === 1_000, within('the end of the first connection'))
     await until(() => platform.sockets.at(-1) !== socket, within('the second connection'))
     await admin.ok('PATCH', '/api/groups/home', { members: ['echo', 'slow'] })
-  }, 70_000)
+  }, 120_000)
 
   test('a platform that refuses the token is left alone for ten minutes', async () => {
     platform.refuse.status = 401
