@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { hashAccessKey } from '../auth/access-keys.ts'
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { ServerSettings, UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { formatRef, nameKey } from '../domain/names.ts'
 import { maskedSecrets } from '../domain/server/secrets.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { UserRecord } from '../registry/api.ts'
 import type { TogetherParts } from '../registry/create.ts'
+import { comparable } from './import-compare.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import type { ImportAsk, ImportChoice, ImportContent, ImportItem, ImportVerdict, MadeItem } from './import-items.ts'
 import { absentMembers, memberName } from './import-members.ts'
@@ -53,7 +54,6 @@ export type WeakPasswords = ReadonlySet<string>
 type Of<Kind extends ImportItem['kind']> = Extract<ImportItem, { kind: Kind }>
 type Result = Pick<ImportOutcome, 'verdict'> & Partial<ImportOutcome>
 
-const OF_ONE_RECORD = new Set(['id', 'name', 'enabled', 'origin', 'revision', 'createdAt', 'updatedAt'])
 const ADMINS_ONLY = 'Only administrators import it, with a sign-in'
 
 /** Makes the items of one document, in one transaction. */
@@ -206,22 +206,32 @@ export class ImportRun {
     const body = { ...own.body, name, owner: owner.name, ...(isOff ? { enabled: false } : {}) }
     const { registry } = this.#parts
     const present = await registry.servers.resolve(this.#actor, formatRef(owner.name, name), 'edit').catch(missing)
-    if (present) return { verdict: (await this.#isSameServer(present.id, body)) ? 'same' : 'exists' }
+    if (present) return { verdict: (await this.#isSameServer(present, body)) ? 'same' : 'exists' }
     const made = await this.#attempt(body.enabled === false ? 'server off' : 'server', owner, () =>
-      registry.servers.create(this.#actor, body),
+      registry.servers.create(this.#actor, body, { unseen: this.#isUnseen(item, owner) }),
     )
+    if (made.awaitsReview) warnings.push('It is off until its new owner has reviewed it')
     this.made.push({ kind: 'server', id: made.id, name, owner: owner.id, revision: made.revision })
     const { owner: _, ...shown } = maskedSecrets(this.#transports, body)
     return { verdict: 'new', body: shown }
   }
 
+  /**
+   * Whether the owner may not know what the server runs: who owned it there is neither this user, nor one that the import
+   * has just made of that owner. Rights must not rise so: a server of an administrator then waits for a review.
+   */
+  #isUnseen({ owner: named }: Of<'server'>, owner: UserRecord): boolean {
+    if (named === undefined || this.made.some(({ kind, id }) => kind === 'user' && id === owner.id)) return false
+    return owner.id !== this.#actor.userId || nameKey(named) !== nameKey(this.#actor.name)
+  }
+
   /** Made under another name, compared and taken back: only what is stored has every default. */
-  async #isSameServer(id: string, body: JsonObject): Promise<boolean> {
+  async #isSameServer(present: ServerRecord, body: JsonObject): Promise<boolean> {
     const { servers } = this.#parts.registry
     return this.#probe(async name => {
-      const made = await servers.create(this.#actor, { ...body, name })
-      const [one, other] = [await servers.effective(made.id), await servers.effective(id)]
-      return isDeepStrictEqual(withoutOrigin(one.settings), withoutOrigin(other.settings))
+      const unseen = present.awaitsReview === true
+      const made = await servers.create(this.#actor, { ...body, name }, { unseen })
+      return isDeepStrictEqual(comparable(made), comparable(present))
     })
   }
 
@@ -320,12 +330,6 @@ export class ImportRun {
 /** Not an error: takes back what was written. */
 class Undo extends Error {
   override readonly name = 'Undo'
-}
-
-/** What two servers of one owner and of one body have in common. */
-function withoutOrigin(settings: ServerSettings): JsonObject {
-  const values = Object.entries(settings as unknown as JsonObject)
-  return Object.fromEntries(values.filter(([field]) => !OF_ONE_RECORD.has(field)))
 }
 
 function skipped(warnings: string[]): Result {

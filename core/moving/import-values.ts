@@ -41,8 +41,8 @@ async function secret(
 ): Promise<ImportedValue> {
   const { settings } = registry
   const key = `${HOSTED_KEY_PREFIX}${name}`
-  const present = await settings.openUserSecret(owner, key)
-  if (present !== undefined) return { verdict: present === value ? 'same' : 'exists' }
+  // Its value is not compared: whoever imports must not learn by trying what is stored.
+  if (Object.hasOwn(await settings.userSecretInfo(owner, key), key)) return { verdict: 'same' }
   await attempt(() => settings.setUserSecret(actor, owner, key, value))
   const setAt = (await settings.userSecretInfo(owner, key))[key]?.setAt ?? ''
   return { verdict: 'new', made: { kind: 'secret', id: name, name, owner, revision: setAt } }

@@ -8,8 +8,8 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { ImportSource, NotCarried } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
-import { canonical } from '../domain/json/canonical-json.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import { validationError } from '../domain/validation-error.ts'
@@ -100,7 +100,7 @@ export class Imports implements ImportService {
 
   async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
     const content = await this.#read(document, actor, options)
-    const weak = await this.#weakPasswords(content)
+    const weak = await this.#weakPasswords(content, actor)
     let plan: ImportPlan | undefined
     try {
       await this.#turns.take(actor.userId, async parts => {
@@ -120,7 +120,7 @@ export class Imports implements ImportService {
     planHash: string,
   ): Promise<ImportPlan & { readonly id: string }> {
     const content = await this.#read(document, actor, options)
-    const weak = await this.#weakPasswords(content)
+    const weak = await this.#weakPasswords(content, actor)
     const id = randomUUID()
     const plan = await this.#turns.take(actor.userId, async parts => {
       const { plan, made } = await this.#run(parts, actor, content, options, weak)
@@ -182,10 +182,7 @@ export class Imports implements ImportService {
     const run = new ImportRun(parts, actor, options, this.#deps.transports)
     const items = await run.run(content, weak)
     const { source, notCarried, warnings } = content
-    const verdicts = items.map(({ pointer, name, owner = '', verdict }) => [pointer, name, owner, verdict])
-    const given = content.items.map(({ ...item }) => JSON.parse(JSON.stringify(item)) as JsonValue)
-    const text = canonical([verdicts, given, { ...options.answers }, options.choices as never, options.off])
-    const planHash = createHash('sha256').update(text).digest('hex')
+    const planHash = await hashOf(content.items, items, options)
     return { plan: { source, planHash, items, notCarried, warnings }, made: run.made }
   }
 
@@ -221,16 +218,36 @@ export class Imports implements ImportService {
   }
 
   /** Hashes of administrators are tried before the transaction: each try takes a tenth of a second and more. */
-  async #weakPasswords({ items }: ImportContent): Promise<WeakPasswords> {
+  async #weakPasswords({ items }: ImportContent, { role, credential }: UserActor): Promise<WeakPasswords> {
+    // Others make no users, and must not keep those waiting who sign in.
+    if (role !== 'admin' || credential.kind === 'key') return new Set()
     const admins = items.filter(item => item.kind === 'user').filter(({ role }) => role === 'admin')
     const weak = new Set<string>()
     for (const { pointer, passwordHash } of admins.slice(0, MOST_VERIFIED)) {
-      for (const password of FIRST_PASSWORDS) {
-        if ((await this.#deps.passwords.verify(password, passwordHash ?? null)).ok) weak.add(pointer)
-      }
+      if (passwordHash !== undefined && (await this.#isFirst(passwordHash))) weak.add(pointer)
     }
     return weak
   }
+
+  async #isFirst(hash: string): Promise<boolean> {
+    for (const password of FIRST_PASSWORDS) if ((await this.#deps.passwords.verify(password, hash)).ok) return true
+    return false
+  }
+}
+
+/** Of all that the plan depends on, item by item, so that others are answered in between: one can hold 16 MiB. */
+async function hashOf(
+  items: readonly ImportItem[],
+  outcomes: readonly ImportOutcome[],
+  { answers, choices, off }: ImportOptions,
+): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify([answers, choices, off]))
+  for (const [at, item] of items.entries()) {
+    const { name, owner = '', verdict } = outcomes[at] ?? { name: '', verdict: '' }
+    hash.update(JSON.stringify([item, name, owner, verdict]))
+    await nextTurn()
+  }
+  return hash.digest('hex')
 }
 
 /** Not an error: a plan leaves nothing behind. */

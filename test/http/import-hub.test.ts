@@ -201,6 +201,37 @@ test('a short key is taken for 30 days where it is wanted; items are renamed and
   expect([back.removed.length, back.kept]).toEqual([3, []])
 })
 
+test('rights do not rise: what somebody else ran there waits for a review here', async () => {
+  const boss = await hub.user('boss', 'admin')
+  const command = stdioFixture('echo', { API_KEY: 'one-secret' })
+  const theirs = {
+    users: [],
+    mcpServers: {
+      'of-stranger': { ...command, owner: 'stranger' },
+      'of-admin': { ...command, owner: 'admin' },
+      'of-boss': { ...command, owner: 'boss', enabled: false },
+    },
+  }
+  const { planHash } = await boss.ok('POST', '/api/import?dryRun=true', { document: theirs })
+  const done = await boss.ok('POST', '/api/import', { document: theirs, planHash })
+  expect(done.items.map(({ name, warnings }: Item) => [name, warnings.join().includes('reviewed')])).toEqual([
+    ['of-stranger', true],
+    ['of-admin', true],
+    ['of-boss', false],
+  ])
+  for (const ref of ['boss~of-stranger', 'admin~of-admin']) {
+    expect((await boss.request('POST', `/api/servers/${ref}/start`)).json.code).toBe('review_required')
+  }
+  // Whoever imports cannot find out by trying which secret is stored.
+  const guess = JSON.parse(JSON.stringify(theirs).replaceAll('one-secret', 'a guess'))
+  for (const document of [theirs, guess]) {
+    const { items } = await boss.ok('POST', '/api/import?dryRun=true', { document })
+    expect(items.map(({ verdict }: Item) => verdict)).toEqual(['same', 'same', 'same'])
+  }
+  expect((await boss.ok('POST', `/api/import/${done.id}/rollback`)).kept).toEqual([])
+  await admin.ok('DELETE', '/api/admin/users/boss')
+})
+
 test('a rollback removes what nobody has changed since, and says what it left', async () => {
   const user0 = await hub.signIn('user0', OLD_PASSWORD)
   await user0.ok('PATCH', '/api/servers/remote0', { description: 'mine now' })
