@@ -54,10 +54,15 @@ const REMOVALS: Readonly<Record<MadeItem['kind'], Removal>> = {
   async user({ registry }, actor, { id, revision }) {
     const user = await registry.users.byId(id)
     if (user?.revision !== revision) return user && 'changed'
+    if (actor.credential.kind === 'key') {
+      throw new HubError('insufficient_scope', 'An access key does not remove users: sign in to do this')
+    }
     await registry.users.remove(actor, user.name, {})
     return undefined
   },
-  async key({ registry }, actor, { id }) {
+  async key({ registry }, actor, { id, revision }) {
+    // One that was rotated has another secret by now.
+    if ((await registry.keys.byHash(String(revision)))?.id !== id) return 'changed'
     await registry.keys.remove(actor, id)
     return undefined
   },

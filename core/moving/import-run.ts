@@ -294,7 +294,7 @@ export class ImportRun {
     const scopes = item.scopes.map(scope => this.#renamedScope(scope))
     const input = { ownerId: owner.id, label: name, scopes, secret, ...(expiresAt === undefined ? {} : { expiresAt }) }
     const made = await this.#attempt('key', owner, () => registry.keys.adopt(this.#actor, input))
-    this.made.push({ kind: 'key', id: made.id, name, owner: owner.id, revision: hashAccessKey(secret).slice(0, 16) })
+    this.made.push({ kind: 'key', id: made.id, name, owner: owner.id, revision: hashAccessKey(secret) })
     return { verdict: 'new' }
   }
 

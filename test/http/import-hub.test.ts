@@ -232,14 +232,33 @@ test('rights do not rise: what somebody else ran there waits for a review here',
   await admin.ok('DELETE', '/api/admin/users/boss')
 })
 
+test('an access key takes no user back', async () => {
+  const document = {
+    users: [{ username: 'temp' }],
+    mcpServers: { t: { url: 'https://never.example/', enabled: false } },
+  }
+  const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
+  const done = await admin.ok('POST', '/api/import', { document, planHash })
+  const key = (await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api'] })).secret
+  const path = `/api/import/${done.id}/rollback`
+  const { json } = await send(hub.url, 'POST', path, undefined, { authorization: `Bearer ${key}` })
+  expect(json.kept).toMatchObject([{ kind: 'user', name: 'temp', why: expect.stringContaining('sign in') }])
+  expect((await admin.ok('GET', '/api/admin/users')).items.some(({ name }: Item) => name === 'temp')).toBe(true)
+  await admin.ok('DELETE', '/api/admin/users/temp')
+})
+
 test('a rollback removes what nobody has changed since, and says what it left', async () => {
   const user0 = await hub.signIn('user0', OLD_PASSWORD)
   await user0.ok('PATCH', '/api/servers/remote0', { description: 'mine now' })
   expect((await admin.ok('GET', '/api/import')).items.map((one: { id: string }) => one.id)).toEqual([id])
   const stranger = await hub.signIn('carol')
   expect((await stranger.request('POST', `/api/import/${id}/rollback`)).json.code).toBe('import_not_found')
+  const { items: keys } = await (await hub.signIn('user0', OLD_PASSWORD)).ok('GET', '/api/keys')
+  const rotated = keys.find(({ label }: { label: string }) => label === 'one group')
+  await user0.ok('POST', `/api/keys/${rotated.id}/rotate`)
   const back = await admin.ok('POST', `/api/import/${id}/rollback`)
   expect(back.kept).toEqual([
+    { kind: 'key', name: 'one group', why: 'it was changed since' },
     { kind: 'server', name: 'remote0', why: 'it was changed since' },
     { kind: 'user', name: 'user0', why: expect.stringContaining('owns') },
   ])
