@@ -1,124 +1,181 @@
+import { HubError } from '../contract/errors.ts'
+import type { MarketSource } from '../contract/market.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { MarketSource, MarketTemplate } from '../contract/points.ts'
-import { checkTemplate } from './template-check.ts'
+import type { KeptList, KeptLists } from './kept-list.ts'
+import { type KnownList, type Listed, walkSource } from './walk.ts'
 
-const MOST_PAGES = 1_000
-const MOST_TEMPLATES = 20_000
-const PAGE_MS = 30_000
-/** How long somebody who browses waits for a source that was never read. */
+export type { Listed }
+
+/** How long somebody waits who asks for one source that was never read. */
 const FIRST_MS = 2_000
+/** After a source failed once, twice, and more often. */
+const PAUSES_MS = [60_000, 5 * 60_000, 25 * 60_000] as const
+const MESSAGE_CHARACTERS = 500
+/** After so long an incremental source is read as a whole again, since it may not tell of everything. */
+const WHOLE_MS = 7 * 24 * 3_600_000
+/** Changes are asked for from so long before the last reading on: clocks differ, and lists are written late. */
+const OVERLAP_MS = 3_600_000
 
-/** A template with where it comes from. */
-export interface Listed {
-  /** `source:name`. */
-  readonly id: string
-  readonly source: string
-  readonly template: MarketTemplate
-  /** Lower-case texts that searches look into. */
-  readonly title: string
-  readonly text: string
+/** What an administrator decides about sources. */
+export interface SourceSettings {
+  /** Sources that need the network are not asked; their last lists stay. */
+  readonly offline: boolean
+  /** Ids of sources that are switched off. */
+  readonly off: readonly string[]
 }
 
-/** What is known of one source. */
+/** What is known of one source. Times are ISO 8601 UTC. */
 export interface SourceState {
   readonly id: string
   readonly label: string
-  readonly state: 'ready' | 'loading' | 'failed'
+  readonly origin: NonNullable<MarketSource['origin']>
+  /** `loading`: read for the first time. `failed`: its last list, if there is one, stays. `offline`: by MARKET_OFFLINE. */
+  readonly state: 'ready' | 'loading' | 'failed' | 'off' | 'offline'
   readonly templates: number
   /** Entries that break a rule or a limit. */
   readonly leftOut: number
-  /** ISO 8601 UTC. */
+  /** When its list was read, which may be before the hub was started. */
   readonly readAt?: string
-  readonly error?: string
+  readonly ageMs?: number
+  readonly lastError?: { readonly at: string; readonly code: string; readonly message: string }
+  /** When it is asked again, if somebody looks then. */
+  readonly nextTryAt?: string
 }
 
 interface Kept {
   readonly source: MarketSource
   listed: readonly Listed[]
+  byName: ReadonlyMap<string, Listed>
   leftOut: number
   readAt: Date | undefined
-  error: string | undefined
+  begunAt: Date | undefined
+  wholeAt: Date | undefined
+  lastError: SourceState['lastError'] | undefined
+  failures: number
   reading: Promise<void> | undefined
+  /** Its list of an earlier start, while it is read. */
+  opening: Promise<void>
   /** Of a monotonic clock. */
   triedMs: number
 }
 
+/** What the lists need of the hub. */
+export interface CacheDeps {
+  readonly sources: () => ReadonlyMap<string, MarketSource>
+  readonly log: Pick<PluginLogger, 'warn'>
+  /** Where lists outlive the hub; absent: nowhere. */
+  readonly kept?: KeptLists
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number
+  /** The time of day, by which sources are asked for changes. */
+  readonly date?: () => Date
+}
+
 /** The lists of all sources: each is read as a whole, and replaced as a whole or not at all. */
 export class MarketCache {
-  readonly #sources: () => ReadonlyMap<string, MarketSource>
-  readonly #log: Pick<PluginLogger, 'warn'>
+  readonly #deps: CacheDeps
   readonly #now: () => number
   readonly #kept = new Map<string, Kept>()
   readonly #stop = new AbortController()
 
-  /** `now`: milliseconds of a clock that never goes back. */
-  constructor(
-    sources: () => ReadonlyMap<string, MarketSource>,
-    log: Pick<PluginLogger, 'warn'>,
-    now: () => number = () => performance.now(),
-  ) {
-    this.#sources = sources
-    this.#log = log
-    this.#now = now
+  constructor(deps: CacheDeps) {
+    this.#deps = deps
+    this.#now = deps.now ?? (() => performance.now())
   }
 
-  /** Everything that is known now. Waits for sources that were never read, 2 s at most. */
-  async all(): Promise<readonly Listed[]> {
-    const kept = this.#present()
-    const first = kept.flatMap(([id, one]) => (this.#isDue(one) ? this.#read(id, one) : (one.reading ?? [])))
-    const isUnknown = kept.some(([, { readAt }]) => !readAt)
-    if (isUnknown && first.length > 0) await settledWithin(first, FIRST_MS)
+  /** Everything that is known now. Only sources without the network are waited for. */
+  async all(settings: SourceSettings): Promise<readonly Listed[]> {
+    const kept = this.#present().filter(([id]) => !settings.off.includes(id))
+    await Promise.all(kept.map(([, { opening }]) => opening))
+    await Promise.all(kept.map(([id, one]) => this.#update(id, one, settings)))
     return kept.flatMap(([, { listed }]) => listed)
   }
 
-  states(): readonly SourceState[] {
-    return this.#present().map(([id, { source, listed, leftOut, readAt, error, reading }]) => ({
-      ...{ id, label: source.label, templates: listed.length, leftOut },
-      state: error !== undefined ? 'failed' : readAt || !reading ? 'ready' : 'loading',
-      ...(readAt ? { readAt: readAt.toISOString() } : {}),
-      ...(error === undefined ? {} : { error }),
-    }))
+  /** One source's list. Throws `source_not_found`, and `market_unavailable` when it has none. */
+  async of(id: string, settings: SourceSettings): Promise<ReadonlyMap<string, Listed>> {
+    const kept = this.#source(id)
+    if (settings.off.includes(id)) {
+      throw new HubError('market_unavailable', `The source "${id}" is switched off by an administrator`)
+    }
+    await kept.opening
+    const updating = this.#update(id, kept, settings)
+    if (!kept.readAt) await settledWithin(updating, kept.reading, FIRST_MS)
+    if (kept.readAt) return kept.byName
+    throw new HubError(
+      'market_unavailable',
+      `The list of "${kept.source.label.slice(0, 64)}" ${whyNot(kept, settings)}`,
+    )
   }
 
-  /** Reads a source again. False when there is none of this id. */
-  async refresh(id: string): Promise<boolean> {
-    const found = this.#present().find(([known]) => known === id)
-    if (!found) return false
-    await (found[1].reading ?? this.#read(...found))
-    return true
+  async states(settings: SourceSettings): Promise<readonly SourceState[]> {
+    const kept = this.#present()
+    await Promise.all(kept.map(([, { opening }]) => opening))
+    return kept.map(([id, one]) => this.#state(id, one, settings))
+  }
+
+  /** Reads a source again, as a whole; resolves when that has ended, and after 25 s at the latest. Throws `source_not_found`. */
+  async refresh(id: string, settings: SourceSettings): Promise<SourceState> {
+    const kept = this.#source(id)
+    await kept.opening
+    if (!settings.off.includes(id) && !isOffline(kept, settings)) {
+      if (!kept.reading) kept.wholeAt = undefined
+      await settledWithin(kept.reading ?? this.#read(id, kept), undefined, 25_000)
+    }
+    return this.#state(id, kept, settings)
   }
 
   dispose(): void {
     this.#stop.abort()
   }
 
-  /** The sources that plugins offer now. */
-  #present(): readonly (readonly [string, Kept])[] {
-    const sources = this.#sources()
-    for (const [id, { source }] of this.#kept) if (sources.get(id) !== source) this.#kept.delete(id)
-    return [...sources].map(([id, source]) => {
-      const known = this.#kept.get(id)
-      if (known) return [id, known] as const
-      const state = { listed: [], leftOut: 0, readAt: undefined, error: undefined, reading: undefined }
-      const made: Kept = { source, ...state, triedMs: Number.NEGATIVE_INFINITY }
-      this.#kept.set(id, made)
-      return [id, made] as const
-    })
+  #source(id: string): Kept {
+    const found = this.#present().find(([known]) => known === id)
+    if (found) return found[1]
+    throw new HubError('source_not_found', `There is no source ${JSON.stringify(id.slice(0, 64))}`)
   }
 
-  #isDue({ source, reading, readAt, triedMs }: Kept): boolean {
+  /** The sources that plugins offer now. */
+  #present(): readonly (readonly [string, Kept])[] {
+    const sources = this.#deps.sources()
+    for (const [id, { source }] of this.#kept) if (sources.get(id) !== source) this.#kept.delete(id)
+    return [...sources].map(([id, source]) => [id, this.#kept.get(id) ?? this.#open(id, source)] as const)
+  }
+
+  #open(id: string, source: MarketSource): Kept {
+    const never = { readAt: undefined, begunAt: undefined, wholeAt: undefined, lastError: undefined }
+    const empty = { listed: [], byName: new Map(), leftOut: 0, failures: 0, ...never }
+    const more = { reading: undefined, opening: Promise.resolve(), triedMs: Number.NEGATIVE_INFINITY }
+    const kept: Kept = { source, ...empty, ...more }
+    this.#kept.set(id, kept)
+    if (source.network !== false && this.#deps.kept) kept.opening = this.#restore(id, kept, this.#deps.kept)
+    return kept
+  }
+
+  async #restore(id: string, kept: Kept, lists: KeptLists): Promise<void> {
+    const list = await lists.read(id, placeOf(kept.source))
+    if (!list || kept.readAt) return
+    take(kept, list)
+    // As old as it was when the hub was stopped.
+    kept.triedMs = this.#now() - Math.max(0, Date.now() - list.readAt.getTime())
+  }
+
+  /** Reads a source whose time has come; resolves at once for one that needs the network. */
+  async #update(id: string, kept: Kept, settings: SourceSettings): Promise<void> {
+    if (isOffline(kept, settings)) return
+    if (this.#isDue(kept)) void this.#read(id, kept)
+    if (kept.source.network === false) await kept.reading
+  }
+
+  #isDue({ source, reading, readAt, failures, triedMs }: Kept): boolean {
     if (reading !== undefined) return false
-    if (!readAt) return this.#now() - triedMs >= PAGE_MS
-    return source.refreshMs > 0 && this.#now() - triedMs >= source.refreshMs
+    const wait = pauseOf(source, readAt, failures)
+    return wait !== undefined && this.#now() - triedMs >= wait
   }
 
   #read(id: string, kept: Kept): Promise<void> {
     kept.triedMs = this.#now()
     const reading = this.#walk(id, kept)
-      .catch((error: unknown) => {
-        kept.error = String(error instanceof Error ? error.message : error).slice(0, 500)
-        this.#log.warn('A source of the market could not be read; its last list stays', { source: id, error })
-      })
+      .catch((error: unknown) => this.#failed(id, kept, error))
       .finally(() => {
         kept.reading = undefined
       })
@@ -127,40 +184,107 @@ export class MarketCache {
   }
 
   async #walk(id: string, kept: Kept): Promise<void> {
-    const listed = new Map<string, Listed>()
-    let leftOut = 0
-    let cursor: string | undefined
-    const seen = new Set<string>()
-    for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(PAGE_MS)])
-      const page = await kept.source.page(cursor === undefined ? {} : { cursor }, signal)
-      for (const given of page.templates) {
-        const template = checkTemplate(given)
-        if (!template || listed.has(template.name) || listed.size >= MOST_TEMPLATES) leftOut += 1
-        else listed.set(template.name, listedOf(id, template))
-      }
-      cursor = page.next
-      // A cursor that comes twice would lead round for ever.
-      if (cursor === undefined || cursor === '' || seen.has(cursor)) break
-      seen.add(cursor)
+    const begunAt = this.#deps.date?.() ?? new Date()
+    const known = knownOf(kept, begunAt)
+    const { listed, leftOut } = await walkSource(id, kept.source, this.#stop.signal, known)
+    const wholeAt = known ? kept.wholeAt : begunAt
+    const list = { listed, leftOut, readAt: new Date(), begunAt, ...(wholeAt ? { wholeAt } : {}) }
+    take(kept, list)
+    if (kept.source.network === false || this.#kept.get(id) !== kept) return
+    await this.#deps.kept?.write(id, placeOf(kept.source), list).catch((error: unknown) => {
+      this.#deps.log.warn('The list of a source could not be kept for the next start', { source: id, error })
+    })
+  }
+
+  #failed(id: string, kept: Kept, error: unknown): void {
+    // The hub stops: nothing is wrong with the source.
+    if (this.#stop.signal.aborted) return
+    const code = error instanceof HubError ? error.code : timedOut(error) ? 'upstream_timeout' : 'upstream_protocol'
+    const text = timedOut(error)
+      ? 'A page took longer than 30 s'
+      : String(error instanceof Error ? error.message : error)
+    kept.failures += 1
+    // It may be the changes that it cannot tell.
+    kept.wholeAt = undefined
+    kept.lastError = { at: new Date().toISOString(), code, message: text.slice(0, MESSAGE_CHARACTERS) }
+    this.#deps.log.warn('A source of the market could not be read; its last list stays', { source: id, error })
+  }
+
+  #state(id: string, kept: Kept, settings: SourceSettings): SourceState {
+    const { source, listed, leftOut, readAt, lastError, failures } = kept
+    const isOff = settings.off.includes(id)
+    const wait = isOff || isOffline(kept, settings) ? undefined : pauseOf(source, readAt, failures)
+    const nextMs = wait === undefined ? undefined : kept.triedMs + wait - this.#now()
+    return {
+      ...{ id, label: source.label, origin: source.origin ?? 'catalogue' },
+      state: isOff ? 'off' : stateOf(kept, settings),
+      templates: listed.length,
+      leftOut,
+      ...(readAt ? { readAt: readAt.toISOString(), ageMs: Math.max(0, Date.now() - readAt.getTime()) } : {}),
+      ...(lastError ? { lastError } : {}),
+      ...(nextMs === undefined || !Number.isFinite(nextMs)
+        ? {}
+        : { nextTryAt: new Date(Date.now() + Math.max(0, nextMs)).toISOString() }),
     }
-    Object.assign(kept, { listed: [...listed.values()], leftOut, readAt: new Date(), error: undefined })
   }
 }
 
-function listedOf(source: string, template: MarketTemplate): Listed {
-  const { name, title, description, categories, tags = [], publisher = '', variants } = template
-  const texts = typeof description === 'string' ? [description] : [description.en, description.zh]
-  const packages = variants.flatMap(variant => variant.package ?? [])
-  const text = [name, title, ...texts, ...categories, ...tags, publisher, ...packages].join('\n').normalize('NFKC')
-  return { id: `${source}:${name}`, source, template, title: title.toLowerCase(), text: text.toLowerCase() }
+/** From when on an incremental source is asked for changes alone; undefined: it is read as a whole. */
+function knownOf({ source, listed, leftOut, begunAt, wholeAt }: Kept, now: Date): KnownList | undefined {
+  if (!source.incremental || !begunAt || !wholeAt) return undefined
+  const ageMs = now.getTime() - wholeAt.getTime()
+  // A clock that was set back says nothing of what came since.
+  if (ageMs < 0 || ageMs >= WHOLE_MS || begunAt > now) return undefined
+  return { list: { listed, leftOut }, since: new Date(begunAt.getTime() - OVERLAP_MS) }
 }
 
-async function settledWithin(work: readonly Promise<void>[], ms: number): Promise<void> {
+function take(kept: Kept, { listed, leftOut, readAt, begunAt, wholeAt }: KeptList): void {
+  kept.begunAt = begunAt
+  kept.wholeAt = wholeAt
+  kept.listed = listed
+  kept.byName = new Map(listed.map(one => [one.template.name, one]))
+  kept.leftOut = leftOut
+  kept.readAt = readAt
+  kept.lastError = undefined
+  kept.failures = 0
+}
+
+function stateOf(kept: Kept, settings: SourceSettings): SourceState['state'] {
+  if (isOffline(kept, settings)) return 'offline'
+  if (kept.lastError) return 'failed'
+  return kept.readAt ? 'ready' : 'loading'
+}
+
+function isOffline({ source }: Kept, { offline }: SourceSettings): boolean {
+  return offline && source.network !== false
+}
+
+/** How long after the last try it is asked again; undefined: never. */
+function pauseOf({ refreshMs }: MarketSource, readAt: Date | undefined, failures: number): number | undefined {
+  if (failures > 0) return PAUSES_MS[Math.min(failures, PAUSES_MS.length) - 1]
+  if (!readAt) return 0
+  return refreshMs > 0 ? refreshMs : undefined
+}
+
+function placeOf({ place, label }: MarketSource): string {
+  return place ?? label
+}
+
+function whyNot(kept: Kept, settings: SourceSettings): string {
+  if (isOffline(kept, settings)) return 'was never read, and MARKET_OFFLINE keeps the hub from asking for it'
+  if (kept.lastError) return `could not be read`
+  return 'is being read for the first time'
+}
+
+function timedOut(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError'
+}
+
+async function settledWithin(one: Promise<void>, other: Promise<void> | undefined, ms: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<void>(resolve => {
     timer = setTimeout(resolve, ms)
   })
-  await Promise.race([Promise.all(work), late])
+  await Promise.race([Promise.all([one, other]), late])
   clearTimeout(timer)
 }

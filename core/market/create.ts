@@ -1,105 +1,165 @@
+import { ERROR_CODES } from '../contract/codes.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { MarketSource, MarketTemplate, TemplateOrigin } from '../contract/market.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { MarketSource } from '../contract/points.ts'
-import type { Actor, ServerRecord } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { quoteName } from '../domain/names.ts'
-import { validationError } from '../domain/validation-error.ts'
 import type { Registry } from '../registry/api.ts'
 import { type Listed, MarketCache, type SourceState } from './cache.ts'
-import { type Plan, planInstall, type Wish } from './plan.ts'
+import { refuseMissing } from './inputs.ts'
+import { KeptLists } from './kept-list.ts'
+import { chooseVariant, type Plan, planInstall, type Wish } from './plan.ts'
 import { searchTemplates, type TemplateQuery } from './search.ts'
-import { CATEGORIES, unusable } from './template-check.ts'
+import type { MarketSettings } from './settings.ts'
+import { CATEGORIES, isUnpinned } from './template-check.ts'
+import { Upgrades } from './upgrades.ts'
+import { fromMarket, templateView } from './views.ts'
+
+/** How long a package registry may take to say the newest version of a package. */
+const PIN_MS = 10_000
 
 /** What the market needs of the hub. */
 export interface MarketDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly sources: () => ReadonlyMap<string, MarketSource>
+  /** As they are now. */
+  readonly settings: () => Promise<MarketSettings>
+  /** Where lists of sources outlive the hub. */
+  readonly folder: string
   readonly log: PluginLogger
 }
 
-/** Templates of servers from all sources, and their installation. */
+/** What templates are looked for by. */
+export interface MarketQuery extends Omit<TemplateQuery, 'among'> {
+  /** `true`: only those of which the actor has a server. */
+  readonly installed?: 'true' | 'false' | undefined
+}
+
+/** A page of a list. */
+export interface Paged {
+  readonly items: readonly JsonObject[]
+  readonly total: number
+}
+
+/**
+ * Templates of servers from all sources, and their installation. Everything throws `market_disabled` while the market is
+ * switched off, and `admin_only` while it is for administrators and the actor is none.
+ */
 export interface Market {
-  find(query: TemplateQuery): Promise<readonly JsonObject[]>
-  /** Throws `template_not_found`. */
-  get(id: string): Promise<JsonObject>
+  /** Throws `market_unavailable` for a source that has no list yet. */
+  find(actor: UserActor, query: MarketQuery, page: { readonly limit: number; readonly offset: number }): Promise<Paged>
+  /** Throws `template_not_found`, `market_unavailable`. */
+  get(actor: UserActor, id: string): Promise<JsonObject>
   /** How many templates each category has. */
-  categories(): Promise<readonly JsonObject[]>
-  sources(): Promise<readonly SourceState[]>
+  categories(actor: UserActor): Promise<readonly JsonObject[]>
+  sources(actor: UserActor): Promise<readonly SourceState[]>
   /** Throws `source_not_found`. */
-  refresh(id: string): Promise<SourceState>
+  refresh(actor: UserActor, id: string): Promise<SourceState>
   /** What an installation would do, checked as saving it would. Changes nothing. */
-  plan(actor: Actor, id: string, wish: Wish): Promise<Plan>
+  plan(actor: UserActor, id: string, wish: Wish): Promise<Plan>
   /** Throws `plan_changed` when what it would do is not what was planned, and `validation_failed` for missing inputs. */
-  install(actor: Actor, id: string, wish: Wish, planHash: string): Promise<ServerRecord>
+  install(actor: UserActor, id: string, wish: Wish, planHash: string): Promise<ServerRecord>
+  readonly upgrades: Upgrades
   dispose(): void
 }
 
 /** Builds the market; sources are read when somebody looks for the first time. */
-export function createMarket({ registry, sources, log }: MarketDeps): Market {
-  const cache = new MarketCache(sources, log)
+export function createMarket({ registry, sources, settings, folder, log }: MarketDeps): Market {
+  const cache = new MarketCache({ sources, log, kept: new KeptLists(folder) })
 
-  const listed = async (id: string): Promise<Listed> => {
-    const found = (await cache.all()).find(one => one.id === id)
+  const opened = async (actor: UserActor): Promise<MarketSettings> => {
+    const now = await settings()
+    if (!now.enabled) throw new HubError('market_disabled', 'An administrator has switched the market off')
+    if (now.users === 'admin' && actor.role !== 'admin')
+      throw new HubError('admin_only', 'The market of this hub is for administrators')
+    return now
+  }
+  const listed = async (actor: UserActor, id: string): Promise<Listed> => {
+    const now = await opened(actor)
+    const [source, ...name] = id.split(':')
+    const found = sources().has(source ?? '') && (await cache.of(source ?? '', now)).get(name.join(':'))
     if (found) return found
     throw new HubError('template_not_found', `There is no template ${quoteName(id)}`)
   }
-  const planned = async (actor: Actor, id: string, wish: Wish): Promise<Plan> => {
-    const { template } = await listed(id)
+  /** With an exact version of the variant that is installed. */
+  const pinned = async ({ source, template }: Listed, wanted: string | undefined): Promise<MarketTemplate> => {
+    const { pin } = sources().get(source) ?? {}
+    const variant = pin ? chooseVariant(template, wanted, true) : undefined
+    if (!pin || !variant || !isUnpinned(variant)) return template
+    const version = await pin(variant, AbortSignal.timeout(PIN_MS))
+    const variants = template.variants.map(one => (one === variant ? { ...one, version } : one))
+    return { ...template, version, variants }
+  }
+  const installedOf = async (actor: UserActor) => fromMarket(await registry.servers.list(actor, { scope: 'mine' }))
+  const planned = async (actor: UserActor, id: string, wish: Wish): Promise<Plan> => {
+    const found = await listed(actor, id)
+    const template = await pinned(found, wish.variant)
     const plan = planInstall(id, template, wish)
     // Rights come before inputs: who may not run programs is not asked for keys.
-    if (plan.missing.length === 0) await registry.servers.draft(actor, plan.body)
+    await registry.servers.draft(actor, plan.body).catch((error: unknown) => {
+      if (plan.missing.length === 0 || !isInvalid(error)) throw error
+    })
     return plan
   }
 
   return {
-    find: async query => searchTemplates(await cache.all(), query).map(viewOf),
-    get: async id => viewOf(await listed(id)),
-    async categories() {
-      const all = await cache.all()
-      return CATEGORIES.map(name => ({
-        name,
-        templates: all.filter(({ template }) => template.categories.includes(name)).length,
-      }))
+    async find(actor, query, { limit, offset }) {
+      const now = await opened(actor)
+      const { source } = query
+      const isOne = source !== undefined && sources().has(source)
+      const all = isOne ? [...(await cache.of(source, now)).values()] : await cache.all(now)
+      const servers = await installedOf(actor)
+      const among = query.installed === 'true' ? new Set(servers.map(({ template }) => template.id)) : undefined
+      const found = searchTemplates(all, { ...query, among })
+      const shown = found.slice(offset, offset + limit)
+      return { items: shown.map(one => view(one, servers)), total: found.length }
     },
-    async sources() {
-      await cache.all()
-      return cache.states()
+    async get(actor, id) {
+      const found = await listed(actor, id)
+      return view(found, await installedOf(actor))
     },
-    async refresh(id) {
-      const state = (await cache.refresh(id)) ? cache.states().find(one => one.id === id) : undefined
-      if (state) return state
-      throw new HubError('source_not_found', `There is no source ${quoteName(id)}`)
+    async categories(actor) {
+      const counts = new Map<string, number>(CATEGORIES.map(name => [name, 0]))
+      for (const { template } of await cache.all(await opened(actor)))
+        for (const name of template.categories) counts.set(name, (counts.get(name) ?? 0) + 1)
+      return [...counts].map(([name, templates]) => ({ name, templates }))
+    },
+    async sources(actor) {
+      const now = await opened(actor)
+      await cache.all(now)
+      return (await cache.states(now)).map(state => shownTo(actor, state))
+    },
+    async refresh(actor, id) {
+      return cache.refresh(id, await opened(actor))
     },
     plan: planned,
     async install(actor, id, wish, planHash) {
       const plan = await planned(actor, id, wish)
-      if (plan.missing.length > 0) {
-        throw validationError(
-          plan.missing.map(name => ({
-            ...{ pointer: `#/inputs/${name}`, code: 'required', detail: `${quoteName(name)} is missing` },
-          })),
-          'The template cannot be installed',
-        )
-      }
+      refuseMissing(plan.missing)
       if (plan.planHash !== planHash)
         throw new HubError('plan_changed', 'What this installation would do is not what was planned')
-      return registry.servers.create(actor, plan.body)
+      const template: TemplateOrigin = { id, ...plan.installed, installedAt: new Date().toISOString() }
+      return registry.servers.create(actor, plan.body, { template })
     },
+    upgrades: new Upgrades({ registry, listed, pinned }),
     dispose: () => cache.dispose(),
+  }
+
+  function view(one: Listed, servers: Awaited<ReturnType<typeof installedOf>>): JsonObject {
+    const own = servers.filter(({ template }) => template.id === one.id)
+    return templateView(one, sources().get(one.source) ?? {}, own)
   }
 }
 
-/** A template as the API shows it. */
-function viewOf({ id, source, template }: Listed): JsonObject {
-  const { variants, ...rest } = template
-  return {
-    ...{ id, source },
-    ...(rest as unknown as JsonObject),
-    verified: source === 'bundled',
-    variants: variants.map(variant => {
-      const why = unusable(variant)
-      return { ...(variant as unknown as JsonObject), usable: why === undefined, ...(why === undefined ? {} : { why }) }
-    }),
-  }
+/** What is said of a failure may name an address that administrators configured. */
+function shownTo({ role }: UserActor, state: SourceState): SourceState {
+  const { lastError } = state
+  if (role === 'admin' || !lastError) return state
+  const known = Object.entries(ERROR_CODES).find(([code]) => code === lastError.code)
+  return { ...state, lastError: { ...lastError, message: known?.[1].title ?? 'It could not be read' } }
+}
+
+function isInvalid(error: unknown): boolean {
+  return error instanceof HubError && error.code === 'validation_failed'
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { MarketTemplate, MarketVariant } from '../contract/points.ts'
+import type { MarketTemplate, MarketVariant } from '../contract/market.ts'
 
 /** What templates are sorted by; other words of a source become tags. */
 export const CATEGORIES = [
@@ -7,7 +7,8 @@ export const CATEGORIES = [
   ...['files', 'finance', 'knowledge', 'maps', 'media', 'monitoring', 'productivity', 'search', 'travel', 'utility'],
 ] as const
 
-const line = (most: number) =>
+/** A text of one line. */
+export const line = (most: number) =>
   z
     .string()
     .min(1)
@@ -18,7 +19,8 @@ const link = z.url({ protocol: /^https$/ }).max(2_048)
 const word = line(4_096)
 const words = z.record(line(256), word)
 
-const variant = z.strictObject({
+/** A way to run a template. */
+export const variant = z.strictObject({
   id: line(64),
   kind: z.enum(['npm', 'pypi', 'remote']),
   package: line(214).optional(),
@@ -33,7 +35,8 @@ const variant = z.strictObject({
   transport: z.enum(['sse', 'streamable-http']).optional(),
 })
 
-const input = z.strictObject({
+/** What a user enters. */
+export const input = z.strictObject({
   name: line(128).regex(/^[^{}]+$/),
   description: line(1_000).optional(),
   required: z.boolean().optional(),
@@ -55,6 +58,8 @@ const schema = z.strictObject({
   license: line(64).optional(),
   categories: z.array(line(64)).max(20),
   tags: z.array(line(64)).max(50).optional(),
+  toolCount: z.int().min(0).max(10_000).optional(),
+  updatedAt: z.iso.datetime().max(64).optional(),
   variants: z.array(variant).min(1).max(10),
   inputs: z.array(input).max(40),
 })
@@ -77,8 +82,13 @@ export function checkTemplate(given: unknown): MarketTemplate | undefined {
   return { ...(data as MarketTemplate), categories: categories.length > 0 ? categories : ['utility'], tags }
 }
 
-/** Why nobody can install a variant; undefined: it can be installed. */
-export function unusable(variant: MarketVariant): string | undefined {
+/** Whether a package's variant leaves the version to whoever installs it. */
+export function isUnpinned({ kind, version = 'latest' }: MarketVariant): boolean {
+  return kind !== 'remote' && (version === '' || version === 'latest')
+}
+
+/** Why nobody can install a variant; undefined: it can be installed. `canPin`: its source finds out versions. */
+export function unusable(variant: MarketVariant, canPin = false): string | undefined {
   if (variant.kind === 'remote') {
     const url = URL.parse(variant.url ?? '')
     if (url?.protocol !== 'https:') return 'Its address is not https'
@@ -86,5 +96,6 @@ export function unusable(variant: MarketVariant): string | undefined {
   }
   const { kind, package: id = '', version = '' } = variant
   if (!(kind === 'npm' ? NPM_NAME : PYPI_NAME).test(id)) return 'It names no package of the registry'
+  if (canPin && isUnpinned(variant)) return undefined
   return (kind === 'npm' ? NPM_VERSION : PYPI_VERSION).test(version) ? undefined : 'Its version is not exact'
 }

@@ -1,9 +1,13 @@
 /** Templates from an MCP registry: a server of the test speaks its API v0.1. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
+import type { GuardedFetch } from '../../core/contract/mod.ts'
+import { MarketCache } from '../../core/market/cache.ts'
+import { serverJsonTemplate } from '../../core/market/server-json.ts'
 import { checkTemplate } from '../../core/market/template-check.ts'
-import { templateOf } from '../../plugins/market-registry/server-json.ts'
+import { registrySource } from '../../plugins/market-registry/source.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const entry = (server: JsonObject, official: JsonObject = { status: 'active', isLatest: true }) => ({
@@ -17,7 +21,7 @@ const npm = (more: JsonObject = {}) => ({
 
 describe('an entry of a registry', () => {
   test('is a template as far as the hub can start it', () => {
-    const template = templateOf(
+    const template = serverJsonTemplate(
       entry({
         title: 'Y',
         websiteUrl: 'https://y.example.com/',
@@ -89,6 +93,11 @@ describe('an entry of a registry', () => {
     ['not the latest', entry({ packages: [npm()] }, { status: 'active', isLatest: false })],
     ['without anything to start', entry({})],
     ['of a container alone', entry({ packages: [{ ...npm(), registryType: 'oci' }] })],
+    ['of a kind that every object has', entry({ packages: [{ ...npm(), registryType: 'constructor' }] })],
+    [
+      'of such a kind at an address',
+      entry({ packages: [npm({ registryType: 'toString', registryBaseUrl: 'https://x' })] }),
+    ],
     ['of another package registry', entry({ packages: [npm({ registryBaseUrl: 'https://npm.example.com' })] })],
     [
       'that listens itself',
@@ -107,7 +116,7 @@ describe('an entry of a registry', () => {
     ['that is none', 7],
     ['of null', { server: null, _meta: null }],
   ])('%s is left out', (_what, given) => {
-    expect(templateOf(given as never)).toBeUndefined()
+    expect(serverJsonTemplate(given as never)).toBeUndefined()
   })
 
   test('odd members break nothing', () => {
@@ -124,7 +133,7 @@ describe('an entry of a registry', () => {
         { type: 'sse', url: 'https://y.example.com', headers: 'x' },
       ],
     })
-    expect(templateOf(odd as never)?.variants).toEqual([
+    expect(serverJsonTemplate(odd as never)?.variants).toEqual([
       { id: 'remote-4', kind: 'remote', url: 'https://y.example.com', transport: 'sse' },
     ])
   })
@@ -207,7 +216,11 @@ describe('a registry as a source', () => {
     expect(await read()).toMatchObject({ total: 4 })
     const good = pages(2)
     respond = url => (url.searchParams.has('cursor') ? answer(url) : good(url))
-    expect(await read()).toMatchObject({ state: 'failed', total: 4, error: expect.stringMatching(/\S{3}/) })
+    expect(await read()).toMatchObject({
+      state: 'failed',
+      total: 4,
+      lastError: { message: expect.stringMatching(/\S{3}/) },
+    })
     expect((await admin.ok('GET', '/api/market/templates?source=bundled')).total).toBeGreaterThan(60)
     respond = pages(1)
     expect(await read()).toMatchObject({ state: 'ready', total: 2 })
@@ -251,4 +264,93 @@ describe('a registry as a source', () => {
     expect((await admin.request('POST', '/api/market/sources/mine/refresh')).json.code).toBe('source_not_found')
     expect((await admin.ok('GET', '/api/market/templates?source=mine')).total).toBe(0)
   })
+})
+
+test('a registry is asked for what changed, and as a whole once a week or after a failure', async () => {
+  const asked: URL[] = []
+  const gone = { status: 'deleted', isLatest: true }
+  const one = (name: string, more: JsonObject = {}, official?: JsonObject) =>
+    entry({ name, packages: [npm({ identifier: name })], ...more }, official)
+  let servers: object[] = [one('kept'), one('changed'), one('deleted'), one('stopped')]
+  let status = 200
+  await using registry = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request) {
+      const url = new URL(request.url)
+      asked.push(url)
+      const half = url.searchParams.has('cursor') ? servers.slice(2) : servers.slice(0, 2)
+      const next = url.searchParams.has('cursor') || servers.length <= 2 ? {} : { nextCursor: 'more' }
+      return Response.json({ servers: half, metadata: next }, { status })
+    },
+  })
+  const guarded: GuardedFetch = async (url, { signal }) => {
+    const answer = await fetch(url, signal ? { signal } : {})
+    const headers = Object.fromEntries(answer.headers)
+    return {
+      status: answer.status,
+      headers,
+      text: () => answer.text(),
+      cancel: () => void answer.body?.cancel(),
+    } as never
+  }
+  const source = { ...registrySource(registry.url.href, guarded), refreshMs: 1 }
+  let nowMs = 0
+  let aheadMs = 0
+  const cache = new MarketCache({
+    sources: () => new Map([['mine', source]]),
+    log: { warn() {} },
+    now: () => nowMs,
+    date: () => new Date(Date.now() + aheadMs),
+  })
+  const ON = { offline: false, off: [] }
+  const versions = async () =>
+    Object.fromEntries((await cache.all(ON)).map(({ template }) => [template.name, template.version]))
+  const due = async () => {
+    const before = (await cache.states(ON))[0]?.readAt
+    nowMs += 3_600_000
+    asked.length = 0
+    await cache.all(ON)
+    await until(async () => (await cache.states(ON))[0]?.readAt !== before, { what: 'the source read again' })
+    return asked.map(({ searchParams }) => searchParams)
+  }
+  try {
+    const begun = Date.now()
+    await cache.refresh('mine', ON)
+    expect(Object.keys(await versions())).toEqual(['kept', 'changed', 'deleted', 'stopped'])
+    expect(asked.some(({ searchParams }) => searchParams.has('updated_since'))).toBe(false)
+    servers = [
+      one('changed', { version: '2.0.0' }),
+      one('deleted', {}, gone),
+      one('stopped', { packages: [] }),
+      one('kept', { version: '0.9.0' }, { status: 'active', isLatest: false }),
+      one('added'),
+    ]
+    const changes = await due()
+    expect(changes.map(query => [query.get('include_deleted'), query.get('version')])).toEqual(
+      Array(2).fill(['true', 'latest']),
+    )
+    const since = Date.parse(changes[0]?.get('updated_since') ?? '')
+    expect(since).toBeLessThanOrEqual(begun - 3_600_000 + 1_000)
+    expect(since).toBeGreaterThan(begun - 3_700_000)
+    expect(await versions()).toEqual({ kept: '1.2.3', changed: '2.0.0', added: '1.2.3' })
+    // A failure: the last list stays, and the whole is read next.
+    status = 500
+    nowMs += 3_600_000
+    await cache.all(ON)
+    await until(async () => (await cache.states(ON))[0]?.state === 'failed', { what: 'the failure' })
+    expect(Object.keys(await versions())).toEqual(['kept', 'changed', 'added'])
+    status = 200
+    servers = [one('only')]
+    expect((await due())[0]?.has('updated_since')).toBe(false)
+    expect(await versions()).toEqual({ only: '1.2.3' })
+    expect((await due())[0]?.has('updated_since')).toBe(true)
+    aheadMs = 8 * 24 * 3_600_000
+    expect((await due())[0]?.has('updated_since')).toBe(false)
+    // A clock that was set back says nothing of what came since.
+    aheadMs = 0
+    expect((await due())[0]?.has('updated_since')).toBe(false)
+  } finally {
+    cache.dispose()
+  }
 })

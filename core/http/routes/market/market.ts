@@ -1,18 +1,12 @@
 import { z } from 'zod'
-import { HubError } from '../../../contract/errors.ts'
-import type { Market } from '../../../market/create.ts'
-import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { exampleList, flag, listOf, pageFields, pageQuery } from '../schemas.ts'
 import { exampleServer, server } from '../servers/server-schemas.ts'
-import { noteChange, page, qualified, recordReply, type ServerViewDeps, serverView } from '../views.ts'
+import { noteChange, page, qualified, recordReply, serverView } from '../views.ts'
+import type { MarketRoutesDeps } from './market-deps.ts'
 import * as shapes from './market-schemas.ts'
-
-/** What the routes of the market need. */
-export interface MarketRoutesDeps extends ServerViewDeps {
-  readonly market: Market
-  readonly registry: ServerViewDeps['registry'] & Pick<Registry, 'audit'>
-}
+import { planMissing } from './plan-hash.ts'
+import { upgradeRoutes } from './upgrades.ts'
 
 const tag = 'market'
 const base = '/api/market'
@@ -22,12 +16,17 @@ const search = z.strictObject({
   category: z.string().max(64).optional(),
   tag: z.string().max(64).optional(),
   source: z.string().max(64).optional(),
+  installed: flag.meta({ description: 'Only templates of which you have a server' }),
+  sort: z
+    .enum(['relevance', 'name', '-name', '-updatedAt', '-toolCount'])
+    .optional()
+    .meta({ description: 'Default `relevance`' }),
   ...pageFields,
 })
 
 /** Templates of servers: looking for them and installing them. */
 export function marketRoutes(deps: MarketRoutesDeps): Route[] {
-  return [...templateRoutes(deps), ...sourceRoutes(deps)]
+  return [...templateRoutes(deps), ...sourceRoutes(deps), ...upgradeRoutes(deps)]
 }
 
 function templateRoutes(deps: MarketRoutesDeps): Route[] {
@@ -47,8 +46,9 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
           example: exampleList(shapes.templateExample),
         },
       },
-      async handle({ query }) {
-        return { body: page(await market.find(query), query) }
+      async handle({ actor, query }) {
+        const { limit, offset } = query
+        return { body: { ...(await market.find(actor, query, query)), limit, offset } }
       },
     }),
     route({
@@ -59,8 +59,8 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
       params: idParams,
       summary: 'One template with its inputs and variants',
       responses: { 200: { description: 'The template', schema: shapes.template, example: shapes.templateExample } },
-      async handle({ params }) {
-        return { body: await market.get(idOf(params.id)) }
+      async handle({ actor, params }) {
+        return { body: await market.get(actor, idOf(params.id)) }
       },
     }),
     route({
@@ -77,8 +77,8 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
           example: exampleList({ name: 'files', templates: 6 }),
         },
       },
-      async handle({ query }) {
-        return { body: page(await market.categories(), query) }
+      async handle({ actor, query }) {
+        return { body: page(await market.categories(actor), query) }
       },
     }),
     route({
@@ -98,16 +98,10 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
         const { name = serverName(params.id), variant, inputs = {}, start = false, planHash } = body
         const wish = { name, variant, inputs, start }
         if (query.dryRun === 'true') {
-          const { body: _, ...shown } = await market.plan(actor, idOf(params.id), wish)
+          const { body: _, installed: __, ...shown } = await market.plan(actor, idOf(params.id), wish)
           return { body: shown }
         }
-        if (planHash === undefined) {
-          throw new HubError('validation_failed', 'Nothing is installed unseen', {
-            errors: [
-              { pointer: '#/planHash', code: 'required', detail: 'Ask with ?dryRun=true, and send its planHash' },
-            ],
-          })
-        }
+        if (planHash === undefined) throw planMissing('Nothing is installed unseen')
         const made = await market.install(actor, idOf(params.id), wish, planHash)
         noteChange(registry.audit, actor, info, 'server.create', made, { template: idOf(params.id) })
         const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
@@ -133,8 +127,8 @@ function sourceRoutes({ market }: MarketRoutesDeps): Route[] {
           example: exampleList(shapes.sourceExample),
         },
       },
-      async handle({ query }) {
-        return { body: page(await market.sources(), query) }
+      async handle({ actor, query }) {
+        return { body: page(await market.sources(actor), query) }
       },
     }),
     route({
@@ -145,8 +139,8 @@ function sourceRoutes({ market }: MarketRoutesDeps): Route[] {
       params: idParams,
       summary: 'Read a source again; the old list stays until the new one is whole',
       responses: { 200: { description: 'The source', schema: shapes.source, example: shapes.sourceExample } },
-      async handle({ params }) {
-        return { body: await market.refresh(params.id) }
+      async handle({ actor, params }) {
+        return { body: await market.refresh(actor, params.id) }
       },
     }),
   ]

@@ -1,13 +1,8 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  type MarketInput,
-  type MarketTemplate,
-  type MarketVariant,
-} from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { MarketInput, MarketTemplate, MarketVariant } from '../contract/market.ts'
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
+const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
 const TITLE_CHARACTERS = 100
 const DESCRIPTION_CHARACTERS = 500
 /** Package registries whose packages the hub starts, with the address that an entry may name. */
@@ -20,9 +15,10 @@ const REGISTRIES: Readonly<Record<string, { readonly kind: 'npm' | 'pypi'; reado
  * The template of a registry's entry (`server.json` with what the registry says of it). Undefined for an entry that is
  * deleted or not the latest, and for one that nothing here could start: no package of npm or PyPI, and no remote.
  */
-export function templateOf(entry: JsonValue): MarketTemplate | undefined {
-  const { server, _meta } = object(entry)
-  const { status, isLatest } = object(object(_meta)[OFFICIAL])
+export function serverJsonTemplate(entry: JsonValue): MarketTemplate | undefined {
+  const { _meta, ...rest } = object(entry)
+  const server = rest.server ?? rest
+  const { status, isLatest, publishedAt, updatedAt = publishedAt } = object(object(_meta)[OFFICIAL])
   if (status === 'deleted' || isLatest === false) return undefined
   const { name, title, description, version, repository, websiteUrl, packages, remotes } = object(server)
   if (typeof name !== 'string' || typeof version !== 'string') return undefined
@@ -40,18 +36,29 @@ export function templateOf(entry: JsonValue): MarketTemplate | undefined {
     description: line(description, DESCRIPTION_CHARACTERS) ?? name,
     publisher: (name.split('/')[0] ?? name).slice(0, TITLE_CHARACTERS),
     status: status === 'deprecated' ? 'deprecated' : 'active',
+    ...(typeof updatedAt === 'string' && ISO_UTC.test(updatedAt) ? { updatedAt } : {}),
     ...(homepage === undefined ? {} : { homepage }),
     ...(source === undefined ? {} : { repository: source }),
   }
 }
 
+/** The name of an entry that is no template any more: deleted, or nothing here could start it. Else undefined. */
+export function goneName(entry: JsonValue): string | undefined {
+  const { _meta, ...rest } = object(entry)
+  const { status, isLatest } = object(object(_meta)[OFFICIAL])
+  const { name } = object(rest.server ?? rest)
+  // Of another version than the latest nothing follows.
+  return typeof name === 'string' && (status === 'deleted' || isLatest !== false) ? name : undefined
+}
+
 function packageVariant(given: JsonValue, at: number, inputs: Inputs): MarketVariant | undefined {
   const { registryType, registryBaseUrl, identifier, version, transport, ...more } = object(given)
-  const registry = typeof registryType === 'string' ? REGISTRIES[registryType] : undefined
+  const isKnown = typeof registryType === 'string' && Object.hasOwn(REGISTRIES, registryType)
+  const registry = isKnown ? REGISTRIES[registryType] : undefined
   const isUsual =
     registryBaseUrl === undefined || (typeof registryBaseUrl === 'string' && registry?.address.test(registryBaseUrl))
   if (!registry || !isUsual || typeof identifier !== 'string' || object(transport).type !== 'stdio') return undefined
-  // What a runner is told before the package could make it start anything else.
+  // What a runner is given before the package could make it start anything else.
   const before = list(more.runtimeArguments).filter(one => object(one).value !== '-y' && object(one).name !== '-y')
   if (before.length > 0) return undefined
   const args = list(more.packageArguments).map(one => argument(object(one), inputs))

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import type { InstalledTemplate, TemplateOrigin } from '../contract/market.ts'
+import { input, line, variant } from './template-check.ts'
+
+const installed = {
+  version: line(64),
+  variant,
+  inputs: z.array(input).max(40),
+  variables: z.record(z.string().max(128), z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/)),
+  installedAt: z.iso.datetime().max(64),
+}
+const schema = z.strictObject({ id: line(300), ...installed, previous: z.strictObject(installed).optional() })
+
+const ORIGIN_CHARACTERS = 128 * 1024
+
+/** Where a server of another hub was installed from; undefined for what is no such record. */
+export function checkOrigin(given: unknown): TemplateOrigin | undefined {
+  const { data } = schema.safeParse(given)
+  if (!data || JSON.stringify(data).length > ORIGIN_CHARACTERS) return undefined
+  const { previous, ...origin } = data
+  return { ...(origin as TemplateOrigin), ...(previous ? { previous: previous as InstalledTemplate } : {}) }
+}

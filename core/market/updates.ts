@@ -1,0 +1,28 @@
+import type { MarketTemplate, MarketVariant, TemplateOrigin } from '../contract/market.ts'
+import { contentHash, installedPart } from './plan.ts'
+import { isUnpinned, unusable } from './template-check.ts'
+import { compareVersions } from './versions.ts'
+
+/**
+ * How what a source lists now relates to what is installed. `changed`: the same version runs or asks for something else.
+ * `unknown`: the source names no version, and only a dry run asks for it.
+ */
+export type Availability = 'current' | 'newer' | 'older' | 'other' | 'changed' | 'unknown'
+
+/** What an installed server could become. */
+export function availability(origin: TemplateOrigin, template: MarketTemplate): Availability {
+  const variant = sameVariant(origin, template)
+  if (variant && isUnpinned(variant)) return 'unknown'
+  const order = compareVersions(origin.version, template.version)
+  if (order !== 'same') return order
+  return variant && contentHash(installedPart(template, variant)) === contentHash(origin) ? 'current' : 'changed'
+}
+
+/** The variant of a template that runs a server as it is run now: of the same id, else the first usable one of its kind. */
+export function sameVariant(
+  { variant }: Pick<TemplateOrigin, 'variant'>,
+  { variants }: MarketTemplate,
+): MarketVariant | undefined {
+  const usable = variants.filter(one => unusable(one, true) === undefined)
+  return usable.find(({ id }) => id === variant.id) ?? usable.find(({ kind }) => kind === variant.kind)
+}

@@ -1,0 +1,129 @@
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject } from '../contract/json.ts'
+import type { MarketPage, MarketSource, MarketTemplate } from '../contract/market.ts'
+import { nextTurn } from '../domain/next-turn.ts'
+import { goneName, serverJsonTemplate } from './server-json.ts'
+import { checkTemplate } from './template-check.ts'
+
+const MOST_PAGES = 1_000
+const MOST_TEMPLATES = 50_000
+/** Of the JSON of all templates of one source. */
+const MOST_CHARACTERS = 64 * 1024 * 1024
+const PAGE_MS = 30_000
+/** Longest turn of checking templates; others are answered in between. */
+const SLICE_MS = 5
+
+/** A template with where it comes from. */
+export interface Listed {
+  /** `source:name`. */
+  readonly id: string
+  readonly source: string
+  readonly template: MarketTemplate
+  /** Lower-case texts that searches look into. */
+  readonly title: string
+  readonly text: string
+}
+
+/** What one source lists. */
+export interface TemplateList {
+  readonly listed: readonly Listed[]
+  /** Entries that break a rule or a limit. */
+  readonly leftOut: number
+}
+
+/** What is known of an incremental source, and the time from which on its changes are asked for. */
+export interface KnownList {
+  readonly list: TemplateList
+  readonly since: Date
+}
+
+/**
+ * Reads a source to its end, or with `known` only what changed. Rejects when a page fails or the list has no end; nothing of
+ * it is used then.
+ */
+export async function walkSource(
+  id: string,
+  source: MarketSource,
+  stop: AbortSignal,
+  known?: KnownList,
+): Promise<TemplateList> {
+  const list = new ListBuilder(id, known?.list)
+  const since = known ? { since: known.since.toISOString() } : {}
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(PAGE_MS)])
+    const page = await source.page({ ...(cursor === undefined ? {} : { cursor }), ...since }, signal)
+    await addPage(list, page)
+    cursor = page.next
+    // A cursor that comes twice would lead round for ever.
+    if (cursor === undefined || cursor === '' || seen.has(cursor)) return list
+    seen.add(cursor)
+  }
+  throw new HubError('upstream_protocol', `The list has no end: after ${MOST_PAGES} pages there is still another one`)
+}
+
+async function addPage(list: ListBuilder, { templates = [], entries = [] }: MarketPage): Promise<void> {
+  for (const given of templates) await list.add(given)
+  for (const entry of entries) {
+    const template = serverJsonTemplate(entry)
+    if (template) await list.add(template)
+    else if (list.isChange) list.remove(goneName(entry))
+  }
+}
+
+/** Checks templates and counts those that break a rule or a limit. */
+export class ListBuilder implements TemplateList {
+  readonly #source: string
+  readonly #byName = new Map<string, Listed>()
+  #characters = 0
+  #sliceStartedMs = performance.now()
+  leftOut = 0
+
+  /** What is added takes the place of what `known` has under its name. */
+  readonly isChange: boolean
+
+  constructor(source: string, known?: TemplateList) {
+    this.#source = source
+    this.isChange = known !== undefined
+    for (const one of known?.listed ?? []) this.#put(one)
+    this.leftOut = known?.leftOut ?? 0
+  }
+
+  get listed(): readonly Listed[] {
+    return [...this.#byName.values()]
+  }
+
+  async add(given: unknown): Promise<void> {
+    if (performance.now() - this.#sliceStartedMs >= SLICE_MS) {
+      await nextTurn()
+      this.#sliceStartedMs = performance.now()
+    }
+    const template = checkTemplate(given)
+    if (this.isChange) this.remove(isJsonObject(given) ? given.name : undefined)
+    const characters = template ? JSON.stringify(template).length : 0
+    const isFull = this.#byName.size >= MOST_TEMPLATES || this.#characters + characters > MOST_CHARACTERS
+    if (!template || isFull || this.#byName.has(template.name)) this.leftOut += 1
+    else this.#put(listedOf(this.#source, template), characters)
+  }
+
+  remove(name: unknown): void {
+    const listed = typeof name === 'string' ? this.#byName.get(name) : undefined
+    if (!listed) return
+    this.#characters -= JSON.stringify(listed.template).length
+    this.#byName.delete(listed.template.name)
+  }
+
+  #put(listed: Listed, characters = JSON.stringify(listed.template).length): void {
+    this.#characters += characters
+    this.#byName.set(listed.template.name, listed)
+  }
+}
+
+function listedOf(source: string, template: MarketTemplate): Listed {
+  const { name, title, description, categories, tags = [], publisher = '', variants } = template
+  const texts = typeof description === 'string' ? [description] : [description.en, description.zh]
+  const packages = variants.flatMap(variant => variant.package ?? [])
+  const text = [name, title, ...texts, ...categories, ...tags, publisher, ...packages].join('\n').normalize('NFKC')
+  return { id: `${source}:${name}`, source, template, title: title.toLowerCase(), text: text.toLowerCase() }
+}

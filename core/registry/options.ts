@@ -1,0 +1,23 @@
+import type { TemplateOrigin } from '../contract/market.ts'
+
+/** Filters and order of a list; all are optional. */
+export interface ListQuery {
+  /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. `public`: public ones of everybody. */
+  readonly scope?: 'mine' | 'visible' | 'all' | 'public'
+  /** Substring of name or description, letter case ignored, taken literally. */
+  readonly q?: string
+  /** A user's name. */
+  readonly owner?: string
+  /** `name`, `createdAt` or `updatedAt`, with `-` in front for descending. Default `name`. */
+  readonly sort?: string
+}
+
+/** Conditions of a write. */
+export interface WriteOptions {
+  /** The revision that the writer saw; `version_conflict` when it is another one now. Absent: no check. */
+  readonly ifRevision?: number
+  /** The writer wants to create a record (`If-None-Match: *`): `version_conflict` when it exists. */
+  readonly ifMissing?: true
+  /** Of a server: the template that it follows from now on. Absent: the same as before. */
+  readonly template?: TemplateOrigin
+}

@@ -1,0 +1,213 @@
+/** What registries and catalogues send that nobody should: the last list stays whole, the error is kept, memory is bounded. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { JsonObject } from '../../core/contract/json.ts'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
+
+const MiB = 1024 * 1024
+const OFFICIAL = 'io.modelcontextprotocol.registry/official'
+const entry = (name: string) => ({
+  server: {
+    ...{ name: `com.example/${name}`, description: 'x', version: '1.0.0' },
+    packages: [{ registryType: 'npm', identifier: name, version: '1.0.0', transport: { type: 'stdio' } }],
+  },
+  _meta: { [OFFICIAL]: { status: 'active', isLatest: true } },
+})
+
+type Respond = (url: URL) => Response
+
+/** What was sent of a body that never ends. */
+let sentBytes = 0
+function endless(head: string, piece: string): Response {
+  sentBytes = 0
+  const encoder = new TextEncoder()
+  const chunk = encoder.encode(piece.repeat(Math.ceil((64 * 1024) / piece.length)))
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(encoder.encode(head))
+    },
+    pull(controller) {
+      sentBytes += chunk.length
+      if (sentBytes > 1024 * MiB) controller.close()
+      else controller.enqueue(chunk)
+    },
+  })
+  return new Response(body, { headers: { 'content-type': 'application/json' } })
+}
+
+let hub: Hub
+let admin: Client
+let outside: ReturnType<typeof Bun.serve>
+let trap: ReturnType<typeof Bun.serve>
+let respond: Respond
+let trapped = 0
+
+beforeAll(async () => {
+  outside = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: request => respond(new URL(request.url)) })
+  trap = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      trapped += 1
+      return Response.json({ servers: [], templates: [] })
+    },
+  })
+  hub = await startHub({ env: LOOPBACK })
+  admin = await hub.setup()
+  const registries = { reg: outside.url.href }
+  await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: { registries } })
+  const catalogues = { cat: { url: new URL('catalogue.json', outside.url).href } }
+  await admin.ok('PATCH', '/api/admin/plugins/market-json', { config: { catalogues } })
+}, 30_000)
+afterAll(async () => {
+  await hub?.stop()
+  await outside?.stop(true)
+  await trap?.stop(true)
+}, 40_000)
+
+const residentMiB = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
+/** The highest since it was last set back. */
+const peakMiB = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
+const refresh = (source: string) => admin.ok('POST', `/api/market/sources/${source}/refresh`)
+const total = async (source: string) => (await admin.ok('GET', `/api/market/templates?source=${source}`)).total
+
+const goodPage: Respond = url => {
+  const at = Number(url.searchParams.get('cursor') ?? 0)
+  const servers = [entry(`a${at}`), entry(`b${at}`)]
+  return Response.json({ servers, metadata: { nextCursor: at < 3 ? String(at + 1) : null } })
+}
+const onPage3 =
+  (answer: Respond): Respond =>
+  url =>
+    url.searchParams.get('cursor') === '2' ? answer(url) : goodPage(url)
+
+const HOSTILE: readonly (readonly [string, Respond, RegExp])[] = [
+  ['500', () => new Response('no', { status: 500 }), /answered 500/],
+  ['HTML', () => new Response('<!doctype html><p>sign in'), /JSON|array/],
+  ['a redirect to loopback', () => Response.redirect(trap.url.href, 302), /answered 302|redirect/i],
+  ['nothing', () => new Response(''), /JSON|ends/],
+  ['a document that is cut', () => new Response('{"servers": [{"server": {"name": "x"'), /JSON|ends/],
+  ['1 GB of one text', () => endless('{"servers": [{"x": "', 'y'), /larger|large|bytes/i],
+  [
+    '1 GB of entries',
+    () => endless('{"servers": [', `${JSON.stringify(entry('x'))},`),
+    /larger|large|more than|bytes/i,
+  ],
+  ['1 GB of brackets', () => endless('[', '['), /larger|large|bytes/i],
+]
+
+describe('a registry whose third page is', () => {
+  test.each(HOSTILE)(
+    '%s keeps its last list, whole',
+    async (_what, answer, message) => {
+      respond = goodPage
+      expect(await refresh('reg')).toMatchObject({ state: 'ready', templates: 8 })
+      respond = onPage3(answer)
+      const before = residentMiB()
+      const state = await refresh('reg')
+      expect(state).toMatchObject({
+        state: 'failed',
+        templates: 8,
+        lastError: { message: expect.stringMatching(message) },
+      })
+      expect([await total('reg'), trapped]).toEqual([8, 0])
+      expect(sentBytes).toBeLessThan(64 * MiB)
+      expect(residentMiB() - before).toBeLessThan(200)
+    },
+    60_000,
+  )
+
+  test('never the last: it is given up after 1,000, and the list stays', async () => {
+    respond = goodPage
+    await refresh('reg')
+    let asked = 0
+    respond = () => {
+      asked += 1
+      return Response.json({ servers: [entry(`e${asked}`)], metadata: { nextCursor: `c${asked}` } })
+    }
+    const state = await refresh('reg')
+    expect(state).toMatchObject({ templates: 8, lastError: { message: expect.stringContaining('no end') } })
+    expect([asked, await total('reg')]).toEqual([1_000, 8])
+  }, 60_000)
+
+  test('larger, again and again: 200 MiB are the most', async () => {
+    respond = goodPage
+    await refresh('reg')
+    const padding = new TextEncoder().encode(`, "padding": "${'z'.repeat(7 * MiB)}"}`)
+    let asked = 0
+    respond = url => {
+      // The other source may be read meanwhile.
+      if (url.pathname.endsWith('catalogue.json')) return new Response('no', { status: 500 })
+      asked += 1
+      const head = new TextEncoder().encode(`{"servers": [], "metadata": {"nextCursor": "c${asked}"}`)
+      return new Response(new Blob([head, padding]))
+    }
+    await refresh('reg')
+    // It takes longer than a refresh is waited for.
+    const state = await until(
+      async () => {
+        const { items } = await admin.ok('GET', '/api/market/sources')
+        return items.find(({ id, lastError }: JsonObject) => id === 'reg' && lastError !== undefined)
+      },
+      { timeoutMs: 60_000 },
+    )
+    expect(state).toMatchObject({ templates: 8, lastError: { message: 'The list is larger than 200 MiB' } })
+    expect(asked).toBe(29)
+    expect(peakMiB()).toBeLessThan(600)
+  }, 90_000)
+})
+
+describe('a catalogue that is', () => {
+  const good: Respond = () => Response.json([entry('a'), entry('b')])
+
+  test.each(HOSTILE)(
+    '%s keeps its last list, whole',
+    async (_what, answer, message) => {
+      respond = good
+      // A reading that the hub had begun by itself answers the first time.
+      await until(async () => (await refresh('cat')).templates === 2, { timeoutMs: 20_000, what: 'the good list' })
+      respond = answer
+      const before = residentMiB()
+      const state = await refresh('cat')
+      expect(state).toMatchObject({
+        state: 'failed',
+        templates: 2,
+        lastError: { message: expect.stringMatching(message) },
+      })
+      expect([await total('cat'), trapped]).toEqual([2, 0])
+      expect(sentBytes).toBeLessThan(128 * MiB)
+      expect(residentMiB() - before).toBeLessThan(200)
+    },
+    60_000,
+  )
+
+  test('full of entries that are none leaves them out, and counts', async () => {
+    const bomb = JSON.parse(`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`)
+    const odd = [null, 7, 'x', [], {}, bomb, { variants: 'x' }, { variants: [] }, { installations: { a: null } }]
+    const proto = '{"__proto__": {"installations": {"n": {"command": "npx", "args": ["-y", "a@1.0.0"]}}}}'
+    respond = () => Response.json([...odd, { name: 'x'.repeat(300_000) }, entry('a'), entry('a')])
+    expect(await refresh('cat')).toMatchObject({ state: 'ready', templates: 1 })
+    respond = () => new Response(proto)
+    expect(await refresh('cat')).toMatchObject({ state: 'ready', templates: 1 })
+    expect(await admin.ok('GET', '/health')).toMatchObject({ status: 'ok' })
+  })
+
+  test('the largest that is taken leaves others answered meanwhile', async () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => ({ ...entry(`n${at}`), note: 'x'.repeat(1_000) }))
+    const text = JSON.stringify(many)
+    expect(text.length).toBeLessThan(32 * MiB)
+    respond = () => new Response(text)
+    let isRead = false
+    const reading = refresh('cat').finally(() => {
+      isRead = true
+    })
+    let answers = 0
+    while (!isRead) {
+      expect((await admin.request('GET', '/health')).status).toBe(200)
+      answers += 1
+    }
+    expect(await reading).toMatchObject({ state: 'ready', templates: 20_000 })
+    expect(answers).toBeGreaterThan(10)
+  }, 60_000)
+})
