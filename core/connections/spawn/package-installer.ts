@@ -10,6 +10,7 @@ import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
+import { registryCertificates } from './registry-authority.ts'
 
 const INSTALL_MS = 5 * 60_000
 const POLL_MS = 200
@@ -32,6 +33,12 @@ export interface InstalledProgram {
   readonly installed: string
 }
 
+/** A task for the installer inside the sandbox. */
+interface HelperOrder extends Omit<InstallOrder, 'run'> {
+  readonly task: { readonly runner: string; readonly specs: readonly string[]; readonly registry: string }
+  readonly registries: Registries
+}
+
 interface Running {
   readonly key: string
   readonly outcome: Promise<InstalledProgram>
@@ -48,12 +55,15 @@ export class PackageInstaller {
   readonly #children: Children
   readonly #sandbox: Sandbox
   readonly #registries: () => Promise<Registries>
+  readonly #authority: string | undefined
   readonly #running = new Map<string, Running>()
 
-  constructor(children: Children, sandbox: Sandbox, registries: () => Promise<Registries>) {
+  /** `authority`: a file of certificates that installations trust besides those of the system; read for each of them. */
+  constructor(children: Children, sandbox: Sandbox, registries: () => Promise<Registries>, authority?: string) {
     this.#children = children
     this.#sandbox = sandbox
     this.#registries = registries
+    this.#authority = authority
   }
 
   /**
@@ -98,12 +108,31 @@ export class PackageInstaller {
     rmSync(record, { force: true })
     await this.#sandbox.packages.empty(placeOf(order))
     const { runner, specs, program } = run
-    const task = JSON.stringify({ runner, specs, registry, ...(program === undefined ? {} : { program }) })
+    const task = { runner, specs, registry, ...(program === undefined ? {} : { program }) }
+    const done = await this.#runHelper({ serverId: order.serverId, confinement, task, registries }, wanted)
+    mkdirSync(dirname(record), { recursive: true, mode: 0o711 })
+    writeFileSync(record, JSON.stringify({ key, ...done, at: new Date().toISOString() }), { mode: 0o600 })
+    return done
+  }
+
+  /** Installs what the project in the packages' folder needs (`uv sync`). Throws as `ensure`. */
+  async installProject(order: Omit<InstallOrder, 'run'>, wanted: () => boolean): Promise<void> {
+    resolveInside('uv')
+    const registries = await this.#registries()
+    const task = { runner: 'project', specs: ['the packages of its project'], registry: registries.python }
+    await this.#runHelper({ ...order, task, registries }, wanted)
+  }
+
+  /** Runs the installer in the sandbox, with the packages' folder writable. Throws `spawn_failed` with its last lines. */
+  async #runHelper(order: HelperOrder, wanted: () => boolean): Promise<InstalledProgram> {
+    const { serverId, confinement, task, registries } = order
+    const trusted = this.#authority === undefined ? undefined : await registryCertificates(this.#authority)
+    const certificates = trusted === undefined ? undefined : await this.#sandbox.placeCertificates(trusted)
     const child = this.#children.spawn({
-      serverId: order.serverId,
+      serverId,
       command: `${RUNTIME_FOLDER}/bun`,
-      args: [`${RUNTIME_FOLDER}/sandbox-install.ts`, task],
-      env: installEnv(registry),
+      args: [`${RUNTIME_FOLDER}/sandbox-install.ts`, JSON.stringify(task)],
+      env: { ...installEnv(task.registry), ...(certificates ? trustEnv(certificates) : {}) },
       carriedByMain: true,
       confinement: {
         ...confinement,
@@ -115,14 +144,10 @@ export class PackageInstaller {
       },
     } satisfies ChildSpec)
     const done = readOutcome(await this.#outcome(child, wanted))
-    if (!done) {
-      const said = this.#children.stderr(order.serverId).slice(-LAST_LINES)
-      const words = said.map(({ line }) => line.slice(0, 200)).join(' | ')
-      throw new HubError('spawn_failed', `Cannot install ${specs.join(', ')}: ${words || 'no reason was given'}`)
-    }
-    mkdirSync(dirname(record), { recursive: true, mode: 0o711 })
-    writeFileSync(record, JSON.stringify({ key, ...done, at: new Date().toISOString() }), { mode: 0o600 })
-    return done
+    if (done) return done
+    const said = this.#children.stderr(serverId).slice(-LAST_LINES)
+    const words = said.map(({ line }) => line.slice(0, 200)).join(' | ')
+    throw new HubError('spawn_failed', `Cannot install ${task.specs.join(', ')}: ${words || 'no reason was given'}`)
   }
 
   /** The output of the helper; it is killed when it takes too long or nobody waits for it any more. */
@@ -178,6 +203,11 @@ function installEnv(registry: string): Record<string, string> {
     // A registry on this machine is also reached through the hub.
     ...{ NO_PROXY: '', no_proxy: '' },
   }
+}
+
+/** Node and Bun add such a file to their own certificates, uv takes it instead, npm in place of one that its configuration names. */
+function trustEnv(file: string): Record<string, string> {
+  return { NODE_EXTRA_CA_CERTS: file, SSL_CERT_FILE: file, npm_config_cafile: file }
 }
 
 function readOutcome(words: string): InstalledProgram | undefined {

@@ -11,7 +11,7 @@ import { type Draft, draftServer, type Stored } from './server-draft.ts'
 
 /**
  * The draft of a body, its document checked. `actor` is who waits for it. Throws `validation_failed` with all invalid fields;
- * what is wrong with a document in YAML is told when nothing else is.
+ * what is wrong with a document in YAML is reported when nothing else is.
  */
 export async function checkedDraft(
   deps: Pick<RegistryDeps, 'sealer' | 'checkDocument' | 'transports'>,

@@ -4,18 +4,17 @@ import { storedDocument } from '../../domain/server/openapi.ts'
 import { secretParts } from '../../secrets/parts.ts'
 import type { EffectiveServer } from '../api.ts'
 import type { Owner } from '../owners.ts'
-import { rightsOwner } from './confined.ts'
 import { configHash } from './server-secrets.ts'
 
-/** What a connection needs of a server. `stored`: the same settings as saved, with secrets sealed. */
+/** What a connection needs of a server. `owner`: with the rights that apply to it. `stored`: the same
+ * settings as saved, with secrets sealed. */
 export function effectiveServer(
   settings: ServerSettings,
-  realOwner: Owner,
+  owner: Owner,
   stored: ServerSettings,
   readDocument: (sha256: string) => Promise<Uint8Array>,
 ): Omit<EffectiveServer, 'secrets'> {
   const document = storedDocument(settings.config)
-  const owner = rightsOwner(realOwner, settings)
   const { id: ownerId, role: ownerRole, number: ownerNumber, grants: ownerGrants } = owner
   return {
     ...{ settings, ownerId, ownerRole, ownerNumber, ownerGrants, configHash: configHash(stored, owner) },

@@ -1,14 +1,15 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { Actor, ServerRecord, ServerSettings } from '../../contract/records.ts'
-import { capOfMove, cappedRights, type RightsCap } from '../../domain/server/owner-rights.ts'
+import { capOfMove, cappedRights, lowerCap, type RightsCap } from '../../domain/server/owner-rights.ts'
 import { maskSecret } from '../../domain/server/secrets.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { ServerTable } from '../../store/tables.ts'
-import { type Owner, rowOwner } from '../owners.ts'
+import type { Writer } from '../../store/transact.ts'
+import { type Owner, ownerOf, rowOwner, userById } from '../owners.ts'
 import { type ServerRow, serverRecord } from '../rows.ts'
-import { outsideAdministration } from './confined.ts'
+import { authorCap, outsideAdministration } from './author-rights.ts'
 import type { Draft } from './server-draft.ts'
 import { checkServerRights } from './server-rights.ts'
 import { configHash, mapSecrets } from './server-secrets.ts'
@@ -51,6 +52,24 @@ export function heldAfterMove(row: ServerRow, heir: Owner): HeldRights {
 export function heldFromNobody(heir: Owner): HeldRights {
   const cap = capOfMove({ role: 'user', grants: { network: 'none' } }, heir)
   return cap === undefined ? NO_LIMITS : { cap, awaitsReview: true }
+}
+
+/** These limits for a configuration by this actor: rights that the author does not have are not given to it. */
+export function heldByAuthor(actor: Actor, owner: Owner, held: HeldRights): HeldRights {
+  return { ...held, cap: lowerCap(held.cap, authorCap(actor, owner)) }
+}
+
+/**
+ * The columns of these limits for an owner that was read before the transaction: who has become an administrator since gives the
+ * server no more than what it was checked for.
+ */
+export async function heldColumnsNow(
+  trx: Writer,
+  owner: Owner,
+  held: HeldRights,
+): Promise<ReturnType<typeof heldColumns>> {
+  const now = await userById(trx, owner.id)
+  return heldColumns(now ? { ...held, cap: lowerCap(held.cap, capOfMove(owner, ownerOf(now))) } : held)
 }
 
 /** The settings of a server that waits for its new owner: disabled, and in the sandbox also after the review. */
@@ -118,7 +137,7 @@ export function heldAfterSave(actor: Actor, row: ServerRow, owner: Owner, draft:
   return NO_LIMITS
 }
 
-/** Runs `checkServerRights` with the server's limits; a right that only its owner has is `review_required`. */
+/** Runs `checkServerRights` with the server's limits; a right that only `owner` has is `review_required`. */
 export function checkHeldRights(
   deps: Parameters<typeof checkServerRights>[0],
   owner: Owner,
@@ -127,10 +146,11 @@ export function checkHeldRights(
   filled: JsonObject,
   stored: Parameters<typeof checkServerRights>[4],
 ): void {
+  const rights = cappedRights(owner, cap)
   try {
-    checkServerRights(deps, cappedRights(owner, cap), transport, filled, stored)
+    checkServerRights(deps, rights, transport, filled, stored)
   } catch (error) {
-    if (cap !== undefined && error instanceof HubError && error.status === 403) throw reviewRequired(name, error)
+    if (rights !== owner && error instanceof HubError && error.status === 403) throw reviewRequired(name, error)
     throw error
   }
 }

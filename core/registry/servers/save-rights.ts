@@ -3,7 +3,7 @@ import { cappedRights } from '../../domain/server/owner-rights.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { Owner } from '../owners.ts'
 import type { ServerRow } from '../rows.ts'
-import { outsideAdministration, refusePlainStart, rightsOwner } from './confined.ts'
+import { authorCap, outsideAdministration, reconfigures, refusePlainStart } from './author-rights.ts'
 import { fullyFilled } from './documents.ts'
 import { checkHeldRights, type heldAfterSave } from './held-rights.ts'
 import type { Draft } from './server-draft.ts'
@@ -27,15 +27,17 @@ export function checkSave(
   draft: Draft,
   { owner, held, settings, changed, moved }: Save,
 ): void {
+  const limit = reconfigures(changed) ? authorCap(actor, owner) : undefined
   const unchanged = changed.every(field => field === 'enabled')
-  if (unchanged && settings.enabled) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
+  const starts = settings.enabled && (unchanged || row.enabled === 0)
+  if (starts) refusePlainStart(actor, cappedRights(owner, held.cap), settings)
   // A moved server that awaits review is checked at the review, by the rules valid then.
   if (!(moved && held.awaitsReview) && (!unchanged || settings.enabled))
-    checkHeldRights(deps, rightsOwner(owner, settings), held, settings, fullyFilled(draft), {
+    checkHeldRights(deps, cappedRights(owner, limit), held, settings, fullyFilled(draft), {
       id: row.id,
       unchanged,
     })
-  if (settings.confined && row.origin === 'file') {
+  if (limit !== undefined && row.origin === 'file') {
     throw outsideAdministration(`"${row.name}" stands in the settings file, which is not changed from this address`)
   }
 }

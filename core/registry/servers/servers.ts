@@ -13,15 +13,15 @@ import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
-import type { EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
+import type { CreateOptions, EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
-import { fileOrigin, type ServerRow, serverColumns, serverRecord } from '../rows.ts'
+import { type ServerRow, serverColumns, serverRecord, storedOrigin } from '../rows.ts'
 import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
-import { confinement, rightsOwner } from './confined.ts'
+import { authorCap, reconfigures } from './author-rights.ts'
 import { checkedDraft } from './document-check.ts'
 import { withDocument } from './document-parts.ts'
 import { fullyFilled, readDocument, writeDocument } from './documents.ts'
@@ -30,7 +30,8 @@ import { FileEntries } from './file-entries.ts'
 import {
   effectiveOwner,
   heldAfterSave,
-  heldColumns,
+  heldByAuthor,
+  heldColumnsNow,
   heldFromNobody,
   heldRights,
   NO_LIMITS,
@@ -38,6 +39,7 @@ import {
   settingsAwaitingReview,
 } from './held-rights.ts'
 import { checkSave } from './save-rights.ts'
+import { requireBundle } from './server-bundle.ts'
 import { type Draft, refuseMovedSecrets, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
 import { emitServerEvent } from './server-events.ts'
@@ -72,26 +74,27 @@ export class Servers implements ServerRegistry {
     return row && canSee(actor, owned(row)) ? serverRecord(row) : undefined
   }
 
-  async create(actor: Actor, body: JsonObject, { unseen = false } = {}): Promise<ServerRecord> {
+  async create(actor: Actor, body: JsonObject, options: CreateOptions = {}): Promise<ServerRecord> {
+    const { unseen = false, template } = options
     const draft = await checkedDraft(this.#deps, actor, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    const held = unseen ? heldFromNobody(owner) : NO_LIMITS
-    const seen = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
-    const wanted = { ...seen, ...confinement(actor, undefined, []) }
-    const rights = rightsOwner(owner, wanted)
+    const held = heldByAuthor(actor, owner, unseen ? heldFromNobody(owner) : NO_LIMITS)
+    const wanted = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
+    const rights = cappedRights(owner, authorCap(actor, owner))
     checkServerRights(this.#deps, rights, draft.settings.transport, fullyFilled(draft))
     const id = randomUUID()
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, wanted, undefined)
     const at = timestamp(this.#deps)
     return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, rights, settings, undefined)
-      const columns = serverColumns(settings, undefined)
+      await requireBundle(trx, owner.id, settings)
+      const columns = serverColumns(settings, { template })
       await checkServerBytes(trx, owner, serverBytes(columns))
       await trx
         .insertInto('server')
         .values({
           ...columns,
-          ...heldColumns(held),
+          ...(await heldColumnsNow(trx, owner, held)),
           ...{ id, owner_id: owner.id, name_key: nameKey(settings.name), origin: 'store', problem: null },
           ...{ revision: 1, created_at: at, updated_at: at },
         })
@@ -132,7 +135,7 @@ export class Servers implements ServerRegistry {
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
     const row = await this.#row(actor, ref, 'edit')
-    checkRevision('server', row.revision, options)
+    checkRevision('server', row, options)
     if (row.origin === 'file') await this.#entries.remove(row)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
@@ -184,12 +187,13 @@ export class Servers implements ServerRegistry {
     const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
     const draft = await checkedDraft(this.#deps, actor, body, stored)
     const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
-    const owner = row ? cappedRights(chosen, heldRights(row).cap) : chosen
+    const { cap } = heldByAuthor(actor, chosen, row ? heldRights(row) : NO_LIMITS)
+    const owner = cappedRights(chosen, cap)
     if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
-    const settings = { ...draft.settings, ...confinement(actor, undefined, []), config: draft.filled }
-    checkServerRights(this.#deps, rightsOwner(owner, settings), settings.transport, fullyFilled(draft))
+    const settings = { ...draft.settings, config: draft.filled }
+    checkServerRights(this.#deps, owner, settings.transport, fullyFilled(draft))
+    await read(this.#deps.store, db => requireBundle(db, owner.id, draft.settings, stored?.settings))
     const secrets = secretValues([draft.settings, settings])
-    const { cap } = row ? heldRights(row) : NO_LIMITS
     const { document } = draft
     const asStored = { ...settings, config: draft.settings.config }
     const effective = effectiveServer(settings, owner, asStored, async sha256 =>
@@ -218,13 +222,18 @@ export class Servers implements ServerRegistry {
   ): Promise<ServerRecord> {
     return untilUnchanged('server', ref, async () => {
       const row = await this.#row(actor, ref, 'edit')
-      checkRevision('server', row.revision, options)
-      return this.#save(actor, row, bodyFor(serverRecord(row)))
+      checkRevision('server', row, options)
+      return this.#save(actor, row, bodyFor(serverRecord(row)), options)
     })
   }
 
   /** Undefined when the row has changed since it was read. */
-  async #save(actor: Actor, row: ServerRow, body: JsonObject): Promise<ServerRecord | undefined> {
+  async #save(
+    actor: Actor,
+    row: ServerRow,
+    body: JsonObject,
+    { template }: WriteOptions,
+  ): Promise<ServerRecord | undefined> {
     const { sealer, store } = this.#deps
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
@@ -235,29 +244,31 @@ export class Servers implements ServerRegistry {
     refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }
     const moved = owner.id !== row.owner_id
-    const held = heldAfterSave(actor, row, owner, draft)
-    const wanted = moved && held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
-    if (held.awaitsReview && wanted.enabled) throw reviewRequired(before.name)
-    const sealed = sealSettings(sealer, place, wanted, moved ? undefined : before)
-    const changed = [...changedFields(before, sealed), ...(moved ? ['owner'] : [])]
-    const settings = { ...sealed, ...confinement(actor, before, changed) }
+    const kept = heldAfterSave(actor, row, owner, draft)
+    const wanted = moved && kept.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
+    if (kept.awaitsReview && wanted.enabled) throw reviewRequired(before.name)
+    const settings = sealSettings(sealer, place, wanted, moved ? undefined : before)
+    const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
+    const held = reconfigures(changed) ? heldByAuthor(actor, owner, kept) : kept
     checkSave(this.#deps, actor, row, draft, { owner, held, settings, changed, moved })
-    const same = changed.length === 0 && !before.problem && JSON.stringify(held) === JSON.stringify(heldRights(row))
+    const isUnchanged = changed.length === 0 && !before.problem && template === undefined
+    const same = isUnchanged && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
     if (row.origin === 'file')
       await this.#entries.write(row, owner, draft, fileBody(this.#deps, place, settings, draft))
     if (settings.name !== before.name) await this.#entries.renameInGroups(row, owner, settings.name)
 
     return this.#write(draft, owner, async (trx, after) => {
-      await checkServerQuota(trx, rightsOwner(owner, settings), settings, before)
-      const columns = serverColumns(settings, fileOrigin(row))
+      await checkServerQuota(trx, cappedRights(owner, authorCap(actor, owner)), settings, before)
+      await requireBundle(trx, owner.id, settings, before)
+      const columns = serverColumns(settings, { ...storedOrigin(row), ...(template ? { template } : {}) })
       const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
       await checkServerBytes(trx, owner, serverBytes(columns), freed)
       const { numUpdatedRows } = await trx
         .updateTable('server')
         .set({
           ...columns,
-          ...heldColumns(held),
+          ...(await heldColumnsNow(trx, owner, held)),
           ...{ owner_id: owner.id, name_key: nameKey(settings.name), problem: null },
           ...{ revision: row.revision + 1, updated_at: timestamp(this.#deps) },
         })

@@ -1,0 +1,129 @@
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { HubError } from '../contract/errors.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
+import { quoteName } from '../domain/names.ts'
+import { nextTurn } from '../domain/next-turn.ts'
+import { validationError } from '../domain/validation-error.ts'
+import type { Registry } from '../registry/api.ts'
+import { invalid, readArchive, withoutSignature } from './archive.ts'
+import { type BundleManifest, MANIFEST_BYTES, readManifest } from './manifest.ts'
+import { type BundleInstallOptions, type BundlePlan, planBundle } from './plan.ts'
+import type { BundleStore, StoredBundle } from './store.ts'
+
+/** What bundles need of the hub. */
+export interface BundlesDeps {
+  readonly store: BundleStore
+  readonly registry: Pick<Registry, 'servers'>
+  /** Runs one after another: each holds its file and takes seconds of inflating. Throws `overloaded` when many wait. */
+  readonly turns: { run<T>(work: () => Promise<T>): Promise<T> }
+  /** As Node names it. */
+  readonly platform: string
+}
+
+/** Bundles of users, and their installation as servers. */
+export interface Bundles {
+  /** Checks and keeps a file. Throws `bundle_invalid`, `quota_bundles`, `overloaded`. */
+  add(actor: UserActor, content: Uint8Array, signal: AbortSignal): Promise<StoredBundle>
+  list(actor: UserActor): Promise<readonly StoredBundle[]>
+  /** Throws `bundle_not_found`. */
+  get(actor: UserActor, id: string): Promise<StoredBundle>
+  /** Throws `bundle_not_found`, `bundle_in_use`. */
+  remove(actor: UserActor, id: string): Promise<void>
+  /** What an installation would do, checked as saving it would. Changes nothing. */
+  plan(actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan>
+  /** Throws `plan_changed` when what it would do is not what was planned, and `validation_failed` for missing inputs. */
+  install(actor: UserActor, id: string, options: BundleInstallOptions, planHash: string): Promise<ServerRecord>
+}
+
+const HASHED_BYTES = 4 * 1024 * 1024
+
+/** Bundles in the store. */
+export function createBundles({ store, registry, turns, platform }: BundlesDeps): Bundles {
+  const senders = new Set<string>()
+
+  const planned = async (actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan> => {
+    const plan = planBundle(await store.get(actor.userId, id), options, platform)
+    // Rights come before inputs: who may not run programs is not asked for keys.
+    await registry.servers.draft(actor, plan.body)
+    return plan
+  }
+
+  return {
+    async add(actor, content, signal) {
+      if (senders.has(actor.userId)) {
+        throw new HubError('overloaded', 'Another bundle of yours is being read', { retryAfterSeconds: 2 })
+      }
+      senders.add(actor.userId)
+      try {
+        return await turns.run(async () => {
+          await store.sweep(Date.now())
+          const bundle = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+          const { signed } = withoutSignature(bundle)
+          const manifest = await checkBundle(bundle, signal)
+          const id = await hashOf(bundle)
+          await store.add(actor.userId, { id, manifest, signed }, bundle)
+          return store.get(actor.userId, id)
+        })
+      } finally {
+        senders.delete(actor.userId)
+      }
+    },
+    list: async actor => {
+      await store.sweep(Date.now())
+      return store.list(actor.userId)
+    },
+    get: (actor, id) => store.get(actor.userId, id),
+    remove: (actor, id) => store.remove(actor.userId, id),
+    plan: planned,
+    async install(actor, id, options, planHash) {
+      const plan = await planned(actor, id, options)
+      if (plan.missing.length > 0) {
+        throw validationError(
+          plan.missing.map(name => ({
+            ...{ pointer: `#/inputs/${pointerToken(name)}`, code: 'required' as const },
+            detail: `${quoteName(name)} is missing`,
+          })),
+          'The bundle cannot be installed',
+        )
+      }
+      if (plan.planHash !== planHash) {
+        throw new HubError('plan_changed', 'What this installation would do is not what was planned')
+      }
+      await store.touch(actor.userId, id)
+      return registry.servers.create(actor, plan.body)
+    },
+  }
+}
+
+/** Reads the whole bundle once, and returns its manifest. Throws `bundle_invalid`. */
+async function checkBundle(bundle: Buffer, signal: AbortSignal): Promise<BundleManifest> {
+  let manifest: BundleManifest | undefined
+  await readArchive(
+    bundle,
+    async ({ name }, content) => {
+      const pieces: Buffer[] = []
+      let length = 0
+      for await (const chunk of content) {
+        if (name !== 'manifest.json') continue
+        length += chunk.length
+        if (length > MANIFEST_BYTES) throw invalid(`manifest.json has more than ${MANIFEST_BYTES} bytes`)
+        pieces.push(chunk)
+      }
+      if (name === 'manifest.json') manifest = readManifest(Buffer.concat(pieces))
+    },
+    signal,
+  )
+  if (manifest) return manifest
+  throw invalid('there is no manifest.json at its top')
+}
+
+async function hashOf(bundle: Buffer): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < bundle.length; at += HASHED_BYTES) {
+    hash.update(bundle.subarray(at, at + HASHED_BYTES))
+    await nextTurn()
+  }
+  return hash.digest('hex')
+}

@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import { canonical } from '../domain/json/canonical-json.ts'
+import { checkName, isNameProblem, quoteName } from '../domain/names.ts'
+import { BUNDLE_FOLDER } from '../domain/server/bundle.ts'
+import { readPackageRun } from '../domain/server/package-run.ts'
+import { validationError } from '../domain/validation-error.ts'
+import { FOLDERS, type InputTexts, type InputValue, readInputs } from './inputs.ts'
+import { type BundleManifest, commandOf, unusable } from './manifest.ts'
+
+const PLACE = /\$\{([^{}]+)\}/g
+const CONFIG = 'user_config.'
+const WHOLE = /^\$\{user_config\.([^{}]+)\}$/
+
+/** A bundle that is stored. */
+export interface PlannedBundle {
+  /** SHA-256 of the file. */
+  readonly id: string
+  readonly manifest: BundleManifest
+  readonly signed: boolean
+}
+
+/** How a user wants a bundle installed. */
+export interface BundleInstallOptions {
+  readonly name?: string | undefined
+  readonly inputs: Readonly<Record<string, InputValue>>
+  readonly start: boolean
+  /** Default `none`. */
+  readonly network?: 'none' | 'proxy' | undefined
+}
+
+/** What an installation would do, as for templates. */
+export interface BundlePlan {
+  /** Flat, as for `POST /api/servers`. */
+  readonly body: JsonObject
+  /** The words of the command, untruncated; secrets are named. */
+  readonly argv: readonly string[]
+  readonly env: readonly string[]
+  readonly headers: readonly string[]
+  /** Names of required inputs without a value. */
+  readonly missing: readonly string[]
+  readonly warnings: readonly string[]
+  readonly permissions: JsonObject
+  /** Equal only for the same bundle, options and outcome. */
+  readonly planHash: string
+}
+
+/** What installing a bundle would do. Throws `validation_failed` with all wrong inputs, `bundle_unusable`. */
+export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions, platform: string): BundlePlan {
+  const { id, manifest, signed } = bundle
+  const { title, reason } = { title: manifest.display_name ?? manifest.name, reason: unusable(manifest, platform) }
+  if (reason) throw new HubError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${reason}`)
+  const { texts, missing } = readInputs(manifest, options.inputs)
+  const given = commandOf(manifest, platform)
+  const filler = new Filler(manifest, texts)
+  const args = (given.args ?? []).flatMap(word => filler.words(word))
+  const command = inBundle(manifest, filler.text(given.command))
+  if (readPackageRun(command, args)) {
+    const why = 'it starts a package runner, and a bundle holds what it runs'
+    throw new HubError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${why}`)
+  }
+  const env = filler.map(given.env)
+  const network = options.network ?? 'none'
+  const body: JsonObject = {
+    ...{ name: options.name ?? serverName(manifest.name), enabled: options.start, transport: 'stdio' },
+    ...{ command, args, bundle: id, sandbox: 'full' },
+    ...(Object.keys(env).length === 0 ? {} : { env }),
+    ...(network === 'none' ? {} : { network }),
+    ...filler.variables(),
+  }
+  const shown = {
+    argv: [command, ...(given.args ?? []).flatMap(word => filler.shown(word))],
+    env: Object.keys(env),
+    headers: [],
+    missing,
+    warnings: warningsOf(manifest, signed, filler.unfilled),
+    permissions: { runs: true, network, hosts: [], files: 'own', secrets: [...filler.secrets] },
+  }
+  const planHash = createHash('sha256')
+    .update(canonical({ id, body, shown } as never))
+    .digest('hex')
+  return { body, ...shown, planHash }
+}
+
+/** The name of the bundle, with what no server's name may have as `-`. */
+function serverName(name: string): string {
+  const usable = name
+    .replaceAll(/[^\p{L}\p{Nd}_.-]+/gu, '-')
+    .replaceAll(/^[-.]+|[-.]+$/g, '')
+    .slice(0, 64)
+  return isNameProblem(checkName('server', usable)) ? 'bundle' : usable
+}
+
+/** Manifests of binaries may name their program by its path in the bundle. */
+function inBundle({ server }: BundleManifest, command: string): string {
+  // Many systems have Python 3 under this name only.
+  if (server.type === 'python' && command === 'python') return 'python3'
+  const isInside = server.type === 'binary' && command.includes('/') && !command.startsWith('/')
+  return isInside ? `${BUNDLE_FOLDER}/${command.replace(/^\.\//, '')}` : command
+}
+
+function warningsOf({ server }: BundleManifest, signed: boolean, unfilled: ReadonlySet<string>): string[] {
+  return [
+    ...(signed ? ['It is signed; the signature is not checked'] : []),
+    ...(server.type === 'uv' ? ['It downloads packages when it first starts'] : []),
+    ...[...unfilled].map(name => `${quoteName(`\${${name}}`)} of its command is not known here, and stays as it is`),
+  ]
+}
+
+/** Puts variables of the server where inputs stand: what users enter is never part of another text. */
+class Filler {
+  readonly secrets: string[] = []
+  readonly unfilled = new Set<string>()
+  readonly #options: NonNullable<BundleManifest['user_config']>
+  readonly #texts: InputTexts
+  readonly #variables = new Map<string, string>()
+
+  constructor({ user_config: options = {} }: BundleManifest, texts: InputTexts) {
+    this.#options = options
+    this.#texts = texts
+  }
+
+  /** Words of the command: none where an input has no value, one for each value where it stands alone. */
+  words(word: string): string[] {
+    const name = WHOLE.exec(word)?.[1]
+    if (name === undefined || !Object.hasOwn(this.#options, name)) return this.#isFilled(word) ? [this.text(word)] : []
+    return (this.#texts.get(name) ?? []).map((value, at) => {
+      refuseOption(name, value)
+      return `\${${this.#variable(name, at, value)}}`
+    })
+  }
+
+  /** The same for people: what was entered, and of secrets the name of the variable. */
+  shown(word: string): string[] {
+    return this.words(word).map(text =>
+      text.replaceAll(/(\$?)\$\{([^{}]+)\}/g, (whole, escaped: string, name: string) => {
+        if (escaped !== '') return whole.slice(1)
+        return this.secrets.includes(name) ? whole : (this.#variables.get(name) ?? whole)
+      }),
+    )
+  }
+
+  map(texts: Readonly<Record<string, string>> = {}): Record<string, string> {
+    const filled = Object.entries(texts).filter(([, text]) => this.#isFilled(text))
+    return Object.fromEntries(filled.map(([name, text]) => [name, this.text(text)]))
+  }
+
+  text(text: string): string {
+    return text.replaceAll(PLACE, (whole, name: string) => {
+      if (name === '__dirname') return BUNDLE_FOLDER
+      if (Object.hasOwn(FOLDERS, name)) return FOLDERS[name] ?? ''
+      const input = name.startsWith(CONFIG) ? name.slice(CONFIG.length) : undefined
+      if (input === undefined || !Object.hasOwn(this.#options, input)) {
+        this.unfilled.add(name)
+        // For a server `$${` stands for itself.
+        return `$${whole}`
+      }
+      const values = this.#texts.get(input) ?? []
+      return `\${${this.#variable(input, 0, values.join(','), values.length > 1 ? '_LIST' : '')}}`
+    })
+  }
+
+  /** The members of a body that hold what was entered. */
+  variables(): JsonObject {
+    if (this.#variables.size === 0) return {}
+    const variables: Record<string, JsonValue> = {}
+    for (const [name, value] of this.#variables) variables[name] = value.replaceAll('${', () => '$${')
+    const secrets = this.secrets.map(name => `/variables/${name}`)
+    return { variables, ...(secrets.length === 0 ? {} : { secrets }) }
+  }
+
+  #variable(input: string, at: number, value: string, suffix = ''): string {
+    const base = input
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, '_')
+      .replace(/^(?=\d)/, '_')
+    const wanted = `${base}${suffix}${at === 0 ? '' : `_${at + 1}`}`
+    let variable = wanted
+    // Two inputs may differ in letter case alone.
+    for (let more = 2; (this.#variables.get(variable) ?? value) !== value; more += 1) variable = `${wanted}__${more}`
+    this.#variables.set(variable, value)
+    if (this.#options[input]?.sensitive && !this.secrets.includes(variable)) this.secrets.push(variable)
+    return variable
+  }
+
+  /** Whether all inputs in a text have a value; a text with one that has none is left out. */
+  #isFilled(text: string): boolean {
+    return [...text.matchAll(PLACE)].every(([, name = '']) => {
+      const input = name.startsWith(CONFIG) ? name.slice(CONFIG.length) : undefined
+      return input === undefined || !Object.hasOwn(this.#options, input) || this.#texts.has(input)
+    })
+  }
+}
+
+/** A value that begins with `-` would be an option of the program where it stands alone. */
+function refuseOption(name: string, value: string): void {
+  if (!value.startsWith('-') || /^-\d+(?:\.\d+)?$/.test(value)) return
+  const detail = `${quoteName(name)} begins with "-", and would be an option of the program`
+  throw validationError([{ pointer: `#/inputs/${name}`, code: 'range', detail }], 'The inputs cannot be used')
+}

@@ -1,0 +1,193 @@
+import { Buffer } from 'node:buffer'
+import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
+import { quoteName } from '../domain/names.ts'
+import { nextTurn } from '../domain/next-turn.ts'
+import type { Store } from '../store/open.ts'
+import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import type { BundleManifest } from './manifest.ts'
+import type { PlannedBundle } from './plan.ts'
+
+/** What is written and read at a time: some milliseconds. */
+const PART_BYTES = 1024 * 1024
+/** How long a bundle is kept that no server of its owner uses. */
+const UNUSED_MS = 24 * 60 * 60_000
+
+/** A stored bundle as its owner sees it. */
+export interface StoredBundle extends PlannedBundle {
+  readonly bytes: number
+  /** ISO 8601 UTC; when it was sent or installed last. */
+  readonly usedAt: string
+  /** Names of the owner's servers that run it. */
+  readonly servers: readonly string[]
+}
+
+/** Bundles in the database: once for all who have the same file. */
+export class BundleStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Writes a bundle and gives it to a user. Throws `quota_bundles`. */
+  async add(ownerId: string, bundle: PlannedBundle, content: Buffer): Promise<void> {
+    const { id, manifest, signed } = bundle
+    await read(this.#store, db => checkQuota(db, ownerId, id))
+    const isKnown = await read(this.#store, db =>
+      db.selectFrom('bundle').select('sha256').where('sha256', '=', id).executeTakeFirst(),
+    )
+    if (!isKnown) await this.#writeParts(id, content)
+    await write(this.#store, async trx => {
+      await checkQuota(trx, ownerId, id)
+      const row = { sha256: id, bytes: content.length, manifest: JSON.stringify(manifest), signed: signed ? 1 : 0 }
+      await trx
+        .insertInto('bundle')
+        .values(row)
+        .onConflict(other => other.column('sha256').doNothing())
+        .execute()
+      await touch(trx, ownerId, id)
+    })
+  }
+
+  async #writeParts(sha256: string, content: Buffer): Promise<void> {
+    // What a hub has left that ended in the middle.
+    await write(
+      this.#store,
+      async trx => void (await trx.deleteFrom('bundle_part').where('sha256', '=', sha256).execute()),
+    )
+    for (let part = 0; part * PART_BYTES < content.length; part += 1) {
+      await nextTurn()
+      const piece = content.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)
+      const row = { sha256, part, content: piece }
+      await write(this.#store, async trx => void (await trx.insertInto('bundle_part').values(row).execute()))
+    }
+  }
+
+  /** Marks it as used now, so that it stays until its server is there. */
+  async touch(ownerId: string, id: string): Promise<void> {
+    await write(this.#store, trx => touch(trx, ownerId, id))
+  }
+
+  /** A user's bundles, the last used first. */
+  async list(ownerId: string): Promise<readonly StoredBundle[]> {
+    const rows = await read(this.#store, db =>
+      db
+        .selectFrom('bundle_owner')
+        .innerJoin('bundle', 'bundle.sha256', 'bundle_owner.sha256')
+        .select(['bundle.sha256', 'bundle.bytes', 'bundle.manifest', 'bundle.signed', 'bundle_owner.used_at'])
+        .where('owner_id', '=', ownerId)
+        .orderBy('used_at', 'desc')
+        .orderBy('bundle.sha256')
+        .execute(),
+    )
+    const found: StoredBundle[] = []
+    for (const { sha256, bytes, manifest, signed, used_at } of rows) {
+      const servers = await read(this.#store, db => serversWith(db, sha256, ownerId))
+      const read_ = JSON.parse(manifest) as BundleManifest
+      found.push({ id: sha256, manifest: read_, signed: signed === 1, bytes, usedAt: used_at, servers })
+    }
+    return found
+  }
+
+  /** Throws `bundle_not_found`. */
+  async get(ownerId: string, id: string): Promise<StoredBundle> {
+    const found = (await this.list(ownerId)).find(one => one.id === id)
+    if (found) return found
+    throw new HubError('bundle_not_found', `You have no bundle ${quoteName(id)}`)
+  }
+
+  /** Takes a bundle from a user. Throws `bundle_not_found`, `bundle_in_use`. */
+  async remove(ownerId: string, id: string): Promise<void> {
+    const { servers } = await this.get(ownerId, id)
+    if (servers.length > 0) {
+      throw new HubError('bundle_in_use', `The server ${quoteName(servers[0] ?? '')} runs this bundle`)
+    }
+    await write(this.#store, async trx => {
+      await trx.deleteFrom('bundle_owner').where('sha256', '=', id).where('owner_id', '=', ownerId).execute()
+      await removeOrphan(trx, id)
+    })
+  }
+
+  /** The file; undefined when it is not there. */
+  async content(id: string): Promise<Buffer | undefined> {
+    const row = await read(this.#store, db =>
+      db.selectFrom('bundle').select('bytes').where('sha256', '=', id).executeTakeFirst(),
+    )
+    if (!row) return undefined
+    const content = Buffer.allocUnsafe(row.bytes)
+    let length = 0
+    for (let part = 0; length < row.bytes; part += 1) {
+      const piece = await read(this.#store, db =>
+        db
+          .selectFrom('bundle_part')
+          .select('content')
+          .where('sha256', '=', id)
+          .where('part', '=', part)
+          .executeTakeFirst(),
+      )
+      if (!piece) return undefined
+      content.set(piece.content, length)
+      length += piece.content.length
+      await nextTurn()
+    }
+    return content
+  }
+
+  /** Removes bundles that no server has used for a day, and those of users who are gone. */
+  async sweep(now: number): Promise<void> {
+    const before = new Date(now - UNUSED_MS).toISOString()
+    const old = await read(this.#store, db =>
+      db.selectFrom('bundle_owner').select(['sha256', 'owner_id']).where('used_at', '<', before).execute(),
+    )
+    for (const { sha256, owner_id } of old) {
+      await write(this.#store, async trx => {
+        if ((await serversWith(trx, sha256, owner_id)).length > 0) return
+        await trx
+          .deleteFrom('bundle_owner')
+          .where('sha256', '=', sha256)
+          .where('owner_id', '=', owner_id)
+          .where('used_at', '<', before)
+          .execute()
+      })
+    }
+    const unowned = await read(this.#store, db =>
+      db
+        .selectFrom('bundle')
+        .select('sha256')
+        .where('sha256', 'not in', db.selectFrom('bundle_owner').select('sha256'))
+        .execute(),
+    )
+    for (const { sha256 } of unowned) await write(this.#store, trx => removeOrphan(trx, sha256))
+  }
+}
+
+async function checkQuota(db: Reader, ownerId: string, id: string): Promise<void> {
+  const owned = await db.selectFrom('bundle_owner').select('sha256').where('owner_id', '=', ownerId).execute()
+  if (owned.some(({ sha256 }) => sha256 === id) || owned.length < LIMITS.bundlesPerUser) return
+  throw new HubError('quota_bundles', `You have ${owned.length} bundles, the most that one user may have`)
+}
+
+async function touch(trx: Writer, ownerId: string, id: string): Promise<void> {
+  const row = { sha256: id, owner_id: ownerId, used_at: new Date().toISOString() }
+  await trx
+    .insertInto('bundle_owner')
+    .values(row)
+    .onConflict(other => other.columns(['sha256', 'owner_id']).doUpdateSet({ used_at: row.used_at }))
+    .execute()
+}
+
+/** Names of the servers that run a bundle, of one owner or of all. */
+async function serversWith(db: Reader, id: string, ownerId?: string): Promise<string[]> {
+  // Quotes inside of values are escaped in JSON, so that no other text looks like this.
+  const using = db.selectFrom('server').select('name').where('config', 'like', `%"bundle":"${id}"%`)
+  const rows = await (ownerId === undefined ? using : using.where('owner_id', '=', ownerId)).execute()
+  return rows.map(({ name }) => name)
+}
+
+async function removeOrphan(trx: Writer, id: string): Promise<void> {
+  const owner = await trx.selectFrom('bundle_owner').select('owner_id').where('sha256', '=', id).executeTakeFirst()
+  if (owner || (await serversWith(trx, id)).length > 0) return
+  await trx.deleteFrom('bundle').where('sha256', '=', id).execute()
+  await trx.deleteFrom('bundle_part').where('sha256', '=', id).execute()
+}

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises'
+import { codeOf } from '../../config/atomic-write.ts'
+import { HubError } from '../../contract/errors.ts'
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
+/** Where distributions keep what they trust: Debian, Red Hat, Alpine. */
+const SYSTEM_FILES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/cert.pem',
+] as const
+
+/**
+ * The certificates that an installation trusts where REGISTRIES_CA names a file: those in it and those of the system, since uv
+ * takes a file in place of its own. Certificates alone: a file may hold its private key too, and every user's sandbox sees this.
+ * Throws `spawn_failed`, without the path, which is no business of a server's owner.
+ */
+export async function registryCertificates(file: string): Promise<string> {
+  const own = certificatesIn(await readFile(file, 'utf8').catch(unreadable))
+  if (own.length === 0)
+    throw new HubError('spawn_failed', 'The file that REGISTRIES_CA names holds no certificate in PEM')
+  return `${[...new Set([...own, ...(await systemCertificates())])].join('\n')}\n`
+}
+
+async function systemCertificates(): Promise<readonly string[]> {
+  for (const file of SYSTEM_FILES) {
+    const text = await readFile(file, 'utf8').catch(() => undefined)
+    if (text !== undefined) return certificatesIn(text)
+  }
+  return []
+}
+
+function certificatesIn(text: string): readonly string[] {
+  return text.match(CERTIFICATE) ?? []
+}
+
+function unreadable(cause: unknown): never {
+  throw new HubError('spawn_failed', `The file that REGISTRIES_CA names cannot be read: ${codeOf(cause)}`, { cause })
+}

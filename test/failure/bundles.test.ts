@@ -1,0 +1,198 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of manifests, not template strings
+/** Bundles that `mcpb pack` made: sent, planned, installed, and run in the sandbox for an ordinary user. */
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MANIFEST, packed, sendBundle, shutInBundle } from '../support/bundle.ts'
+import { type Client, startHub } from '../support/hub.ts'
+import { inFolder } from '../support/moving.ts'
+import { callText, online } from '../support/servers.ts'
+import { makeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+import { patchbay } from '../unit/cli/running-hub.ts'
+
+const PASSED = { stdin: 'a passphrase of some words' }
+
+const hub = await startHub()
+const admin = await hub.setup()
+const { sandbox: level } = (await admin.ok('GET', '/health')).checks
+const bob = await hub.user('bob')
+console.log(`sandbox level of this machine: ${level}`)
+
+afterAll(() => hub.stop(), 40_000)
+
+async function ask(client: Client, server: string, tool: string, args: Record<string, unknown> = {}) {
+  return JSON.parse(await callText(await client.mcp(`/mcp/${server}`), tool, args))
+}
+
+async function sent(client: Client, bytes: Buffer) {
+  const answer = await sendBundle(client, bytes)
+  if (answer.status !== 201) throw new Error(answer.text)
+  return answer.json
+}
+
+async function installed(client: Client, id: string, wish: object) {
+  const path = `/api/bundles/${id}/install`
+  const { planHash } = await client.ok('POST', `${path}?dryRun=true`, wish)
+  return client.ok('POST', path, { ...wish, planHash })
+}
+
+const CONFIGURED = {
+  server: {
+    ...MANIFEST.server,
+    mcp_config: {
+      command: 'node',
+      args: ['${__dirname}/server/index.js', '${user_config.folders}', '--depth=${user_config.depth}', '${HOME}${/}x'],
+      env: { API_KEY: '${user_config.token}', QUIET: '${user_config.quiet}', ABSENT: '${user_config.absent}' },
+      platform_overrides: { linux: { env: { API_KEY: '${user_config.token}', ON: 'linux' } }, win32: { command: 'x' } },
+    },
+  },
+  user_config: {
+    folders: { type: 'directory', title: 'Folders', description: 'Seen', multiple: true, default: ['${HOME}/a', 'b'] },
+    token: { type: 'string', title: 'Token', description: 'Of the API', sensitive: true, required: true },
+    depth: { type: 'number', title: 'Depth', description: 'Levels', min: 1, max: 9, default: 3 },
+    quiet: { type: 'boolean', title: 'Quiet', description: 'Says less', default: false },
+    absent: { type: 'string', title: 'Absent', description: 'Not given' },
+  },
+}
+
+if (level === 'full') describe('a bundle in the sandbox', inTheSandbox)
+else {
+  test(`level ${level}: an ordinary user’s bundle is refused`, async () => {
+    const { bundleId } = await sent(bob, await shutInBundle())
+    const answer = await bob.request('POST', `/api/bundles/${bundleId}/install?dryRun=true`, {})
+    expect([answer.status, answer.json.code]).toEqual([403, 'stdio_not_permitted'])
+  })
+}
+
+function inTheSandbox(): void {
+  test('an ordinary user’s bundle is installed, runs, sees its files read-only, and its tools answer', async () => {
+    const { bundleId, usable, signature } = await sent(bob, await shutInBundle())
+    expect([usable, signature]).toEqual([true, 'none'])
+    const path = `/api/bundles/${bundleId}/install`
+    const plan = await bob.ok('POST', `${path}?dryRun=true`, {})
+    expect(plan).toMatchObject({ argv: ['node', '/opt/package/server/index.js'], missing: [], warnings: [] })
+    expect((await bob.request('POST', path, {})).json.errors[0].pointer).toBe('#/planHash')
+    expect((await bob.request('POST', path, { name: 'x', planHash: plan.planHash })).json.code).toBe('plan_changed')
+    const server = await bob.ok('POST', path, { planHash: plan.planHash })
+    expect([server.name, server.enabled, server.bundle]).toEqual(['shut-in', false, bundleId])
+    await bob.ok('POST', '/api/servers/shut-in/start')
+    await online(bob, ['shut-in'], 30_000)
+    expect(await ask(bob, 'shut-in', 'self')).toMatchObject({ cwd: '/home/server' })
+    const write = { path: '/opt/package/server/index.js', text: 'changed' }
+    expect(await ask(bob, 'shut-in', 'write', write)).toBe(false)
+    expect(await ask(bob, 'shut-in', 'write', { path: 'note', text: 'mine' })).toBe(true)
+    const { id: owner } = await bob.ok('GET', '/api/auth/me')
+    const folder = join(hub.dataDir, 'packages', owner, server.id)
+    expect(statSync(join(folder, 'server/index.js')).mode & 0o777).toBe(0o644)
+    expect((await bob.request('DELETE', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_in_use')
+    const [listed] = (await bob.ok('GET', '/api/bundles')).items
+    expect(listed.servers).toEqual(['shut-in'])
+
+    await bob.ok('DELETE', '/api/servers/shut-in')
+    await until(() => !existsSync(folder), { what: 'the unpacked files to be gone' })
+    expect((await bob.request('DELETE', `/api/bundles/${bundleId}`)).status).toBe(204)
+    expect((await bob.request('GET', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_not_found')
+  }, 60_000)
+
+  test('what a user enters is one word each, secrets are sealed, and the platform’s own fields count', async () => {
+    const { bundleId, inputs } = await sent(bob, await shutInBundle({ ...CONFIGURED, name: 'configured' }))
+    expect(inputs.map((one: { name: string }) => one.name)).toEqual(['folders', 'token', 'depth', 'quiet', 'absent'])
+    expect(inputs[0]).toMatchObject({ format: 'path', kind: 'directory', many: true, required: false })
+    const path = `/api/bundles/${bundleId}/install`
+    expect((await bob.ok('POST', `${path}?dryRun=true`, {})).missing).toEqual(['token'])
+    const secret = 'tok-${HOME}-4711-9999'
+    const inputsGiven = { token: secret, folders: ['c d', '/home/server/$(id)'], depth: 4 }
+    const plan = await bob.ok('POST', `${path}?dryRun=true`, { inputs: inputsGiven })
+    expect(plan.argv.slice(2)).toEqual(['/home/server/c d', '/home/server/$(id)', '--depth=4', '/home/server/x'])
+    expect(JSON.stringify(plan)).not.toContain('4711')
+    const server = await installed(bob, bundleId, { inputs: inputsGiven, start: true })
+    expect(JSON.stringify(server)).not.toContain('4711')
+    await online(bob, ['configured'], 30_000)
+    const { env } = await ask(bob, 'configured', 'self')
+    expect([env.API_KEY, env.ON, env.QUIET, env.ABSENT]).toEqual([secret, 'linux', undefined, undefined])
+  }, 60_000)
+
+  test('an administrator’s bundle runs in the sandbox too', async () => {
+    const { bundleId } = await sent(admin, await shutInBundle())
+    await installed(admin, bundleId, { name: 'mine', start: true })
+    await online(admin, ['mine'], 30_000)
+    expect((await ask(admin, 'mine', 'self')).uid).toBeGreaterThan(20_000)
+  }, 60_000)
+
+  test('a bundle in Python names its folder of modules, and nothing outside of it', async () => {
+    const server = (path: string) => ({
+      ...{ type: 'python', entry_point: 'server/main.py' },
+      mcp_config: { command: 'python', args: ['${__dirname}/server/main.py'], env: { PYTHONPATH: path } },
+    })
+    const program = `import json, sys, answer
+for line in sys.stdin:
+    m = json.loads(line)
+    if m['method'] == 'initialize':
+        r = {'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'p', 'version': '1'}}
+    elif m['method'] == 'tools/list':
+        r = {'tools': [{'name': 'ask', 'inputSchema': {'type': 'object'}}]}
+    elif m['method'] == 'tools/call':
+        r = {'content': [{'type': 'text', 'text': answer.TEXT}]}
+    else:
+        r = {}
+    if 'id' in m:
+        print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
+`
+    const files = { 'server/main.py': program, 'lib/answer.py': 'TEXT = "from its own module"\n' }
+    const made = (path: string) => packed({ ...MANIFEST, name: 'snake', server: server(path) }, files)
+    const { bundleId } = await sent(bob, await made('${__dirname}/lib'))
+    await installed(bob, bundleId, { start: true })
+    await online(bob, ['snake'], 30_000)
+    expect(await callText(await bob.mcp('/mcp/snake'), 'ask')).toBe('from its own module')
+    const other = await sent(bob, await made('/tmp'))
+    const answer = await bob.request('POST', `/api/bundles/${other.bundleId}/install?dryRun=true`, { name: 'x' })
+    expect([answer.status, answer.json.code]).toEqual([403, 'env_key_forbidden'])
+  }, 60_000)
+
+  test('a server does not run somebody else’s bundle, however well its hash is known', async () => {
+    const { bundleId } = await sent(admin, await shutInBundle({ name: 'secret' }))
+    const body = { name: 'stolen', command: 'node', args: ['/opt/package/server/index.js'], bundle: bundleId }
+    const answer = await bob.request('POST', '/api/servers', body)
+    expect([answer.status, answer.json.errors]).toMatchObject([400, [{ pointer: '#/bundle', code: 'bundle_missing' }]])
+    expect((await bob.request('GET', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_not_found')
+    expect((await bob.request('POST', `/api/bundles/${bundleId}/install?dryRun=true`, {})).json.code).toBe(
+      'bundle_not_found',
+    )
+  })
+
+  test('a restart runs the files that are there', async () => {
+    const { id } = await bob.ok('GET', '/api/servers/snake')
+    const owner = await bob.ok('GET', '/api/auth/me')
+    const record = join(hub.dataDir, 'packages', owner.id, `${id}.json`)
+    const before = statSync(record).mtimeMs
+    await bob.ok('POST', '/api/servers/snake/restart?wait=10s')
+    await online(bob, ['snake'], 30_000)
+    expect(statSync(record).mtimeMs).toBe(before)
+  }, 60_000)
+
+  test('the CLI installs a bundle, and a restored backup runs it', async () => {
+    const folder = await makeTemp('bundles')
+    await writeFile(join(folder, 'a.mcpb'), await shutInBundle({ ...CONFIGURED, name: 'by-command' }))
+    const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: bob.token }
+    const dry = await patchbay(['install', 'a.mcpb', '--dry-run'], { cwd: folder, env })
+    expect([dry.code, dry.stdout]).toEqual([0, expect.stringContaining('token  Token (required, secret)')])
+    const refused = await patchbay(['install', 'a.mcpb'], { cwd: folder, env })
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('#/inputs/token')])
+    const inputs = ['--input', 'token=tok-4711', '--input', 'folders=a', '--input', 'folders=b']
+    const done = await patchbay(['install', 'a.mcpb', ...inputs, '--start'], { cwd: folder, env })
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('Installed as bob~by-command, switched on')])
+    expect((await inFolder(hub.folder, ['backup', join(folder, 'b.backup'), '--with-key'], PASSED)).code).toBe(0)
+    const restored = await inFolder(folder, ['restore', join(folder, 'b.backup'), '--passphrase-stdin'], PASSED)
+    expect([restored.code, restored.stderr]).toEqual([0, ''])
+    const second = await startHub({ folder })
+    try {
+      const again = await second.signIn('bob')
+      await online(again, ['by-command'], 30_000)
+      expect((await ask(again, 'by-command', 'self')).env.API_KEY).toBe('tok-4711')
+    } finally {
+      await second.stop()
+    }
+  }, 120_000)
+}
