@@ -94,8 +94,8 @@ export class HubClient {
     }
   }
 
-  /** The response's JSON; an empty object for a response without a body. */
-  async send(method: Method, path: string, body?: JsonValue): Promise<JsonObject> {
+  /** The response's JSON; an empty object for a response without a body. Bytes go as they are. */
+  async send(method: Method, path: string, body?: JsonValue | Uint8Array): Promise<JsonObject> {
     const { status, text } = await this.#exchange(method, path, body)
     const answer = parse(text)
     if (status >= 200 && status < 300) return answer
@@ -105,13 +105,14 @@ export class HubClient {
   async #exchange(
     method: Method,
     path: string,
-    body: JsonValue | undefined,
+    body: JsonValue | Uint8Array | undefined,
   ): Promise<{ status: number; text: string }> {
     const url = new URL(`${this.#hub.url}${path}`)
-    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const isRaw = body instanceof Uint8Array
+    const payload = body === undefined || isRaw ? body : JSON.stringify(body)
     const headers: Record<string, string> = { accept: 'application/json' }
     if (this.#hub.token !== undefined) headers.authorization = `Bearer ${this.#hub.token}`
-    if (payload !== undefined) headers['content-type'] = 'application/json'
+    if (payload !== undefined) headers['content-type'] = isRaw ? 'application/octet-stream' : 'application/json'
     if (payload !== undefined) headers['content-length'] = String(Buffer.byteLength(payload))
     // Not fetch, which would send the token through the proxy that the environment names.
     const send = url.protocol === 'https:' ? requestHttps : requestHttp

@@ -15,11 +15,13 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   ['key', { summary: 'List, create and revoke access keys', load: () => import('./key.ts') }],
   ['servers', { summary: 'List, add, start and stop servers', load: () => import('./servers.ts') }],
   ['groups', { summary: 'List, create and remove groups', load: () => import('./groups.ts') }],
+  ['install', { summary: 'Install a bundle (.mcpb) as a server', load: () => import('./install.ts') }],
   ['connect', { summary: 'Add a group to an MCP client on this machine', load: () => import('./connect.ts') }],
   ['call', { summary: 'Call one tool of one server', load: () => import('./call.ts') }],
   ['export', { summary: 'Write your servers and groups to a file for another hub', load: () => import('./export.ts') }],
   ['backup', { summary: 'Write everything to a file', load: () => import('./backup.ts') }],
   ['restore', { summary: 'Put a backup back', load: () => import('./restore.ts') }],
+  ['migrate', { summary: 'Move from SQLite to PostgreSQL or back', load: () => import('./migrate.ts') }],
   ['secrets', { summary: 'Seal stored secrets with a new master key', load: () => import('./secrets.ts') }],
   ['doctor', { summary: 'Check this machine, and say how to mend what is wrong', load: () => import('./doctor.ts') }],
   [

@@ -11,7 +11,7 @@ import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay import --help`. */
-export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--off] [--json]
+export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--replace pointer]... [--off] [--json]
 patchbay import --from <client> [--dry-run] …
 patchbay import --scan
 patchbay import --list [--json]
@@ -27,13 +27,15 @@ done in one transaction: all that could be taken, or nothing.
   --owner name         who gets the servers (administrators only; default: you)
   --answer NAME=value  what \${NAME} in the document stands for; without it such servers are switched off
   --skip pointer       leaves out the item at this place of the document, such as #/users/0
+  --replace pointer    the item at this place takes the place of what you have under its name
   --passphrase-stdin   the passphrase of an export with secrets; the document is then a file
   --off                switches all imported servers off
   --list               your imports of the last seven days
   --undo id            takes one back, but for what was changed since
   --json               the hub's answer as JSON
 
-Exit code 1 when something could not be taken, or taken back. What is there already is left alone.
+Exit code 1 when something could not be taken, or taken back. What is there already is left alone
+without --replace.
 `
 
 /** Returns the exit code. */
@@ -43,6 +45,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
       ...OUTPUT,
       ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
       ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
+      replace: { type: 'string', multiple: true },
       ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
       ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
     },
@@ -55,7 +58,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const file = values.from === undefined ? positionals[0] : await fileOf(values.from, await importPlaces(client, io))
   const text = await readDocument(file, io)
   const passphrase = values['passphrase-stdin'] ? await readPassphrase(io) : undefined
-  const wanted = { ...wishes(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
+  const wanted = { ...choicesIn(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
   const plan = await client.post('/api/import?dryRun=true', wanted)
   const isDry = values['dry-run'] === true
   const done = isDry ? plan : await client.post('/api/import', { ...wanted, planHash: plan.planHash ?? '' })
@@ -64,14 +67,16 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
 }
 
-interface Wishes {
+interface Choices {
   readonly answer?: readonly string[]
   readonly skip?: readonly string[]
+  readonly replace?: readonly string[]
   readonly off?: boolean
 }
 
-function wishes({ answer = [], skip = [], off = false }: Wishes): JsonObject {
-  const choices = Object.fromEntries(skip.map(pointer => [pointer, 'skip']))
+function choicesIn({ answer = [], skip = [], replace = [], off = false }: Choices): JsonObject {
+  const chosen = [...replace.map(pointer => [pointer, 'replace']), ...skip.map(pointer => [pointer, 'skip'])]
+  const choices = Object.fromEntries(chosen) as JsonObject
   return { answers: Object.fromEntries(answer.map(readAnswer)), choices, off }
 }
 
@@ -156,6 +161,8 @@ async function undo(io: CommandIo, id: string, json: boolean): Promise<number> {
   if (json) printJson(io, answer)
   else {
     io.stdout(`removed ${removed.length}\n`)
+    const restored = objects(answer.restored).length
+    if (restored > 0) io.stdout(`brought back ${restored}\n`)
     for (const { kind, name, why } of kept) io.stdout(plain(`kept ${String(kind)} ${String(name)}: ${String(why)}\n`))
   }
   return kept.length > 0 ? 1 : 0
@@ -163,10 +170,29 @@ async function undo(io: CommandIo, id: string, json: boolean): Promise<number> {
 
 async function readDocument(file: string | undefined, io: CommandIo): Promise<string> {
   if (file === undefined || file === '-') return io.stdin()
+  let bytes: Uint8Array
   try {
-    return await readFile(resolve(io.cwd, file), 'utf8')
+    bytes = await readFile(resolve(io.cwd, file))
   } catch (error) {
     throw new CommandError(`Cannot read "${file}": ${codeOf(error) || String(error)}`, { cause: error })
+  }
+  return decoded(bytes, file)
+}
+
+/** Notepad and PowerShell write UTF-16 with a mark; anything else must be UTF-8: a wrong character could be one of a secret. */
+function decoded(bytes: Uint8Array, file: string): string {
+  const [first, second] = bytes
+  const marked =
+    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
+  try {
+    const text = new TextDecoder(marked, { fatal: true }).decode(bytes)
+    // UTF-16 without its mark is UTF-8 with a NUL in each character.
+    if (text.includes('\0')) throw new RangeError('The text holds a NUL character')
+    return text
+  } catch (cause) {
+    throw new CommandError(`Cannot read "${file}": it is no text in UTF-8, or in UTF-16 with a byte order mark`, {
+      cause,
+    })
   }
 }
 

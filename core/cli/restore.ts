@@ -6,14 +6,14 @@ import { lockDataDir } from '../config/data-lock.ts'
 import { type ConfigLayer, readEnvironment } from '../config/env.ts'
 import { findSettingsFile, SETTINGS_NAME } from '../config/load.ts'
 import { StartError } from '../config/start-error.ts'
-import { BACKUP_KEYS, backUp } from '../moving/backup.ts'
+import { asStartError } from '../hub/storage.ts'
+import { BACKUP_KEYS, backUp } from '../moving/backup/backup.ts'
+import { isUnused, type ReadBackup, readBackup, restoreRows } from '../moving/backup/restore.ts'
+import { putSettings } from '../moving/backup/restore-settings.ts'
 import { openWithPassphrase } from '../moving/passphrase.ts'
-import { isUnused, type ReadBackup, readBackup, restoreRows } from '../moving/restore.ts'
-import { putSettings } from '../moving/restore-settings.ts'
 import { endRotation, hasMasterKeyFile, putAsideOldKey, readMasterKeys, takeMasterKey } from '../secrets/master-keys.ts'
 import { kidOf } from '../secrets/seal.ts'
-import { StoreOpenError } from '../store/errors.ts'
-import { forgetOldPages, openStore, type Store } from '../store/open.ts'
+import { forgetOldPages, lockStore, openStore, refreshStatistics } from '../store/open.ts'
 import { CommandError, OUTPUT, readArguments } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import type { CommandIo } from './io.ts'
@@ -96,7 +96,7 @@ async function restore(backup: ReadBackup, { io, dataDir, passphrase, replace }:
   const environment = readEnvironment(io.env)
   const key = await missingKey(backup, environment, dataDir, passphrase)
   const aside = join(dataDir, 'backups', `replaced-${new Date().toISOString().replaceAll(/[-:]/g, '')}`)
-  const store = await openTarget(environment, dataDir)
+  const { store, lock } = await openTarget(environment, dataDir)
   try {
     const path = await settingsPath(environment, io, dataDir)
     const settings = await putSettings(path, backup.settings)
@@ -112,6 +112,7 @@ async function restore(backup: ReadBackup, { io, dataDir, passphrase, replace }:
     await settings.put(aside)
     if (key) await (isFree ? endRotation(dataDir) : putAsideOldKey(dataDir, aside))
     await forgetOldPages(store)
+    await refreshStatistics(store)
     const { header, scratch } = backup
     const count = async (table: 'user' | 'server' | 'server_group') => {
       const { rows } = await scratch.db
@@ -128,16 +129,23 @@ async function restore(backup: ReadBackup, { io, dataDir, passphrase, replace }:
     }
   } finally {
     await store.close()
+    await lock?.release()
   }
 }
 
-async function openTarget({ databaseUrl }: ConfigLayer, dataDir: string): Promise<Store> {
-  try {
-    const usedBefore = await hasMasterKeyFile(dataDir)
-    return await openStore({ dataDir, usedBefore, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
-  } catch (error) {
-    throw error instanceof StoreOpenError ? new StartError(error.exitName, error.message, { cause: error }) : error
-  }
+/** The store, and the lock that keeps hubs off it when it is on PostgreSQL. */
+async function openTarget({ databaseUrl }: ConfigLayer, dataDir: string) {
+  const options = { dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) }
+  return asStartError(async () => {
+    const lock = await lockStore(options)
+    try {
+      const usedBefore = await hasMasterKeyFile(dataDir)
+      return { store: await openStore({ ...options, usedBefore }), lock }
+    } catch (error) {
+      await lock?.release()
+      throw error
+    }
+  })
 }
 
 async function settingsPath(environment: ConfigLayer, io: CommandIo, dataDir: string): Promise<string> {

@@ -7,7 +7,8 @@ import { countInFile, type Resealed, resealFileEntries, resealStored } from '../
 import { beginRotation, endRotation, type MasterKey } from '../secrets/master-keys.ts'
 import { createSealer } from '../secrets/seal.ts'
 import { StoreOpenError } from '../store/errors.ts'
-import { forgetOldPages, openStore, type Store } from '../store/open.ts'
+import { forgetOldPages, lockStore, openStore, type Store } from '../store/open.ts'
+import type { DatabaseLock } from '../store/postgres-lock.ts'
 import { CommandError, OUTPUT, readArguments, readVerb, UsageError } from './arguments.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
@@ -51,11 +52,14 @@ async function rotate(io: CommandIo, json: boolean): Promise<number> {
     if (error instanceof StartError && error.code === 'data_dir_unwritable') throw new CommandError(error.message)
     throw error
   })
+  let databaseLock: DatabaseLock | undefined
   let store: Store | undefined
   let settings: SettingsFile | undefined
   try {
     const { databaseUrl } = environment
-    store = await openStore({ dataDir, usedBefore: true, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
+    const place = { dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) }
+    databaseLock = await lockStore(place)
+    store = await openStore({ ...place, usedBefore: true })
     const path = await findSettingsFile(environment.settingsFile, io.cwd, dataDir)
     settings = path === undefined ? undefined : await openSettingsFile(path, { dataDir, runtime: '', program: '' })
     const keys = await beginRotation(dataDir, environment)
@@ -74,6 +78,7 @@ async function rotate(io: CommandIo, json: boolean): Promise<number> {
   } finally {
     settings?.dispose()
     await store?.close()
+    await databaseLock?.release()
     await lock.release()
   }
 }

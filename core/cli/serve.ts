@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import type { Auth } from '../auth/create.ts'
 import { loadConfig } from '../config/load.ts'
+import { ownRuntimeFolder } from '../config/one-file.ts'
 import { inDataDir } from '../config/start-error.ts'
 import { type Hub, startHub } from '../hub/hub.ts'
 import type { Registry } from '../registry/api.ts'
@@ -42,14 +43,18 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const { dataDir } = loaded.config
   const setupToken = () => readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
   const { redactor, servers } = io
-  hub = await startHub({ loaded, setupToken, redactor, servers, baseEnv: baseEnvironment(io.env) })
+  const runtime = await inDataDir(join(dataDir, 'bin'), () => ownRuntimeFolder(dataDir))
+  const baseEnv = baseEnvironment(io.env, runtime)
+  hub = await startHub({ loaded, setupToken, redactor, servers, baseEnv })
   const stopLocalToken = await writeCliFiles(hub, dataDir)
   io.stderr(`listening on ${hub.address}\n`)
   if (hub.setupToken !== undefined) io.stderr(`setup token: ${hub.setupToken}\n`)
-  await stopped
+  const takenOver = await Promise.race([stopped, hub.takenOver])
+  if (takenOver) hub.log.error('The hub stops: another one uses its database', { error: takenOver })
   stopLocalToken()
   await hub.stop()
   await rm(join(dataDir, ADDRESS_FILE), { force: true })
+  if (takenOver) throw takenOver
   return 0
 }
 
@@ -124,7 +129,7 @@ async function localToken(registry: Registry, auth: Auth): Promise<string | unde
 }
 
 /** Adds the hub's own runtime to PATH, for child processes on machines without one. */
-function baseEnvironment(env: Readonly<Record<string, string | undefined>>) {
-  const path = [env.PATH, dirname(process.execPath)].filter(Boolean).join(delimiter)
+function baseEnvironment(env: Readonly<Record<string, string | undefined>>, runtime: string) {
+  const path = [env.PATH, runtime].filter(Boolean).join(delimiter)
   return { PATH: path, HOME: env.HOME ?? homedir(), LANG: env.LANG ?? 'C.UTF-8' }
 }

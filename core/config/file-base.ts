@@ -8,8 +8,8 @@ export interface FileBase {
   readonly folder: string
   /** The program that runs the hub: `process.execPath`. */
   readonly runtime: string
-  /** The hub's entry file, which that program is started with. */
-  readonly program: string
+  /** The hub's entry file, which that program is started with. Undefined: the program is the hub itself. */
+  readonly program?: string | undefined
 }
 
 /**
@@ -23,6 +23,10 @@ function isStdio(body: JsonObject): boolean {
   return typeof body.command === 'string' && body.url === undefined && body.openapi === undefined
 }
 
+function ownArguments({ program }: FileBase): readonly string[] {
+  return program === undefined ? [] : [program]
+}
+
 /**
  * Resolves a file entry's command and `cwd` to absolute ones. `ownFolder` leaves `cwd` unchanged: servers of ordinary
  * users run in a folder of their own and may use no other.
@@ -32,7 +36,7 @@ export function resolveEntry(body: JsonObject, base: FileBase, ownFolder: boolea
   const resolved = { ...body }
   if (body.command === OWN_COMMAND && (body.args === undefined || Array.isArray(body.args))) {
     resolved.command = base.runtime
-    resolved.args = [base.program, ...(body.args ?? [])]
+    resolved.args = [...ownArguments(base), ...(body.args ?? [])]
   }
   if (ownFolder) return resolved
   if (body.cwd === undefined) resolved.cwd = base.folder
@@ -43,9 +47,11 @@ export function resolveEntry(body: JsonObject, base: FileBase, ownFolder: boolea
 /** The inverse of `resolveEntry`, for writing. `present` is the entry in the file now. */
 export function unresolveEntry(body: JsonObject, present: JsonObject, base: FileBase): JsonObject {
   const written = { ...body }
-  if (Array.isArray(body.args) && body.command === base.runtime && body.args[0] === base.program) {
+  const own = ownArguments(base)
+  const { args } = body
+  if (Array.isArray(args) && body.command === base.runtime && own.every((part, at) => part === args[at])) {
     written.command = OWN_COMMAND
-    written.args = body.args.slice(1)
+    written.args = args.slice(own.length)
   }
   if (typeof body.cwd === 'string') {
     const before: JsonValue | undefined = present.cwd

@@ -7,7 +7,7 @@ import { nameKey } from '../domain/names.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
-import { ALIASES, readServerEntry } from './shape/server.ts'
+import { ALIASES, readServerEntry, standsFor } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
 import { shellWords } from './shell-words.ts'
 
@@ -74,6 +74,9 @@ export function importDocument(text: string): ImportedDocument {
   return { entries: [fromText(trimmed)] }
 }
 
+/** Longest command line: a program gets at most 128 KiB of arguments, each character of which may be escaped. */
+const COMMAND_LINE_CHARACTERS = 256 * 1024
+
 /** Parses a URL or a command line. Common paste mistakes get a specific problem text. */
 function fromText(text: string): ImportedEntry {
   if (/^https?:\/\/\S+$/i.test(text)) return fromUrl(text)
@@ -84,6 +87,11 @@ function fromText(text: string): ImportedEntry {
 
 function pastedByMistake(text: string): string | undefined {
   if (/^\s*[{[]/.test(text)) return 'This is JSON inside a JSON string; paste the inner JSON itself'
+  // Such files have a reader of their own where a program's is known; as a command line it would run the word that it begins with.
+  if (/^[^\s:=]{1,64}:\s/.test(text))
+    return 'This looks like YAML; of such files, those of Goose are read by POST /api/import'
+  if (/^[^\s:=]{1,64}[ \t]{1,8}=\s/.test(text))
+    return 'This looks like TOML; of such files, those of Codex are read by POST /api/import'
   const scheme = /^([a-z][a-z0-9+.-]*):\/\/\S*$/i.exec(text)?.[1]?.toLowerCase()
   if (scheme === 'file') return 'This is the address of a file; paste what the file holds'
   return scheme === undefined ? undefined : `An address with ${scheme}:// cannot be imported; http and https can`
@@ -103,6 +111,10 @@ function fromUrl(url: string): ImportedEntry {
 }
 
 function fromCommandLine(line: string): ImportedEntry {
+  if (line.length > COMMAND_LINE_CHARACTERS) {
+    const message = `A command line has at most ${COMMAND_LINE_CHARACTERS} characters, this one ${line.length}`
+    return { name: 'server', body: { name: 'server' }, problem: { message } }
+  }
   const read = shellWords(line)
   if (!read.ok)
     return { name: 'server', body: { name: 'server' }, problem: { message: `The command line: ${read.problem}` } }
@@ -206,7 +218,7 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
 function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(ALIASES).flatMap(([field, aliases]) => {
-      const alias = Object.hasOwn(entry, field) ? undefined : aliases.find(name => Object.hasOwn(entry, name))
+      const alias = Object.hasOwn(entry, field) ? undefined : aliases.find(name => standsFor(name, field, entry))
       return alias === undefined ? [] : [[field, alias]]
     }),
   )

@@ -1,9 +1,10 @@
+import { MEMBER_COUNT } from '../domain/group-fields.ts'
 import { STRING_BYTES } from '../domain/json/fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS, JSON_PATH_CHARACTERS } from '../domain/json/json-guard.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
 import { HEADER_BYTES, HEADER_COUNT } from '../domain/server/address.ts'
-import { SECRET_COUNT } from '../domain/server/body.ts'
+import { SECRET_COUNT } from '../domain/server/server-table.ts'
 import { PROCESS_BYTES } from '../domain/server/transport.ts'
 import { VARIABLE_COUNT } from '../domain/server/variables.ts'
 import { OPENAPI_LIMITS } from '../transport-kit/openapi-document.ts'
@@ -56,7 +57,7 @@ export const LIMITS = {
   /** Processes of one server with `session` `auto` for one user's sessions; further sessions share the shared process. */
   ownProcessesPerUserAndServer: 32,
   groupsPerUser: 100,
-  membersPerGroup: 500,
+  membersPerGroup: MEMBER_COUNT,
   /** Audit rows that one user may cause in an hour; more are only counted, and the count is stored as one row. */
   auditRowsPerHour: 2_000,
   /** Audit rows kept per user; the oldest are deleted. */
@@ -77,6 +78,8 @@ export const LIMITS = {
   alertMs: 90 * 24 * 60 * 60_000,
   /** Messages of one channel that wait; further ones are dropped. */
   alertDeliveriesWaiting: 1_000,
+  bundlesPerUser: 10,
+  bundleBytes: 64 * MiB,
   sessionsPerUser: 1_000,
   sessions: 10_000,
   /** Of `clientInfo` and `capabilities`, which are kept while the session is open. */
@@ -116,6 +119,8 @@ export const LIMITS = {
   failedCredentialAddresses: 10_000,
   /** Lifetime of a sign-in, all its refreshed tokens included. */
   signInMs: 30 * 24 * 60 * 60_000,
+  /** Open sign-ins; one more ends the oldest. */
+  signInsPerUser: 100,
   signInsPerSecondPerAddress: 1,
   signInBurstPerAddress: 5,
   passwordHashesAtOnce: 2,

@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { access, chmod, copyFile } from 'node:fs/promises'
+import { access, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject } from '../contract/json.ts'
@@ -8,6 +7,7 @@ import { prepareDataDir } from './data-dir.ts'
 import { type ConfigLayer, type Environment, readEnvironment } from './env.ts'
 import { type ConfigLayers, type Layered, mergeLayers, readJsonLayer, type Surroundings } from './layers.ts'
 import { checkLogFile } from './log-file.ts'
+import { IS_ONE_FILE } from './one-file.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 import { StartError } from './start-error.ts'
 
@@ -18,7 +18,7 @@ export const SETTINGS_NAME = 'mcp_settings.json'
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url))
 /** The hub's entry file, which `"command": "patchbay"` in the settings file starts. */
-const PROGRAM = join(PACKAGE, 'core', 'main.ts')
+const PROGRAM = IS_ONE_FILE ? undefined : join(PACKAGE, 'core', 'main.ts')
 
 /** What `loadConfig` cannot find out itself. */
 export interface LoadOptions {
@@ -115,8 +115,7 @@ export async function findSettingsFile(
 async function copySample(dataDir: string): Promise<string> {
   const path = join(dataDir, SETTINGS_NAME)
   try {
-    await copyFile(join(PACKAGE, SETTINGS_NAME), path, constants.COPYFILE_EXCL)
-    await chmod(path, 0o600)
+    await writeFile(path, await readFile(join(PACKAGE, SETTINGS_NAME)), { flag: 'wx', mode: 0o600 })
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return path
     throw new StartError('data_dir_unwritable', `Cannot copy the sample settings file to ${path}: ${codeOf(error)}`, {

@@ -31,6 +31,8 @@ export interface HubConfig {
   readonly outboundAllow: readonly string[]
   /** Registries for package runners in the sandbox; empty: those configured for npm and uv on this machine. */
   readonly registries: readonly string[]
+  /** A file of certificates (PEM) that installations trust besides those of the system. */
+  readonly registriesCa?: string
   readonly workers: number
   readonly logLevel: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   readonly logFormat: 'json' | 'pretty'
@@ -78,6 +80,14 @@ export interface HubConfig {
   readonly otelServiceName?: string
   /** Part of the calls that is traced where the caller does not say, 0 to 1. Default 0.01. */
   readonly otelRatio?: number
+  /** Default true. */
+  readonly marketEnabled?: boolean
+  /** Whom the market serves. Default `all`. */
+  readonly marketUsers?: 'all' | 'admin'
+  /** Sources that need the network are not asked. Default false. */
+  readonly marketOffline?: boolean
+  /** Ids of sources that are switched off. Default none. */
+  readonly marketSourcesOff?: readonly string[]
   readonly assistantEnabled?: boolean
   readonly assistantApiKey?: string
 }

@@ -4,7 +4,7 @@ import { type FileBase, keepDocument, keepMasked, unresolveEntry } from './file-
 import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
 import type { SettingsText } from './settings-text.ts'
 import { readGroupEntry, writeMembers } from './shape/group.ts'
-import { ALIASES } from './shape/server.ts'
+import { ALIASES, standsFor } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
 
 /** The API's defaults: not written to an entry that does not have the field. */
@@ -158,12 +158,15 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
   const entry = new Map(Object.entries(present))
   for (const key of new Set([...Object.keys(shape), ...Object.keys(wanted)])) {
     if (NOT_WRITTEN.has(key) || !differs(key, shape, wanted)) continue
-    for (const alias of ALIASES[key] ?? []) entry.delete(alias)
+    for (const alias of ALIASES[key] ?? []) if (standsFor(alias, key, present)) entry.delete(alias)
     setOrDelete(entry, key, ownMember(wanted, key))
   }
-  // The alias `options` stands for two fields: both are written out when it is removed.
-  if (present.options !== undefined && !entry.has('options')) {
-    for (const key of ['timeout', 'maxTimeout']) if (wanted[key] !== undefined) entry.set(key, wanted[key])
+  // An alias may stand for several fields: all are written out when it is removed.
+  const removed = Object.keys(present).filter(name => !entry.has(name))
+  for (const [key, aliases] of Object.entries(ALIASES)) {
+    const value = ownMember(wanted, key)
+    const wasSaid = aliases.some(alias => removed.includes(alias) && standsFor(alias, key, present))
+    if (wasSaid && value !== undefined) entry.set(key, value)
   }
   return Object.fromEntries(entry)
 }

@@ -21,7 +21,7 @@ export interface SettingsFileOptions {
   readonly dataDir: string
   /** What `"command": "patchbay"` in the file starts: `process.execPath` with the hub's entry file. */
   readonly runtime: string
-  readonly program: string
+  readonly program?: string | undefined
   /** Receives sentences for the log. Default: ignored. */
   readonly onWarning?: (message: string) => void
 }

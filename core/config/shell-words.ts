@@ -8,7 +8,7 @@ const LINE_CHARACTERS = 264 * 1024
 
 const LINE_WORDS = 10_000
 
-const OPERATORS = '|&;<>()`\n'
+const OPERATORS = '|&;<>()`\n\r'
 
 /**
  * Splits a POSIX command line: quotes, escapes, leading variables (`KEY=value npx …`), lines continued by a backslash.
@@ -72,8 +72,9 @@ class Splitter {
   }
 
   #escape(next: string): undefined {
-    if (next !== '\n') this.#append(next)
-    this.#at += 1
+    const isLineEnd = next === '\r' && this.#quote === undefined
+    if (next !== '\n' && !isLineEnd) this.#append(next)
+    this.#at += isLineEnd && this.#text.charAt(this.#at + 2) === '\n' ? 2 : 1
   }
 
   #append(text: string): undefined {

@@ -79,6 +79,7 @@ export const VARIABLES: readonly Variable[] = [
   variable('STDIO_POLICY', 'stdioPolicy', oneOf('sandboxed', 'admin', 'off')),
   variable('OUTBOUND_ALLOW', 'outboundAllow', list(network({ allowAll: true }))),
   variable('REGISTRIES', 'registries', list(webUrl())),
+  variable('REGISTRIES_CA', 'registriesCa', text(1, 4_096), { inFile: false }),
   variable('WORKERS', 'workers', integer(1, 64)),
   variable('LOG_LEVEL', 'logLevel', oneOf('error', 'warn', 'info', 'debug', 'trace')),
   variable('LOG_FORMAT', 'logFormat', oneOf('json', 'pretty')),
@@ -113,6 +114,14 @@ export const VARIABLES: readonly Variable[] = [
   variable('OTEL_EXPORTER_OTLP_HEADERS', 'otelHeaders', text(1, 4_096), { secret: true, inFile: false }),
   variable('OTEL_SERVICE_NAME', 'otelServiceName', text(1, 255)),
   variable('OTEL_TRACES_SAMPLER_ARG', 'otelRatio', ratio()),
+  variable('MARKET_ENABLED', 'marketEnabled', boolean()),
+  variable('MARKET_USERS', 'marketUsers', oneOf('all', 'admin')),
+  variable('MARKET_OFFLINE', 'marketOffline', boolean()),
+  variable(
+    'MARKET_SOURCES_OFF',
+    'marketSourcesOff',
+    list(matching(/^[a-z0-9][a-z0-9-]{0,63}$/, 'ids of sources: lower-case letters, digits and dashes')),
+  ),
   variable('ASSISTANT_ENABLED', 'assistantEnabled', boolean()),
   variable('ASSISTANT_API_KEY', 'assistantApiKey', text(1, 1_024), { secret: true }),
 ]

@@ -7,12 +7,16 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { Registry } from '../registry/api.ts'
-import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretAt } from './export-form.ts'
+import type { MovingKinds } from '../registry/owned/moving.ts'
+import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretAt } from './export-form.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
 /** What an export reads. */
 export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'settings'>
+
+/** The kinds that are exported beside those of the registry. */
+export type ExportRecords = ReturnType<MovingKinds>
 
 /** Exports, one at a time. */
 export interface ExportService {
@@ -21,18 +25,19 @@ export interface ExportService {
 }
 
 /** Makes exports of this registry. */
-export function createExports(registry: ExportRegistry): ExportService {
+export function createExports(registry: ExportRegistry, records: ExportRecords): ExportService {
   // Sealing takes 128 MiB for a moment, and the documents of one user up to 64.
   const turns = new OneAtATime('Too many exports are made at this moment')
-  return { make: (actor, passphrase) => turns.run(() => exportOf(registry, actor, passphrase)) }
+  return { make: (actor, passphrase) => turns.run(() => exportOf(registry, records, actor, passphrase)) }
 }
 
 /**
- * All that a user owns and that makes sense in another hub: servers, groups, settings and keys of hosted platforms. In the
- * place of each secret stands a mark; with a passphrase the secrets are in the file, sealed with it.
+ * All that a user owns and that makes sense in another hub: servers, groups, settings, channels, rules, dashboards, assistant
+ * endpoints and keys of hosted platforms. In the place of each secret stands a mark; with a passphrase the secrets are in the file, sealed with it.
  */
 async function exportOf(
   registry: ExportRegistry,
+  records: ExportRecords,
   actor: UserActor,
   passphrase: string | undefined,
 ): Promise<JsonObject> {
@@ -48,6 +53,7 @@ async function exportOf(
     servers,
     groups: await exportedGroups(registry, actor),
     settings: await exportedSettings(registry, actor),
+    ...(await exportedOwned(records, actor, keep)),
     hostedKeys: await exportedKeys(registry, actor, keep),
     ...(passphrase === undefined || Object.keys(secrets).length === 0
       ? {}
@@ -69,7 +75,9 @@ async function exportedServers({ servers }: ExportRegistry, actor: UserActor, ke
   for (const record of byName<ServerRecord>(usable)) {
     const at = `/servers/${pointerToken(record.name)}`
     const { name, ...body } = await servers.openBody(actor, record, (value, pointer) => keep(value, `${at}${pointer}`))
-    found.push([record.name, body])
+    // Its content came from a source of the market, not from the user: it holds no secret.
+    const { template } = record
+    found.push([record.name, { ...body, ...(template ? { template: template as unknown as JsonObject } : {}) }])
     await nextTurn()
   }
   return Object.fromEntries(found)
@@ -93,6 +101,21 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
 async function exportedSettings({ settings }: ExportRegistry, { userId }: UserActor): Promise<JsonObject> {
   const stored = await settings.user(userId)
   return Object.fromEntries(EXPORT_SETTINGS.flatMap(name => (stored[name] === undefined ? [] : [[name, stored[name]]])))
+}
+
+async function exportedOwned(records: ExportRecords, actor: UserActor, keep: Keep): Promise<JsonObject> {
+  const sections: [string, JsonObject][] = []
+  for (const [section, kind] of Object.entries(OWNED_SECTIONS)) {
+    const found: [string, JsonValue][] = []
+    for (const setting of byName(await records[kind].settings.list(actor))) {
+      const at = `/${section}/${pointerToken(setting.name)}`
+      const { name, ...body } = await records[kind].open(setting, (secret, pointer) => keep(secret, `${at}${pointer}`))
+      found.push([setting.name, body])
+      await nextTurn()
+    }
+    sections.push([section, Object.fromEntries(found)])
+  }
+  return Object.fromEntries(sections)
 }
 
 async function exportedKeys({ settings }: ExportRegistry, { userId }: UserActor, keep: Keep): Promise<JsonObject> {

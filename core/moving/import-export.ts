@@ -4,8 +4,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import { canonical } from '../domain/json/canonical-json.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
-import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
+import { checkOrigin } from '../market/origin-check.ts'
+import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretPlace } from './export-form.ts'
 import type { ImportAsk, ImportContent, ImportItem } from './import-items.ts'
+import type { OwnedItemKind } from './import-scope.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
 
 /** Whether a document is what `POST /api/export` of some hub gave. */
@@ -31,13 +33,19 @@ export async function readExport(
   }
   const secrets = { ...(await openSecrets(document.secrets, passphrase)), ...answers }
   const { sha256, ...content } = document
+  const formerOwner = typeof document.owner === 'string' ? document.owner : ''
   const isWhole = createHash('sha256').update(canonical(content)).digest('hex') === sha256
   return {
     source: 'patchbay',
     items: [
-      ...entriesOf(document.servers).map(([name, body]) => serverItem(name, body, secrets)),
+      ...entriesOf(document.servers).map(([name, body]) => serverItem(name, body, secrets, formerOwner)),
       ...entriesOf(document.groups).map(([name, body]) => groupItem(name, body)),
       ...settingItems(document.settings),
+      ...Object.entries(OWNED_SECTIONS).flatMap(([section, kind]) =>
+        entriesOf(document[section]).map(([name, body]) =>
+          ownedItem({ section, kind, name, formerOwner }, body, secrets),
+        ),
+      ),
       ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
     ],
     notCarried: [],
@@ -61,15 +69,27 @@ function entriesOf(map: JsonValue | undefined): [string, JsonValue][] {
   return Object.entries(isJsonObject(map) ? map : {})
 }
 
-function serverItem(name: string, entry: JsonValue, secrets: Secrets): ImportItem {
+function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwner: string): ImportItem {
   const pointer = `#/servers/${pointerToken(name)}`
   if (!isJsonObject(entry)) {
     return { kind: 'server', pointer, name, body: { name }, problem: 'The entry is not an object' }
   }
   const asks: ImportAsk[] = []
-  const body = filled(entry, secrets, asks) as JsonObject
+  const { template: origin, ...fields } = entry
+  const body = filled(fields, secrets, asks) as JsonObject
+  const template = checkOrigin(origin)
   const place = (inner: string) => inner.replace(/^#/, pointer)
-  return { kind: 'server', pointer, name, body: { ...body, name }, place, asks, references: 'none' }
+  return {
+    kind: 'server',
+    pointer,
+    name,
+    body: { ...body, name },
+    place,
+    asks,
+    references: 'none',
+    formerOwner,
+    ...(template ? { template } : {}),
+  }
 }
 
 /** With the secrets in their places; those that are not known are empty, and asked for. */
@@ -88,6 +108,17 @@ function filled(value: JsonValue, secrets: Secrets, asks: ImportAsk[]): JsonValu
 function groupItem(name: string, entry: JsonValue): ImportItem {
   const body = isJsonObject(entry) ? entry : {}
   return { kind: 'group', pointer: `#/groups/${pointerToken(name)}`, name, body, formerPaths: [] }
+}
+
+function ownedItem(
+  { section, kind, name, formerOwner }: { section: string; kind: OwnedItemKind; name: string; formerOwner: string },
+  entry: JsonValue,
+  secrets: Secrets,
+): ImportItem {
+  const pointer = `#/${section}/${pointerToken(name)}`
+  const asks: ImportAsk[] = []
+  const body = filled(isJsonObject(entry) ? entry : {}, secrets, asks) as JsonObject
+  return { kind, pointer, name, body, asks, formerOwner, place: inner => inner.replace(/^#/, pointer) }
 }
 
 function settingItems(settings: JsonValue | undefined): ImportItem[] {

@@ -30,6 +30,15 @@ export function isHubDocument(document: JsonValue): document is JsonObject {
   return has('users') || has('bearerKeys') || has('groups') || (has('mcpServers') && has('systemConfig'))
 }
 
+/** How many users, servers, groups and keys a hub's document names, counted before any of them is read. */
+export function namedIn(document: JsonObject): number {
+  const { users, mcpServers, servers, groups, bearerKeys } = document
+  return [users, mcpServers ?? servers, groups, bearerKeys].reduce<number>(
+    (sum, section) => sum + (typeof section === 'object' && section !== null ? Object.keys(section).length : 0),
+    0,
+  )
+}
+
 /** Everything that the settings file of a hub brings. Throws DuplicateEntry. */
 export function readHubDocument(document: JsonObject): ImportContent {
   const state = readSettings(document)
@@ -161,7 +170,10 @@ function readSecrets({ userConfigs }: JsonObject): ImportItem[] {
 function leftBehind(document: JsonObject): NotCarried[] {
   const sections = Object.entries(document).flatMap(([name, value]): NotCarried[] => {
     if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(value)) return []
-    const [what, instead] = LEFT[name] ?? [`"${name.slice(0, 64)}"`, 'Nothing here is known by this name.']
+    const [what, instead] = (Object.hasOwn(LEFT, name) ? LEFT[name] : undefined) ?? [
+      `"${name.slice(0, 64)}"`,
+      'Nothing here is known by this name.',
+    ]
     return [{ pointer: pointerOf([name]), what, instead }]
   })
   const config = isJsonObject(document.systemConfig) ? document.systemConfig : {}

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { TemplateOrigin } from '../contract/market.ts'
 import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 
@@ -23,6 +24,8 @@ export type ImportItem = Placed &
         readonly kind: 'server'
         readonly name: string
         readonly owner?: string
+        /** Whose it was, where that says nothing of whose it becomes. */
+        readonly formerOwner?: string
         /** Flat, as for `POST /api/servers`, without `owner`. */
         readonly body: JsonObject
         readonly asks?: readonly ImportAsk[]
@@ -30,6 +33,8 @@ export type ImportItem = Placed &
         readonly place?: (pointer: string) => string
         /** What refers to an environment: `${NAME}` (default), `$NAME` too, or nothing. */
         readonly references?: 'braced' | 'plain' | 'none'
+        /** The template of the market that it was installed from. */
+        readonly template?: TemplateOrigin
         /** The entry cannot be read. */
         readonly problem?: string
       }
@@ -47,6 +52,16 @@ export type ImportItem = Placed &
         readonly secret: string
         readonly scopes: readonly JsonValue[]
       }
+    | {
+        readonly kind: 'rule' | 'channel' | 'dashboard' | 'endpoint'
+        readonly name: string
+        readonly owner?: string
+        readonly formerOwner?: string
+        /** As for the POST of its kind, without `owner`. */
+        readonly body: JsonObject
+        readonly asks?: readonly ImportAsk[]
+        readonly place?: (pointer: string) => string
+      }
     | { readonly kind: 'setting'; readonly name: string; readonly owner?: string; readonly value: string }
     | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
   )
@@ -62,10 +77,13 @@ export interface ImportContent {
 }
 
 /** What becomes of one item. */
-export type ImportVerdict = 'new' | 'same' | 'exists' | 'invalid' | 'skipped'
+export type ImportVerdict = 'new' | 'same' | 'replaced' | 'exists' | 'invalid' | 'skipped'
 
-/** What the user wants of one item, by its pointer. `accept`: a key that is shorter than 32 characters, for 30 days. */
-export type ImportChoice = 'skip' | 'accept' | { readonly rename: string }
+/**
+ * What the user wants of one item, by its pointer. `accept`: a key that is shorter than 32 characters, for 30 days. `replace`:
+ * takes the place of what the user has under its name.
+ */
+export type ImportChoice = 'skip' | 'accept' | 'replace' | { readonly rename: string }
 
 /** Something that an import made, by which it is found again to be taken back. */
 export interface MadeItem {
@@ -75,4 +93,6 @@ export interface MadeItem {
   readonly owner: string
   /** For as long as it is the same, nobody has changed it. */
   readonly revision: number | string
+  /** The name of the secret that holds what was there before. */
+  readonly replaced?: string
 }

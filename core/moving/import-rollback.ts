@@ -1,54 +1,100 @@
 import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { TemplateOrigin } from '../contract/market.ts'
 import type { UserActor } from '../contract/records.ts'
 import { formatRef } from '../domain/names.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { TogetherParts } from '../registry/create.ts'
+import type { SettingLimit } from '../registry/owned/limits.ts'
+import type { MovingKinds, OwnedKind } from '../registry/owned/moving.ts'
 import type { MadeItem } from './import-items.ts'
+
+type Named = Pick<MadeItem, 'kind' | 'name'>
 
 /** What was taken back of an import, and what was not. */
 export interface Rollback {
-  readonly removed: readonly Pick<MadeItem, 'kind' | 'name'>[]
-  readonly kept: readonly (Pick<MadeItem, 'kind' | 'name'> & { readonly why: string })[]
+  readonly removed: readonly Named[]
+  /** What the import had replaced, which is there again. */
+  readonly restored: readonly Named[]
+  readonly kept: readonly (Named & { readonly why: string })[]
 }
 
-/** Removes what an import has made, the last first, since what refers to another goes before it. */
-export async function takeBack(parts: TogetherParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
-  const removed: Rollback['removed'][number][] = []
-  const kept: Rollback['kept'][number][] = []
+/** What taking back works on. */
+export interface RollbackParts extends TogetherParts {
+  readonly records: ReturnType<MovingKinds>
+}
+
+/** Removes or puts back what an import has made, the last first, since what refers to another goes before it. */
+export async function takeBack(parts: RollbackParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
+  const result = { removed: [] as Named[], restored: [] as Named[], kept: [] as Rollback['kept'][number][] }
   for (const item of made.toReversed()) {
-    const { kind, name } = item
+    const { kind, name, replaced } = item
     const why = await takeOneBack(parts, actor, item)
-    if (why === undefined) removed.push({ kind, name })
-    else kept.push({ kind, name, why })
+    if (why !== undefined) result.kept.push({ kind, name, why })
+    else (replaced === undefined ? result.removed : result.restored).push({ kind, name })
+    if (replaced !== undefined) await parts.registry.settings.setUserSecret(actor, actor.userId, replaced, null)
   }
-  return { removed, kept }
+  return result
 }
 
 /** Undefined when it was taken back or is gone; else why it was kept. */
-async function takeOneBack(parts: TogetherParts, actor: UserActor, item: MadeItem): Promise<string | undefined> {
+async function takeOneBack(parts: RollbackParts, actor: UserActor, item: MadeItem): Promise<string | undefined> {
   try {
-    const isKept = await parts.attempt(async () => (await REMOVALS[item.kind](parts, actor, item)) === 'changed')
+    const before = await beforeOf(parts, actor, item)
+    const undo = UNDO[item.kind]
+    const isKept = await parts.attempt(async () => (await undo(parts, actor, item, before)) === 'changed')
     return isKept ? 'it was changed since' : undefined
   } catch (error) {
     if (!(error instanceof HubError) || error.status >= 500) throw error
-    return error.status === 404 ? undefined : error.message
+    return error.status === 404 && item.replaced === undefined ? undefined : error.message
   }
 }
 
-/** Does nothing to what is gone, or was changed since it was made. */
-type Removal = (parts: TogetherParts, actor: UserActor, item: MadeItem) => Promise<'changed' | undefined>
+/** What an item has replaced. Throws `import_not_found` when it is not kept any more. */
+async function beforeOf(
+  { registry }: RollbackParts,
+  { userId }: UserActor,
+  { replaced }: MadeItem,
+): Promise<Before | undefined> {
+  if (replaced === undefined) return undefined
+  const text = await registry.settings.openUserSecret(userId, replaced)
+  if (text === undefined) throw new HubError('import_not_found', 'what it replaced is not kept any more')
+  return JSON.parse(text) as Before
+}
 
-const REMOVALS: Readonly<Record<MadeItem['kind'], Removal>> = {
-  async group({ registry }, actor, { id, revision }) {
+/** What was replaced: `body` of a record, with its secrets, or a value. */
+interface Before {
+  readonly body?: JsonObject
+  readonly template?: TemplateOrigin
+  readonly value?: JsonValue
+  /** Of a rule, channel or endpoint; those of earlier imports do not say it, and get no rights. */
+  readonly limit?: SettingLimit
+}
+
+/** Does nothing to what is gone, or was changed since it was made. */
+type Undo = (
+  parts: RollbackParts,
+  actor: UserActor,
+  item: MadeItem,
+  before: Before | undefined,
+) => Promise<'changed' | undefined>
+
+const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
+  async group({ registry }, actor, { id, revision }, before) {
     const group = await registry.groups.byId(actor, id)
-    if (group?.revision !== revision) return group && 'changed'
-    await registry.groups.remove(actor, formatRef(group.ownerName, group.name))
+    if (group?.revision !== revision) return changedOr(group, before)
+    const ref = formatRef(group.ownerName, group.name)
+    if (before) await registry.groups.replace(actor, ref, before.body ?? {})
+    else await registry.groups.remove(actor, ref)
     return undefined
   },
-  async server({ registry }, actor, { id, revision }) {
+  async server({ registry }, actor, { id, revision }, before) {
     const server = await registry.servers.byId(actor, id)
-    if (server?.revision !== revision) return server && 'changed'
-    await registry.servers.remove(actor, formatRef(server.ownerName, server.name))
+    if (server?.revision !== revision) return changedOr(server, before)
+    const ref = formatRef(server.ownerName, server.name)
+    const { body = {}, template } = before ?? {}
+    if (before) await registry.servers.replace(actor, ref, body, template ? { template } : {})
+    else await registry.servers.remove(actor, ref)
     return undefined
   },
   async user({ registry }, actor, { id, revision }) {
@@ -66,17 +112,45 @@ const REMOVALS: Readonly<Record<MadeItem['kind'], Removal>> = {
     await registry.keys.remove(actor, id)
     return undefined
   },
-  async secret({ registry }, actor, { id, owner, revision }) {
+  async secret({ registry }, actor, { id, owner, revision }, before) {
+    const { settings } = registry
     const key = `${HOSTED_KEY_PREFIX}${id}`
-    const info = (await registry.settings.userSecretInfo(owner, key))[key]
+    const info = (await settings.userSecretInfo(owner, key))[key]
     if (info?.setAt !== revision) return info && 'changed'
-    await registry.settings.setUserSecret(actor, owner, key, null)
+    const value = typeof before?.value === 'string' ? before.value : null
+    await settings.setUserSecret(actor, owner, key, value)
     return undefined
   },
-  async setting({ registry }, actor, { id, owner, revision }) {
+  async setting({ registry }, actor, { id, owner, revision }, before) {
     const present = (await registry.settings.user(owner))[id]
     if (present !== revision) return present === undefined ? undefined : 'changed'
-    await registry.settings.setUser(actor, owner, { [id]: null })
+    await registry.settings.setUser(actor, owner, { [id]: before?.value ?? null })
     return undefined
   },
+  channel: undoOwned('channel'),
+  rule: undoOwned('rule'),
+  dashboard: undoOwned('dashboard'),
+  endpoint: undoOwned('endpoint'),
+}
+
+/** Of what is gone nothing can be put back. */
+function changedOr(present: unknown, before: Before | undefined): 'changed' | undefined {
+  return present === undefined && before === undefined ? undefined : 'changed'
+}
+
+function undoOwned(kind: OwnedKind): Undo {
+  return async ({ records, registry }, actor, { id, owner, revision }, before) => {
+    const { settings, prepare, remove } = records[kind]
+    const ownerName = owner === actor.userId ? undefined : (await registry.users.byId(owner))?.name
+    if (owner !== actor.userId && ownerName === undefined) return undefined
+    const present = (await settings.list(actor, ownerName)).find(one => one.id === id)
+    if (present?.revision !== revision) return changedOr(present, before)
+    const ref = formatRef(present.owner.name, present.name)
+    if (!before) await remove(actor, ref)
+    else {
+      const prepared = await prepare(actor, present.owner, before.body ?? {}, present)
+      await settings.replace(actor, ref, prepared, { limit: before.limit ?? 'limited' })
+    }
+    return undefined
+  }
 }

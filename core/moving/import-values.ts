@@ -1,49 +1,61 @@
-import type { UserActor } from '../contract/records.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
-import type { TogetherParts } from '../registry/create.ts'
-import type { ImportItem, ImportVerdict, MadeItem } from './import-items.ts'
+import type { ImportResult, ImportScope, Of } from './import-scope.ts'
 
-type Value = Extract<ImportItem, { kind: 'setting' | 'secret' }>
-
-/** What became of a value, and what was made. */
-export interface ImportedValue {
-  readonly verdict: ImportVerdict
-  readonly made?: MadeItem
-}
-
-/** Sets a setting of a user, or a key of a hosted platform, unless there is one. */
+/** Sets a setting of a user, or a key of a hosted platform, unless there is one that is not to be replaced. */
 export function importValue(
-  parts: TogetherParts,
-  actor: UserActor,
-  item: Value,
+  scope: ImportScope,
+  item: Of<'setting' | 'secret'>,
   ownerId: string,
-): Promise<ImportedValue> {
-  return item.kind === 'setting' ? setting(parts, actor, item, ownerId) : secret(parts, actor, item, ownerId)
+  warnings: string[],
+): Promise<ImportResult> {
+  return item.kind === 'setting' ? setting(scope, item, ownerId, warnings) : secret(scope, item, ownerId, warnings)
 }
 
 async function setting(
-  { registry, attempt }: TogetherParts,
-  actor: UserActor,
-  { name, value }: Value,
+  scope: ImportScope,
+  item: Of<'setting'>,
   owner: string,
-): Promise<ImportedValue> {
-  const present = (await registry.settings.user(owner))[name]
-  if (present !== undefined) return { verdict: present === value ? 'same' : 'exists' }
-  await attempt(() => registry.settings.setUser(actor, owner, { [name]: value }))
-  return { verdict: 'new', made: { kind: 'setting', id: name, name, owner, revision: value } }
+  warnings: string[],
+): Promise<ImportResult> {
+  const { actor, made, parts } = scope
+  const { settings } = parts.registry
+  const { name, value } = item
+  const present = (await settings.user(owner))[name]
+  if (present === value) return { verdict: 'same' }
+  const write = async () => {
+    await settings.setUser(actor, owner, { [name]: value })
+    return value
+  }
+  if (present !== undefined) {
+    if (!scope.replaces(item, { ownerId: owner }, warnings)) return { verdict: 'exists' }
+    return scope.replace({ kind: 'setting', id: name, name, owner }, { value: present }, write)
+  }
+  await parts.attempt(write)
+  made.push({ kind: 'setting', id: name, name, owner, revision: value })
+  return { verdict: 'new' }
 }
 
 async function secret(
-  { registry, attempt }: TogetherParts,
-  actor: UserActor,
-  { name, value }: Value,
+  scope: ImportScope,
+  item: Of<'secret'>,
   owner: string,
-): Promise<ImportedValue> {
-  const { settings } = registry
+  warnings: string[],
+): Promise<ImportResult> {
+  const { actor, made, parts } = scope
+  const { settings } = parts.registry
+  const { name, value } = item
   const key = `${HOSTED_KEY_PREFIX}${name}`
+  const write = async () => {
+    await settings.setUserSecret(actor, owner, key, value)
+    return (await settings.userSecretInfo(owner, key))[key]?.setAt ?? ''
+  }
   // Its value is not compared: whoever imports must not learn by trying what is stored.
-  if (Object.hasOwn(await settings.userSecretInfo(owner, key), key)) return { verdict: 'same' }
-  await attempt(() => settings.setUserSecret(actor, owner, key, value))
-  const setAt = (await settings.userSecretInfo(owner, key))[key]?.setAt ?? ''
-  return { verdict: 'new', made: { kind: 'secret', id: name, name, owner, revision: setAt } }
+  if (Object.hasOwn(await settings.userSecretInfo(owner, key), key)) {
+    if (!scope.replaces(item, { ownerId: owner }, warnings)) return { verdict: 'same' }
+    const before = await settings.openUserSecret(owner, key)
+    return scope.replace({ kind: 'secret', id: name, name, owner }, { value: before ?? '' }, write)
+  }
+  const revision = await parts.attempt(write)
+  made.push({ kind: 'secret', id: name, name, owner, revision })
+  return { verdict: 'new' }
 }

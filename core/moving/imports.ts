@@ -1,39 +1,30 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Passwords } from '../auth/passwords.ts'
-import { type ImportedEntry, placeInDocument } from '../config/import-document.ts'
-import { JsoncError, readJsonc } from '../config/jsonc.ts'
-import { readServerEntry } from '../config/shape/server.ts'
-import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import type { ImportSource, NotCarried } from '../contract/points.ts'
+import type { NotCarried } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
-import { guardJson } from '../domain/json/json-guard.ts'
 import { nextTurn } from '../domain/next-turn.ts'
-import { SERVER_JSON } from '../domain/server/body.ts'
 import type { Transports } from '../domain/server/transports.ts'
-import { validationError } from '../domain/validation-error.ts'
 import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
+import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
-import { isExport, readExport } from './import-export.ts'
-import { isHubDocument, readHubDocument } from './import-hub.ts'
 import type { ImportContent, ImportItem, MadeItem } from './import-items.ts'
+import { ImportReader, type ImportReaderDeps } from './import-reader.ts'
+import { type ImportRecord, listImports, pruneImports } from './import-records.ts'
 import { type Rollback, takeBack } from './import-rollback.ts'
-import { type ImportOptions, type ImportOutcome, ImportRun, type WeakPasswords } from './import-run.ts'
+import { ImportRun, type WeakPasswords } from './import-run.ts'
+import { type ImportOptions, type ImportOutcome, ImportScope } from './import-scope.ts'
 import { ImportTurns } from './import-turns.ts'
-import { OneAtATime } from './one-at-a-time.ts'
 
 /** What imports need. */
-export interface ImportDeps {
+export interface ImportDeps extends ImportReaderDeps {
   readonly store: Store
   readonly together: OpenRegistry['together']
   readonly passwords: Pick<Passwords, 'verify'>
   readonly transports: Transports
-  /** By the program's name. */
-  sources(): ReadonlyMap<string, ImportSource>
-  /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
-  readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
+  readonly records: MovingKinds
 }
 
 /** What an import would do. */
@@ -47,24 +38,6 @@ export interface ImportPlan {
   readonly warnings: readonly string[]
 }
 
-/** An import that was made. */
-export interface ImportRecord {
-  readonly id: string
-  readonly source: string
-  /** ISO 8601 UTC. */
-  readonly createdAt: string
-  /** Number of things made. */
-  readonly made: number
-}
-
-const KEPT_MS = 7 * 86_400_000
-/** Of administrators, and of others, whose servers are far fewer. */
-const MOST_ITEMS = { admin: 2_000, user: 500 }
-/** Longest text that is read here rather than in a thread: JSON, and JSON with comments, whose parser is slower. */
-const JSON_CHARACTERS = 2 * 1024 * 1024
-const COMMENTED_CHARACTERS = 256 * 1024
-/** TOML and YAML, whose parsers run here. */
-const OTHER_CHARACTERS = 256 * 1024
 /** Passwords with which other hubs begin. */
 const FIRST_PASSWORDS = ['admin123', 'admin', 'password']
 const MOST_VERIFIED = 20
@@ -90,21 +63,21 @@ export interface ImportService {
 export class Imports implements ImportService {
   readonly #deps: ImportDeps
   readonly #turns: ImportTurns
-  /** Each takes 128 MiB for a moment. */
-  readonly #passphrases = new OneAtATime('Too many exports are read at this moment')
+  readonly #reader: ImportReader
 
   constructor(deps: ImportDeps) {
     this.#deps = deps
     this.#turns = new ImportTurns(deps.together)
+    this.#reader = new ImportReader(deps)
   }
 
   async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
-    const content = await this.#read(document, actor, options)
+    const content = await this.#reader.read(document, actor, options)
     const weak = await this.#weakPasswords(content, actor)
     let plan: ImportPlan | undefined
     try {
       await this.#turns.take(actor.userId, async parts => {
-        plan = (await this.#run(parts, actor, content, options, weak)).plan
+        plan = (await this.#run(randomUUID(), parts, actor, content, options, weak)).plan
         throw new OnlyPlanned()
       })
     } catch (error) {
@@ -119,19 +92,18 @@ export class Imports implements ImportService {
     options: ImportOptions,
     planHash: string,
   ): Promise<ImportPlan & { readonly id: string }> {
-    const content = await this.#read(document, actor, options)
+    const content = await this.#reader.read(document, actor, options)
     const weak = await this.#weakPasswords(content, actor)
     const id = randomUUID()
     const plan = await this.#turns.take(actor.userId, async parts => {
-      const { plan, made } = await this.#run(parts, actor, content, options, weak)
+      const { plan, made } = await this.#run(id, parts, actor, content, options, weak)
       if (plan.planHash !== planHash) {
         throw new HubError('plan_changed', 'What this import would do is not what was planned')
       }
       const createdAt = new Date().toISOString()
       const row = { id, owner_id: actor.userId, source: plan.source, made: JSON.stringify(made), created_at: createdAt }
       await write(parts.store, async trx => {
-        const old = new Date(Date.now() - KEPT_MS).toISOString()
-        await trx.deleteFrom('import_run').where('created_at', '<', old).execute()
+        await pruneImports(trx)
         await trx.insertInto('import_run').values(row).execute()
       })
       return plan
@@ -139,20 +111,8 @@ export class Imports implements ImportService {
     return { ...plan, id }
   }
 
-  async list(actor: UserActor): Promise<readonly ImportRecord[]> {
-    const since = new Date(Date.now() - KEPT_MS).toISOString()
-    const rows = await read(this.#deps.store, db =>
-      db
-        .selectFrom('import_run')
-        .selectAll()
-        .where('owner_id', '=', actor.userId)
-        .where('created_at', '>=', since)
-        .orderBy('created_at', 'desc')
-        .execute(),
-    )
-    return rows.map(({ id, source, created_at, made }) => {
-      return { id, source, createdAt: created_at, made: (JSON.parse(made) as unknown[]).length }
-    })
+  list(actor: UserActor): Promise<readonly ImportRecord[]> {
+    return listImports(this.#deps.store, actor)
   }
 
   async rollBack(actor: UserActor, id: string): Promise<Rollback> {
@@ -166,55 +126,30 @@ export class Imports implements ImportService {
           .executeTakeFirst(),
       )
       if (!row) throw new HubError('import_not_found', 'There is no such import of the last seven days')
-      const result = await takeBack(parts, actor, JSON.parse(row.made) as MadeItem[])
+      const result = await takeBack(
+        { ...parts, records: this.#deps.records(parts) },
+        actor,
+        JSON.parse(row.made) as MadeItem[],
+      )
       await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
       return result
     })
   }
 
   async #run(
+    id: string,
     parts: TogetherParts,
     actor: UserActor,
     content: ImportContent,
     options: ImportOptions,
     weak: WeakPasswords,
   ): Promise<{ readonly plan: ImportPlan; readonly made: readonly MadeItem[] }> {
-    const run = new ImportRun(parts, actor, options, this.#deps.transports)
-    const items = await run.run(content, weak)
+    const { records, transports } = this.#deps
+    const scope = new ImportScope(id, parts, records(parts), { actor, options, transports })
+    const items = await new ImportRun(scope).run(content, weak)
     const { source, notCarried, warnings } = content
     const planHash = await hashOf(content.items, items, options)
-    return { plan: { source, planHash, items, notCarried, warnings }, made: run.made }
-  }
-
-  async #read(document: JsonValue, actor: UserActor, options: ImportOptions): Promise<ImportContent> {
-    const value = typeof document === 'string' ? jsonOf(document) : document
-    const { answers, passphrase } = options
-    const content =
-      (value !== undefined && isExport(value)
-        ? await this.#passphrases.run(() => readExport(value, answers, passphrase))
-        : undefined) ??
-      (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
-      (await this.#fromSource(value ?? document)) ??
-      clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
-    const { length } = content.items
-    const most = MOST_ITEMS[actor.role]
-    if (length <= most) return content
-    const detail = `The document names ${length} things; at most ${most} are taken over at a time`
-    throw validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
-  }
-
-  async #fromSource(document: JsonValue): Promise<ImportContent | undefined> {
-    if (typeof document === 'string' && document.length > OTHER_CHARACTERS) return undefined
-    for (const [source, reader] of this.#deps.sources()) {
-      try {
-        if (reader.reads(document)) return { source, ...sourceContent(await reader.read(document)), warnings: [] }
-      } catch (error) {
-        const [line] = String(error instanceof Error ? error.message : error).split('\n')
-        const detail = `The document is a file of ${reader.label}, and cannot be read: ${line?.slice(0, 300)}`
-        throw validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
-      }
-    }
-    return undefined
+    return { plan: { source, planHash, items, notCarried, warnings }, made: scope.made }
   }
 
   /** Hashes of administrators are tried before the transaction: each try takes a tenth of a second and more. */
@@ -253,84 +188,4 @@ async function hashOf(
 /** Not an error: a plan leaves nothing behind. */
 class OnlyPlanned extends Error {
   override readonly name = 'OnlyPlanned'
-}
-
-function hubContent(document: Parameters<typeof readHubDocument>[0]): ImportContent {
-  try {
-    return readHubDocument(document)
-  } catch (error) {
-    if (!(error instanceof DuplicateEntry)) throw error
-    const pointer = `#/${error.path.join('/')}`
-    throw validationError([{ pointer, code: 'import_invalid', detail: `The document names ${error.message}` }])
-  }
-}
-
-function sourceContent({
-  servers,
-  notCarried,
-}: Awaited<ReturnType<ImportSource['read']>>): Pick<ImportContent, 'items' | 'notCarried'> {
-  // A format of its own may nest deeper than JSON that came as JSON.
-  guardJson(
-    servers.map(({ body }) => body),
-    SERVER_JSON,
-  )
-  const items = servers.map(({ name, pointer, body, problem }): ImportItem => {
-    // Sources may use the names of other programs for fields, as their files do.
-    const read = readServerEntry(name, body)
-    const place = (inner: string) => inner.replace(/^#/, pointer)
-    const common = {
-      kind: 'server',
-      pointer,
-      name,
-      body: { name, ...read.body },
-      place,
-      warnings: read.warnings,
-    } as const
-    return problem === undefined ? common : { ...common, problem }
-  })
-  return { items, notCarried }
-}
-
-/** Only servers are read in the thread. */
-function tooLong(document: JsonValue): string[] {
-  if (typeof document !== 'string' || document.length <= JSON_CHARACTERS) return []
-  return ['The text is longer than 2 MiB: only servers were read. Send it as JSON for the rest']
-}
-
-function clientContent(entries: readonly ImportedEntry[], warnings: readonly string[]): ImportContent {
-  const items = entries.map((entry): ImportItem => {
-    const { owner, ...body } = entry.body
-    return {
-      kind: 'server',
-      pointer: entry.place?.pointer ?? '#',
-      name: entry.name,
-      ...(typeof owner === 'string' ? { owner } : {}),
-      body,
-      place: pointer => placeInDocument(entry, pointer),
-      ...(entry.warnings ? { warnings: entry.warnings } : {}),
-      ...(entry.problem ? { problem: entry.problem.message } : {}),
-    }
-  })
-  return { source: 'client', items, notCarried: [], warnings }
-}
-
-/** Undefined for what is none, or too long to be read here; the thread then says what is wrong with it. */
-function jsonOf(text: string): JsonValue | undefined {
-  if (text.length > JSON_CHARACTERS) return undefined
-  try {
-    const value = parse(text.replace(/^\ufeff/, ''))
-    if (value !== undefined) guardJson(value, SERVER_JSON)
-    return value
-  } catch (error) {
-    if (error instanceof JsoncError || error instanceof HubError) return undefined
-    throw error
-  }
-}
-
-function parse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return text.length <= COMMENTED_CHARACTERS ? readJsonc(text).value : undefined
-  }
 }

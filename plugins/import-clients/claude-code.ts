@@ -11,7 +11,7 @@ export const claudeCode: ImportSource = {
   read(document) {
     const found: Found = { servers: [], notCarried: [] }
     const root = isObject(document) ? document : {}
-    const seen = new Map<string, string>()
+    const seen: Seen = { contents: new Map(), next: new Map() }
     readMap(found, seen, '#/mcpServers', root.mcpServers)
     for (const [folder, project] of Object.entries(isObject(root.projects) ? root.projects : {})) {
       if (isObject(project)) readMap(found, seen, `#/projects/${part(folder)}/mcpServers`, project.mcpServers)
@@ -24,15 +24,20 @@ function hasMap(project: JsonValue): boolean {
   return isObject(project) && isObject(project.mcpServers) && Object.keys(project.mcpServers).length > 0
 }
 
+interface Seen {
+  /** The entry of each name that is taken. */
+  readonly contents: Map<string, string>
+  /** By name: the next number to try, so that not every number is tried again, and the entries that have one. */
+  readonly next: Map<string, { number: number; readonly entries: Set<string> }>
+}
+
 /** The same server in several projects is one; others of its name get a number. */
-function readMap(found: Found, seen: Map<string, string>, at: string, map: JsonValue | undefined): void {
+function readMap(found: Found, seen: Seen, at: string, map: JsonValue | undefined): void {
   for (const [name, entry] of Object.entries(isObject(map) ? map : {})) {
     const pointer = `${at}/${part(name)}`
     const content = JSON.stringify(entry)
-    let free = name
-    for (let number = 2; seen.has(free) && seen.get(free) !== content; number += 1) free = `${name}-${number}`
-    if (seen.get(free) === content) continue
-    seen.set(free, content)
+    const free = freeName(seen, name, content)
+    if (free === undefined) continue
     if (!isObject(entry)) {
       found.servers.push({ name: free, pointer, body: {}, problem: 'The entry is not an object' })
       continue
@@ -40,6 +45,18 @@ function readMap(found: Found, seen: Map<string, string>, at: string, map: JsonV
     found.servers.push({ name: free, pointer, body: bodyOf(entry) })
     nameRest(found, pointer, entry, KNOWN)
   }
+}
+
+/** Undefined for what has a name already. */
+function freeName({ contents, next }: Seen, name: string, content: string): string | undefined {
+  const others = next.get(name) ?? { number: 2, entries: new Set() }
+  next.set(name, others)
+  if (contents.get(name) === content || others.entries.has(content)) return undefined
+  let free = name
+  for (; contents.has(free); others.number += 1) free = `${name}-${others.number}`
+  contents.set(free, content)
+  others.entries.add(content)
+  return free
 }
 
 function bodyOf({ type, ...entry }: JsonObject): JsonObject {

@@ -1,20 +1,30 @@
 import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
-import { type Found, forwarded, isObject, nameRest, part, texts } from './fields.ts'
+import { type Found, forwarded, isObject, mapOf, milliseconds, nameRest, part, texts } from './fields.ts'
 
 const KNOWN = new Set([
   ...['command', 'args', 'env', 'env_vars', 'cwd', 'url', 'bearer_token_env_var', 'bearer_token', 'http_headers'],
-  ...['env_http_headers', 'enabled', 'disabled_tools', 'startup_timeout_sec', 'startup_timeout_ms', 'tool_timeout_sec'],
+  ...[
+    'env_http_headers',
+    'enabled',
+    'enabled_tools',
+    'disabled_tools',
+    'startup_timeout_sec',
+    'startup_timeout_ms',
+    'tool_timeout_sec',
+  ],
 ])
+
+/** A table of servers or a key in it. The blanks are bounded: many lines of many blanks must not be searched again and again. */
+const SERVERS = /^[ \t]{0,64}(?:\[[ \t]{0,8})?["']?mcp_servers["']?[ \t]{0,8}[.\]=]/m
 
 /** `config.toml` of Codex: tables `[mcp_servers.name]`. */
 export const codex: ImportSource = {
   label: 'Codex',
   places: [{ path: '~/.codex/config.toml' }, { path: '.codex/config.toml' }],
-  reads: document => typeof document === 'string' && /^\s*\[\s*"?mcp_servers"?\s*\./m.test(document),
-  async read(document) {
-    // Loaded when it is needed, which is seldom.
-    const { parse } = await import('smol-toml')
-    const { mcp_servers: servers } = parse(String(document)) as { mcp_servers?: JsonValue }
+  format: 'toml',
+  reads: document => typeof document === 'string' && SERVERS.test(document),
+  read(document) {
+    const servers = isObject(document) ? document.mcp_servers : undefined
     const found: Found = { servers: [], notCarried: [] }
     for (const [name, entry] of Object.entries(isObject(servers) ? servers : {})) {
       const pointer = `#/mcp_servers/${part(name)}`
@@ -30,32 +40,33 @@ export const codex: ImportSource = {
 }
 
 function bodyOf(entry: JsonObject): JsonObject {
-  const { command, args, cwd, url, enabled } = entry
-  const env = { ...forwarded(texts(entry.env_vars) ?? []), ...(isObject(entry.env) ? entry.env : {}) }
+  const { command, args, cwd, url, enabled, tool_timeout_sec: timeout } = entry
+  const env = mapOf(entry.env, forwarded(texts(entry.env_vars) ?? []))
   const headers = headersOf(entry)
-  const off = texts(entry.disabled_tools) ?? []
-  const seconds = entry.tool_timeout_sec
+  const { enabled_tools: only, disabled_tools: off } = entry
   return {
     ...(command === undefined ? {} : { command }),
     ...(args === undefined ? {} : { args }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(url === undefined ? {} : { url }),
-    ...(Object.keys(env).length === 0 ? {} : { env }),
-    ...(Object.keys(headers).length === 0 ? {} : { headers }),
-    ...(typeof enabled === 'boolean' ? { enabled } : {}),
-    ...(typeof seconds === 'number' ? { timeout: Math.round(seconds * 1_000) } : {}),
-    ...(off.length === 0 ? {} : { tools: Object.fromEntries(off.map(tool => [tool, { enabled: false }])) }),
+    ...(env === undefined ? {} : { env }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(timeout === undefined ? {} : { timeout: milliseconds(timeout) }),
+    ...(only === undefined ? {} : { includeTools: only }),
+    ...(off === undefined ? {} : { excludeTools: off }),
   }
 }
 
-function headersOf(entry: JsonObject): JsonObject {
+function headersOf(entry: JsonObject): JsonValue | undefined {
   const { bearer_token: token, bearer_token_env_var: variable } = entry
   const named = isObject(entry.env_http_headers) ? entry.env_http_headers : {}
   const fromEnvironment = Object.entries(named).map(([header, name]) => [header, `\${${String(name)}}`])
-  return {
-    ...(isObject(entry.http_headers) ? entry.http_headers : {}),
+  const others = {
     ...Object.fromEntries(fromEnvironment),
     ...(typeof token === 'string' ? { Authorization: `Bearer ${token}` } : {}),
     ...(typeof variable === 'string' ? { Authorization: `Bearer \${${variable}}` } : {}),
   }
+  const own = entry.http_headers
+  return mapOf(isObject(own) ? { ...own, ...others } : own, others)
 }

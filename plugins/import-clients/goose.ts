@@ -1,17 +1,15 @@
 import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
-import { type Found, forwarded, isObject, nameRest, part, texts } from './fields.ts'
+import { type Found, forwarded, isObject, mapOf, milliseconds, nameRest, part, texts } from './fields.ts'
 
 const KNOWN = new Set([
   ...['type', 'name', 'display_name', 'description', 'bundled', 'cmd', 'args', 'envs', 'env_keys', 'uri', 'headers'],
-  ...['timeout', 'enabled'],
+  ...['timeout', 'enabled', 'available_tools'],
 ])
-const TRANSPORTS: Readonly<Record<string, string>> = {
-  stdio: 'stdio',
-  sse: 'sse',
-  streamable_http: 'streamable-http',
-}
-/** Values of a file; an alias counts at each place where it stands. */
-const MOST_VALUES = 20_000
+const TRANSPORTS = new Map([
+  ['stdio', 'stdio'],
+  ['sse', 'sse'],
+  ['streamable_http', 'streamable-http'],
+])
 
 /** `config.yaml` of Goose: the map `extensions`. */
 export const goose: ImportSource = {
@@ -20,13 +18,10 @@ export const goose: ImportSource = {
     { path: '~/.config/goose/config.yaml' },
     { os: 'windows', path: '%APPDATA%/Block/goose/config/config.yaml' },
   ],
-  reads: document => typeof document === 'string' && /^extensions:\s*(?:#.*)?$/m.test(document),
-  async read(document) {
-    // Loaded when it is needed, which is seldom.
-    const { load } = await import('js-yaml')
-    const value = load(String(document)) as JsonValue
-    refuseMany(value)
-    const extensions = isObject(value) && isObject(value.extensions) ? value.extensions : {}
+  format: 'yaml',
+  reads: document => typeof document === 'string' && /^["']?extensions["']?[ \t]{0,8}:(?:\s|$)/m.test(document),
+  read(document) {
+    const extensions = isObject(document) && isObject(document.extensions) ? document.extensions : {}
     const found: Found = { servers: [], notCarried: [] }
     for (const [name, entry] of Object.entries(extensions)) readExtension(found, name, entry)
     return found
@@ -39,7 +34,7 @@ function readExtension(found: Found, name: string, entry: JsonValue): void {
     found.servers.push({ name, pointer, body: {}, problem: 'The extension is not a map' })
     return
   }
-  const transport = TRANSPORTS[String(entry.type)]
+  const transport = TRANSPORTS.get(String(entry.type))
   if (transport === undefined) {
     const what = `the extension "${name.slice(0, 64)}" of type ${String(entry.type).slice(0, 32)}`
     found.notCarried.push({ pointer, what, instead: 'It is part of Goose and no MCP server.' })
@@ -51,26 +46,24 @@ function readExtension(found: Found, name: string, entry: JsonValue): void {
 
 function bodyOf(entry: JsonObject): JsonObject {
   const { cmd, args, uri, headers, timeout, enabled, description } = entry
-  const env = { ...forwarded(texts(entry.env_keys) ?? []), ...(isObject(entry.envs) ? entry.envs : {}) }
+  // An empty list stands in each entry that nobody has limited.
+  const only = texts(entry.available_tools) ?? []
+  const env = mapOf(entry.envs, forwarded(texts(entry.env_keys) ?? []))
+  const sent = mapOf(headers)
   return {
     ...(cmd === undefined ? {} : { command: cmd }),
     ...(args === undefined ? {} : { args }),
     ...(uri === undefined ? {} : { url: uri }),
-    ...(isObject(headers) && Object.keys(headers).length > 0 ? { headers } : {}),
-    ...(Object.keys(env).length === 0 ? {} : { env }),
+    ...(sent === undefined ? {} : { headers: sent }),
+    ...(env === undefined ? {} : { env }),
     ...(typeof description === 'string' && description !== '' ? { description } : {}),
-    ...(typeof timeout === 'number' ? { timeout: Math.round(timeout * 1_000) } : {}),
-    ...(typeof enabled === 'boolean' ? { enabled } : {}),
+    ...(isSet(timeout) ? { timeout: milliseconds(timeout) } : {}),
+    ...(isSet(enabled) ? { enabled } : {}),
+    ...(only.length === 0 ? {} : { includeTools: only }),
   }
 }
 
-/** A short text can stand for a billion values by aliases of aliases. Throws Error. */
-function refuseMany(value: JsonValue): void {
-  let left = MOST_VALUES
-  const count = (inner: JsonValue): void => {
-    left -= 1
-    if (left < 0) throw new Error(`the file holds more than ${MOST_VALUES} values`)
-    if (inner !== null && typeof inner === 'object') for (const one of Object.values(inner)) count(one)
-  }
-  count(value)
+/** Goose writes null for what is not set. */
+function isSet(value: JsonValue | undefined): value is JsonValue {
+  return value !== undefined && value !== null
 }

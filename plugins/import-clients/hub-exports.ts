@@ -1,9 +1,9 @@
 import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
-import { type Found, isObject, nameRest, part } from './fields.ts'
+import { type Found, isObject, mapOf, nameRest, part } from './fields.ts'
 
 const KNOWN = new Set([
   ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'bearerToken', 'description', 'name'],
-  ...['timeout', 'enabled', 'disabled'],
+  ...['timeout', 'enabled', 'disabled', 'enabledTools', 'disabledTools'],
 ])
 const INSTEAD = 'Make a group of the servers that belong together.'
 
@@ -42,15 +42,17 @@ function readEntry(found: Found, name: string, entry: JsonValue, defaults: JsonO
     return
   }
   const { tags, bearerToken, env, headers, ...rest } = { ...defaults, ...entry }
-  const merged = (field: 'env' | 'headers', own: JsonValue | undefined): JsonObject => ({
-    ...(isObject(defaults[field]) ? defaults[field] : {}),
-    ...(isObject(own) ? own : {}),
-  })
   const token = typeof bearerToken === 'string' && bearerToken !== '' ? { Authorization: `Bearer ${bearerToken}` } : {}
   // A default is for the servers that can have it.
   const isRemote = rest.url !== undefined && rest.command === undefined
-  const all = { env: isRemote ? {} : merged('env', env), headers: { ...token, ...merged('headers', headers) } }
-  const filled = Object.entries(all).filter(([, values]) => Object.keys(values).length > 0)
+  const { env: usualEnv, headers: usualHeaders } = defaults
+  const all = {
+    env: isRemote ? undefined : mapOf(env, isObject(usualEnv) ? usualEnv : {}),
+    headers: mapOf(headers, { ...token, ...(isObject(usualHeaders) ? usualHeaders : {}) }),
+  }
+  const filled = Object.entries(all).flatMap(([field, values]) =>
+    values === undefined ? [] : [[field, values] as const],
+  )
   const known = Object.entries(rest).filter(([field]) => KNOWN.has(field))
   found.servers.push({ name, pointer, body: { ...Object.fromEntries(known), ...Object.fromEntries(filled) } })
   if (tags !== undefined) found.notCarried.push({ pointer: `${pointer}/tags`, what: 'tags', instead: INSTEAD })

@@ -38,8 +38,8 @@ function bodyOf(entry: JsonObject): JsonObject {
     ...(headers === undefined ? {} : { headers }),
     ...(environment === undefined ? {} : { env: environment }),
     ...(cwd === undefined ? {} : { cwd }),
-    ...(typeof enabled === 'boolean' ? { enabled } : {}),
-    ...(typeof timeout === 'number' ? { timeout } : {}),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(timeout === undefined ? {} : { timeout }),
   }
   return mapTexts(body) as JsonObject
 }

@@ -44,10 +44,10 @@ function bodyOf(entry: JsonObject): JsonObject {
   return {
     ...(command === undefined ? {} : { command }),
     ...(args === undefined ? {} : { args }),
-    ...(isObject(env) ? { env } : {}),
+    ...(env === undefined || env === null ? {} : { env }),
     ...(url === undefined ? {} : { url }),
     ...(headers === undefined ? {} : { headers }),
-    ...(typeof enabled === 'boolean' ? { enabled } : {}),
-    ...(typeof timeout === 'number' ? { timeout } : {}),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(timeout === undefined ? {} : { timeout }),
   }
 }

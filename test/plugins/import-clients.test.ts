@@ -60,6 +60,7 @@ http_headers = { "X-Figma-Region" = "us-east-1" }
 env_http_headers = { "X-Team" = "TEAM" }
 enabled = false
 enabled_tools = ["open"]
+disabled_tools = ["close"]
 
 ["mcp_servers"."with.dot"]
 command = "x"
@@ -75,6 +76,7 @@ command = "x"
     figma: {
       ...{ url: 'https://mcp.figma.example/mcp', enabled: false },
       headers: { 'X-Figma-Region': 'us-east-1', 'X-Team': `\${TEAM}`, Authorization: MASKED },
+      ...{ tools: { open: { enabled: true }, close: { enabled: false } }, toolsDefault: 'off' },
     },
     'with.dot': { command: 'x' },
   })
@@ -85,7 +87,8 @@ command = "x"
       .sort(),
   ).toEqual(['FIGMA_OAUTH_TOKEN', 'TEAM'])
   expect(found.items.find(({ name }) => name === 'docs')?.asks).toBeUndefined()
-  expect(left(found)).toEqual(['#/mcp_servers/figma/enabled_tools'])
+  expect(bodies(found).docs).not.toHaveProperty('toolsDefault')
+  expect(left(found)).toEqual([])
 })
 
 test('Goose: config.yaml, without what is built in', async () => {
@@ -116,6 +119,7 @@ extensions:
     name: remote
     type: streamable_http
     uri: https://mcp.example/mcp
+    available_tools: [read, list]
     headers:
       X-Team: a
 `)
@@ -127,9 +131,11 @@ extensions:
       transport: 'streamable-http',
       enabled: false,
       headers: { 'X-Team': 'a' },
+      ...{ tools: { read: { enabled: true }, list: { enabled: true } }, toolsDefault: 'off' },
     },
   })
-  expect(left(found)).toEqual(['#/extensions/developer', '#/extensions/fetch/available_tools'])
+  expect(bodies(found).fetch).not.toHaveProperty('toolsDefault')
+  expect(left(found)).toEqual(['#/extensions/developer'])
 })
 
 test('opencode, Zed, Claude Code with projects, and exports of other hubs', async () => {
@@ -195,13 +201,13 @@ test('opencode, Zed, Claude Code with projects, and exports of other hubs', asyn
     serverDefaults: { env: { SHARED: 'yes' } },
     mcpTemplates: {},
     mcpServers: {
-      one: { type: 'STDIO', command: 'x', env: { OWN: '1' }, tags: ['a'] },
+      one: { type: 'STDIO', command: 'x', env: { OWN: '1' }, tags: ['a'], enabledTools: ['t'] },
       two: { type: 'STREAMABLE_HTTP', url: 'https://two.example/mcp', bearerToken: 'token-of-two' },
     },
   })
   expect(exported.source).toBe('hub-export')
   expect(bodies(exported)).toMatchObject({
-    one: { transport: 'stdio', command: 'x', env: { SHARED: 'yes', OWN: '1' } },
+    one: { transport: 'stdio', command: 'x', env: { SHARED: 'yes', OWN: '1' }, toolsDefault: 'off' },
     two: { transport: 'streamable-http', headers: { Authorization: MASKED } },
   })
   expect(left(exported)).toEqual(['#/mcpServers/one/tags', '#/mcpTemplates'])
@@ -224,37 +230,4 @@ test('files with a plain map: references, what is left out by name, and pointers
   expect(perplexity?.warnings.join()).toContain('dev')
   expect(perplexity?.asks).toEqual([{ name: 'api-key', secret: true } as never])
   expect(wrong).toMatchObject({ verdict: 'invalid', error: { errors: [{ pointer: '#/servers/wrong/url' }] } })
-})
-
-test('hostile files: a message, and nothing is held up', async () => {
-  const bomb = ['extensions:', '  a: &a [1,1,1,1,1,1,1,1,1,1]']
-  for (let level = 1; level < 12; level += 1) {
-    const last = String.fromCharCode(96 + level)
-    const next = String.fromCharCode(97 + level)
-    bomb.push(`  ${next}: &${next} [${Array.from({ length: 10 }, () => `*${last}`).join(',')}]`)
-  }
-  const documents = [
-    ['[mcp_servers.x]\ncommand = "unclosed', 'Codex'],
-    [`[mcp_servers.x]\nargs = ${'['.repeat(50_000)}`, 'Codex'],
-    [bomb.join('\n'), 'Goose'],
-    ['extensions:\n  x: {type: stdio, cmd: [', 'Goose'],
-    [`extensions:\n  x: ${'['.repeat(50_000)}`, 'Goose'],
-  ] as const
-  for (const [document, label] of documents) {
-    const begun = performance.now()
-    const answer = await admin.request('POST', '/api/import?dryRun=true', { document })
-    expect([document.slice(0, 40), answer.status, answer.json.code]).toEqual([
-      document.slice(0, 40),
-      400,
-      'validation_failed',
-    ])
-    expect(answer.json.errors[0].detail).toContain(label)
-    expect(performance.now() - begun).toBeLessThan(3_000)
-  }
-  const deep = await plan(`[mcp_servers.x]\n${'a.'.repeat(50_000)}b = 1`)
-  expect(deep.items.map(({ verdict }) => verdict)).toEqual(['invalid'])
-  const proto = await plan('[mcp_servers.__proto__]\ncommand = "x"\n[mcp_servers.constructor]\ncommand = "y"')
-  expect(proto.items.map(({ name }) => name)).toEqual(['__proto__', 'constructor'])
-  expect((await admin.ok('GET', '/api/servers')).total).toBe(0)
-  expect((await admin.request('GET', '/health')).status).toBe(200)
 })

@@ -5,12 +5,13 @@ import type { UserActor } from '../../core/contract/records.ts'
 import { parseQueryText } from '../../core/domain/log/log-query-text.ts'
 import { History } from '../../core/history/client.ts'
 import { PostgresRecords } from '../../core/history/postgres-records.ts'
-import type { HistoryQuery } from '../../core/history/protocol.ts'
+import type { HistoryPage, HistoryQuery } from '../../core/history/protocol.ts'
 import { SegmentStore } from '../../core/history/record-store.ts'
 import { toRow } from '../../core/history/row.ts'
 import type { Row } from '../../core/history/segment.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
 
 const DAY_MS = 86_400_000
 const START = Date.parse('2026-11-22T09:00:00.000Z')
@@ -42,6 +43,14 @@ const query = (q: string, change: Partial<HistoryQuery> = {}): HistoryQuery => (
   ...{ readers: 'all', where: parseQueryText(q), order: 'desc', limit: 50 },
   ...change,
 })
+
+/** A page that no end of time has cut: a whole one, or one behind which nothing was found. */
+async function inTime(records: SegmentStore | PostgresRecords, asking: HistoryQuery): Promise<HistoryPage> {
+  return await until(async () => {
+    const page = await records.search(asking)
+    return page.items.length === asking.limit || page.next === undefined ? page : undefined
+  })
+}
 
 async function count(sql: string): Promise<number> {
   const client = new pg.Client({ connectionString: databaseUrl })
@@ -92,7 +101,7 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
         let after: number | undefined
         for (let page = 0; page < 3; page += 1) {
           const asking = query(q, { readers: reader as never, order, ...(after === undefined ? {} : { after }) })
-          const [one, other] = [sqlite.search(asking), await stored.search(asking)]
+          const [one, other] = [await inTime(sqlite, asking), await inTime(stored, asking)]
           expect([q, reader, order, other.items]).toEqual([q, reader, order, one.items])
           expect(other.next).toBe(one.next as number)
           after = one.next

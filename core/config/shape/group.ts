@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { GROUP_TABLE, MEMBER_FIELDS } from '../../domain/group-fields.ts'
 
-const SAME = ['description', 'visibility', 'naming', 'resultLimit'] as const
-const MEMBER = ['alias', 'tools', 'prompts', 'resources'] as const
+/** Fields with the same meaning in a file and in the API; the others have readers of their own here. */
+const SAME = Object.keys(GROUP_TABLE).filter(field => !['name', 'owner', 'members'].includes(field))
 
 /** Converts a group of the file to the body of `POST /api/groups`. Accepts `members`, `servers` or a bare list of
  * members. */
@@ -23,7 +24,7 @@ function readMember(member: JsonValue): JsonValue {
   const server = member.server ?? member.name
   const body: Record<string, JsonValue> = {}
   if (server !== undefined) body.server = typeof server === 'string' ? readRef(server) : server
-  for (const field of MEMBER) if (Object.hasOwn(member, field)) body[field] = member[field] ?? null
+  for (const field of MEMBER_FIELDS) if (Object.hasOwn(member, field)) body[field] = member[field] ?? null
   return body
 }
 
@@ -39,7 +40,9 @@ export function writeMembers(members: JsonValue | undefined): JsonValue {
     if (typeof member === 'string') return member.replace('~', '::')
     if (!isJsonObject(member)) return member
     const name = typeof member.server === 'string' ? member.server.replace('~', '::') : (member.server ?? null)
-    const rest = MEMBER.filter(field => member[field] !== undefined && !(field !== 'alias' && member[field] === 'all'))
+    const rest = MEMBER_FIELDS.filter(
+      field => member[field] !== undefined && !(field !== 'alias' && member[field] === 'all'),
+    )
     if (rest.length === 0) return name
     return Object.fromEntries([['name', name], ...rest.map(field => [field, member[field] ?? null] as const)])
   })

@@ -15,7 +15,16 @@ export function readHubSettings(document: JsonObject, warnings: string[]): JsonO
 }
 
 /** Sections that may also stand in `systemConfig`, without being settings of the hub. */
-const ELSEWHERE = ['alerting', 'notifications', 'dashboards', 'dashboard', 'logRotation', 'logging', 'healthCheck']
+const ELSEWHERE = [
+  'alerting',
+  'notifications',
+  'dashboards',
+  'dashboard',
+  'assistant',
+  'logRotation',
+  'logging',
+  'healthCheck',
+]
 
 function settingsIn(systemConfig: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(systemConfig).filter(([key, value]) => !isElsewhere(key, value)))

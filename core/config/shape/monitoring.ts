@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 
-/** One alert rule, channel or dashboard of the file. */
+/** One alert rule, channel, dashboard or assistant endpoint of the file. */
 export interface FileAlert {
   /** Where it stands in the file: a JSON pointer. */
   readonly pointer: string
@@ -16,7 +16,7 @@ export interface FileAlerts {
 }
 
 /** Keys of `notifications` that are another kind of channel than their name says. */
-const TYPES: Readonly<Record<string, string>> = { slack: 'chat' }
+const TYPES = new Map([['slack', 'chat']])
 
 /**
  * Reads both sections, at the top level and in `systemConfig`; of two entries with one name the top level's counts. Whether
@@ -59,7 +59,7 @@ function dashboardsOf(section: JsonValue | undefined, at: string, warnings: stri
 }
 
 /** Entries of a list; what is no object is refused later, with its place. */
-function listed(entries: readonly JsonValue[], at: string, what: string): FileAlert[] {
+export function listed(entries: readonly JsonValue[], at: string, what: string): FileAlert[] {
   return entries.map((entry, index) => ({
     pointer: `${at}/${index}`,
     body: isJsonObject(entry) ? entry : { name: `${what} ${index + 1}`, [what]: entry },
@@ -83,7 +83,7 @@ function channelsOf(section: JsonValue | undefined, at: string, warnings: string
     return []
   }
   return Object.entries(section).map(([name, entry]) => {
-    const { type = TYPES[name] ?? name, enabled, ...config } = isJsonObject(entry) ? entry : { entry }
+    const { type = TYPES.get(name) ?? name, enabled, ...config } = isJsonObject(entry) ? entry : { entry }
     const on = enabled === undefined ? {} : { enabled }
     return { pointer: `${at}/${pointerToken(name)}`, body: { name, type, ...on, config } }
   })

@@ -1,4 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { COMMON_FIELDS } from '../../domain/server/server-table.ts'
+import { isToolFilter, readToolLists, TOOL_LISTS } from './tool-lists.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
 export interface ServerShape {
@@ -7,24 +9,13 @@ export interface ServerShape {
   readonly warnings: readonly string[]
 }
 
+/** The own fields of the bundled transports: a file is read before the plugins run that have their schemas. */
+const BUNDLED_FIELDS = ['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi']
+/** Fields of the API that a file says in another way, or not at all. */
+const NOT_IN_FILES: ReadonlySet<string> = new Set(['name', 'owner', 'disabled', 'reviewed'])
+
 /** Fields with the same meaning in a file and in the API. */
-const SAME = [
-  ...['description', 'command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi'],
-  ...[
-    'timeout',
-    'maxTimeout',
-    'maxResultBytes',
-    'visibility',
-    'variables',
-    'enabled',
-    'session',
-    'era',
-    'start',
-    'idleTimeout',
-    'isolate',
-  ],
-  ...['healthCheck', 'passthroughHeaders', 'tools', 'definitionPolicy', 'prompts', 'resources', 'secrets', 'transport'],
-] as const
+const SAME = [...BUNDLED_FIELDS, ...COMMON_FIELDS.filter(field => !NOT_IN_FILES.has(field))]
 
 /**
  * Other programs' names for our fields. Writing a field removes its aliases from the entry, so that the two cannot
@@ -36,7 +27,23 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   url: ['serverUrl', 'httpUrl'],
   timeout: ['options'],
   maxTimeout: ['options'],
-  tools: ['disabledTools', 'excludeTools'],
+  tools: [...TOOL_LISTS, 'options'],
+  toolsDefault: [...TOOL_LISTS, 'options'],
+}
+
+/** What `options` may say, by our name. */
+const IN_OPTIONS: Readonly<Record<string, string>> = {
+  timeout: 'timeout',
+  maxTimeout: 'maxTotalTimeout',
+  tools: 'toolFilter',
+  toolsDefault: 'toolFilter',
+}
+
+/** Whether this alias says anything of the field in this entry. */
+export function standsFor(alias: string, field: string, entry: JsonObject): boolean {
+  if (alias !== 'options') return Object.hasOwn(entry, alias)
+  const inner = IN_OPTIONS[field]
+  return inner !== undefined && isJsonObject(entry.options) && Object.hasOwn(entry.options, inner)
 }
 
 /** Fields without a meaning here that are ignored without a warning. */
@@ -138,26 +145,36 @@ function readTexts(body: Record<string, JsonValue>, field: string): void {
   body[field] = Object.fromEntries(texts) as JsonObject
 }
 
-/** Reads overrides by tool. Some hubs prefix the tool's name with the server's: such a key is read in both spellings. */
+/** Reads overrides by tool, and lists of tools that are on or off. */
 function readTools(name: string, entry: JsonObject, body: Record<string, JsonValue>, warnings: string[]): void {
-  const overrides: [string, JsonValue][] = []
-  if (isJsonObject(entry.tools)) {
-    for (const [tool, override] of Object.entries(entry.tools)) {
-      overrides.push([tool, override])
-      const prefix = [`${name}-`, `${name}::`].find(start => tool.startsWith(start) && tool.length > start.length)
-      if (prefix) overrides.push([tool.slice(prefix.length), override])
-    }
-  } else if (Array.isArray(entry.tools)) {
-    delete body.tools
-    if (!entry.tools.includes('*')) warnings.push('"tools" as a list is left out: every tool of the server is on')
-  } else return readDisabledTools(entry, body, overrides)
-  readDisabledTools(entry, body, overrides)
+  const { only, off, warnings: patterns } = readToolLists(entry)
+  warnings.push(...patterns)
+  const overrides = readOverrides(name, entry, body)
+  for (const tool of only ?? []) overrides.set(tool, { enabled: true, ...overrideIn(overrides, tool) })
+  for (const tool of new Set([...overrides.keys(), ...off])) {
+    if (off.has(tool) || only?.has(tool) === false)
+      overrides.set(tool, { ...overrideIn(overrides, tool), enabled: false })
+  }
+  if (only) body.toolsDefault = 'off'
+  if (overrides.size > 0) body.tools = Object.fromEntries(overrides)
 }
 
-function readDisabledTools(entry: JsonObject, body: Record<string, JsonValue>, overrides: [string, JsonValue][]): void {
-  for (const list of [entry.disabledTools, entry.excludeTools]) {
-    if (!Array.isArray(list)) continue
-    for (const tool of list) if (typeof tool === 'string') overrides.push([tool, { enabled: false }])
+/** Some hubs prefix the tool's name with the server's: such a key is read in both spellings. */
+function readOverrides(name: string, { tools }: JsonObject, body: Record<string, JsonValue>): Map<string, JsonValue> {
+  const overrides = new Map<string, JsonValue>()
+  if (Array.isArray(tools) || (isJsonObject(tools) && isToolFilter(tools))) {
+    delete body.tools
+    return overrides
   }
-  if (overrides.length > 0) body.tools = Object.fromEntries(overrides)
+  for (const [tool, override] of Object.entries(isJsonObject(tools) ? tools : {})) {
+    overrides.set(tool, override)
+    const prefix = [`${name}-`, `${name}::`].find(start => tool.startsWith(start) && tool.length > start.length)
+    if (prefix) overrides.set(tool.slice(prefix.length), override)
+  }
+  return overrides
+}
+
+function overrideIn(overrides: ReadonlyMap<string, JsonValue>, tool: string): JsonObject {
+  const override = overrides.get(tool)
+  return isJsonObject(override) ? override : {}
 }

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import type { Path } from '../jsonc-edit.ts'
+import { readAssistant } from './assistant.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { type FileAlert, type FileAlerts, readAlerts, readDashboards } from './monitoring.ts'
@@ -34,6 +35,8 @@ export interface SettingsState {
   readonly systemConfig: JsonObject
   readonly alerts: FileAlerts
   readonly dashboards: readonly FileAlert[]
+  /** Endpoints of assistants. */
+  readonly assistant: readonly FileAlert[]
   /** What servers of the file have that say nothing else of it. */
   readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
@@ -68,6 +71,7 @@ const KNOWN = new Set([
     'notifications',
     'dashboards',
     'dashboard',
+    'assistant',
     'plugins',
     'inputs',
     'version',
@@ -92,6 +96,7 @@ export function readSettings(document: JsonObject): SettingsState {
     systemConfig: readHubSettings(document, warnings),
     alerts: readAlerts(document, warnings),
     dashboards: readDashboards(document, warnings),
+    assistant: readAssistant(document, warnings),
     healthCheck: usualHealthCheck(document),
     plugins: readPlugins(document.plugins, warnings),
     warnings,

@@ -178,6 +178,22 @@ describe('writeServer()', () => {
     expect(await hub.text()).toContain('"type": "streamableHttp"')
   })
 
+  test('writes out both fields for which a list of the only tools stood', async () => {
+    await using hub = await opened(
+      `{"mcpServers": {"a": {"url": "https://a.example", "includeTools": ["one"], "options": {"timeout": 5000}}}}`,
+    )
+    const body = server(hub.file.state, 'a') ?? {}
+    expect(body).toMatchObject({ tools: { one: { enabled: true } }, toolsDefault: 'off' })
+    const tools = { one: { enabled: true }, two: { enabled: true } }
+    await hub.file.writeServer(undefined, 'a', { ...body, tools })
+    expect(server(hub.file.state, 'a')).toMatchObject({ tools, toolsDefault: 'off', timeout: 5_000 })
+    const text = await hub.text()
+    expect(text).not.toContain('includeTools')
+    expect(text).toContain('options')
+    await hub.file.writeServer(undefined, 'a', { ...body, toolsDefault: 'on', tools: {} })
+    expect(server(hub.file.state, 'a')?.toolsDefault ?? 'on').toBe('on')
+  })
+
   test('keeps "patchbay" for this program', async () => {
     await using hub = await opened()
     const body = server(hub.file.state, 'own') ?? {}
@@ -242,6 +258,19 @@ describe('writeServer()', () => {
     await file.writeServer(undefined, 'a', { command: 'x' })
     expect(await readFile(join(temp.path, 'real', 'target.json'), 'utf8')).toContain('"a"')
     expect((await readdir(temp.path)).sort()).toEqual(['real', 's.json'])
+  })
+
+  test('knows its own command also where the hub is one program without an entry file', async () => {
+    await using temp = await tempFolder()
+    const path = join(temp.path, 's.json')
+    const entry = { command: 'patchbay', args: ['sample-server'] }
+    await writeFile(path, JSON.stringify({ mcpServers: { sample: entry } }))
+    const file = await openSettingsFile(path, { dataDir: temp.path, runtime: RUNTIME })
+    const [sample] = file.state.file.servers
+    expect(sample?.body).toMatchObject({ command: RUNTIME, args: ['sample-server'] })
+    await file.writeServer(undefined, 'sample', { ...sample?.body, description: 'new' })
+    const written = JSON.parse(await readFile(path, 'utf8')).mcpServers.sample
+    expect(written).toEqual({ ...entry, description: 'new' })
   })
 
   test('refuses a file without write bits as settings_read_only', async () => {

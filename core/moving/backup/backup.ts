@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
-import manifest from '../../package.json' with { type: 'json' }
-import type { FileState } from '../registry/api.ts'
-import { countInFile, countStored } from '../registry/sealed-values.ts'
-import { schemaNames } from '../store/migrate.ts'
-import type { DialectName, Store } from '../store/open.ts'
-import type { Reader } from '../store/transact.ts'
+import manifest from '../../../package.json' with { type: 'json' }
+import type { FileState } from '../../registry/api.ts'
+import { countInFile, countStored } from '../../registry/sealed-values.ts'
+import { schemaNames } from '../../store/migrate.ts'
+import type { DialectName, Store } from '../../store/open.ts'
+import type { Reader } from '../../store/transact.ts'
+import type { PassphraseSealed } from '../passphrase.ts'
 import { type BackedUpSettings, readBackupFile, writeBackupFile } from './backup-file.ts'
 import { readRows } from './backup-rows.ts'
-import type { PassphraseSealed } from './passphrase.ts'
 
 /** What a backup is made of, besides the database. */
 export interface BackupOptions {

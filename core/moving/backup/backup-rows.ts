@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
-import { nextTurn } from '../domain/next-turn.ts'
-import type { Reader } from '../store/transact.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
+import type { Reader } from '../../store/transact.ts'
 import { BACKED_UP, type BackedUpTable } from './backup-tables.ts'
 
 /** A row by column names. Values: text, number, null, bytes. */
@@ -10,10 +10,13 @@ const ROWS_OF_A_PAGE = 200
 
 /**
  * All rows of all tables of a backup, page by page, without blocking the thread for longer than a page. They are those
- * of one moment only when `db` is a transaction.
+ * of one moment only when `db` is a transaction. Default: the tables of a backup.
  */
-export async function* readRows(db: Reader): AsyncGenerator<{ table: string; rows: readonly BackupRow[] }> {
-  for (const table of BACKED_UP) {
+export async function* readRows(
+  db: Reader,
+  tables: readonly BackedUpTable[] = BACKED_UP,
+): AsyncGenerator<{ table: string; rows: readonly BackupRow[] }> {
+  for (const table of tables) {
     let last: BackupRow | undefined
     do {
       const rows: readonly BackupRow[] = await page(db as unknown as AnyTables, table, last)

@@ -4,11 +4,11 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { StartError } from '../config/start-error.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { faultWords } from '../domain/fault-words.ts'
+import { StartError } from '../../config/start-error.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { faultWords } from '../../domain/fault-words.ts'
+import type { PassphraseSealed } from '../passphrase.ts'
 import type { BackupRow } from './backup-rows.ts'
-import type { PassphraseSealed } from './passphrase.ts'
 
 /** First line of a backup. */
 export interface BackupHeader {
@@ -147,9 +147,9 @@ function asRow(content: JsonObject, number: number): BackupRow {
   return Object.fromEntries(entries)
 }
 
-function isEqual(told: JsonValue | undefined, counts: Readonly<Record<string, number>>): boolean {
-  if (!isJsonObject(told) || Object.keys(told).length !== Object.keys(counts).length) return false
-  return Object.entries(counts).every(([table, rows]) => told[table] === rows)
+function isEqual(stated: JsonValue | undefined, counts: Readonly<Record<string, number>>): boolean {
+  if (!isJsonObject(stated) || Object.keys(stated).length !== Object.keys(counts).length) return false
+  return Object.entries(counts).every(([table, rows]) => stated[table] === rows)
 }
 
 function parse(line: Buffer, number: number): JsonObject {

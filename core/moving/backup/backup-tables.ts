@@ -1,4 +1,4 @@
-import type { Tables } from '../store/tables.ts'
+import type { Tables } from '../../store/tables.ts'
 
 /** How one table is read for a backup. */
 export interface BackedUpTable {
@@ -25,6 +25,9 @@ export const BACKED_UP: readonly BackedUpTable[] = [
   { name: 'group_lost_member', key: ['group_id', 'server_name'] },
   { name: 'group_former_path', key: ['group_id', 'path_key'] },
   { name: 'import_run', key: ['id'] },
+  { name: 'bundle', key: ['sha256'] },
+  { name: 'bundle_owner', key: ['sha256', 'owner_id'] },
+  { name: 'bundle_part', key: ['sha256', 'part'], page: 4 },
   { name: 'owned_setting', key: ['id'], page: 20 },
   { name: 'alert_silence', key: ['id'] },
   { name: 'alert_instance', key: ['rule_id', 'subject'] },
@@ -33,12 +36,14 @@ export const BACKED_UP: readonly BackedUpTable[] = [
   { name: 'audit', key: ['id'], numbered: 'id' },
 ]
 
-/** What is read anew after a restore, or has ended with it; emptied by one. */
-export const NOT_BACKED_UP: readonly (keyof Tables)[] = [
-  'revoked_token',
-  'client_session',
-  'server_catalog_part',
-  'server_catalog',
-  'server_era',
-  'server_asking',
+/** What is read anew after a restore, or has ended with it; emptied by one, and moved to another database with the rest. */
+export const NOT_BACKED_UP: readonly BackedUpTable[] = [
+  { name: 'revoked_token', key: ['token_id'] },
+  { name: 'sign_in', key: ['id'] },
+  { name: 'reset_link', key: ['user_id'] },
+  { name: 'client_session', key: ['key'] },
+  { name: 'server_catalog_part', key: ['server_id', 'list_id', 'part'], page: 10 },
+  { name: 'server_catalog', key: ['server_id'], page: 10 },
+  { name: 'server_era', key: ['server_id'] },
+  { name: 'server_asking', key: ['server_id'], page: 20 },
 ]

@@ -1,6 +1,6 @@
 import { copyFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf, writeFileAtomically } from '../config/atomic-write.ts'
+import { codeOf, writeFileAtomically } from '../../config/atomic-write.ts'
 import type { BackedUpSettings } from './backup-file.ts'
 
 /** The settings file of a backup, before it is put in place. */

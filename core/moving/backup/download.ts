@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { SettingsFile } from '../config/settings-file.ts'
-import { HubError } from '../contract/errors.ts'
-import { openStoreReadOnly } from '../store/open.ts'
+import type { SettingsFile } from '../../config/settings-file.ts'
+import { HubError } from '../../contract/errors.ts'
+import { openStoreReadOnly } from '../../store/open.ts'
 import { backUp } from './backup.ts'
 
 /** Backups for download. */

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { StartError } from '../config/start-error.ts'
-import { faultWords } from '../domain/fault-words.ts'
-import { schemaNames } from '../store/migrate.ts'
-import type { Store } from '../store/open.ts'
-import { openScratch, type Scratch } from '../store/scratch.ts'
-import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { StartError } from '../../config/start-error.ts'
+import { faultWords } from '../../domain/fault-words.ts'
+import { schemaNames } from '../../store/migrate.ts'
+import type { Store } from '../../store/open.ts'
+import { openScratch, type Scratch } from '../../store/scratch.ts'
+import { type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { type BackedUpSettings, type BackupHeader, corrupt, readBackupFile } from './backup-file.ts'
 import { type BackupRow, insertRows, readRows } from './backup-rows.ts'
 import { BACKED_UP, NOT_BACKED_UP } from './backup-tables.ts'
@@ -109,7 +109,7 @@ export async function restoreRows(store: Store, { scratch }: ReadBackup): Promis
   })
 }
 
-async function removeAll(trx: Writer): Promise<void> {
-  for (const table of NOT_BACKED_UP) await trx.deleteFrom(table).execute()
-  for (const { name } of BACKED_UP.toReversed()) await trx.deleteFrom(name).execute()
+/** Empties all tables. */
+export async function removeAll(trx: Writer): Promise<void> {
+  for (const { name } of [...NOT_BACKED_UP, ...BACKED_UP.toReversed()]) await trx.deleteFrom(name).execute()
 }

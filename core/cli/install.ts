@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { codeOf } from '../config/atomic-write.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
+import { HubClient } from './client.ts'
+import type { CommandIo } from './io.ts'
+import { plain, printJson } from './output.ts'
+
+/** The text of `patchbay install --help`. */
+export const help = `patchbay install <file.mcpb> [--name NAME] [--input NAME=VALUE]… [--network proxy] [--start] [--dry-run] [--json]
+
+Sends a bundle (MCPB, also .dxt) to the hub, says what it would run, and installs it as a server of yours.
+
+  --input NAME=VALUE   what the bundle asks for; once more for each value of an input that takes a list
+  --name NAME          of the server; default the bundle's own
+  --network proxy      lets it reach the network, as far as you were granted that
+  --start              switches it on
+  --dry-run            only says what it would run, and what it asks for
+  --json               the answer of the hub
+`
+
+/** Returns the exit code. */
+export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = readArguments(argv, {
+    options: {
+      ...OUTPUT,
+      name: { type: 'string' },
+      input: { type: 'string', multiple: true },
+      network: { type: 'string' },
+      start: { type: 'boolean' },
+      'dry-run': { type: 'boolean' },
+    },
+    positionals: ['file'],
+  })
+  const content = await contentOf(resolve(io.cwd, positionals[0] ?? ''))
+  const given = inputsOf(Array.isArray(values.input) ? values.input.map(String) : [])
+  const client = await HubClient.connect(io)
+  const bundle = await client.send('POST', '/api/bundles', content)
+  const body: JsonObject = {
+    ...(typeof values.name === 'string' ? { name: values.name } : {}),
+    ...(typeof values.network === 'string' ? { network: values.network } : {}),
+    ...(values.start ? { start: true } : {}),
+    inputs: lists(bundle, given),
+  }
+  const path = `/api/bundles/${String(bundle.bundleId)}/install`
+  const plan = await client.post(`${path}?dryRun=true`, body)
+  if (values['dry-run']) {
+    if (values.json) printJson(io, { bundle, plan })
+    else io.stdout(plain(`${planText(bundle, plan)}${askText(bundle)}`))
+    return 0
+  }
+  if (!values.json) io.stdout(plain(planText(bundle, plan)))
+  const server = await client.post(path, { ...body, planHash: plan.planHash ?? '' })
+  if (values.json) printJson(io, server)
+  else io.stdout(plain(`Installed as ${String(server.ref)}, switched ${server.enabled === true ? 'on' : 'off'}\n`))
+  return 0
+}
+
+async function contentOf(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw new CommandError(`Cannot read ${path}: ${codeOf(error) || String(error)}`, { cause: error })
+  }
+}
+
+function inputsOf(texts: readonly string[]): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const text of texts) {
+    const at = text.indexOf('=')
+    if (at < 1) throw new UsageError('--input takes NAME=VALUE')
+    const name = text.slice(0, at)
+    found.set(name, [...(found.get(name) ?? []), text.slice(at + 1)])
+  }
+  return found
+}
+
+/** One value as a text, several as a list; the hub says where a list is wrong. */
+function lists(bundle: JsonObject, given: ReadonlyMap<string, readonly string[]>): JsonObject {
+  const many = new Set(inputs(bundle).flatMap(input => (input.many === true ? [input.name] : [])))
+  return Object.fromEntries(
+    [...given].map(([name, values]): [string, JsonValue] => {
+      const isList = many.has(name) || values.length > 1
+      return [name, isList ? [...values] : (values[0] ?? '')]
+    }),
+  )
+}
+
+function inputs({ inputs: listed }: JsonObject): JsonObject[] {
+  return Array.isArray(listed) ? listed.filter(isJsonObject) : []
+}
+
+function planText(bundle: JsonObject, plan: JsonObject): string {
+  const words = Array.isArray(plan.argv) ? plan.argv.map(String) : []
+  const warnings = Array.isArray(plan.warnings) ? plan.warnings.map(String) : []
+  const title = `${String(bundle.title)} ${String(bundle.version)}`
+  return [`${title} runs: ${words.map(word => JSON.stringify(word)).join(' ')}`, ...warnings, ''].join('\n')
+}
+
+function askText(bundle: JsonObject): string {
+  const lines = inputs(bundle).map(({ name, label, required, secret }) => {
+    const marks = [...(required === true ? ['required'] : []), ...(secret === true ? ['secret'] : [])]
+    return `  ${String(name)}  ${String(label)}${marks.length > 0 ? ` (${marks.join(', ')})` : ''}`
+  })
+  return lines.length === 0 ? '' : `It asks for:\n${lines.join('\n')}\n`
+}

@@ -1,0 +1,75 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+
+/** Other programs' lists of the only tools of a server that are on: with an empty one, none is. */
+const ONLY = ['includeTools', 'enabledTools', 'enabled_tools', 'allowedTools', 'allowed_tools'] as const
+/** Other programs' lists of tools that are off, whatever the first ones say. */
+const OFF = ['disabledTools', 'excludeTools', 'disabled_tools', 'disallowedTools', 'disallowed_tools'] as const
+
+/** Names of an entry's fields that hold lists of tools, or a filter of them. */
+export const TOOL_LISTS: readonly string[] = [...ONLY, ...OFF, 'toolFilter']
+
+/** What the lists of an entry say together. */
+export interface ToolLists {
+  /** A tool has to be here to be on; absent: each tool is on that is not in `off`. */
+  readonly only?: ReadonlySet<string>
+  readonly off: ReadonlySet<string>
+  /** What cannot be said by names, as sentences. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Reads the lists of Gemini CLI, Qwen Code, Amp (`includeTools`, `excludeTools`), Windsurf and Kiro (`disabledTools`),
+ * nanobot and 1MCP (`enabledTools`), Crush (`disabled_tools`), GitHub Copilot (`tools` as a list), Hermes
+ * (`tools.include`), OpenClaw (`toolFilter.include`) and mcp-proxy (`options.toolFilter` with `mode`). Where several name
+ * the only tools, a tool has to be in each.
+ */
+export function readToolLists(entry: JsonObject): ToolLists {
+  const filters = [entry.tools, entry.toolFilter, isJsonObject(entry.options) ? entry.options.toolFilter : undefined]
+  const allow = [...ONLY.map(name => entry[name]), Array.isArray(entry.tools) ? entry.tools : undefined]
+  const deny: (JsonValue | undefined)[] = OFF.map(name => entry[name])
+  for (const filter of filters) {
+    if (!isJsonObject(filter)) continue
+    allow.push(listOf(filter.include))
+    deny.push(listOf(filter.exclude))
+    if (Array.isArray(filter.list)) (filter.mode === 'block' ? deny : allow).push(filter.list)
+  }
+  const only = allow.map(namesOf).filter(names => names !== undefined && !names.includes('*')) as string[][]
+  const off = deny.flatMap(list => namesOf(list) ?? [])
+  const [first, ...rest] = only.map(names => new Set(names.filter(name => !isPattern(name))))
+  const shared = first && rest.reduce((both, names) => both.intersection(names), first)
+  const all = off.includes('*') ? new Set<string>() : shared
+  return {
+    ...(all ? { only: all } : {}),
+    off: new Set(off.filter(name => !isPattern(name))),
+    warnings: [
+      ...patternWarnings(only.flat(), 'switched on, since tools are known here by their whole names'),
+      ...patternWarnings(off, 'switched off, since tools are known here by their whole names'),
+    ],
+  }
+}
+
+/** Whether an object of `tools` is a filter, and no map of tools. */
+export function isToolFilter(tools: JsonObject): boolean {
+  return listOf(tools.include) !== undefined || listOf(tools.exclude) !== undefined
+}
+
+/** Filters may name a single tool without a list. */
+function listOf(value: JsonValue | undefined): JsonValue[] | undefined {
+  return typeof value === 'string' ? [value] : Array.isArray(value) ? value : undefined
+}
+
+/** Gemini CLI takes `tool(arguments)` for the tool. */
+function namesOf(list: JsonValue | undefined): string[] | undefined {
+  if (!Array.isArray(list)) return undefined
+  return list.filter(name => typeof name === 'string').map(name => name.replace(/\(.*$/s, ''))
+}
+
+function isPattern(name: string): boolean {
+  return /[*?[\]]/.test(name)
+}
+
+function patternWarnings(names: readonly string[], what: string): string[] {
+  const patterns = names.filter(name => name !== '*' && isPattern(name)).slice(0, 10)
+  if (patterns.length === 0) return []
+  return [`tools by the pattern ${patterns.map(name => JSON.stringify(name.slice(0, 64))).join(', ')} are not ${what}`]
+}

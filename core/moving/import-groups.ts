@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { JsonObject } from '../contract/json.ts'
+import type { GroupRecord } from '../contract/records.ts'
+import { formatRef, nameKey } from '../domain/names.ts'
+import type { UserRecord } from '../registry/api.ts'
+import { absentMembers, memberName } from './import-members.ts'
+import type { ImportResult, ImportScope, Of } from './import-scope.ts'
+
+/** Makes a group, or compares it with the one that is there. Throws what the registry throws. */
+export async function importGroup(
+  scope: ImportScope,
+  item: Of<'group'>,
+  name: string,
+  owner: UserRecord,
+  warnings: string[],
+): Promise<ImportResult> {
+  const { groups } = scope.parts.registry
+  const { formerPaths } = item
+  const body = { ...item.body, name, owner: owner.name, members: scope.membersOf(item.body.members ?? []) }
+  const create = (written: JsonObject) => groups.create(scope.actor, written, { formerPaths })
+  const found = await groups.find(scope.actor, owner.name, name)
+  if (found && nameKey(found.name) === nameKey(name)) {
+    const isSame = await scope.probe(async probe => {
+      const made = await writeGroup(scope, { ...body, name: probe }, [], written => groups.create(scope.actor, written))
+      const [one, other] = [groups.publicBody(made), groups.publicBody(found)]
+      return isDeepStrictEqual({ ...one, name: '' }, { ...other, name: '' })
+    })
+    if (isSame) return { verdict: 'same' }
+    if (!scope.replaces(item, found, warnings)) return { verdict: 'exists' }
+    return replaceGroup(scope, found, body, warnings)
+  }
+  const made = await scope.attempt('group', owner, () => writeGroup(scope, body, warnings, create))
+  scope.made.push({ kind: 'group', id: made.id, name, owner: owner.id, revision: made.revision })
+  return { verdict: 'new' }
+}
+
+function replaceGroup(
+  scope: ImportScope,
+  present: GroupRecord,
+  body: JsonObject,
+  warnings: string[],
+): Promise<ImportResult> {
+  const { groups } = scope.parts.registry
+  const { id, name, ownerId: owner, revision: ifRevision } = present
+  const ref = formatRef(present.ownerName, name)
+  return scope.replace({ kind: 'group', id, name, owner }, { body: groups.publicBody(present) }, async () => {
+    const write = (written: JsonObject) => groups.replace(scope.actor, ref, written, { ifRevision })
+    return (await writeGroup(scope, body, warnings, write)).revision
+  })
+}
+
+/** Without the members that are not there: the file of another hub may name servers that were removed. */
+async function writeGroup(
+  { parts }: ImportScope,
+  body: JsonObject,
+  warnings: string[],
+  write: (body: JsonObject) => Promise<GroupRecord>,
+): Promise<GroupRecord> {
+  try {
+    return await parts.attempt(() => write(body))
+  } catch (error) {
+    const absent = absentMembers(error)
+    if (absent.size === 0 || !Array.isArray(body.members)) throw error
+    const members = body.members.filter((_, at) => !absent.has(at))
+    const names = body.members.filter((_, at) => absent.has(at)).map(memberName)
+    warnings.push(`Left out, since there is no such server: ${names.join(', ')}`)
+    return write({ ...body, members })
+  }
+}

@@ -1,0 +1,189 @@
+import { type ImportedEntry, placeInDocument } from '../config/import-document.ts'
+import { JSON_CHARACTERS, OTHER_CHARACTERS, type TextFormat, type TextValue } from '../config/import-text.ts'
+import { readServerEntry } from '../config/shape/server.ts'
+import { DuplicateEntry } from '../config/shape/settings.ts'
+import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { ImportedFile, ImportSource, NotCarried } from '../contract/points.ts'
+import type { UserActor } from '../contract/records.ts'
+import { guardJson, type JsonLimits } from '../domain/json/json-guard.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
+import { nextTurn } from '../domain/next-turn.ts'
+import { SERVER_JSON } from '../domain/server/body.ts'
+import { validationError } from '../domain/validation-error.ts'
+import { isExport, readExport } from './import-export.ts'
+import { isHubDocument, namedIn, readHubDocument } from './import-hub.ts'
+import type { ImportContent, ImportItem } from './import-items.ts'
+import type { ImportOptions } from './import-scope.ts'
+import { OneAtATime } from './one-at-a-time.ts'
+
+/** What the reading of documents needs. */
+export interface ImportReaderDeps {
+  /** By the program's name. */
+  sources(): ReadonlyMap<string, ImportSource>
+  /** Parses a text, a long one in a thread. */
+  parseText(text: string, format: TextFormat, sender: string): Promise<TextValue>
+  /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
+  readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
+}
+
+/** Of administrators, and of others, whose servers are far fewer. */
+const MOST_ITEMS = { admin: 2_000, user: 500 }
+/** Of a document that came as JSON: what is in a body of 128 KiB at most, or was counted when it was parsed. */
+const DOCUMENT_JSON: JsonLimits = { ...SERVER_JSON, members: 70_000, characters: 16 * 1024 * 1024 }
+/** What is not carried is named one by one up to this number; a file can have ten thousand fields that are unknown. */
+const MOST_NAMED = 1_000
+
+/** Reads a document: an export, the settings of a hub or of a client, a command line, or a URL. */
+export class ImportReader {
+  readonly #deps: ImportReaderDeps
+  /** Each takes 128 MiB for a moment. */
+  readonly #passphrases = new OneAtATime('Too many exports are read at this moment')
+
+  constructor(deps: ImportReaderDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `validation_failed` for a document of which nothing is understood or that is beyond a limit, `overloaded`. */
+  async read(document: JsonValue, actor: UserActor, options: ImportOptions): Promise<ImportContent> {
+    const value = typeof document === 'string' ? await this.#jsonOf(document, actor.userId) : guarded(document)
+    // Others are answered between walks: each takes some tens of milliseconds where a document is as large as it may be.
+    await nextTurn()
+    if (value !== undefined && isHubDocument(value)) refuseTooMany(namedIn(value), actor)
+    const { answers, passphrase } = options
+    const content =
+      (value !== undefined && isExport(value)
+        ? await this.#passphrases.run(() => readExport(value, answers, passphrase))
+        : undefined) ??
+      (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
+      (await this.#fromSource(value ?? document, actor.userId)) ??
+      clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
+    refuseTooMany(content.items.length, actor)
+    return { ...content, notCarried: firstNamed(content.notCarried) }
+  }
+
+  /** Undefined for what is no JSON or beyond a limit: the thread that reads settings then says what is wrong with it. */
+  async #jsonOf(text: string, sender: string): Promise<JsonValue | undefined> {
+    if (text.length > JSON_CHARACTERS) return undefined
+    const read = await this.#deps.parseText(text, 'json', sender)
+    return 'value' in read ? read.value : undefined
+  }
+
+  async #fromSource(document: JsonValue, sender: string): Promise<ImportContent | undefined> {
+    const read =
+      typeof document === 'string' ? document.slice(0, OTHER_CHARACTERS + 1).replace(/^\ufeff/, '') : document
+    for (const [source, reader] of this.#deps.sources()) {
+      const content = await this.#readBy(reader, read, sender).catch((error: unknown) => {
+        if (error instanceof HubError && error.status >= 500) throw error
+        const [line] = String(error instanceof Error ? error.message : error).split('\n')
+        throw refused(`The document is a file of ${reader.label}, and cannot be read: ${line?.slice(0, 300)}`)
+      })
+      if (content) return { source, ...content, warnings: [] }
+    }
+    return undefined
+  }
+
+  /** Undefined for what is none of its files. */
+  async #readBy(
+    reader: ImportSource,
+    document: JsonValue,
+    sender: string,
+  ): Promise<Pick<ImportContent, 'items' | 'notCarried'> | undefined> {
+    if (!reader.reads(document)) return undefined
+    const value = typeof document === 'string' ? await this.#parsed(document, reader, sender) : document
+    const file = await reader.read(value)
+    await nextTurn()
+    return sourceContent(file)
+  }
+
+  async #parsed(text: string, { format }: ImportSource, sender: string): Promise<JsonValue> {
+    if (text.length > OTHER_CHARACTERS) throw new Error(`it has more than ${OTHER_CHARACTERS} characters`)
+    if (format === undefined) return text
+    const read = await this.#deps.parseText(text, format, sender)
+    if ('problem' in read) throw new Error(read.problem)
+    return read.value
+  }
+}
+
+function refused(detail: string): HubError {
+  return validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
+}
+
+/** Sources and the reader of hubs walk through all of it here, and name each part by its path. */
+function guarded(document: JsonValue): JsonValue {
+  try {
+    guardJson(document, DOCUMENT_JSON)
+    return document
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error
+    throw refused(error.message)
+  }
+}
+
+function refuseTooMany(count: number, { role }: UserActor): void {
+  const most = MOST_ITEMS[role]
+  if (count > most) throw refused(`The document names ${count} things; at most ${most} are taken over at a time`)
+}
+
+function firstNamed(notCarried: readonly NotCarried[]): readonly NotCarried[] {
+  if (notCarried.length <= MOST_NAMED) return notCarried
+  const what = `${notCarried.length - MOST_NAMED} more parts of the document`
+  const instead = 'Import fewer servers at a time to see each of them named.'
+  return [...notCarried.slice(0, MOST_NAMED), { pointer: '#', what, instead }]
+}
+
+function hubContent(document: Parameters<typeof readHubDocument>[0]): ImportContent {
+  try {
+    return readHubDocument(document)
+  } catch (error) {
+    if (!(error instanceof DuplicateEntry)) throw error
+    const pointer = `#/${error.path.map(pointerToken).join('/')}`
+    throw validationError([{ pointer, code: 'import_invalid', detail: `The document names ${error.message}` }])
+  }
+}
+
+function sourceContent({ servers, notCarried }: ImportedFile): Pick<ImportContent, 'items' | 'notCarried'> {
+  // A format of its own may nest deeper than JSON that came as JSON.
+  guardJson(
+    servers.map(({ body }) => body),
+    SERVER_JSON,
+  )
+  const items = servers.map(({ name, pointer, body, problem }): ImportItem => {
+    // Sources may use the names of other programs for fields, as their files do.
+    const read = readServerEntry(name, body)
+    const place = (inner: string) => inner.replace(/^#/, () => pointer)
+    const common = {
+      kind: 'server',
+      pointer,
+      name,
+      body: { name, ...read.body },
+      place,
+      warnings: read.warnings,
+    } as const
+    return problem === undefined ? common : { ...common, problem }
+  })
+  return { items, notCarried }
+}
+
+/** Only servers are read in the thread. */
+function tooLong(document: JsonValue): string[] {
+  if (typeof document !== 'string' || document.length <= JSON_CHARACTERS) return []
+  return ['The text is longer than 2 MiB: only servers were read. Send it as JSON for the rest']
+}
+
+function clientContent(entries: readonly ImportedEntry[], warnings: readonly string[]): ImportContent {
+  const items = entries.map((entry): ImportItem => {
+    const { owner, ...body } = entry.body
+    return {
+      kind: 'server',
+      pointer: entry.place?.pointer ?? '#',
+      name: entry.name,
+      ...(typeof owner === 'string' ? { owner } : {}),
+      body,
+      place: pointer => placeInDocument(entry, pointer),
+      ...(entry.warnings ? { warnings: entry.warnings } : {}),
+      ...(entry.problem ? { problem: entry.problem.message } : {}),
+    }
+  })
+  return { source: 'client', items, notCarried: [], warnings }
+}

@@ -1,0 +1,210 @@
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+import { nameKey } from '../domain/names.ts'
+import type { Transports } from '../domain/server/transports.ts'
+import type { UserRecord } from '../registry/api.ts'
+import type { TogetherParts } from '../registry/create.ts'
+import type { MovingKinds } from '../registry/owned/moving.ts'
+import type { ImportAsk, ImportChoice, ImportItem, ImportVerdict, MadeItem } from './import-items.ts'
+
+/** How the user wants a document imported. */
+export interface ImportOptions {
+  /** Values of what documents refer to, by name. */
+  readonly answers: Readonly<Record<string, string>>
+  /** By pointer of the item. */
+  readonly choices: Readonly<Record<string, ImportChoice>>
+  /** All servers and assistant endpoints are switched off. */
+  readonly off: boolean
+  /** Opens the secrets of an export. */
+  readonly passphrase?: string | undefined
+  /** The address of this hub: what leads to it is left out. */
+  readonly hubUrl: string
+}
+
+/** What became, or would become, of one item. */
+export interface ImportOutcome {
+  readonly kind: ImportItem['kind']
+  readonly pointer: string
+  readonly name: string
+  /** A user's name. */
+  readonly owner?: string
+  readonly verdict: ImportVerdict
+  /** A server's body, its secrets masked. */
+  readonly body?: JsonObject
+  readonly asks?: readonly ImportAsk[]
+  readonly warnings: readonly string[]
+  readonly error?: unknown
+  /** Converts pointers into the body to pointers into the document. */
+  readonly place?: (pointer: string) => string
+}
+
+/** An item of these kinds. */
+export type Of<Kind extends ImportItem['kind']> = Extract<ImportItem, { kind: Kind }>
+/** What making one item gives. */
+export type ImportResult = Pick<ImportOutcome, 'verdict'> & Partial<ImportOutcome>
+
+/** What the making of every item of one import shares. */
+export class ImportScope {
+  readonly made: MadeItem[] = []
+  readonly parts: TogetherParts
+  readonly actor: UserActor
+  readonly options: ImportOptions
+  readonly transports: Transports
+  readonly records: ReturnType<MovingKinds>
+  /** What the item at hand lacks. */
+  asks: readonly ImportAsk[] = []
+  /** Of the import, under which what it replaces is kept. */
+  readonly #id: string
+  /** New names, by kind and former name. */
+  readonly #renamed = new Map<string, string>()
+  /** Why no more of a kind can be made for an owner, by kind and owner. */
+  readonly #full = new Map<string, HubError>()
+
+  constructor(
+    id: string,
+    parts: TogetherParts,
+    records: ReturnType<MovingKinds>,
+    who: { readonly actor: UserActor; readonly options: ImportOptions; readonly transports: Transports },
+  ) {
+    this.#id = id
+    this.parts = parts
+    this.records = records
+    this.actor = who.actor
+    this.options = who.options
+    this.transports = who.transports
+  }
+
+  get isAdmin(): boolean {
+    return this.actor.role === 'admin'
+  }
+
+  /** An access key must not make what outlives it or opens more. */
+  get mayMakeAccounts(): boolean {
+    return this.isAdmin && this.actor.credential.kind !== 'key'
+  }
+
+  rename({ kind, name }: Pick<ImportItem, 'kind' | 'name'>, to: string): void {
+    this.#renamed.set(`${kind} ${nameKey(name)}`, to)
+  }
+
+  nameOf(kind: ImportItem['kind'], name: string): string {
+    return this.#renamed.get(`${kind} ${nameKey(name)}`) ?? name
+  }
+
+  /** A reference to a server or group, `name` or `owner~name`. */
+  refOf(kind: 'server' | 'group', ref: string): string {
+    const [name = '', owner] = ref.split('~').reverse()
+    const renamed = this.nameOf(kind, name)
+    return owner === undefined ? renamed : `${this.nameOf('user', owner)}~${renamed}`
+  }
+
+  membersOf(members: JsonValue): JsonValue {
+    if (!Array.isArray(members)) return members
+    return members.map(member => {
+      if (typeof member === 'string') return this.refOf('server', member)
+      if (!isJsonObject(member) || typeof member.server !== 'string') return member
+      return { ...member, server: this.refOf('server', member.server) }
+    })
+  }
+
+  /** Once an owner has as much as may be, each further thing would only cost time. */
+  async attempt<T>(kind: string, owner: UserRecord, make: () => Promise<T>): Promise<T> {
+    const key = `${kind} ${owner.id}`
+    const full = this.#full.get(key)
+    if (full) throw full
+    try {
+      return await this.parts.attempt(make)
+    } catch (error) {
+      if (error instanceof HubError && error.code.startsWith('quota_')) this.#full.set(key, error)
+      throw error
+    }
+  }
+
+  /** Runs `work` with a name that nothing has, and undoes what it writes. False when it is refused. */
+  async probe(work: (name: string) => Promise<boolean>): Promise<boolean> {
+    let result = false
+    try {
+      await this.parts.attempt(async () => {
+        result = await work(`import-probe-${crypto.randomUUID()}`.slice(0, 48))
+        throw new Undo()
+      })
+    } catch (error) {
+      if (!(error instanceof Undo) && !(error instanceof HubError && error.status < 500)) throw error
+    }
+    return result
+  }
+
+  /**
+   * Whether the owner may not know what the item does: who owned it there is neither this user, nor one that the import has
+   * just made of that owner. Rights must not rise so.
+   */
+  isUnseen(item: Of<'server' | OwnedItemKind>, owner: UserRecord): boolean {
+    const named = item.owner ?? item.formerOwner
+    if (named === undefined || this.made.some(({ kind, id }) => kind === 'user' && id === owner.id)) return false
+    return owner.id !== this.actor.userId || nameKey(named) !== nameKey(this.actor.name)
+  }
+
+  /**
+   * Whether what is there is replaced: where the user said so and owns it, and nothing stands against it. Else `warnings` say
+   * why not.
+   */
+  replaces({ pointer }: Pick<ImportItem, 'pointer'>, present: Replaceable, warnings: string[]): boolean {
+    if (this.options.choices[pointer] !== 'replace') return false
+    const why = this.#notReplaced(present)
+    if (why !== undefined) warnings.push(`It is not replaced: ${why}`)
+    return why === undefined
+  }
+
+  #notReplaced({ ownerId, origin, isUnseen }: Replaceable): string | undefined {
+    if (ownerId !== this.actor.userId) return 'it belongs to somebody else'
+    if (origin === 'file') return 'the settings file holds it'
+    if (isUnseen) return 'the other one came from somebody else; import it under another name, and look at it'
+    if (this.asks.length === 0) return undefined
+    return `answer what it asks first (${this.asks.map(({ name }) => name).join(', ')})`
+  }
+
+  /** Replaces, and keeps what was there, sealed, so that a rollback brings it back. */
+  async replace(
+    item: Omit<MadeItem, 'revision' | 'replaced'>,
+    before: JsonObject,
+    write: () => Promise<number | string>,
+  ): Promise<ImportResult> {
+    const { parts, actor, made } = this
+    const replaced = replacedKey(this.#id, made.length)
+    await parts.attempt(async () => {
+      const revision = await write()
+      await parts.registry.settings.setUserSecret(actor, actor.userId, replaced, JSON.stringify(before))
+      made.push({ ...item, revision, replaced })
+    })
+    return { verdict: 'replaced' }
+  }
+}
+
+/** Something that is there under the name of an item. */
+interface Replaceable {
+  readonly ownerId: string
+  readonly origin?: string
+  readonly isUnseen?: boolean
+}
+
+/** What has `owner` and `formerOwner`, beside servers. */
+export type OwnedItemKind = 'channel' | 'rule' | 'dashboard' | 'endpoint'
+
+/** Names of the secrets of a user that hold what imports replaced. */
+export const REPLACED_PREFIX = 'importReplaced.'
+
+function replacedKey(id: string, at: number): string {
+  return `${REPLACED_PREFIX}${id}.${at}`
+}
+
+/** Not an error: takes back what was written. */
+class Undo extends Error {
+  override readonly name = 'Undo'
+}
+
+/** Undefined for a refusal. */
+export function missing(error: unknown): undefined {
+  if (error instanceof HubError && error.status < 500) return undefined
+  throw error
+}

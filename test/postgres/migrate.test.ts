@@ -1,0 +1,261 @@
+/** `patchbay migrate` there and back, and what keeps a second hub off a database. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import pg from 'pg'
+import { extent } from '../support/extent.ts'
+import { type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
+import { contentOf, inFolder } from '../support/moving.ts'
+import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { callText, online } from '../support/servers.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+const SERVERS = extent(500, 2_000)
+
+let postgres: Postgres
+let hub: Hub | undefined
+const folders: string[] = []
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+}, 60_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  for (const folder of folders) await removeTemp(folder)
+  await postgres?.stop()
+}, 60_000)
+
+type Row = Record<string, unknown>
+
+/** Rows of all tables but Kysely's own, as sorted text; numbers that a database gives to rows itself are left out. */
+function comparable(tables: ReadonlyMap<string, readonly Row[]>): Record<string, string> {
+  const texts = [...tables].map(([table, rows]) => {
+    const lines = rows.map(row => {
+      const cells = Object.entries(row).filter(([column]) => !(table === 'audit' && column === 'id'))
+      const plain = cells.map(([column, value]) => [
+        column,
+        value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
+      ])
+      return JSON.stringify(plain.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)))
+    })
+    const digest = createHash('sha256').update(lines.sort().join('\n')).digest('hex')
+    return [table, `${rows.length} rows ${digest}`] as const
+  })
+  return Object.fromEntries(texts.sort())
+}
+
+function inSqlite(path: string): Record<string, string> {
+  const database = new Database(path, { readonly: true })
+  const names = (database.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[])
+    .map(({ name }) => name)
+    .filter(name => !/^(?:sqlite_|kysely_)/.test(name))
+  const tables = names.map(name => [name, database.prepare(`select * from "${name}"`).all() as Row[]] as const)
+  database.close()
+  return comparable(new Map(tables))
+}
+
+async function asked(url: string, statement: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+async function inPostgres(url: string): Promise<Record<string, string>> {
+  const names = await asked(url, "select tablename from pg_tables where schemaname = 'public'")
+  const kept = names.map(({ tablename }) => String(tablename)).filter(name => !/^(?:kysely_|log_)/.test(name))
+  const tables = await Promise.all(kept.map(async name => [name, await asked(url, `select * from "${name}"`)] as const))
+  return comparable(new Map(tables))
+}
+
+/** A hub with 2,000 servers, most of them of the settings file, and something in other tables. */
+async function largeHub(): Promise<{ hub: Hub; key: string; token: string }> {
+  const filed = Array.from({ length: SERVERS - 2 }, (_, n) => [
+    `filed-${n}`,
+    { url: `https://never.example/${n}`, headers: { authorization: `Bearer sk-${n}` }, enabled: false },
+  ])
+  const empty = await startHub()
+  const admin = await empty.setup()
+  await empty.user('bob')
+  await admin.ok('POST', '/api/servers', {
+    name: 'stored',
+    ...stdioFixture('echo', { WHO: 'stored', API_KEY: 'sk-secret-1' }),
+  })
+  await admin.ok('POST', '/api/servers', {
+    name: 'weather',
+    openapi: {
+      schema: {
+        openapi: '3.1.0',
+        info: { title: 'weather ☀ 天气', version: '1' },
+        servers: [{ url: 'http://127.0.0.1:9' }],
+        paths: { '/now': { get: { operationId: 'now', responses: { 200: { description: 'now' } } } } },
+      },
+    },
+    enabled: false,
+  })
+  await admin.ok('POST', '/api/groups', { name: 'g', members: ['stored'] })
+  await online(admin, ['stored'])
+  const key = await admin.mcpKey()
+  await empty.stop({ keep: true })
+  // The quota of a user's servers is not for those of the file.
+  const settings = { mcpServers: Object.fromEntries(filed), groups: [{ name: 'f', servers: ['filed-1', 'filed-2'] }] }
+  const hub = await startHub({ folder: empty.folder, settings, timeoutMs: 60_000 })
+  await online(await hub.signIn('admin'), ['stored'])
+  return { hub, key, token: (await hub.signIn('bob')).token }
+}
+
+test('2,000 servers go to PostgreSQL and back, equal by digest; sign-ins, keys and secrets go on working', async () => {
+  const first = await largeHub()
+  hub = first.hub
+  const { folder, dataDir } = hub
+  folders.push(folder)
+  const was = await contentOf(hub)
+  const databaseUrl = await postgres.database('moved')
+  const env = { DATABASE_URL: databaseUrl }
+  const running = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], { env })
+  expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('data_dir_locked')])
+  await hub.stop({ keep: true })
+  hub = undefined
+  const before = inSqlite(join(dataDir, 'patchbay.db'))
+  expect(before.server).toStartWith(`${SERVERS} rows`)
+
+  const there = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres', '--json'], { env })
+  expect([there.code, there.stderr]).toEqual([0, ''])
+  const { tables, aside } = JSON.parse(there.stdout)
+  expect(tables.server).toEqual({ rows: SERVERS, digest: expect.stringMatching(/^[0-9a-f]{64}$/) })
+  expect(await inPostgres(databaseUrl)).toEqual(before)
+  expect(await readdir(aside)).toContain('patchbay.db')
+
+  // Without DATABASE_URL the old rows are not served by mistake.
+  const forgotten = await startHub({ folder }).catch((error: unknown) => error)
+  expect(forgotten).toMatchObject({ exitCode: 78, log: expect.stringContaining('store_missing') })
+  hub = await startHub({ folder, env, timeoutMs: 60_000 })
+  expect(
+    (await send(hub.url, 'GET', '/api/servers', undefined, { authorization: `Bearer ${first.token}` })).status,
+  ).toBe(200)
+  expect(await contentOf(hub)).toEqual(was as never)
+  const admin = await hub.signIn('admin', PASSWORD)
+  await online(admin, ['stored'])
+  const client = await admin.mcp('/mcp/stored', { credential: first.key })
+  expect(await callText(client, 'env', { name: 'API_KEY' })).toBe('sk-secret-1')
+  const busy = await inFolder(folder, ['migrate', '--from', 'postgres', '--to', 'sqlite'], { env })
+  expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('data_dir_locked')])
+  await hub.stop({ keep: true })
+  hub = undefined
+
+  const middle = await inPostgres(databaseUrl)
+  const back = await inFolder(folder, ['migrate', '--from', 'postgres', '--to', 'sqlite'], { env })
+  expect([back.code, back.stderr]).toEqual([0, ''])
+  expect(back.stdout).toContain('equal by digest')
+  expect(inSqlite(join(dataDir, 'patchbay.db'))).toEqual(middle)
+  expect(await inPostgres(databaseUrl)).toEqual(middle)
+  hub = await startHub({ folder, timeoutMs: 60_000 })
+  expect(await contentOf(hub)).toEqual(was as never)
+  await hub.stop({ keep: true })
+  hub = undefined
+
+  // The database in use is not replaced unasked, and what is replaced is kept.
+  const again = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], { env })
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('--replace')])
+  expect(await inPostgres(databaseUrl)).toEqual(middle)
+  const replaced = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres', '--replace', '--json'], {
+    env,
+  })
+  expect([replaced.code, replaced.stderr]).toEqual([0, ''])
+  expect((await readdir(JSON.parse(replaced.stdout).aside)).sort()).toEqual(['database.backup', 'patchbay.db'])
+}, 180_000)
+
+test('a row that PostgreSQL does not accept ends the move with nothing changed', async () => {
+  const one = await startHub()
+  folders.push(one.folder)
+  await one.setup()
+  await one.stop({ keep: true })
+  const path = join(one.dataDir, 'patchbay.db')
+  const database = new Database(path)
+  database
+    .prepare("insert into setting (scope, key, value, secret, updated_at) values ('x', 'odd', ?, 0, '')")
+    .run(['a\0b'])
+  database.close()
+  const kept = await readFile(path)
+  const databaseUrl = await postgres.database('refused')
+  const done = await inFolder(one.folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], {
+    env: { DATABASE_URL: databaseUrl },
+  })
+  expect([done.code, done.stderr]).toEqual([1, expect.stringMatching(/table "setting" .*Nothing was changed/)])
+  expect((await readFile(path)).equals(kept)).toBe(true)
+  expect((await inPostgres(databaseUrl)).setting).toStartWith('0 rows')
+}, 60_000)
+
+test('two hubs on one database: the second is refused, says by whom, and may start once the first has ended', async () => {
+  const databaseUrl = await postgres.database('shared')
+  const env = { DATABASE_URL: databaseUrl }
+  const first = await startHub({ env })
+  folders.push(first.folder)
+  const other = await makeTemp('second')
+  folders.push(other)
+  const refused = await startHub({ env }).catch((error: unknown) => error)
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    log: expect.stringMatching(
+      new RegExp(`error: database_locked: Another hub .* process ${first.pid}, from 127\\.0\\.0\\.1, since 20`),
+    ),
+  })
+  // Commands that write keep off as well.
+  const backup = join(other, 'one.backup')
+  expect((await inFolder(first.folder, ['backup', backup], { env })).code).toBe(0)
+  const restore = await inFolder(other, ['restore', backup], { env })
+  expect([restore.code, restore.stderr]).toEqual([1, expect.stringContaining('database_locked')])
+  // However it ends.
+  await first.kill9()
+  await copyFile(join(first.dataDir, 'master.key'), join(other, 'master.key'))
+  const next = await startHub({ folder: first.folder, env })
+  await next.stop({ keep: true })
+  expect(existsSync(join(first.dataDir, 'hub.lock'))).toBe(true)
+}, 60_000)
+
+test('a hub whose lock was cut off takes it again; one that finds another hub there ends, and says so', async () => {
+  const databaseUrl = await postgres.database('cut')
+  const env = { DATABASE_URL: databaseUrl }
+  const first = await startHub({ env })
+  folders.push(first.folder)
+  const admin = await first.setup()
+  const holders = () =>
+    asked(
+      databaseUrl,
+      `select pid from pg_locks where locktype = 'advisory' and granted
+       and database = (select oid from pg_database where datname = current_database())`,
+    )
+  const [holder] = await holders()
+  await asked(databaseUrl, `select pg_terminate_backend(${holder?.pid})`)
+  await until(async () => (await holders()).some(({ pid }) => pid !== holder?.pid), {
+    what: 'the lock to be taken again',
+  })
+  await until(async () => (await admin.request('POST', '/api/groups', { name: 'g', members: [] })).status === 201)
+
+  // Another one is quicker: it waits for the lock on the server, where nobody can come before it.
+  const rival = new pg.Client({ connectionString: databaseUrl, application_name: 'rival' })
+  rival.on('error', () => undefined)
+  await rival.connect()
+  const [held] = await asked(
+    databaseUrl,
+    `select pid, classid::bigint as class, objid::bigint as object from pg_locks where locktype = 'advisory' and granted
+     and database = (select oid from pg_database where datname = current_database())`,
+  )
+  const object = BigInt.asIntN(32, BigInt(String(held?.object)))
+  const waiting = rival.query(`select pg_advisory_lock(${held?.class}, (${object})::int)`)
+  await until(async () => (await asked(databaseUrl, 'select 1 from pg_locks where not granted')).length > 0)
+  await asked(databaseUrl, `select pg_terminate_backend(${held?.pid})`)
+  await waiting
+  expect(await first.exited()).toBe(1)
+  expect(first.log()).toContain('error: database_locked: ')
+  expect(first.log()).toContain('rival')
+  await rival.end()
+}, 60_000)
