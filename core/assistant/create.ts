@@ -1,21 +1,25 @@
 import type { FailedCredentials } from '../auth/failed-credentials.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Bridge, BridgeLink } from '../contract/points.ts'
+import type { Bridge, BridgeEndpoint, BridgeLink, BridgePreview, BridgeTestStep } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { WriteOptions } from '../registry/api.ts'
+import type { FileEntry, Mirrored } from '../registry/owned/mirror.ts'
+import type { MovingRecords } from '../registry/owned/moving.ts'
 import type { OwnedRecords } from '../registry/owned/records.ts'
 import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
 import type { SocketHandler } from '../request/request-info.ts'
 import type { Store } from '../store/open.ts'
 import { endpointOf, newToken, prepareEndpoint, shownUrl, withToken } from './endpoint.ts'
+import { mirrorEndpoints } from './file-endpoints.ts'
 import { FrameAllowance } from './frame-allowance.ts'
 import { HubSide, type HubSideDeps } from './hub-side.ts'
 import { type AssistantCredential, acceptSocket, admit } from './inbound.ts'
 import { Links } from './links.ts'
-import { boundThing, findTarget } from './targets.ts'
+import { movingEndpoints } from './moving.ts'
+import { boundThing, findTarget, type Things } from './targets.ts'
 
 /** What the assistant endpoints need of the hub. */
 export interface AssistantDeps extends HubSideDeps {
@@ -27,6 +31,15 @@ export interface AssistantDeps extends HubSideDeps {
   readonly apiKey: string | undefined
   /** The contribution of a plugin to `bridge`. */
   readonly bridge: () => Bridge | undefined
+  /** Whether a plugin offers the view of scopes, such as `smart`. */
+  readonly hasView: (view: string) => boolean
+}
+
+/** What a test of an endpoint found. */
+export interface EndpointTest {
+  /** No step failed. */
+  readonly ok: boolean
+  readonly steps: readonly BridgeTestStep[]
 }
 
 /** Endpoints at which assistants meet the tools of a group. */
@@ -41,6 +54,16 @@ export interface Assistant {
   reconnect(actor: Actor, ref: string): Promise<JsonObject>
   /** What went over an endpoint last, without contents; the newest first. */
   messages(actor: Actor, ref: string): Promise<readonly JsonObject[]>
+  /** The tools as the assistant would get them now. Rejects as a connection would: `group_not_found`, `owner_disabled`. */
+  tools(actor: Actor, ref: string): Promise<BridgePreview>
+  /** Goes the way of a connection once and changes nothing. Throws `assistant_disabled`, and `rate_limited` beside another. */
+  test(actor: Actor, ref: string): Promise<EndpointTest>
+  /** Makes the endpoints of the settings file, and serves them. */
+  mirror(entries: readonly FileEntry[]): Promise<Mirrored>
+  /** Endpoints as they move between hubs; `things`: where in the same transaction their groups and servers are found. */
+  moving(store: Store, things: Things): MovingRecords
+  /** Whether a plugin offers a bridge. */
+  hasBridge(): boolean
   /** How many the actor has. */
   count(actor: Actor): Promise<number>
   /** The handler of a socket that an assistant opens. Throws `assistant_disabled` and what `admit` throws. */
@@ -56,15 +79,18 @@ export function createAssistant(deps: AssistantDeps): Assistant {
   const bridge = (): Bridge | undefined => (deps.enabled ? deps.bridge() : undefined)
   const failed = (error: unknown): void => log.error('An assistant endpoint failed', { error })
   const allowance = new FrameAllowance()
-  const links = new Links({ store, bus, bridge, failed, hubSide: new HubSide(deps, allowance) })
+  const hubSide = new HubSide(deps, allowance)
+  const links = new Links({ store, bus, bridge, failed, hubSide })
+  const tests = new EndpointTests(links)
   const settings = new OwnedSettings(store, 'endpoint', () => undefined)
 
   const show = async (setting: OwnedSetting): Promise<JsonObject> => {
     const { direction, target, enabled, limits, last4 } = endpointOf(setting)
     const url = shownUrl(setting, sealer)
     const bound = await boundThing(registry, setting.owner, target)
+    const view = target.view === undefined ? {} : { view: target.view }
     return settingView(setting, {
-      ...{ name: setting.name, direction, group: bound?.ref ?? null, kind: target.kind, enabled, limits },
+      ...{ name: setting.name, direction, group: bound?.ref ?? null, kind: target.kind, ...view, enabled, limits },
       ...(url === undefined ? {} : { url }),
       ...(last4 === undefined ? {} : { last4 }),
       status: links.get(setting.id)?.status() ?? { state: 'off', ...(enabled && !bridge() ? { code: OFF } : {}) },
@@ -73,9 +99,11 @@ export function createAssistant(deps: AssistantDeps): Assistant {
 
   /** What the body binds the endpoint to; what is gone stays bound until something else is named. */
   const target = async (owner: Pick<Owner, 'id' | 'name'>, { group }: JsonObject, before?: OwnedSetting) => {
-    if (typeof group === 'string') return findTarget(registry, owner, group)
+    if (typeof group === 'string') return findTarget(registry, owner, group, deps.hasView)
     return group === null && before ? endpointOf(before).target : undefined
   }
+
+  const unserved = (setting: OwnedSetting): BridgeEndpoint => hubSide.endpoint(setting, () => undefined)
 
   const linkOf = async (actor: Actor, ref: string): Promise<[OwnedSetting, BridgeLink | undefined]> => {
     const setting = await settings.get(actor, ref)
@@ -130,6 +158,26 @@ export function createAssistant(deps: AssistantDeps): Assistant {
       const [, link] = await linkOf(actor, ref)
       return link?.messages() ?? []
     },
+    async tools(actor, ref) {
+      const setting = await settings.get(actor, ref)
+      const by = deps.bridge()
+      if (!by?.preview) throw new HubError(OFF, 'No plugin offers a bridge that lists the tools of an endpoint')
+      return by.preview(unserved(setting))
+    },
+    async test(actor, ref) {
+      const [setting, link] = await linkOf(actor, ref)
+      const by = bridge()
+      if (!by?.test) throw disabled()
+      return tests.run(setting, async () => (await link?.test?.()) ?? (await by.test?.(unserved(setting))) ?? [])
+    },
+    async mirror(entries) {
+      const mirrored = await mirrorEndpoints({ store, sealer, registry, hasView: deps.hasView }, entries)
+      if (mirrored.changed) await links.changed()
+      return mirrored
+    },
+    moving: (joined, things) =>
+      movingEndpoints({ store: joined, things, sealer, hasView: deps.hasView, changed: () => void links.changed() }),
+    hasBridge: () => deps.bridge() !== undefined,
     count: async actor => (await settings.list(actor)).length,
     async admit(credential) {
       if (!bridge()) throw disabled()
@@ -137,6 +185,32 @@ export function createAssistant(deps: AssistantDeps): Assistant {
     },
     begin: () => links.begin(),
     stop: graceMs => links.stop(graceMs),
+  }
+}
+
+/** Tests of endpoints: one of a user at a time, since each holds a connection for up to ten seconds. */
+class EndpointTests {
+  readonly #links: Links
+  readonly #owners = new Set<string>()
+
+  constructor(links: Links) {
+    this.#links = links
+  }
+
+  async run({ id, owner }: OwnedSetting, work: () => Promise<readonly BridgeTestStep[]>): Promise<EndpointTest> {
+    if (this.#owners.has(owner.id))
+      throw new HubError('rate_limited', 'Another endpoint of this user is being tested', { retryAfterSeconds: 5 })
+    this.#owners.add(owner.id)
+    try {
+      await this.#links.ended(id)
+      const running = work()
+      // One that is switched on meanwhile dials when the test is over.
+      if (!this.#links.get(id)) this.#links.hold(id, running)
+      const steps = await running
+      return { ok: steps.every(({ outcome }) => outcome !== 'failed'), steps }
+    } finally {
+      this.#owners.delete(owner.id)
+    }
   }
 }
 

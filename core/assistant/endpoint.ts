@@ -9,16 +9,32 @@ import { ENDPOINT_SECRETS } from '../registry/sealed-values.ts'
 import type { Sealer } from '../secrets/seal.ts'
 
 const FIELDS = ['name', 'direction', 'url', 'group', 'enabled', 'limits']
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'kind', 'last4', 'status']
+const ANSWER_FIELDS = [
+  'id',
+  'ref',
+  'owner',
+  'origin',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'limited',
+  'kind',
+  'view',
+  'last4',
+  'status',
+]
 const DIRECTIONS = ['outbound', 'inbound'] as const
 const MOST_URL_BYTES = 4_096
 /** A segment of a path of this length or more may be a key, as in capability URLs. */
 const LONG_SEGMENT = 16
 
-/** What assistants get through one endpoint: a group, or one server as a group. */
+/** What assistants get through one endpoint: a group, one server as a group, or all that its owner may use. */
 export interface EndpointTarget {
-  readonly kind: 'group' | 'server'
+  readonly kind: 'group' | 'server' | 'all'
+  /** Empty for all. */
   readonly id: string
+  /** The word of a view in which it is seen, such as `smart`. */
+  readonly view?: string
 }
 
 /** What is stored of an endpoint beside its sealed URL. */
@@ -42,6 +58,11 @@ export interface EndpointToken {
 /** Makes a token. */
 export function newToken(): EndpointToken {
   const secret = `pba_${randomBytes(32).toString('base64url')}`
+  return tokenFrom(secret)
+}
+
+/** A token that somebody else chose. */
+export function tokenFrom(secret: string): EndpointToken {
   return { secret, stored: { tokenHash: hashToken(secret), last4: secret.slice(-4) } }
 }
 
@@ -64,13 +85,14 @@ export function urlOf(setting: OwnedSetting, sealer: Sealer): string | undefined
 
 /**
  * What is stored of an endpoint's body. `target`: what its `group` names; undefined: nothing that its owner may use.
- * `token`: for an inbound one that is new. Throws `validation_failed` with all wrong fields.
+ * `token`: for an inbound one that is new, or `none`: it has none, and had it one before. Throws `validation_failed` with all
+ * wrong fields.
  */
 export function prepareEndpoint(
   body: JsonObject,
   target: EndpointTarget | undefined,
   sealer: Sealer,
-  token?: EndpointToken,
+  token?: EndpointToken | 'none',
 ): Prepare {
   return (_owner, place, before) => {
     const known = before && endpointOf(before)
@@ -80,12 +102,13 @@ export function prepareEndpoint(
     const direction = readDirection(fields, known)
     const url = readUrl(fields, direction, before && openUrl(before, sealer))
     if (fields.required('group') && !target)
-      fields.problem('group', 'member_not_found', 'Neither a group nor a server that the endpoint’s owner may use')
+      fields.problem('group', 'member_not_found', 'No group, server or view of one that the endpoint’s owner may use')
     const enabled = fields.boolean('enabled') ?? true
     const limits = readLimits(fields)
     if (fields.errors.length > 0 || name === undefined || !direction || !target)
       throw validationError(fields.errors, 'The endpoint cannot be saved')
-    const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...tokenOf(known), ...token?.stored }
+    const kept = token === 'none' ? {} : { ...tokenOf(known), ...token?.stored }
+    const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...kept }
     const { purpose, field } = ENDPOINT_SECRETS
     const secrets = url === undefined ? null : sealer.seal(purpose, { ...place, field }, url)
     return { name, body: stored as unknown as JsonObject, secrets }

@@ -12,7 +12,7 @@ import type { Role } from '../contract/records.ts'
 import { quoteName } from '../domain/names.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Outcome } from '../mcp/call/exchange.ts'
-import { createGuardedConnect } from '../outbound/websocket.ts'
+import { checkSocketAddress, createGuardedConnect } from '../outbound/websocket.ts'
 import type { Registry, UserRecord } from '../registry/api.ts'
 import type { OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
@@ -66,12 +66,13 @@ export class HubSide {
       report: (level, message) => log[level](message, of),
       open: events => this.#open(setting, events),
       dial: (events, signal) => this.#dial(setting, events, signal),
+      checkAddress: () => this.#checkAddress(setting),
     }
   }
 
   async #open(setting: OwnedSetting, events: Parameters<BridgeEndpoint['open']>[0]): Promise<BridgeSession> {
     const { registry, mcp } = this.#deps
-    const { name, target } = endpointOf(setting)
+    const { name, target, limits } = endpointOf(setting)
     const owner = await this.#owner(setting)
     const bound = await boundThing(registry, owner, target)
     if (!bound) {
@@ -80,7 +81,8 @@ export class HubSide {
       })
     }
     const clientName = `assistant ${name}`
-    const client = await mcp.openPath({ actor: callerFor(owner), path: bound.path, clientName, ...events })
+    const shows = { clientName, resultCharacters: limits.resultCharacters }
+    const client = await mcp.openPath({ actor: callerFor(owner), path: bound.path, ...shows, ...events })
     return {
       tools: most => client.tools(most),
       call: async (tool, args, signal) => {
@@ -93,9 +95,8 @@ export class HubSide {
   }
 
   async #dial(setting: OwnedSetting, events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket> {
-    const url = urlOf(setting, this.#deps.sealer)
-    if (url === undefined) throw new HubError('config_invalid', 'The endpoint has no address')
-    const { role } = await this.#owner(setting)
+    const url = this.#url(setting)
+    const role = await this.#role(setting)
     let opened: GuardedSocket | undefined
     const socket = await this.#connects[role](url, {
       maxBytes: FRAME_BYTES,
@@ -118,6 +119,23 @@ export class HubSide {
       ping: () => socket.ping(),
       close: code => void socket.close(code),
     }
+  }
+
+  async #checkAddress(setting: OwnedSetting): Promise<void> {
+    const role = await this.#role(setting)
+    await checkSocketAddress(this.#url(setting), { networks: this.#deps.outboundAllow, admin: role === 'admin' })
+  }
+
+  #url(setting: OwnedSetting): string {
+    const url = urlOf(setting, this.#deps.sealer)
+    if (url === undefined) throw new HubError('config_invalid', 'The endpoint has no address')
+    return url
+  }
+
+  /** What the owner may reach now, within the rights of the endpoint. */
+  async #role(setting: OwnedSetting): Promise<Role> {
+    const { role } = await this.#owner(setting)
+    return setting.limited ? 'user' : role
   }
 
   /** Throws `owner_disabled` for one that is gone too. */

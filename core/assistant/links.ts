@@ -19,7 +19,7 @@ export interface LinksDeps {
   readonly hubSide: HubSide
   /** Undefined while no plugin serves assistants, or they are off. */
   readonly bridge: () => Bridge | undefined
-  /** Is told of what nobody waits for. */
+  /** Called for results that nobody waits for. */
   readonly failed: (error: unknown) => void
 }
 
@@ -28,7 +28,7 @@ export interface Served {
   readonly setting: OwnedSetting
   readonly bridge: Bridge
   readonly link: BridgeLink
-  /** As it was told last. */
+  /** As it was reported last. */
   state: string
 }
 
@@ -75,6 +75,20 @@ export class Links {
     )
   }
 
+  /** Resolves when the link that is ending has ended, if there is one. */
+  async ended(endpointId: string): Promise<void> {
+    await this.#ending.get(endpointId)
+  }
+
+  /** What keeps the endpoint's next link from beginning, such as a test of an endpoint that is off. Never rejects. */
+  hold(endpointId: string, work: Promise<unknown>): void {
+    const over = work.then(
+      () => void this.#ending.delete(endpointId),
+      () => void this.#ending.delete(endpointId),
+    )
+    this.#ending.set(endpointId, over)
+  }
+
   begin(): Promise<void> {
     this.#begun = true
     return this.changed()
@@ -117,9 +131,9 @@ export class Links {
   }
 
   #serve(bridge: Bridge, setting: OwnedSetting): void {
-    const link = bridge.serve(this.#deps.hubSide.endpoint(setting, () => this.#tell(setting.id)))
+    const link = bridge.serve(this.#deps.hubSide.endpoint(setting, () => this.#report(setting.id)))
     this.#served.set(setting.id, { setting, bridge, link, state: '' })
-    this.#tell(setting.id)
+    this.#report(setting.id)
   }
 
   #end(id: string, code: number, graceMs: number): void {
@@ -136,7 +150,7 @@ export class Links {
     this.#ending.set(id, ended)
   }
 
-  #tell(id: string): void {
+  #report(id: string): void {
     const served = this.#served.get(id)
     if (!served) return
     const state = String(served.link.status().state)

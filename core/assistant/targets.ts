@@ -5,11 +5,12 @@ import type { Registry } from '../registry/api.ts'
 import type { Owner } from '../registry/owners.ts'
 import type { EndpointTarget } from './endpoint.ts'
 
-type Things = Pick<Registry, 'groups' | 'servers'>
+/** Where references are looked up. */
+export type Things = Pick<Registry, 'groups' | 'servers'>
 
 /** What an endpoint is bound to, as its owner sees it. */
 export interface BoundThing {
-  /** `owner~name`. */
+  /** `owner~name`, with the view before it. */
   readonly ref: string
   /** Below `/mcp`. */
   readonly path: string
@@ -23,8 +24,29 @@ export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>): UserActor {
   return { kind: 'user', userId: id, name, role: 'user', credential: { kind: 'local' } }
 }
 
-/** The group of this reference, or else the server; undefined for neither. */
+/** `$smart`, or `$smart/` and a reference. */
+const VIEW = /^\$([a-z]+)(?:\/(.+))?$/i
+
+/**
+ * The group of this reference, or else the server; undefined for neither. `$view/ref` is either in that view, and `$view` all
+ * that the owner may use in it. `hasView`: whether some plugin offers the view.
+ */
 export async function findTarget(
+  things: Things,
+  owner: Pick<Owner, 'id' | 'name'>,
+  ref: string,
+  hasView: (view: string) => boolean,
+): Promise<EndpointTarget | undefined> {
+  if (!ref.startsWith('$')) return findThing(things, owner, ref)
+  const [, word = '', inner] = VIEW.exec(ref) ?? []
+  const view = word.toLowerCase()
+  if (!hasView(view)) return undefined
+  if (inner === undefined) return { kind: 'all', id: '', view }
+  const found = await findThing(things, owner, inner)
+  return found && { ...found, view }
+}
+
+async function findThing(
   things: Things,
   owner: Pick<Owner, 'id' | 'name'>,
   ref: string,
@@ -43,17 +65,20 @@ export async function boundThing(
   owner: Pick<Owner, 'id' | 'name'>,
   target: EndpointTarget,
 ): Promise<BoundThing | undefined> {
+  const { kind, view } = target
+  const before = view === undefined ? '' : `$${view}`
+  if (kind === 'all') return { ref: before, path: `/mcp/${before}` }
   const caller = callerFor(owner)
-  const found = await namesOf(things, target.kind).byId(caller, target.id)
+  const found = await namesOf(things, kind).byId(caller, target.id)
   if (!found || !canUse(owner.id, found)) return undefined
   const { ownerName, name } = found
   // At `/mcp` a group comes before a server of its name.
-  if (target.kind === 'server' && (await things.groups.find(caller, ownerName, name))) return undefined
-  const path = `/mcp/@${encodeURIComponent(ownerName)}/${encodeURIComponent(name)}`
-  return { ref: `${ownerName}~${name}`, path }
+  if (kind === 'server' && (await things.groups.find(caller, ownerName, name))) return undefined
+  const parts = [...(before === '' ? [] : [before]), `@${encodeURIComponent(ownerName)}`, encodeURIComponent(name)]
+  return { ref: `${before === '' ? '' : `${before}/`}${ownerName}~${name}`, path: `/mcp/${parts.join('/')}` }
 }
 
-function namesOf({ groups, servers }: Things, kind: EndpointTarget['kind']) {
+function namesOf({ groups, servers }: Things, kind: 'group' | 'server') {
   return kind === 'group' ? groups : servers
 }
 

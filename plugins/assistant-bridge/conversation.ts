@@ -20,9 +20,9 @@ const INTERNAL = -32603
 export interface ConversationParts {
   readonly endpoint: BridgeEndpoint
   readonly socket: BridgeSocket
-  readonly tools: EndpointTools
+  readonly tools: Pick<EndpointTools, 'read' | 'call'>
   readonly clock: Clock
-  readonly log: MessageLog
+  readonly log: Pick<MessageLog, 'add'>
 }
 
 /** MCP over one socket: the hub answers, the assistant asks. Each request gets exactly one reply. */

@@ -1,10 +1,19 @@
-import type { BridgeEndpoint, BridgeLink, BridgeSocket, BridgeSocketEvents, JsonObject } from 'patchbay/contract'
+import type {
+  BridgeEndpoint,
+  BridgeLink,
+  BridgeSocket,
+  BridgeSocketEvents,
+  BridgeTestStep,
+  JsonObject,
+} from 'patchbay/contract'
 import type { Clock } from './clock.ts'
 import { Conversation } from './conversation.ts'
+import type { DialGate } from './dial-gate.ts'
 import { LinkState } from './link-state.ts'
 import { Liveness } from './liveness.ts'
 import { MessageLog } from './message-log.ts'
 import { EndpointTools } from './tools.ts'
+import { testEndpoint } from './trial.ts'
 
 /** How long the calls of a connection may go on that gives way to a newer one. */
 const REPLACED_GRACE_MS = 30_000
@@ -25,15 +34,18 @@ interface Connection {
 export class InboundLink implements BridgeLink {
   readonly #endpoint: BridgeEndpoint
   readonly #clock: Clock
+  readonly #gate: DialGate
+  readonly #stopped = new AbortController()
   readonly #log = new MessageLog()
   readonly #state: LinkState
   readonly #leaving = new Set<Connection>()
   #current: Connection | undefined
   #closed = false
 
-  constructor(endpoint: BridgeEndpoint, clock: Clock) {
+  constructor(endpoint: BridgeEndpoint, clock: Clock, gate: DialGate) {
     this.#endpoint = endpoint
     this.#clock = clock
+    this.#gate = gate
     this.#state = new LinkState(endpoint, clock, this.#log)
   }
 
@@ -73,8 +85,15 @@ export class InboundLink implements BridgeLink {
     return this.#log.list()
   }
 
+  test(): Promise<readonly BridgeTestStep[]> {
+    const [endpoint, clock, gate, { signal }] = [this.#endpoint, this.#clock, this.#gate, this.#stopped]
+    const live = this.#current ? { live: 'An assistant is connected' } : {}
+    return testEndpoint({ endpoint, clock, gate, signal, ...live })
+  }
+
   async close(code: number, graceMs: number): Promise<void> {
     this.#closed = true
+    this.#stopped.abort()
     const open = [...(this.#current ? [this.#current] : []), ...this.#leaving]
     await Promise.all(open.map(connection => this.#leave(connection, code, graceMs)))
   }
@@ -83,7 +102,7 @@ export class InboundLink implements BridgeLink {
     const [endpoint, clock, log] = [this.#endpoint, this.#clock, this.#log]
     const tools = new EndpointTools(endpoint, clock, {
       changed: () => conversation.toolsChanged(),
-      // The next request opens another session, or is told why there is none.
+      // The next request opens another session, or gets the reason why there is none.
       ended: () => conversation.toolsChanged(),
     })
     const conversation = new Conversation({ endpoint, socket, tools, clock, log })

@@ -1,4 +1,11 @@
-import { type BridgeEndpoint, type BridgeLink, type BridgeSocket, HubError, type JsonObject } from 'patchbay/contract'
+import {
+  type BridgeEndpoint,
+  type BridgeLink,
+  type BridgeSocket,
+  type BridgeTestStep,
+  HubError,
+  type JsonObject,
+} from 'patchbay/contract'
 import type { Clock } from './clock.ts'
 import { Conversation } from './conversation.ts'
 import type { DialGate } from './dial-gate.ts'
@@ -6,6 +13,7 @@ import { LinkState } from './link-state.ts'
 import { Liveness } from './liveness.ts'
 import { MessageLog } from './message-log.ts'
 import { EndpointTools } from './tools.ts'
+import { testEndpoint } from './trial.ts'
 
 const FIRST_LISTS_MS = 10_000
 const FIRST_DELAY_MS = 1_000
@@ -17,6 +25,12 @@ const IN_USE_MS = 60_000
 const REPLACED_TWICE_MS = 10_000
 const CALLS_BEFORE_REDIAL_MS = 5 * 60_000
 const CODES = { normal: 1000, goingAway: 1001, policy: 1008, replaced: 4001 } as const
+
+/** Why a test does not dial. */
+const LIVE: Readonly<Record<string, string>> = {
+  connected: 'The platform is connected; a second connection is never opened beside it',
+  dialling: 'The hub is dialling the platform now; try again when it has an outcome',
+}
 
 /** Why a connection is over, or was none. */
 type End =
@@ -39,6 +53,9 @@ export class OutboundLink implements BridgeLink {
   #replacedMs = Number.NEGATIVE_INFINITY
   #conversation: Conversation | undefined
   #tools: EndpointTools | undefined
+  /** A test that dials by itself: the link waits until it is over. */
+  #testing: Promise<readonly BridgeTestStep[]> | undefined
+  readonly #stopped = new AbortController()
 
   constructor(endpoint: BridgeEndpoint, clock: Clock, gate: DialGate) {
     this.#endpoint = endpoint
@@ -67,14 +84,28 @@ export class OutboundLink implements BridgeLink {
     return this.#log.list()
   }
 
+  /** Beside an open connection, or one that is being opened, it does not dial. A second one meanwhile is the same. */
+  test(): Promise<readonly BridgeTestStep[]> {
+    if (this.#testing !== undefined) return this.#testing
+    const { state } = this.#state
+    const live = LIVE[state] === undefined ? {} : { live: LIVE[state] }
+    const [endpoint, clock, gate, { signal }] = [this.#endpoint, this.#clock, this.#gate, this.#stopped]
+    const testing = testEndpoint({ endpoint, clock, gate, signal, ...live }).finally(() => {
+      if (this.#testing === testing) this.#testing = undefined
+    })
+    this.#testing = testing
+    return testing
+  }
+
   async close(code: number, graceMs: number): Promise<void> {
     this.#stop ??= { code, graceMs }
+    this.#stopped.abort()
     this.#interrupt?.({ kind: 'redial' })
     await this.#running
   }
 
   async #run(): Promise<void> {
-    // The caller has this object before anything is told of it.
+    // The caller has this object before anything is reported of it.
     await Promise.resolve()
     while (!this.#stop) {
       const end = await this.#once()
@@ -98,12 +129,8 @@ export class OutboundLink implements BridgeLink {
       this.#state.set('waiting')
       const ready = await Promise.race([this.#toolsKnown(tools), interrupted])
       if (ready) return ready
-      const entering = this.#gate.enter()
-      const leave = await Promise.race([entering, interrupted])
-      if (typeof leave !== 'function') {
-        void entering.then(late => late())
-        return leave
-      }
+      const leave = await this.#turn(interrupted)
+      if (typeof leave !== 'function') return leave
       this.#state.set('dialling')
       return await this.#connected(tools, interrupted, dialling.signal, leave)
     } catch (error) {
@@ -113,6 +140,22 @@ export class OutboundLink implements BridgeLink {
       this.#conversation = undefined
       dialling.abort()
       tools.close()
+    }
+  }
+
+  /** Its turn to dial, with what ends it; there is none while a test dials. */
+  async #turn(interrupted: Promise<End>): Promise<End | (() => void)> {
+    for (;;) {
+      const tested = await Promise.race([Promise.resolve(this.#testing).then(() => undefined), interrupted])
+      if (tested) return tested
+      const entering = this.#gate.enter()
+      const leave = await Promise.race([entering, interrupted])
+      if (typeof leave !== 'function') {
+        void entering.then(late => late())
+        return leave
+      }
+      if (this.#testing === undefined) return leave
+      leave()
     }
   }
 

@@ -3,6 +3,7 @@ import { CLOCK } from './clock.ts'
 import { DialGate } from './dial-gate.ts'
 import { InboundLink } from './inbound.ts'
 import { OutboundLink } from './outbound.ts'
+import { preview, testEndpoint } from './trial.ts'
 
 /** Serves tools to assistant platforms and voice devices: MCP over WebSocket, dialled by either side. */
 export default definePlugin({
@@ -10,10 +11,15 @@ export default definePlugin({
   contract: 1,
   setup(context) {
     const gate = new DialGate()
+    const stopped = new AbortController()
     context.contribute('bridge', 'assistant', {
       serve: (endpoint: BridgeEndpoint) =>
-        endpoint.direction === 'outbound' ? new OutboundLink(endpoint, CLOCK, gate) : new InboundLink(endpoint, CLOCK),
+        endpoint.direction === 'outbound'
+          ? new OutboundLink(endpoint, CLOCK, gate)
+          : new InboundLink(endpoint, CLOCK, gate),
+      preview,
+      test: endpoint => testEndpoint({ endpoint, clock: CLOCK, gate, signal: stopped.signal }),
     })
-    return undefined
+    return () => stopped.abort()
   },
 })

@@ -7,9 +7,9 @@ const QUIET_MS = 3_000
 /** Lists that are read in a second; further requests get the last one. */
 const READS_PER_SECOND = 2
 /** Tools of a group that are read, so that those left out can be named. */
-const MOST_READ = 500
+export const MOST_READ = 500
 
-/** What the holder of the tools is told. */
+/** What the holder of the tools is notified of. */
 interface ToolEvents {
   /** The assistant would see other tools than before. */
   changed(): void

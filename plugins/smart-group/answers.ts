@@ -1,22 +1,32 @@
-import type { JsonObject, JsonValue, ScopeTool } from 'patchbay/contract'
+import type { JsonObject, JsonValue, ScopeTool, ScopeView } from 'patchbay/contract'
+import type { Found } from './finder.ts'
 
 const DOES_CHARACTERS = 200
 const TAKES_CHARACTERS = 300
 /** Servers named when nothing was found. */
 const MOST_SERVERS = 50
 
-/** What `search_tools` answers. */
-export function searchAnswer(found: readonly ScopeTool[], limit: number, all: readonly ScopeTool[]): JsonObject {
-  if (found.length === 0) {
-    const servers = [...new Set(all.map(({ server }) => server))]
-    return {
-      hits: [],
-      note: 'No tool fits. Use other key words, or name one of these servers.',
-      servers: servers.slice(0, MOST_SERVERS),
-    }
-  }
-  const hits = found.slice(0, limit).map(hitOf)
-  return { hits, more: found.length - hits.length }
+/** What `search_tools` answers: of hits and names of servers as many as its caller can show whole. */
+export function searchAnswer(
+  { tools: found, ranking }: Found,
+  limit: number,
+  { tools, resultCharacters: most }: Pick<ScopeView, 'tools' | 'resultCharacters'>,
+): JsonObject {
+  if (found.length > 0)
+    return whole(most, found.slice(0, limit).map(hitOf), hits => ({
+      ...{ hits, more: found.length - hits.length },
+      ...(ranking === undefined ? {} : { ranking }),
+    }))
+  const note = 'No tool fits. Use other key words, or name one of these servers.'
+  const servers = [...new Set(tools.map(({ server }) => server))].slice(0, MOST_SERVERS)
+  return whole(most, servers, named => ({ hits: [], note, servers: named }))
+}
+
+/** An answer with the first of these, as many as fit into so many characters of JSON; all of them where there is no limit. */
+function whole<T>(most: number | undefined, items: readonly T[], answer: (first: T[]) => JsonObject): JsonObject {
+  const first = [...items]
+  while (most !== undefined && first.length > 0 && JSON.stringify(answer(first)).length > most) first.pop()
+  return answer(first)
 }
 
 /** What `describe_tool` answers: what a client would see in the list. */

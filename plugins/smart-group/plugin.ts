@@ -8,6 +8,7 @@ import {
 } from 'patchbay/contract'
 import { asResult, searchAnswer, toolAnswer } from './answers.ts'
 import { TOOLS } from './definitions.ts'
+import { Finder } from './finder.ts'
 import { instructions } from './instructions.ts'
 import { ToolIndex } from './tool-index.ts'
 import { Turns } from './turns.ts'
@@ -24,8 +25,8 @@ export default definePlugin({
   setup(context) {
     const now = (): number => performance.now()
     const index = new ToolIndex(new Words(), now)
-    const turns = new Turns(now)
-    const find: Find = (scope, query, of) => turns.run(scope.actor.userId, () => index.search(scope, query, of))
+    const ranker = () => context.contributions('toolRanker').values().next().value
+    const finder = new Finder(index, new Turns(now), ranker)
     context.contribute('tools', 'smart-group', {
       view: 'smart',
       applies: () => 'instead',
@@ -33,23 +34,20 @@ export default definePlugin({
       instructions,
       inner: call => (call.tool === 'call_tool' ? innerCall(call.arguments) : undefined),
       async call(call, scope) {
-        return { result: asResult(await answer(find, call, scope)) }
+        return { result: asResult(await answer(finder, call, scope)) }
       },
     })
     return undefined
   },
 })
 
-/** The tools of a caller that fit a query, best first, when it is the caller's turn. */
-type Find = (scope: ScopeView, query: string, of?: (tool: ScopeTool) => boolean) => Promise<readonly ScopeTool[]>
-
-async function answer(find: Find, { tool, arguments: given }: ToolSetCall, scope: ScopeView): Promise<JsonObject> {
-  if (tool === 'search_tools') return searching(find, given, scope)
+async function answer(finder: Finder, { tool, arguments: given }: ToolSetCall, scope: ScopeView): Promise<JsonObject> {
+  if (tool === 'search_tools') return searching(finder, given, scope)
   if (tool === 'describe_tool') return toolAnswer(named(given.tool ?? given.toolName, scope))
   throw wrong('call_tool needs "tool", a name of search_tools, and "arguments", an object')
 }
 
-async function searching(find: Find, given: JsonObject, scope: ScopeView): Promise<JsonObject> {
+async function searching(finder: Finder, given: JsonObject, scope: ScopeView): Promise<JsonObject> {
   const { query, server, limit = USUAL_HITS } = given
   if (typeof query !== 'string' || query.trim() === '' || query.length > QUERY_CHARACTERS)
     throw wrong(`search_tools needs "query", key words of 1 to ${QUERY_CHARACTERS} characters`)
@@ -58,7 +56,7 @@ async function searching(find: Find, given: JsonObject, scope: ScopeView): Promi
     throw wrong(`"limit" is a whole number of 1 to ${MOST_HITS}`)
   const wanted = server?.toLowerCase()
   const isWanted = wanted === undefined ? undefined : (tool: ScopeTool) => tool.server.toLowerCase() === wanted
-  return searchAnswer(await find(scope, query, isWanted), limit, scope.tools)
+  return searchAnswer(await finder.find(scope, query, isWanted), limit, scope)
 }
 
 function named(name: unknown, { tools, near }: ScopeView): ScopeTool {

@@ -4,43 +4,71 @@ import type { Wanted } from './words.ts'
 /** BM25F, with the usual saturation, and half of the usual weight of lengths, since short descriptions say less. */
 const SATURATION = 1.2
 const LENGTH_SHARE = 0.5
-/** A tool that has all that is asked for counts half more than one that has nearly nothing of it. */
-const COVERAGE = 0.5
+/** A tool that has all that is asked for, by its rarity, counts twice as much as one that has nearly nothing of it. */
+const COVERAGE = 1
+/** A tool whose name says nothing else than what is asked for counts half more: `list_tables` before `list_table_columns`. */
+const NAMED = 0.5
+const NAME = FIELDS.findIndex(([field]) => field === 'tool')
 const FIELD_BITS = 5
 const FIELD_MASK = 31
 
 /** Scores by place in the list; only of those that have something. */
 export type Scores = ReadonlyMap<number, number>
 
-/** How well each tool of a caller fits. Frequencies are those of the caller's own tools, so that scores tell nothing else. */
+/** How well each tool of a caller fits. Frequencies are those of the caller's own tools, so that scores show nothing else. */
 export function rank(documents: readonly ToolDocument[], wanted: readonly Wanted[]): Scores {
   const norms = normsOf(documents)
   const scores = new Float64Array(documents.length)
-  const covered = new Uint16Array(documents.length)
+  const covered = new Float64Array(documents.length)
+  const named = new Float64Array(documents.length)
+  let asked = 0
   for (const words of wanted) {
-    const best = new Float64Array(documents.length)
-    // What stands in for a common word is no rarer than that word.
-    let most = Number.POSITIVE_INFINITY
-    for (const [word, weight] of words) {
-      const found = occurrences(documents, hashOf(word), norms)
-      const rarity = Math.min(most, Math.log(1 + (documents.length - found.length + 0.5) / (found.length + 0.5)))
-      if (weight === 1 && found.length > 0) most = rarity
-      for (const { at, times } of found) {
-        const score = (weight * rarity * times * (SATURATION + 1)) / (times + SATURATION)
-        if (score > (best[at] ?? 0)) best[at] = score
-      }
-    }
+    const { best, inName, rarity } = fitOf(documents, words, norms)
+    asked += rarity
     best.forEach((score, at) => {
       if (score === 0) return
       scores[at] = (scores[at] ?? 0) + score
-      covered[at] = (covered[at] ?? 0) + 1
+      covered[at] = (covered[at] ?? 0) + Math.min(rarity, score)
+      named[at] = (named[at] ?? 0) + (inName[at] ?? 0)
     })
   }
   const result = new Map<number, number>()
   scores.forEach((score, at) => {
-    if (score > 0) result.set(at, score * (1 + (COVERAGE * (covered[at] ?? 0)) / wanted.length))
+    if (score === 0) return
+    const ofName = Math.min(1, (named[at] ?? 0) / (documents[at]?.lengths[NAME] || 1))
+    result.set(at, score * (1 + (COVERAGE * (covered[at] ?? 0)) / asked) * (1 + NAMED * ofName))
   })
   return result
+}
+
+/** How well each tool fits one thing that is asked for, by the word that fits it best. */
+interface Fit {
+  readonly best: Float64Array
+  /** Weight of a word that stands in the tool's name; 0: none does. */
+  readonly inName: Float64Array
+  /** Of the words that some tool has. */
+  readonly rarity: number
+}
+
+function fitOf(documents: readonly ToolDocument[], words: Wanted, norms: readonly number[]): Fit {
+  const best = new Float64Array(documents.length)
+  const inName = new Float64Array(documents.length)
+  let rarest = 0
+  // What stands in for a common word is no rarer than that word.
+  let most = Number.POSITIVE_INFINITY
+  for (const [word, weight] of words) {
+    const found = occurrences(documents, hashOf(word), norms)
+    if (found.length === 0) continue
+    const rarity = Math.min(most, Math.log(1 + (documents.length - found.length + 0.5) / (found.length + 0.5)))
+    if (weight === 1) most = rarity
+    rarest = Math.max(rarest, weight * rarity)
+    for (const { at, times, isNamed } of found) {
+      const score = (weight * rarity * times * (SATURATION + 1)) / (times + SATURATION)
+      best[at] = Math.max(best[at] ?? 0, score)
+      if (isNamed) inName[at] = Math.max(inName[at] ?? 0, weight)
+    }
+  }
+  return { best, inName, rarity: rarest }
 }
 
 /** The places of the best, best first; equal ones in the order of the list. */
@@ -58,10 +86,12 @@ function normsOf(documents: readonly ToolDocument[]): readonly number[] {
 }
 
 function occurrences(documents: readonly ToolDocument[], word: number, norms: readonly number[]) {
-  const found: { readonly at: number; readonly times: number }[] = []
+  const found: { readonly at: number; readonly times: number; readonly isNamed: boolean }[] = []
   documents.forEach((document, at) => {
     const packed = timesOf(document, word)
-    if (packed !== 0) found.push({ at, times: weighted(packed, document.lengths, norms) })
+    if (packed === 0) return
+    const isNamed = ((packed >>> (NAME * FIELD_BITS)) & FIELD_MASK) > 0
+    found.push({ at, times: weighted(packed, document.lengths, norms), isNamed })
   })
   return found
 }

@@ -18,13 +18,17 @@ const ARGUMENT_CHARACTERS = 6_000
 const DEPTH = 4
 const MOST_CHOICES = 50
 const MOST_BRANCHES = 20
+/** Units of 32 bits. */
+const MARK_WORDS = 32
 /** A count has five bits. */
 const MOST_TIMES = 31
 
-/** The words of one tool, in 8 bytes each. */
+/** The words of one tool, in 8 bytes each, and 128 bytes. */
 export interface ToolDocument {
   /** Hashes of the words, ascending. */
   readonly words: Uint32Array
+  /** A bit for the ten lowest bits of each hash: most words that a tool does not have are told by it at once. */
+  readonly marks: Uint32Array
   /** For each, how often it stands in each field: five bits a field. */
   readonly counts: Uint32Array
   /** Words in each field. */
@@ -56,7 +60,9 @@ export function toolDocument({ name, server, definition }: ToolText, words: Word
     return found.length
   })
   const keys = Uint32Array.from(counts.keys()).sort()
-  return { words: keys, counts: Uint32Array.from(keys, key => packed(counts.get(key) ?? [])), lengths }
+  const bits = new Uint32Array(MARK_WORDS)
+  for (const key of keys) bits[markAt(key)] = (bits[markAt(key)] ?? 0) | (1 << (key & 31))
+  return { words: keys, marks: bits, counts: Uint32Array.from(keys, key => packed(counts.get(key) ?? [])), lengths }
 }
 
 /** A tool with its definition read. */
@@ -64,7 +70,7 @@ interface ToolText extends Pick<ScopeTool, 'name' | 'server'> {
   readonly definition: JsonObject
 }
 
-/** FNV-1a of the UTF-16 units: words are told apart by 32 bits. */
+/** FNV-1a of the UTF-16 units: words are distinguished by 32 bits. */
 export function hashOf(word: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < word.length; at += 1) {
@@ -75,7 +81,8 @@ export function hashOf(word: string): number {
 }
 
 /** How often a word stands in each field, packed as in `counts`; 0: nowhere. */
-export function timesOf({ words, counts }: ToolDocument, word: number): number {
+export function timesOf({ words, counts, marks }: ToolDocument, word: number): number {
+  if ((((marks[markAt(word)] ?? 0) >>> (word & 31)) & 1) === 0) return 0
   let from = 0
   let to = words.length
   while (from < to) {
@@ -84,6 +91,10 @@ export function timesOf({ words, counts }: ToolDocument, word: number): number {
     else to = middle
   }
   return words[from] === word ? (counts[from] ?? 0) : 0
+}
+
+function markAt(word: number): number {
+  return (word >>> 5) % MARK_WORDS
 }
 
 function packed(times: readonly number[]): number {

@@ -6,7 +6,7 @@ export type Wanted = ReadonlyMap<string, number>
 
 /** The same word in other spelling, and a word of near meaning. */
 const SAME_WEIGHT = 0.8
-const NEAR_WEIGHT = 0.3
+const NEAR_WEIGHT = 0.5
 /** Of a run of Han characters beside its translation: as written by servers that speak Chinese. */
 const HAN_WEIGHT = 0.6
 /** Longer queries are cut, since each word is looked for in each tool. */
@@ -14,7 +14,7 @@ const MOST_WANTED = 40
 
 const HAN = /\p{Script=Han}+/gu
 const WORD = /[\p{L}\p{N}]+/gu
-const HAN_OR_WORD = /\p{Script=Han}+|[^\P{L}\p{Script=Han}][^\P{L}\p{Script=Han}\p{N}]*/gu
+const HAN_OR_WORD = /\p{Script=Han}+|[[\p{L}\p{N}]--\p{Script=Han}]+/gv
 
 /** Words that belong together, each with its alternatives. */
 type Translation = readonly (readonly string[])[]
@@ -25,8 +25,12 @@ export class Words {
   readonly #near = new Map<string, Map<string, number>>()
   readonly #glossary = new Map<string, Translation>()
   readonly #longest: number
+  /** Words that say together what none of them says. */
+  readonly #phrase: RegExp
 
   constructor() {
+    const phrases = Object.keys(lists.phrases).toSorted((one, other) => other.length - one.length)
+    this.#phrase = new RegExp(`\\b(?:${phrases.join('|')})\\b`, 'g')
     this.#stop = new Set(lists.stop.split(' ').map(stem))
     for (const group of lists.near) this.#relate(group, NEAR_WEIGHT)
     for (const group of lists.same) this.#relate(group, SAME_WEIGHT)
@@ -63,10 +67,8 @@ export class Words {
       const key = [...kept, ...beside].join(' ')
       if (wanted.size < MOST_WANTED && !wanted.has(key)) wanted.set(key, this.#withSynonyms(kept, beside))
     }
-    for (const [run] of spread(text).matchAll(WORD)) {
-      for (const part of run.match(HAN_OR_WORD) ?? [run]) {
-        // A single letter stands for something else.
-        if (/^[a-z]$/.test(part)) continue
+    for (const [run] of this.#withoutPhrases(spread(text)).matchAll(WORD)) {
+      for (const part of partsOf(run)) {
         if (!part.match(HAN)) add([stem(part)])
         else for (const { chinese, english } of this.#translated(part)) this.#addChinese(add, chinese, english)
       }
@@ -129,6 +131,12 @@ export class Words {
     return undefined
   }
 
+  /** `get rid of a label` is `delete a label`. */
+  #withoutPhrases(text: string): string {
+    const meanings: Readonly<Record<string, string>> = lists.phrases
+    return text.replaceAll(/\s+/g, ' ').replace(this.#phrase, phrase => meanings[phrase] ?? phrase)
+  }
+
   #push(found: string[], word: string): void {
     if (!this.#stop.has(word)) found.push(word)
   }
@@ -141,6 +149,12 @@ export class Words {
       this.#near.set(word, related)
     }
   }
+}
+
+/** Han characters and other words apart, without what stands for something else: single letters, and numbers between Chinese words. */
+function partsOf(run: string): readonly string[] {
+  const parts = run.match(HAN_OR_WORD) ?? [run]
+  return parts.filter(part => !/^[a-z]$/.test(part) && (part === run || !/^\p{N}+$/u.test(part)))
 }
 
 /** In one form of Unicode, with the words of names apart: `getUserID`, `get_user` and `HTTPServer` have two each. */

@@ -91,6 +91,7 @@ test('each call is answered or lost once, by its owner’s server, over one conn
     ...{ name: 'e', version: '1', direction: 'outbound', limits: { tools: 64, resultCharacters: 2_000 } },
     report() {},
     stateChanged() {},
+    async checkAddress() {},
     open: async () => ({
       tools: async () => [{ name: 'mark', inputSchema: { type: 'object' } }],
       call: (_tool, args, signal) =>

@@ -48,6 +48,7 @@ function world(answer: (dials: number) => HubError | undefined = () => undefined
         close() {},
       }
     },
+    async checkAddress() {},
     async dial(events): Promise<BridgeSocket> {
       const dialled: Dialled = { atMs: clock.ms, events, sent: [], closed: undefined }
       dials.push(dialled)

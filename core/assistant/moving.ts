@@ -1,0 +1,60 @@
+import type { JsonObject } from '../contract/json.ts'
+import type { MovingRecords } from '../registry/owned/moving.ts'
+import { OwnedSettings } from '../registry/owned/settings.ts'
+import type { Sealer } from '../secrets/seal.ts'
+import type { Store } from '../store/open.ts'
+import { endpointOf, newToken, prepareEndpoint, urlOf } from './endpoint.ts'
+import { boundThing, findTarget, type Things } from './targets.ts'
+
+/** What moving endpoints needs. */
+export interface MovingEndpointsDeps {
+  /** A transaction's, and what finds groups and servers in it. */
+  readonly store: Store
+  readonly things: Things
+  readonly sealer: Sealer
+  readonly hasView: (view: string) => boolean
+  /** Runs once, after the commit that changed any. */
+  readonly changed: () => void
+}
+
+/**
+ * Endpoints as they move between hubs: the address is their secret. A token of an inbound one is known here by its hash alone,
+ * so it does not move: an inbound endpoint gets a new one, which its owner asks for anew.
+ */
+export function movingEndpoints({ store, things, sealer, hasView, changed }: MovingEndpointsDeps): MovingRecords {
+  let isTold = false
+  const settings = new OwnedSettings(store, 'endpoint', () => {
+    if (!isTold) queueMicrotask(changed)
+    isTold = true
+  })
+  return {
+    settings,
+    async open(setting, keep) {
+      const { direction, target, enabled, limits } = endpointOf(setting)
+      const bound = await boundThing(things, setting.owner, target)
+      const url = urlOf(setting, sealer)
+      return {
+        ...{ name: setting.name, direction, enabled, limits: { ...limits } },
+        ...(bound ? { group: bareRef(bound.ref, setting.owner.name) } : {}),
+        ...(url === undefined ? {} : { url: keep(url, '/url') }),
+      }
+    },
+    async prepare(_actor, owner, body, before) {
+      const target = typeof body.group === 'string' ? await findTarget(things, owner, body.group, hasView) : undefined
+      return prepareEndpoint(body, target, sealer, tokenFor(body, before !== undefined))
+    },
+    remove: (actor, ref) => settings.remove(actor, ref, async () => undefined),
+  }
+}
+
+/** One that is there keeps its token. */
+function tokenFor({ direction }: JsonObject, isPresent: boolean) {
+  return direction === 'inbound' && !isPresent ? newToken() : undefined
+}
+
+/** Without the name of the owner, who may have another one in the other hub. */
+function bareRef(ref: string, owner: string): string {
+  const at = ref.lastIndexOf('/') + 1
+  const [view, named] = [ref.slice(0, at), ref.slice(at)]
+  return `${view}${named.startsWith(`${owner}~`) ? named.slice(owner.length + 1) : named}`
+}
