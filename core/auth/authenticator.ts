@@ -8,6 +8,7 @@ import type { Audience, Authenticator, CredentialSource } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { Revocations } from './revocations.ts'
+import type { SignIns } from './sign-ins.ts'
 import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
 
 const KEEP_MS = 30_000
@@ -19,6 +20,7 @@ const ATTEMPTS = 3
 export interface AuthenticatorDeps {
   readonly tokens: Pick<Tokens, 'verify'>
   readonly revocations: Pick<Revocations, 'isRevoked'>
+  readonly signIns: Pick<SignIns, 'used'>
   readonly registry: {
     readonly users: Pick<Registry['users'], 'byId'>
     readonly keys: Pick<Registry['keys'], 'byHash' | 'touch'>
@@ -54,7 +56,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   expect(token: string): void
   dispose(): void
 } {
-  const { tokens, revocations, registry, bus, failedCredentials, now = Date.now } = deps
+  const { tokens, revocations, signIns, registry, bus, failedCredentials, now = Date.now } = deps
   const kept = new LRUCache<string, Verified>({ max: MAX_KEPT })
   const expected = new LRUCache<string, true>({ max: MAX_KEPT })
   const pending = new Map<string, Promise<Verified>>()
@@ -127,6 +129,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   const byToken = async (token: string) => {
     const { userId, epoch, ...claims } = await tokens.verify(token)
     if (await revocations.isRevoked(claims.familyId)) throw revoked()
+    signIns.used(claims.familyId)
     const credential: Credential = { kind: 'session', ...claims }
     return { userId, credential, epoch, keyHash: null }
   }
@@ -162,7 +165,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     const { credential } = actor
     if (now() >= endMs(credential)) return false
     if (credential.kind === 'session' && (await revocations.isRevoked(credential.familyId))) return false
-    if (keyHash !== null && !(await registry.keys.byHash(keyHash))) return false
+    if (keyHash !== null && !isUnchanged(await registry.keys.byHash(keyHash), credential)) return false
     const user = await registry.users.byId(actor.userId)
     if (!user || user.disabled || user.role !== actor.role) return false
     if (epoch !== null && epoch !== user.tokenEpoch) return false
@@ -227,6 +230,12 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       kept.clear()
     },
   }
+}
+
+/** Whether a key is there and ends when it did: one that was rotated with an overlap ends earlier, and is verified anew. */
+function isUnchanged(key: KeyRecord | undefined, credential: Credential): boolean {
+  if (!key || credential.kind !== 'key') return false
+  return (key.expiresAt === undefined ? undefined : Date.parse(key.expiresAt)) === credential.expiresAtMs
 }
 
 /** Applies the rules that depend on the request to a valid credential. */

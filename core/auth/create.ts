@@ -8,7 +8,10 @@ import { createFailedCredentials, type FailedCredentials } from './failed-creden
 import { LiveCredentials } from './live-credentials.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
+import { RefusedSignIns } from './refused-sign-ins.ts'
+import { createResetLinks, type ResetLinks } from './reset-links.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
+import { createSignIns, type SignIns } from './sign-ins.ts'
 import { createSignInThrottle, type SignInThrottle } from './throttle.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
@@ -27,12 +30,15 @@ export interface Auth {
   readonly tokens: Tokens
   readonly passwords: Passwords
   readonly revocations: Revocations
+  readonly signIns: SignIns
+  readonly resetLinks: ResetLinks
   readonly authenticator: Authenticator
   readonly liveCredentials: LiveCredentials
   readonly failedCredentials: FailedCredentials
   readonly signInThrottle: SignInThrottle
+  readonly refusedSignIns: RefusedSignIns
   readonly rateLimiter: RateLimiter
-  dispose(): void
+  dispose(): Promise<void>
 }
 
 /** Throws RangeError when the secret is under 32 bytes. */
@@ -40,7 +46,8 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
   const issued = createTokens({ secret, instanceId })
   const revocations = createRevocations(db, bus)
   const failedCredentials = createFailedCredentials()
-  const authenticator = createAuthenticator({ tokens: issued, revocations, registry, bus, failedCredentials })
+  const signIns = createSignIns({ db, bus, revocations })
+  const authenticator = createAuthenticator({ tokens: issued, revocations, signIns, registry, bus, failedCredentials })
   const tokens: Tokens = {
     ...issued,
     async issue(user, family) {
@@ -54,15 +61,19 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
     tokens,
     passwords: createPasswords(),
     revocations,
+    signIns,
+    resetLinks: createResetLinks(db),
     authenticator,
     liveCredentials,
     failedCredentials,
     signInThrottle: createSignInThrottle(),
+    refusedSignIns: new RefusedSignIns(),
     rateLimiter: createRateLimiter(),
-    dispose() {
+    async dispose() {
       liveCredentials.dispose()
       revocations.dispose()
       authenticator.dispose()
+      await signIns.dispose()
     },
   }
 }

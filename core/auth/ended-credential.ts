@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { Authenticator } from './api.ts'
 
 /** The error for work whose credential is no longer valid: `token_expired` past its expiry, else `token_revoked`. */
 export function endedCredential({ credential }: UserActor, nowMs: number): HubError {
@@ -7,4 +8,20 @@ export function endedCredential({ credential }: UserActor, nowMs: number): HubEr
   if (endMs !== undefined && endMs <= nowMs)
     return new HubError('token_expired', 'The credential that this was begun with has expired')
   return new HubError('token_revoked', 'The credential that this was begun with was withdrawn')
+}
+
+/**
+ * For requests whose body has arrived: that may take any time, since only the pauses between its bytes are limited. Throws
+ * `token_expired` or `token_revoked` when the credential has ended since the request was admitted. Synchronous unless somebody's
+ * rights have changed meanwhile.
+ */
+export function requireLive(
+  authenticator: Pick<Authenticator, 'stillValid'>,
+  actor: UserActor,
+): undefined | Promise<undefined> {
+  const settle = (isValid: boolean): undefined => {
+    if (!isValid) throw endedCredential(actor, Date.now())
+  }
+  const valid = authenticator.stillValid(actor)
+  return valid instanceof Promise ? valid.then(settle) : settle(valid)
 }

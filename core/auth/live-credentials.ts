@@ -2,7 +2,7 @@ import type { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Authenticator } from './api.ts'
-import { endedCredential } from './ended-credential.ts'
+import { endedCredential, requireLive } from './ended-credential.ts'
 
 /** Credentials also expire, for which there is no event. */
 const CHECK_MS = 2_000
@@ -72,6 +72,11 @@ export class LiveCredentials {
     } finally {
       leave()
     }
+  }
+
+  /** See {@link requireLive}. */
+  require(actor: UserActor): undefined | Promise<undefined> {
+    return requireLive(this.#authenticator, actor)
   }
 
   dispose(): void {

@@ -21,14 +21,15 @@ export class CutOffClient extends pg.Client {
     const outcome: unknown = Reflect.apply(super.query, this, given)
     if (outcome instanceof Promise)
       outcome.catch((error: unknown) => {
-        if (error instanceof Error && error.message === UNANSWERED) this.#cut(error)
+        if (error instanceof Error && error.message === UNANSWERED) this.cut(error)
       })
     return outcome
   }
 
-  #cut(error: Error): void {
+  /** Closes the connection without a word to the server. */
+  cut(error?: Error): void {
     const { connection } = this as unknown as {
-      readonly connection: { readonly stream: { destroy(why: Error): void } }
+      readonly connection: { readonly stream: { destroy(why?: Error): void } }
     }
     connection.stream.destroy(error)
   }

@@ -3,7 +3,7 @@ import { HubError } from '../contract/errors.ts'
 /** The database could not be opened at start. `exitName` is the code that the process prints when it exits for it. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
-  readonly exitName: 'store_corrupt' | 'store_unavailable' | 'data_dir_unwritable'
+  readonly exitName: 'store_corrupt' | 'store_unavailable' | 'store_newer' | 'database_locked' | 'data_dir_unwritable'
 
   constructor(exitName: StoreOpenError['exitName'], message: string, cause?: unknown) {
     super(message, { cause })

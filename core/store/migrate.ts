@@ -14,6 +14,11 @@ import { documentParts } from './migrations/0010-document-parts.ts'
 import { alerts } from './migrations/0013-alerts.ts'
 import { ownedSettings } from './migrations/0014-owned-settings.ts'
 import { imports } from './migrations/0015-imports.ts'
+import { bundles } from './migrations/0019-bundles.ts'
+import { auditAddresses } from './migrations/0020-audit-addresses.ts'
+import { oneRightsCap } from './migrations/0021-one-rights-cap.ts'
+import { limitedSettings } from './migrations/0022-limited-settings.ts'
+import { signIns } from './migrations/0023-sign-ins.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -32,6 +37,11 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0013-alerts': alerts,
     '0014-owned-settings': ownedSettings,
     '0015-imports': imports,
+    '0019-bundles': bundles(dialect),
+    '0020-audit-addresses': auditAddresses,
+    '0021-one-rights-cap': oneRightsCap,
+    '0022-limited-settings': limitedSettings,
+    '0023-sign-ins': signIns,
   }
 }
 
@@ -54,11 +64,16 @@ export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'p
   const { error } = await migrator.migrateToLatest()
   if (!error) return
   if (error instanceof Error && /previously executed migration/.test(error.message)) {
-    throw new StoreOpenError(
-      'store_unavailable',
-      'The database was written by a newer Patchbay: it holds a change of its tables that this one does not know',
-      error,
-    )
+    throw newerStore(error)
   }
   throw error
+}
+
+/** The database holds a change of its tables that this version does not know. */
+export function newerStore(cause?: unknown): StoreOpenError {
+  return new StoreOpenError(
+    'store_newer',
+    'The database was written by a newer Patchbay: it holds a change of its tables that this one does not know. Nothing was changed: run that version, or restore a backup that this one wrote',
+    cause,
+  )
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { chmod, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -7,8 +7,9 @@ import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import { BusyRetrySqliteDialect } from './busy-retry-sqlite.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
-import { migrateToLatest } from './migrate.ts'
+import { migrateToLatest, newerStore, schemaNames } from './migrate.ts'
 import type { PostgresUse } from './open-postgres.ts'
+import type { DatabaseLock } from './postgres-lock.ts'
 import { Silence } from './silence.ts'
 import { adapted } from './sqlite-adapter.ts'
 import type { Tables } from './tables.ts'
@@ -52,6 +53,8 @@ export interface StoreOptions {
    * an empty file is a new one.
    */
   readonly usedBefore?: boolean
+  /** Longest statement on PostgreSQL, in milliseconds. Default 3,500; longer for commands that move whole tables. */
+  readonly statementMs?: number
 }
 
 /** The database's file in the data folder. */
@@ -64,28 +67,20 @@ const POSTGRES_MIGRATION_MS = 300_000
 const CLOSE_MS = 2_000
 
 /**
- * Opens the database and migrates its tables. Throws StoreOpenError: `store_corrupt` (the file is not changed),
- * `store_unavailable`, `data_dir_unwritable`.
+ * Opens the database and migrates its tables. Throws StoreOpenError: `store_corrupt` and `store_newer` (nothing is
+ * changed), `store_unavailable`, `data_dir_unwritable`.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { databaseUrl } = options
-  if (databaseUrl !== undefined && !/^postgres(?:ql)?:\/\//.test(databaseUrl)) {
+  const { databaseUrl, statementMs } = options
+  if (databaseUrl !== undefined && !isPostgres(databaseUrl)) {
     throw new StoreOpenError('store_unavailable', 'DATABASE_URL must begin with postgres:// or postgresql://')
   }
   const dialect: DialectName = databaseUrl === undefined ? 'sqlite' : 'postgres'
   const watch = new WriteWatch()
-  const silence = databaseUrl === undefined ? undefined : new Silence()
-  const db =
-    databaseUrl === undefined ? await openSqlite(options, watch) : await connect(databaseUrl, { watch, silence })
-  const migrating = databaseUrl === undefined ? db : await connect(databaseUrl, { statementMs: POSTGRES_MIGRATION_MS })
-  try {
-    await migrateToLatest(migrating, dialect)
-    if (migrating !== db) await closed(migrating)
-  } catch (error) {
-    await Promise.all([db.destroy(), ...(migrating === db ? [] : [closed(migrating)])])
-    if (error instanceof StoreOpenError) throw error
-    throw openFailed(error, databaseUrl === undefined ? join(options.dataDir, SQLITE_FILE) : 'the PostgreSQL database')
-  }
+  const silence = databaseUrl === undefined || statementMs !== undefined ? undefined : new Silence()
+  const use = { watch, silence, ...(statementMs === undefined ? {} : { statementMs }) }
+  const db = databaseUrl === undefined ? await openSqlite(options, watch) : await connect(databaseUrl, use)
+  await migrated(db, options)
   return {
     db,
     dialect,
@@ -97,6 +92,36 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       }),
     close: () => closed(db),
   }
+}
+
+/** Brings the tables up to date; closes the database when that fails. */
+async function migrated(db: Kysely<Tables>, { databaseUrl, dataDir }: StoreOptions): Promise<void> {
+  const migrating = databaseUrl === undefined ? db : await connect(databaseUrl, { statementMs: POSTGRES_MIGRATION_MS })
+  try {
+    await migrateToLatest(migrating, databaseUrl === undefined ? 'sqlite' : 'postgres')
+    if (migrating !== db) await closed(migrating)
+  } catch (error) {
+    await Promise.all([db.destroy(), ...(migrating === db ? [] : [closed(migrating)])])
+    if (error instanceof StoreOpenError) throw error
+    throw openFailed(error, databaseUrl === undefined ? join(dataDir, SQLITE_FILE) : 'the PostgreSQL database')
+  }
+}
+
+/**
+ * Ensures that one hub at a time uses a PostgreSQL database; undefined with SQLite, which the lock of the data folder
+ * covers. Throws StoreOpenError `database_locked`, `store_unavailable`.
+ */
+export async function lockStore({ databaseUrl }: StoreOptions): Promise<DatabaseLock | undefined> {
+  if (databaseUrl === undefined || !isPostgres(databaseUrl)) return undefined
+  try {
+    return await (await import('./postgres-lock.ts')).lockPostgres(databaseUrl)
+  } catch (error) {
+    throw error instanceof StoreOpenError ? error : openFailed(error, 'the PostgreSQL database')
+  }
+}
+
+function isPostgres(databaseUrl: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(databaseUrl)
 }
 
 /**
@@ -139,11 +164,20 @@ export async function forgetOldPages(store: Store): Promise<void> {
   await sql`pragma wal_checkpoint(truncate)`.execute(store.db)
 }
 
+/**
+ * Has PostgreSQL count what was written in bulk. Without it, it plans for nearly empty tables, and the first start with
+ * many servers takes longer than a statement may.
+ */
+export async function refreshStatistics(store: Store): Promise<void> {
+  if (store.dialect === 'postgres') await sql`analyze`.execute(store.db)
+}
+
 async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: WriteWatch): Promise<Kysely<Tables>> {
   const path = join(dataDir, SQLITE_FILE)
   let database: Database | undefined
   try {
     if (usedBefore && (await isEmptyFile(path))) throw new StoreOpenError('store_corrupt', corrupt(path, 'it is empty'))
+    if (existsSync(path) && isNewer(path)) throw newerStore()
     // Created here, so that the file is never readable by others; SQLite gives its side files the same mode.
     await (await open(path, 'a', 0o600)).close()
     await chmod(path, 0o600)
@@ -164,6 +198,26 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     database?.close()
     throw error instanceof StoreOpenError ? error : openFailed(error, path)
   }
+}
+
+/** Read-only, since opening for writing would already fold a write-ahead log that was left into the file. */
+function isNewer(path: string): boolean {
+  const absent = ['-wal', '-shm'].map(end => path + end).filter(side => !existsSync(side))
+  let database: Database | undefined
+  let newer = false
+  try {
+    database = new Database(path, { readonly: true, timeout: OPEN_BUSY_MS })
+    const rows = database.prepare('select name from kysely_migration').all() as { name: string }[]
+    const known = new Set(schemaNames())
+    newer = rows.some(({ name }) => !known.has(name))
+  } catch {
+    // A new, foreign or damaged file: opening it for writing says which.
+  } finally {
+    database?.close()
+  }
+  // A reader makes them, empty, and leaves them.
+  if (newer) for (const side of absent) rmSync(side, { force: true })
+  return newer
 }
 
 /** Not checked at start but when read: they may hold gigabytes, and checking them would slow every start. */

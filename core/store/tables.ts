@@ -12,6 +12,8 @@ export interface Tables {
   setting: SettingTable
   access_key: AccessKeyTable
   revoked_token: RevokedTokenTable
+  sign_in: SignInTable
+  reset_link: ResetLinkTable
   server_catalog: ServerCatalogTable
   server_catalog_part: ServerCatalogPartTable
   server_era: ServerEraTable
@@ -25,6 +27,9 @@ export interface Tables {
   alert_incident: AlertIncidentTable
   alert_delivery: AlertDeliveryTable
   import_run: ImportRunTable
+  bundle: BundleTable
+  bundle_owner: BundleOwnerTable
+  bundle_part: BundlePartTable
   group_former_path: GroupFormerPathTable
 }
 
@@ -162,6 +167,32 @@ export interface RevokedTokenTable {
   expires_at: string
 }
 
+/** A sign-in whose tokens are taken. Times are ISO 8601 UTC. */
+export interface SignInTable {
+  /** The id of the first token of the sign-in. */
+  id: string
+  user_id: string
+  /** The user's token epoch at the sign-in; another one has ended it. */
+  epoch: number
+  client_address: string
+  /** The client's User-Agent, cut. */
+  client: string | null
+  created_at: string
+  last_used_at: string
+  /** When its newest token ends. */
+  expires_at: string
+}
+
+/** The link with which a user sets a new password, once. */
+export interface ResetLinkTable {
+  user_id: string
+  /** SHA-256 of the token in the link, hex. */
+  hash: string
+  /** The user's token epoch when it was made; another one has ended it. */
+  epoch: number
+  expires_at: string
+}
+
 /** The last lists of each server, so that the tools of a sleeping or starting server stay listed. */
 export interface ServerCatalogTable {
   server_id: string
@@ -237,6 +268,8 @@ export interface AuditTable {
   owner_id: string | null
   target: string
   request_id: string | null
+  /** Null where no request was the cause, and in entries from before there was this column. */
+  client_address: string | null
   /** JSON, without secrets. */
   detail: string
 }
@@ -254,6 +287,8 @@ export interface OwnedSettingTable {
   secrets: string | null
   /** `file`: held by the settings file. */
   origin: 'api' | 'file'
+  /** 1: it has the rights of an ordinary user, whoever owns it. */
+  limited: number
   revision: number
   created_at: string
   updated_at: string
@@ -340,4 +375,29 @@ export interface GroupFormerPathTable {
   group_id: string
   /** Case-folded. */
   path_key: string
+}
+
+/** A bundle, once for all who have it. Its parts are written before this row. */
+export interface BundleTable {
+  /** SHA-256 of its file, in hexadecimal. */
+  sha256: string
+  bytes: number
+  /** JSON. */
+  manifest: string
+  signed: number
+}
+
+/** Who has a bundle. */
+export interface BundleOwnerTable {
+  sha256: string
+  owner_id: string
+  /** ISO 8601 UTC; when it was sent or installed last. */
+  used_at: string
+}
+
+/** A piece of a bundle's file. */
+export interface BundlePartTable {
+  sha256: string
+  part: number
+  content: Uint8Array
 }

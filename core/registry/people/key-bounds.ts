@@ -3,8 +3,9 @@ import type { Actor, Credential, KeyScope } from '../../contract/records.ts'
 
 type KeyCredential = Extract<Credential, { kind: 'key' }>
 
-/** Scopes and expiry of a key that is created or rotated (ISO 8601 UTC; null: until it is deleted). */
+/** Owner, scopes and expiry of a key that is created or rotated (ISO 8601 UTC; null: until it is deleted). */
 export interface KeyReach {
+  readonly ownerId: string
   readonly scopes: readonly KeyScope[]
   readonly expiresAt: string | null
 }
@@ -26,12 +27,18 @@ export function boundedExpiry(actor: Actor, wanted: string | null, errors: Field
 }
 
 /**
- * Throws `insufficient_scope` when an actor with an access key would obtain one with more scopes or a later expiry: a
- * key cannot extend the rights that its owner gave it.
+ * Throws `insufficient_scope` when an actor with an access key would obtain one with more scopes, a later expiry or another
+ * owner: a key cannot extend the rights that its owner gave it. An administrator’s key sees the keys of others, but theirs open
+ * what is private to them.
  */
 export function refuseWiderKey(actor: Actor, wanted: KeyReach): void {
   const maker = keyOf(actor)
   if (!maker) return
+  if (actor.kind === 'user' && wanted.ownerId !== actor.userId) {
+    throw new HubError('insufficient_scope', 'An access key cannot rotate a key of somebody else', {
+      hint: 'Sign in to do this.',
+    })
+  }
   const wider = wanted.scopes.find(scope => !includes(maker.scopes, scope))
   if (wider !== undefined) {
     const name = typeof wider === 'string' ? `"${wider}"` : 'groupId' in wider ? 'that group' : 'that server'

@@ -8,7 +8,8 @@ import { canEdit } from '../../domain/ownership.ts'
 import { parseTimestamp } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { AccessKeyTable, UserTable } from '../../store/tables.ts'
-import { type Reader, read, write } from '../../store/transact.ts'
+import { type Reader, read, type Writer, write } from '../../store/transact.ts'
+import { UseTimes } from '../../store/use-times.ts'
 import type { KeyRecord, KeyRegistry, NewKey } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { fileOwner, ownerOf, userById } from '../owners.ts'
@@ -19,20 +20,21 @@ import { publicScopes, readScopes } from './key-scopes.ts'
 import { visibleUser } from './user-rows.ts'
 
 const LABEL_CHARACTERS = 100
-/** A use is recorded at most this often per key, in milliseconds. */
-const TOUCH_MS = 60_000
-/** Uses are collected for this long before they are written, in milliseconds. */
-const FLUSH_MS = 2_000
 
 /** Access keys in the store. */
 export class Keys implements KeyRegistry {
   readonly #deps: RegistryDeps
-  readonly #touched = new Map<string, number>()
-  readonly #pending = new Map<string, string>()
-  #timer: NodeJS.Timeout | undefined
+  readonly #uses: UseTimes
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps
+    const store = (uses: readonly (readonly [string, string])[]) =>
+      write(deps.store, async trx => {
+        for (const [id, at] of uses) {
+          await trx.updateTable('access_key').set({ last_used_at: at }).where('id', '=', id).execute()
+        }
+      })
+    this.#uses = new UseTimes(store, () => deps.now?.() ?? new Date())
   }
 
   async list(actor: Actor, ownerName?: string): Promise<readonly KeyRecord[]> {
@@ -54,7 +56,7 @@ export class Keys implements KeyRegistry {
       const ownerId = await keyOwner(trx, actor, undefined)
       const scopes = await readScopes(trx, actor, input.scopes, errors)
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be made')
-      refuseWiderKey(actor, { scopes, expiresAt })
+      refuseWiderKey(actor, { ownerId, scopes, expiresAt })
       await checkQuota(trx, ownerId)
       const secret = newSecret()
       const row: AccessKeyTable = {
@@ -99,31 +101,45 @@ export class Keys implements KeyRegistry {
     })
   }
 
-  async rotate(actor: Actor, id: string): Promise<NewKey> {
+  async rotate(actor: Actor, id: string, overlapMs = 0): Promise<NewKey> {
     return write(this.#deps.store, async (trx, after) => {
       const row = await visibleKey(trx, actor, id)
-      refuseWiderKey(actor, { scopes: keyRecord(row).scopes, expiresAt: row.expires_at })
+      refuseWiderKey(actor, { ownerId: row.owner_id, scopes: keyRecord(row).scopes, expiresAt: row.expires_at })
       const secret = newSecret()
       const rotated = { ...row, ...secretColumns(secret), last_used_at: null }
-      await trx.updateTable('access_key').set(rotated).where('id', '=', id).execute()
-      // The old secret is invalid, so `key.removed` ends everything that uses it.
+      if (overlapMs > 0) await this.#addBeside(trx, row, rotated, overlapMs)
+      else await trx.updateTable('access_key').set(rotated).where('id', '=', id).execute()
+      // The old secret is invalid or has another end, so `key.removed` ends everything that uses it.
       after(() => {
-        this.#forget(id)
+        if (overlapMs <= 0) this.#uses.forget(id)
         this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
-        this.#deps.bus.emit('key.created', row.owner_id, { keyId: id })
+        this.#deps.bus.emit('key.created', row.owner_id, { keyId: rotated.id })
       })
       return newKey(trx, rotated, secret)
     })
   }
 
-  async remove(actor: Actor, id: string): Promise<void> {
-    await write(this.#deps.store, async (trx, after) => {
+  /** Makes `rotated` a key of its own, and lets the old one expire after `overlapMs` unless it ends before. */
+  async #addBeside(trx: Writer, old: AccessKeyTable, rotated: AccessKeyTable, overlapMs: number): Promise<void> {
+    await checkQuota(trx, old.owner_id)
+    const end = new Date((this.#deps.now?.() ?? new Date()).getTime() + overlapMs).toISOString()
+    const expires_at = old.expires_at !== null && old.expires_at < end ? old.expires_at : end
+    await trx.updateTable('access_key').set({ expires_at }).where('id', '=', old.id).execute()
+    Object.assign(rotated, { id: randomUUID(), created_at: timestamp(this.#deps) })
+    const owner = await userById(trx, old.owner_id)
+    const insert = () => trx.insertInto('access_key').values(rotated).execute()
+    await (owner ? withinStoredBytes(trx, ownerOf(owner), insert) : insert())
+  }
+
+  async remove(actor: Actor, id: string): Promise<KeyRecord> {
+    return write(this.#deps.store, async (trx, after) => {
       const row = await visibleKey(trx, actor, id)
       await trx.deleteFrom('access_key').where('id', '=', id).execute()
       after(() => {
-        this.#forget(id)
+        this.#uses.forget(id)
         this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
       })
+      return keyRecord(row)
     })
   }
 
@@ -135,45 +151,20 @@ export class Keys implements KeyRegistry {
   }
 
   touch(id: string): void {
-    const at = this.#deps.now?.() ?? new Date()
-    if (at.getTime() - (this.#touched.get(id) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return
-    this.#touched.set(id, at.getTime())
-    this.#pending.set(id, at.toISOString())
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      // Only the shown time of use is lost, until the next use.
-      this.flush().catch(() => undefined)
-    }, FLUSH_MS).unref()
+    this.#uses.touch(id)
   }
 
   /** Writes collected uses. */
-  async flush(): Promise<void> {
-    const uses = [...this.#pending]
-    this.#pending.clear()
-    // Older entries no longer suppress a write; they include keys of deleted users.
-    const old = (this.#deps.now?.() ?? new Date()).getTime() - TOUCH_MS
-    for (const [id, atMs] of this.#touched) if (atMs <= old) this.#touched.delete(id)
-    if (uses.length === 0) return
-    await write(this.#deps.store, async trx => {
-      for (const [id, at] of uses) {
-        await trx.updateTable('access_key').set({ last_used_at: at }).where('id', '=', id).execute()
-      }
-    })
+  flush(): Promise<void> {
+    return this.#uses.flush()
   }
 
-  async close(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    await this.flush()
+  close(): Promise<void> {
+    return this.#uses.close()
   }
 
   publicScopes(key: KeyRecord): Promise<readonly JsonValue[]> {
     return read(this.#deps.store, db => publicScopes(db, key))
-  }
-
-  #forget(id: string): void {
-    this.#touched.delete(id)
-    this.#pending.delete(id)
   }
 
   #expiry(text: string | undefined, errors: FieldError[]): string | null {

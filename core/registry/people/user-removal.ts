@@ -9,7 +9,7 @@ import { emitGroupEvent, touchGroups } from '../groups/group-events.ts'
 import { type GroupRow, selectGroups } from '../groups/group-rows.ts'
 import { checkGroupQuota } from '../groups/group-writer.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
-import { fileOwner, ownerOf } from '../owners.ts'
+import { fileOwner, ownerOf, userById } from '../owners.ts'
 import { fileOrigin, type ServerRow, serverColumns, serverRecord, userRecord } from '../rows.ts'
 import { groupsWith, selectServers } from '../server-rows.ts'
 import { heldAfterMove, heldColumns, settingsAwaitingReview } from '../servers/held-rights.ts'
@@ -55,7 +55,8 @@ export async function removeUser(
     if (row.role === 'admin' && (await otherAdmins(trx, row.id)) === 0) throw lastAdmin(name)
     const { servers, groups } = await belongings(trx, row.id)
     if (heir) {
-      await handOver(deps, trx, after, { servers, groups }, heir)
+      // As it is by now: somebody who has become an administrator meanwhile gets what comes for review.
+      await handOver(deps, trx, after, { servers, groups }, await presentHeir(trx, heir))
       if ((await fileOwner(trx)).id === row.id) await setInternal(trx, 'fileOwner', heir.id, timestamp(deps))
     } else await removeAll(deps, trx, after, { servers, groups })
     await trx.deleteFrom('setting').where('scope', '=', row.id).execute()
@@ -72,6 +73,13 @@ async function findHeir(db: Reader, row: UserTable, transferTo: string): Promise
   const heir = await db.selectFrom('user').selectAll().where('name_key', '=', nameKey(transferTo)).executeTakeFirst()
   if (heir && heir.id !== row.id) return heir
   const detail = heir ? 'A user cannot take over from itself' : `There is no user ${quoteName(transferTo)} to take over`
+  throw validationError([{ pointer: '?transferTo', code: 'enum', detail }])
+}
+
+async function presentHeir(trx: Writer, { id, name }: UserTable): Promise<UserTable> {
+  const row = await userById(trx, id)
+  if (row) return row
+  const detail = `There is no user ${quoteName(name ?? '')} to take over`
   throw validationError([{ pointer: '?transferTo', code: 'enum', detail }])
 }
 
@@ -129,7 +137,7 @@ async function handOver(
     await trx
       .updateTable('server')
       .set({
-        ...serverColumns(settings, undefined),
+        ...serverColumns(settings, { template: record.template }),
         ...heldColumns(held),
         ...{ owner_id: heir.id, origin: 'store', revision, updated_at: at },
       })

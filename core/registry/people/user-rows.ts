@@ -60,13 +60,24 @@ export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
 }
 
 /**
- * Call it before an ordinary user becomes an administrator: caps the rights of the user's servers at the present ones,
- * until each is confirmed.
+ * Call it before an ordinary user becomes an administrator: caps the rights of the user's servers, rules, channels and endpoints
+ * at the present ones, until each is confirmed. Their revisions change, so that a save under way begins anew and sees the cap.
  */
-export async function capServersOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
-  const held = trx.updateTable('server').set({ rights_cap: network_grant }).where('owner_id', '=', id)
+export async function capRightsOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
+  const held = trx
+    .updateTable('server')
+    .set(({ eb }) => ({ rights_cap: network_grant, revision: eb('revision', '+', 1) }))
+    .where('owner_id', '=', id)
   await held.where('rights_cap', 'is', null).execute()
   if (network_grant === 'none') await held.where('rights_cap', '=', 'proxy').execute()
+  await trx
+    .updateTable('owned_setting')
+    .set(({ eb }) => ({ limited: 1, revision: eb('revision', '+', 1) }))
+    .where('owner_id', '=', id)
+    .where('kind', '!=', 'dashboard')
+    // Nobody changes those of the settings file but who may write it.
+    .where('origin', '=', 'api')
+    .execute()
 }
 
 /** Number of other users who can administer the hub. */

@@ -11,9 +11,11 @@ import { byText, checkRevision, parseSort } from '../access.ts'
 import type { ListQuery, UserChange, UserRecord, UserRegistry, WriteOptions } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { userById } from '../owners.ts'
+import type { Possessions } from '../people-api.ts'
 import { userRecord } from '../rows.ts'
+import { possessionsOf } from './possessions.ts'
 import { removeUser } from './user-removal.ts'
-import { capServersOf, insertUser, lastAdmin, otherAdmins, usersBySetup, visibleUser } from './user-rows.ts'
+import { capRightsOf, insertUser, lastAdmin, otherAdmins, usersBySetup, visibleUser } from './user-rows.ts'
 
 /** Users in the store. */
 export class Users implements UserRegistry {
@@ -37,6 +39,11 @@ export class Users implements UserRegistry {
 
   async byName(actor: Actor, name: string): Promise<UserRecord> {
     return userRecord(await read(this.#deps.store, db => visibleUser(db, actor, name)))
+  }
+
+  async possessions(actor: Actor, ids: readonly string[]): Promise<ReadonlyMap<string, Possessions>> {
+    refuseOthers(actor)
+    return read(this.#deps.store, db => possessionsOf(db, ids, timestamp(this.#deps)))
   }
 
   async byId(id: string): Promise<UserRecord | undefined> {
@@ -96,11 +103,11 @@ export class Users implements UserRegistry {
     return this.#write(change.name ?? name, async (trx, after) => {
       const row = await visibleUser(trx, actor, name)
       if (!isAdmin(actor)) throw new HubError('field_forbidden', 'Only administrators change users')
-      checkRevision('user', row.revision, options)
+      checkRevision('user', row, options)
       await refuseFileFields(trx, row, change, renamed?.key)
       const next = changedUser(row, change, renamed)
       if (isActiveAdmin(row) && !isActiveAdmin(next)) await keepAnAdmin(trx, row)
-      if (row.role !== 'admin' && next.role === 'admin') await capServersOf(trx, row)
+      if (row.role !== 'admin' && next.role === 'admin') await capRightsOf(trx, row)
       return this.#save(trx, after, row, next)
     })
   }
@@ -155,7 +162,7 @@ export class Users implements UserRegistry {
     change: { name: string; key: string; passwordHash: string; role: Role; disabled: number },
   ): Promise<UserTable> {
     const { name, key, passwordHash, role, disabled } = change
-    if (row.role !== 'admin' && role === 'admin') await capServersOf(trx, row)
+    if (row.role !== 'admin' && role === 'admin') await capRightsOf(trx, row)
     const filled = { ...row, name, name_key: key, password_hash: passwordHash, role, disabled }
     const saved = { ...filled, revision: row.revision + 1, updated_at: timestamp(this.#deps) }
     await trx.updateTable('user').set(saved).where('id', '=', row.id).execute()

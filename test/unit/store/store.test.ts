@@ -85,7 +85,8 @@ describe('openStore()', () => {
     const store = await openStore({ dataDir })
     await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030')`.execute(store.db)
     await store.close()
-    expect((await openError(openStore({ dataDir }))).message).toContain('newer Patchbay')
+    const error = await openError(openStore({ dataDir }))
+    expect([error.exitName, error.message]).toEqual(['store_newer', expect.stringContaining('newer Patchbay')])
   })
 
   test('refuses a folder that is not there, and an address of another kind of database', async () => {

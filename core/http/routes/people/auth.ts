@@ -9,21 +9,21 @@ import { quoteName } from '../../../domain/names.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry, UserRecord } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
-import { addressKey } from '../../addresses.ts'
 import { type Route, route } from '../../route.ts'
-import { openSession, requireSession } from './session.ts'
+import { clientOf, openSession, refreshSession, requireSession } from './session.ts'
+import { beginAttempt, noteRefusal } from './sign-in-attempt.ts'
 import { exampleSession, exampleUser, session, user, userView } from './user-schemas.ts'
 
 /** What sign-in, sign-out and password changes need. */
 export interface AuthRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
-  readonly auth: Pick<Auth, 'tokens' | 'passwords' | 'signInThrottle' | 'revocations'>
+  readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'revocations'>
 }
 
 const tag = 'sign-in'
 /**
  * While some user has a hash of another program, refused sign-ins are answered after this long: the times of bcrypt
- * would tell which names were imported. Its highest cost takes 1,045 ms on two shared cores.
+ * would show which names were imported. Its highest cost takes 1,045 ms on two shared cores.
  */
 const REFUSED_MS = 2_000
 /** The audit actor for failed sign-ins, when no user is known. */
@@ -45,9 +45,9 @@ function loginRoute(deps: AuthRoutesDeps): Route {
       .strictObject({ username: z.string(), password: z.string() })
       .meta({ examples: [{ username: 'ada', password: 'a long sentence of mine' }] }),
     responses: { 200: { description: 'Signed in', schema: session, example: exampleSession } },
-    async handle({ body, info }) {
+    async handle({ body, info, request }) {
       const found = await authenticate(deps, body.username, body.password, info)
-      const { actor, body: answer } = await openSession(deps.auth.tokens, found)
+      const { actor, body: answer } = await openSession(deps.auth, found, clientOf(request, info))
       note(deps, actor, 'auth.login', found, info)
       return { body: answer }
     },
@@ -62,7 +62,7 @@ async function authenticate(
   info: RequestInfo,
 ): Promise<UserRecord> {
   const { registry, auth } = deps
-  const attempt = auth.signInThrottle.attempt(name, addressKey(info.clientAddress))
+  const attempt = beginAttempt(deps, { actor: SIGN_IN, account: name, target: quoteName(name), ownerId: null, info })
   const begunAtMs = performance.now()
   try {
     const found = await registry.users.credentials(name)
@@ -75,8 +75,7 @@ async function authenticate(
       action: 'auth.login_failed',
       target: quoteName(name),
       ownerId: found?.user.id ?? null,
-      requestId: info.requestId,
-      detail: { address: info.clientAddress },
+      request: info,
     })
     if (await registry.users.hasImportedHashes()) await sleep(REFUSED_MS - (performance.now() - begunAtMs))
   } catch (error) {
@@ -122,7 +121,7 @@ function refreshRoute({ registry, auth }: AuthRoutesDeps): Route {
     responses: { 200: { description: 'The new one', schema: session, example: exampleSession } },
     async handle({ actor }) {
       const family = requireSession(actor)
-      return { body: (await openSession(auth.tokens, await ownRecord(registry, actor), family)).body }
+      return { body: (await refreshSession(auth, await ownRecord(registry, actor), family)).body }
     },
   })
 }
@@ -158,14 +157,14 @@ function passwordRoute(deps: AuthRoutesDeps): Route {
       .strictObject({ currentPassword: z.string(), newPassword: z.string() })
       .meta({ examples: [{ currentPassword: 'the one so far', newPassword: 'a long sentence of mine' }] }),
     responses: { 200: { description: 'Changed', schema: session, example: exampleSession } },
-    async handle({ actor, body, info }) {
+    async handle({ actor, body, info, request }) {
       requireSession(actor)
       await requirePassword(deps, actor, body.currentPassword, info)
       const problem = newPasswordProblem(body.currentPassword, body.newPassword, actor.name)
       if (problem) throw validationError([problem])
       const changed = await registry.users.setPassword(actor.userId, await auth.passwords.hash(body.newPassword))
       note(deps, actor, 'auth.password', changed, info)
-      return { body: (await openSession(auth.tokens, changed)).body }
+      return { body: (await openSession(auth, changed, clientOf(request, info))).body }
     },
   })
 }
@@ -178,12 +177,14 @@ function newPasswordProblem(current: string, next: string, userName: string) {
 
 /** Throttled like a sign-in, so that a stolen session cannot be used to guess the password quickly. */
 async function requirePassword(
-  { registry, auth }: AuthRoutesDeps,
+  deps: AuthRoutesDeps,
   actor: UserActor,
   password: string,
   info: RequestInfo,
 ): Promise<void> {
-  const attempt = auth.signInThrottle.attempt(actor.name, addressKey(info.clientAddress))
+  const { registry, auth } = deps
+  const attempted = { actor, account: actor.name, target: actor.name, ownerId: actor.userId, info }
+  const attempt = beginAttempt(deps, attempted)
   try {
     const found = await registry.users.credentials(actor.name)
     if ((await auth.passwords.verify(password, found?.passwordHash)).ok) return attempt.succeeded()
@@ -191,6 +192,7 @@ async function requirePassword(
     attempt.withdrawn()
     throw error
   }
+  noteRefusal(deps, 'auth.password_failed', attempted)
   throw new HubError('password_mismatch', 'The present password is wrong')
 }
 
@@ -205,7 +207,7 @@ function note(
   actor: Actor,
   action: string,
   { id, name }: { readonly id: string; readonly name: string },
-  { requestId }: RequestInfo,
+  request: RequestInfo,
 ): void {
-  registry.audit.record(actor, { action, target: name, ownerId: id, requestId })
+  registry.audit.record(actor, { action, target: name, ownerId: id, request })
 }

@@ -14,6 +14,8 @@ export interface KeyRoutesDeps {
 
 const tag = 'keys'
 const ref = z.string().min(1).max(256)
+/** 30 days. */
+const LONGEST_OVERLAP_S = 30 * 24 * 60 * 60
 const scope = z.union([
   z.enum(['api', 'api:read', 'mcp']),
   z.strictObject({ group: ref }),
@@ -110,12 +112,21 @@ function rotateRoute(deps: KeyRoutesDeps): Route {
     method: 'POST',
     path: '/api/keys/{id}/rotate',
     access: 'user',
-    summary: 'A new secret for a key; the old one ends now',
+    summary: 'A new secret for a key; the old one ends now, or after `overlapSeconds`',
     tag,
     params: z.object({ id: z.string().min(1).max(64) }),
+    body: z
+      .strictObject({
+        overlapSeconds: z.int().min(0).max(LONGEST_OVERLAP_S).default(0).meta({
+          description:
+            'With more than 0 the answer is a new key with the same label, scopes and expiry, and the old one works for so long; its open connections begin anew',
+        }),
+      })
+      .default({ overlapSeconds: 0 })
+      .meta({ examples: [{ overlapSeconds: 86_400 }] }),
     responses: { 200: { description: 'The key', schema: keyWithSecret, example: exampleWithSecret } },
-    async handle({ actor, params, info }) {
-      const rotated = await registry.keys.rotate(actor, params.id)
+    async handle({ actor, params, body, info }) {
+      const rotated = await registry.keys.rotate(actor, params.id, body.overlapSeconds * 1000)
       note(deps, actor, info, 'key.rotate', rotated.key)
       return { body: { ...keyView(rotated.key, rotated.scopes), secret: rotated.secret } }
     },
@@ -133,9 +144,7 @@ function removeRoute(deps: KeyRoutesDeps): Route {
     params: z.object({ id: z.string().min(1).max(64) }),
     responses: { 204: { description: 'Gone' } },
     async handle({ actor, params, info }) {
-      await registry.keys.remove(actor, params.id)
-      const { requestId } = info
-      registry.audit.record(actor, { action: 'key.delete', target: params.id, ownerId: actor.userId, requestId })
+      note(deps, actor, info, 'key.delete', await registry.keys.remove(actor, params.id))
       return { status: 204 }
     },
   })
@@ -157,9 +166,9 @@ function keyView(record: KeyRecord, scopes: readonly JsonValue[]) {
 function note(
   { registry }: KeyRoutesDeps,
   actor: UserActor,
-  { requestId }: RequestInfo,
+  request: RequestInfo,
   action: string,
   { id, label, ownerId }: KeyRecord,
 ): void {
-  registry.audit.record(actor, { action, target: id, ownerId, requestId, detail: { label } })
+  registry.audit.record(actor, { action, target: id, ownerId, request, detail: { label } })
 }

@@ -1,18 +1,42 @@
 import type { Auth } from '../../../auth/create.ts'
-import type { TokenFamily } from '../../../auth/tokens.ts'
+import type { SignInClient } from '../../../auth/sign-ins.ts'
+import type { IssuedToken, TokenFamily } from '../../../auth/tokens.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { Credential, UserActor } from '../../../contract/records.ts'
 import type { UserRecord } from '../../../registry/api.ts'
+import type { RequestInfo } from '../../../request/request-info.ts'
 import { userView } from './user-schemas.ts'
 
 type SessionCredential = Extract<Credential, { kind: 'session' }>
 
-/**
- * Issues a session token, for a new sign-in or for `family`, and returns its actor and the response body. Throws
- * token_expired when the sign-in of the family was 30 days ago.
- */
-export async function openSession(tokens: Pick<Auth['tokens'], 'issue'>, user: UserRecord, family?: TokenFamily) {
-  const { token, expiresAt, ...ids } = await tokens.issue(user, family)
+/** Whose request opens a session: its address and its User-Agent. */
+export function clientOf(request: Request, { clientAddress }: Pick<RequestInfo, 'clientAddress'>): SignInClient {
+  return { clientAddress, userAgent: request.headers.get('user-agent') }
+}
+
+/** Issues a session token for a new sign-in, and returns its actor and the response body. */
+export async function openSession(
+  { tokens, signIns }: Pick<Auth, 'tokens' | 'signIns'>,
+  user: UserRecord,
+  client: SignInClient,
+) {
+  const issued = await tokens.issue(user)
+  await signIns.opened(user, issued, client)
+  return sessionOf(issued, user)
+}
+
+/** The same for a sign-in that is open. Throws token_expired when it was 30 days ago. */
+export async function refreshSession(
+  { tokens, signIns }: Pick<Auth, 'tokens' | 'signIns'>,
+  user: UserRecord,
+  family: TokenFamily,
+) {
+  const issued = await tokens.issue(user, family)
+  await signIns.refreshed(issued)
+  return sessionOf(issued, user)
+}
+
+function sessionOf({ token, expiresAt, ...ids }: IssuedToken, user: UserRecord) {
   const credential: SessionCredential = { kind: 'session', ...ids, expiresAtMs: Date.parse(expiresAt) }
   const actor: UserActor = { kind: 'user', userId: user.id, name: user.name, role: user.role, credential }
   return { actor, body: { token, expiresAt, user: userView(user) } }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { UserRecord } from '../../../registry/api.ts'
+import type { Possessions } from '../../../registry/people-api.ts'
 import { timestamp } from '../schemas.ts'
 
 /** Rights that administrators grant to a user beyond the default. */
@@ -23,6 +24,17 @@ export const user = z.object({
   updatedAt: timestamp,
 })
 
+/** A user in a list, with what the user has. */
+export const userWithPossessions = user.extend({
+  has: z.object({
+    servers: z.number().int(),
+    groups: z.number().int(),
+    keys: z.number().int(),
+    signIns: z.number().int().meta({ description: 'Open ones' }),
+  }),
+  lastSeenAt: timestamp.nullable().meta({ description: 'Last use of a sign-in or of a key, to the minute' }),
+})
+
 /** The example in the API document. */
 export const exampleUser = {
   id: '01JD7C0A11',
@@ -35,6 +47,13 @@ export const exampleUser = {
   revision: 1,
   createdAt: '2026-11-21T09:30:00.000Z',
   updatedAt: '2026-11-21T09:30:00.000Z',
+}
+
+/** The example of a user in a list. */
+export const exampleUserWithPossessions = {
+  ...exampleUser,
+  has: { servers: 12, groups: 3, keys: 2, signIns: 1 },
+  lastSeenAt: '2026-11-21T11:02:00.000Z',
 }
 
 /** A session token with its user, as a sign-in returns it. */
@@ -51,4 +70,13 @@ export const exampleSession = {
 export function userView(record: UserRecord): z.infer<typeof user> {
   const { id, name, role, disabled, mustChangePassword, grants, origin, revision, createdAt, updatedAt } = record
   return { id, name, role, disabled, mustChangePassword, grants, origin, revision, createdAt, updatedAt }
+}
+
+/** The same with what the user has. */
+export function userWithPossessionsView(
+  record: UserRecord,
+  possessions: Possessions | undefined,
+): z.infer<typeof userWithPossessions> {
+  const { lastSeenAt = null, ...has } = possessions ?? { servers: 0, groups: 0, keys: 0, signIns: 0 }
+  return { ...userView(record), has, lastSeenAt }
 }

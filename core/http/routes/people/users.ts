@@ -12,7 +12,15 @@ import { exampleList, flag, listOf, pageFields, sortKey } from '../schemas.ts'
 import { page, recordReply, writeOptions } from '../views.ts'
 import { newUserProblems } from './new-user.ts'
 import { requireSession } from './session.ts'
-import { exampleUser, user, userGrants, userView } from './user-schemas.ts'
+import {
+  exampleUser,
+  exampleUserWithPossessions,
+  user,
+  userGrants,
+  userView,
+  userWithPossessions,
+  userWithPossessionsView,
+} from './user-schemas.ts'
 
 /** What the routes of `/api/users` need. */
 export interface UserRoutesDeps {
@@ -44,11 +52,22 @@ function listRoute({ registry }: UserRoutesDeps): Route {
       sort: sortKey.default('name'),
       ...pageFields,
     }),
-    responses: { 200: { description: 'A page of users', schema: listOf(user), example: exampleList(exampleUser) } },
+    responses: {
+      200: {
+        description: 'A page of users',
+        schema: listOf(userWithPossessions),
+        example: exampleList(exampleUserWithPossessions),
+      },
+    },
     async handle({ actor, query }) {
       const { q, sort } = query
       const users = await registry.users.list(actor, { scope: 'all', sort, ...(q === undefined ? {} : { q }) })
-      return { body: page(users.map(userView), query) }
+      const shown = page(users, query)
+      const has = await registry.users.possessions(
+        actor,
+        shown.items.map(({ id }) => id),
+      )
+      return { body: { ...shown, items: shown.items.map(each => userWithPossessionsView(each, has.get(each.id))) } }
     },
   })
 }
@@ -125,9 +144,13 @@ function readRoute({ registry }: UserRoutesDeps): Route {
     summary: 'One user',
     tag,
     params: nameParams,
-    responses: { 200: { description: 'The user', schema: user, example: exampleUser } },
+    responses: {
+      200: { description: 'The user', schema: userWithPossessions, example: exampleUserWithPossessions },
+    },
     async handle({ actor, params }) {
-      return recordReply(userView(await registry.users.byName(actor, params.name)))
+      const found = await registry.users.byName(actor, params.name)
+      const has = await registry.users.possessions(actor, [found.id])
+      return recordReply(userWithPossessionsView(found, has.get(found.id)))
     },
   })
 }
@@ -242,10 +265,10 @@ function removeRoute(deps: UserRoutesDeps): Route {
 function note(
   { registry }: UserRoutesDeps,
   actor: UserActor,
-  { requestId }: RequestInfo,
+  request: RequestInfo,
   action: string,
   target: UserRecord,
   detail: JsonObject,
 ): void {
-  registry.audit.record(actor, { action, target: target.name, ownerId: target.id, requestId, detail })
+  registry.audit.record(actor, { action, target: target.name, ownerId: target.id, request, detail })
 }

@@ -1,0 +1,12 @@
+import type { Kysely } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+/** Rules, channels and endpoints that have the rights of an ordinary user, whoever owns them. */
+export const limitedSettings: Migration = {
+  async up(db: Kysely<never>) {
+    await db.schema
+      .alterTable('owned_setting')
+      .addColumn('limited', 'integer', column => column.notNull().defaultTo(0))
+      .execute()
+  },
+}
