@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { NotificationChannel } from '../contract/points.ts'
@@ -5,15 +6,29 @@ import type { Actor } from '../contract/records.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
 import { Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
+import { NAME_CHARACTERS } from '../domain/names.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { KeepSecret } from '../registry/owned/moving.ts'
 import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
 import { CHANNEL_SECRETS } from '../registry/sealed-values.ts'
 import type { Sealer } from '../secrets/seal.ts'
 
-const FIELDS = ['name', 'type', 'enabled', 'config']
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt']
+/** The JSON Schema of each field of a channel's body, which are all that it may have. */
+export const CHANNEL_SCHEMAS: Readonly<Record<string, JsonObject>> = {
+  name: {
+    ...{ type: 'string', minLength: 1, maxLength: NAME_CHARACTERS },
+    description: 'Unique among its owner’s channels; 1 to 64 characters, no `/ ~ :` or controls.',
+  },
+  type: {
+    ...{ type: 'string', maxLength: 256 },
+    description: 'A kind that a plugin offers, with its `config` in the schema `Channel.…`.',
+  },
+  enabled: { type: 'boolean', default: true, description: 'Whether messages are sent to it.' },
+  config: { type: 'object', description: 'The fields of the kind; secrets come back masked.' },
+}
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'limited']
 
 /** The kinds of channel that plugins offer, by `type`. */
 export type ChannelTypes = ReadonlyMap<string, NotificationChannel>
@@ -36,7 +51,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     const isOwn = actor.kind === 'user' && actor.userId === owner.id
     const stored = isOwn ? channelSecrets(before, sealer) : {}
     const fields = new Fields(body)
-    fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
+    fields.refuseUnknown([...Object.keys(CHANNEL_SCHEMAS), ...ANSWER_FIELDS])
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
     refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)
@@ -47,7 +62,8 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
       { ...place, field: CHANNEL_SECRETS.field },
       JSON.stringify(secrets),
     )
-    return { name, body: open as unknown as JsonObject, secrets: sealed }
+    const hidden = !isDeepStrictEqual(whole, config)
+    return { name, body: open as unknown as JsonObject, secrets: sealed, hidden }
   }
 }
 
@@ -71,6 +87,13 @@ export function channelView(setting: OwnedSetting, sealer: Sealer): JsonObject {
     Object.entries(secrets === null ? {} : channelSecrets(setting, sealer)).map(([at, text]) => [at, maskSecret(text)]),
   )
   return { ...setting.body, config: filled(channelOf(setting).config, masks) }
+}
+
+/** A channel's body, with what `keep` gives in the place of each secret; it gets pointers into the body. */
+export function movingChannel(setting: OwnedSetting, sealer: Sealer, keep: KeepSecret): JsonObject {
+  const secrets = channelSecrets(setting, sealer)
+  const kept = Object.entries(secrets).map(([at, text]) => [at, keep(text, `/config${at}`)])
+  return { ...setting.body, config: filled(channelOf(setting).config, Object.fromEntries(kept)) }
 }
 
 /** The stored part of a channel. */
@@ -105,6 +128,11 @@ export function refuseOthers(
   const member = adminOnly.find(name => Object.hasOwn(config, name))
   if (member !== undefined)
     throw new HubError('admin_only', `Only administrators’ channels of the kind "${label}" may have "${member}"`)
+}
+
+/** A channel with fewer rights than a rule learns nothing of what the rule sees. */
+export function mayTell(rule: Pick<OwnedSetting, 'owner'>, channel: Pick<OwnedSetting, 'owner'>): boolean {
+  return rule.owner.role !== 'admin' || channel.owner.role === 'admin'
 }
 
 type Secrets = Readonly<Record<string, string>>

@@ -5,14 +5,18 @@ import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { Actor, Role } from '../contract/records.ts'
+import type { Actor, Role, UserActor } from '../contract/records.ts'
+import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { ActorHistory } from '../history/client.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import type { Page, Registry } from '../registry/api.ts'
+import { withLimit } from '../registry/owned/limits.ts'
 import type { Mirrored } from '../registry/owned/mirror.ts'
+import type { MovingRecords } from '../registry/owned/moving.ts'
 import { roleOf } from '../registry/owned/place.ts'
 import type { OwnedRecords } from '../registry/owned/records.ts'
-import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned/settings.ts'
+import { activeSettings, type OwnedSetting, OwnedSettings, settingView } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
@@ -31,10 +35,12 @@ import {
   retryDelivery,
 } from './incidents.ts'
 import type { MachineSource } from './machine-facts.ts'
+import { movingAlerts } from './moving.ts'
 import { Outbox } from './outbox.ts'
+import { previewRule } from './preview-rule.ts'
 import { activeRule, checkChannels, prepareRule, ruleView } from './rules.ts'
 import { Silences, type StoredSilence } from './silences.ts'
-import { testRule } from './test-rule.ts'
+import { testChannel, testRule } from './test-rule.ts'
 
 const PRUNE_MS = 60 * 60_000
 /** Trial messages to all channels of one owner. */
@@ -52,7 +58,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   /** Networks (CIDR) that everybody may reach. */
   readonly outboundAllow: readonly string[]
   readonly instanceId: string
-  /** Is told of each attempt to send a message of the outbox. */
+  /** Called for each attempt to send a message of the outbox. */
   readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
   /** Milliseconds of a monotonic clock. Default: `performance.now`. */
   readonly now?: () => number
@@ -60,7 +66,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
 
 type AlertLimit = 'alertRulesPerUser' | 'alertChannelsPerUser' | 'alertSilencesPerUser'
 
-/** Alert rules, what they say, and the channels that are told. */
+/** Alert rules, what they say, and the channels that get the messages. */
 export interface Alerts {
   readonly rules: OwnedRecords
   readonly channels: OwnedRecords
@@ -78,8 +84,14 @@ export interface Alerts {
   acknowledge(actor: Actor, id: string): Promise<JsonObject>
   /** Throws `rule_not_found`, and `rate_limited` beyond 6 trial messages a minute. */
   test(actor: Actor, ref: string, send: boolean): Promise<JsonObject>
+  /** Sends a trial message to one channel. Throws `channel_not_found`, and `rate_limited` as `test`. */
+  testChannel(actor: Actor, ref: string): Promise<JsonObject>
+  /** What a rule of the actor would say, now and over the last 24 hours. Throws `validation_failed`. */
+  preview(actor: UserActor, body: JsonObject, history: Pick<ActorHistory, 'measure'> | undefined): Promise<JsonObject>
   /** What channels of an owner with this role can be of. */
   channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
+  /** Channels of all active owners, by their type. */
+  channelCounts(): Promise<ReadonlyMap<unknown, number>>
   deliveries(
     actor: Actor,
     channel: string,
@@ -88,6 +100,8 @@ export interface Alerts {
   retry(actor: Actor, channel: string, id: string): Promise<void>
   /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. */
   mirror(file: FileAlerts): Promise<Mirrored>
+  /** Rules and channels as they move between hubs. */
+  moving(store: Store): Readonly<Record<'rule' | 'channel', MovingRecords>>
   /** Starts to evaluate and to send. */
   begin(): Promise<void>
   dispose(): Promise<void>
@@ -109,11 +123,17 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   const tests = new TokenBuckets({ perSecond: TESTS_PER_MINUTE / 60, burst: TESTS_PER_MINUTE, now })
   let prune: ReturnType<typeof setInterval> | undefined
 
-  const showRule = (setting: OwnedSetting): JsonObject => {
+  const showRule = (actor: Actor, setting: OwnedSetting): JsonObject => {
     const { state, message } = engine.health(setting.id) ?? { state: 'ok' }
+    // Subjects of others, for an administrator outside ADMIN_ADDRESSES.
+    const isSeen = isAdmin(actor) || setting.owner.role !== 'admin'
+    const pending = (isSeen ? engine.pending(setting.id) : []).map(({ subject, inMs }) => {
+      return { subject, firesAt: new Date(Date.now() + inMs).toISOString() }
+    })
     return {
       ...settingView(setting, ruleView(setting)),
       health: message === undefined ? { state } : { state, message },
+      ...(pending.length === 0 ? {} : { pending }),
     }
   }
   const showChannel = (setting: OwnedSetting): JsonObject => settingView(setting, channelView(setting, sealer))
@@ -127,12 +147,12 @@ export function createAlerts(deps: AlertsDeps): Alerts {
 
   return {
     rules: {
-      list: async (actor, owner) => (await rules.list(actor, owner)).map(showRule),
-      get: async (actor, ref) => showRule(await rules.get(actor, ref)),
-      create: async (actor, body) => showRule(await rules.create(actor, undefined, await prepared(actor, body))),
+      list: async (actor, owner) => (await rules.list(actor, owner)).map(rule => showRule(actor, rule)),
+      get: async (actor, ref) => showRule(actor, await rules.get(actor, ref)),
+      create: async (actor, body) => showRule(actor, await rules.create(actor, undefined, await prepared(actor, body))),
       async replace(actor, ref, body, options) {
         const { owner } = await rules.get(actor, ref)
-        return showRule(await rules.replace(actor, ref, await prepared(actor, body, owner.name), options))
+        return showRule(actor, await rules.replace(actor, ref, await prepared(actor, body, owner.name), options))
       },
       remove: (actor, ref) => rules.remove(actor, ref, (trx, { id }) => endIncidents(trx, id)),
     },
@@ -151,6 +171,10 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     silences,
     list: (actor, query) => listIncidents(store, actor, query),
     firing: () => countFiring(store),
+    async channelCounts() {
+      const all = await read(store, db => activeSettings(db, 'channel'))
+      return new Map([...Map.groupBy(all, ({ body }) => body.type)].map(([type, some]) => [type, some.length]))
+    },
     async usage(actor) {
       const [ownRules, ownChannels, ownSilences] = await Promise.all([
         rules.list(actor),
@@ -168,8 +192,16 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       const [rule] = activeRule(await rules.get(actor, ref))
       if (!rule) throw new Error('A stored rule cannot be read')
       if (send) refuseTooManyTests(tests, rule.owner.id)
-      return testRule({ store, facts, engine, outbox }, rule, send)
+      // Elsewhere than at ADMIN_ADDRESSES an administrator sees no more than an ordinary user.
+      const seen = { ...rule, owner: withLimit(rule.owner, !isAdmin(actor)) }
+      return testRule({ store, facts, engine, outbox }, seen, send)
     },
+    async testChannel(actor, ref) {
+      const channel = await channels.get(actor, ref)
+      refuseTooManyTests(tests, channel.owner.id)
+      return testChannel({ store, outbox }, channel)
+    },
+    preview: (actor, body, stored) => previewRule(facts, actor, body, stored),
     channelTypes: owner => channelTypesFor(types(), owner),
     async deliveries(actor, channel, query) {
       return deliveriesOf(store, (await channels.get(actor, channel)).id, query)
@@ -186,6 +218,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       }
       return mirrored
     },
+    moving: joined => movingAlerts({ store: joined, sealer, types, facts, changed, released }),
     async begin() {
       await outbox.begin()
       await engine.begin()
@@ -218,8 +251,8 @@ function ownerFetches({ store, outboundAllow, instanceId }: AlertsDeps) {
     admin: createGuardedFetch({ rights: { networks: outboundAllow, admin: true }, instanceId }),
     user: createGuardedFetch({ rights: { networks: outboundAllow, admin: false }, instanceId }),
   }
-  return async (ownerId: string): Promise<GuardedFetch | undefined> => {
-    const role = await read(store, db => roleOf(db, ownerId))
-    return role && fetches[role]
+  return async ({ owner, limited }: Pick<OwnedSetting, 'owner' | 'limited'>): Promise<GuardedFetch | undefined> => {
+    const role = await read(store, db => roleOf(db, owner.id))
+    return role && fetches[limited ? 'user' : role]
   }
 }

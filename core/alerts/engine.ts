@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import { testsOf } from '../domain/alerts/condition.ts'
+import { type ConditionTest, testsOf } from '../domain/alerts/condition.ts'
 import { type AlertInstance, dueInMs, evaluate, INACTIVE, isForgettable } from '../domain/alerts/machine.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { EventBus } from '../events/bus.ts'
@@ -42,6 +42,8 @@ interface Kept {
   readonly instance: AlertInstance
   readonly incidentId: string | undefined
   readonly storedAtMs: number
+  /** What the subject is called; absent until it was evaluated by this process. */
+  readonly label?: string
   /** Read from the store, and not evaluated since. */
   readonly restored?: true
 }
@@ -110,6 +112,22 @@ export class AlertEngine {
   /** Of a rule that is switched on. */
   health(ruleId: string): RuleHealth | undefined {
     return this.#runs.get(ruleId)?.health
+  }
+
+  /** The subjects whose condition holds, but not for long enough yet, and in how many milliseconds they would fire. */
+  pending(ruleId: string): readonly { readonly subject: string; readonly inMs: number }[] {
+    const run = this.#runs.get(ruleId)
+    if (!run) return []
+    const sinceMs = run.evaluatedAtMs === undefined ? 0 : this.#deps.now() - run.evaluatedAtMs
+    return [...run.kept].flatMap(([key, { instance, label = key }]) => {
+      if (instance.phase !== 'pending') return []
+      return [{ subject: label, inMs: Math.max(0, (dueInMs(instance, run.rule.rule) ?? 0) - sinceMs) }]
+    })
+  }
+
+  /** What all rules that are switched on ask for. */
+  tests(): readonly ConditionTest[] {
+    return [...this.#runs.values()].flatMap(({ rule }) => testsOf(rule.condition))
   }
 
   /** How far the instance of a rule for one subject is. */
@@ -186,7 +204,7 @@ export class AlertEngine {
   async #evaluate(wanted: (rule: ActiveRule) => boolean): Promise<void> {
     const { facts } = this.#deps
     const runs = [...this.#runs.values()]
-    await facts.refresh(runs.flatMap(({ rule }) => testsOf(rule.condition)))
+    await facts.refresh(this.tests())
     for (const run of runs.filter(({ rule }) => wanted(rule))) {
       await this.#evaluateRun(run)
       await nextTurn()
@@ -240,7 +258,7 @@ export class AlertEngine {
     for (const { subject, instance, incidentId } of transitions) {
       const open = instance.phase === 'firing' ? incidentId : undefined
       if (isForgettable(instance)) run.kept.delete(subject.key)
-      else run.kept.set(subject.key, { instance, incidentId: open, storedAtMs: nowMs })
+      else run.kept.set(subject.key, { instance, incidentId: open, storedAtMs: nowMs, label: subject.label })
     }
     if (woken.length > 0) wake(run.rule.id, woken)
     for (const transition of transitions) this.#emit(run.rule, transition)

@@ -24,7 +24,7 @@ export interface Audience {
 export interface AlertFacts {
   /** Why a metric cannot be had here, as a sentence; undefined when it can. */
   unavailable(query: MetricQuery): string | undefined
-  /** Reads what the next evaluations need. Rejects when the store does not answer. */
+  /** Reads what the next evaluations need, and counts on only what these tests ask for. Rejects when the store does not answer. */
   refresh(tests: readonly ConditionTest[]): Promise<void>
   /** The value of each subject that the query selects; a value is undefined where there is no data. */
   values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue }

@@ -27,7 +27,9 @@ export interface HubFactsDeps extends MachineSource, RecordSource {
   readonly stateChanged: () => void
 }
 
-type Server = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
+/** What alerts know of a server. */
+export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
+type Server = AlertServer
 
 const CALL_METRICS: Readonly<Record<string, (calls: Calls) => number | undefined>> = {
   error_rate: ({ calls, errors }) => (calls === 0 ? undefined : errors / calls),
@@ -134,7 +136,12 @@ export class HubFacts implements AlertFacts {
     this.#machine.refresh(metrics.some(isMachineMetric))
     this.#records.refresh(metrics.includes(LOG_COUNT))
     // Without a rule nobody asks: reading all servers after each change would be in everybody's way.
-    if (!this.#stale || tests.length === 0) return
+    if (tests.length > 0) await this.readServers()
+  }
+
+  /** Reads the servers again if one has changed, and answers them all. Rejects when the store does not answer. */
+  async readServers(): Promise<readonly AlertServer[]> {
+    if (!this.#stale) return this.#servers
     // An event during the read makes the list stale again.
     this.#stale = false
     try {
@@ -145,6 +152,7 @@ export class HubFacts implements AlertFacts {
     }
     const known = new Set(this.#servers.map(({ id }) => id))
     this.#calls.prune(this.#deps.now(), serverId => known.has(serverId))
+    return this.#servers
   }
 
   values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue } {
@@ -209,7 +217,7 @@ export class HubFacts implements AlertFacts {
     return this.#states.state(server.id, this.#deps.upstreams.status(server.id, server))
   }
 
-  /** The servers, with their tools where these are told apart, by subject. */
+  /** The servers, with their tools where these are distinguished, by subject. */
   #groups(servers: readonly Server[], per: AlertRule['per'], query: MetricQuery) {
     const groups = new Map<string, { readonly subject: Subject; readonly members: Member[] }>()
     for (const server of servers) {
@@ -262,7 +270,8 @@ interface Member {
   readonly tool: string | null
 }
 
-function isCallMetric(metric: string): boolean {
+/** Whether a metric is about finished calls. */
+export function isCallMetric(metric: string): boolean {
   return Object.hasOwn(CALL_METRICS, metric)
 }
 
@@ -277,22 +286,26 @@ function uncounted(metric: string, windowMs: number): string | undefined {
     : `${what} are counted over ${durationText(mostMs)} at most, not over ${durationText(windowMs)}`
 }
 
-function isSeen({ ownerId }: Server, audience: Audience): boolean {
+/** Whether a rule of these servers’ audience sees one. */
+export function isSeen({ ownerId }: Server, audience: Audience): boolean {
   return audience.ownerId === 'all' || audience.ownerId === ownerId
 }
 
-function selects(query: MetricQuery, server: Server): boolean {
+/** Whether a query is about a server. */
+export function selects(query: MetricQuery, server: Server): boolean {
   const ref = formatRef(server.ownerName, server.name)
   const names = query.selector.filter(({ field }) => field === 'server')
   const isNamed = names.every(({ text, equal }) => (text === server.name || text === ref) === equal)
   return isNamed && matches(query, 'owner', server.ownerName)
 }
 
-function matches({ selector }: MetricQuery, field: 'owner' | 'tool', text: string): boolean {
+/** Whether a query selects a value of a field. */
+export function matches({ selector }: MetricQuery, field: 'owner' | 'tool', text: string): boolean {
   return selector.every(one => one.field !== field || (one.text === text) === one.equal)
 }
 
-function subjectOf(server: Server, tool: string | null, per: AlertRule['per']): Subject {
+/** The subject that a server, or one of its tools, belongs to. */
+export function subjectOf(server: Server, tool: string | null, per: AlertRule['per']): Subject {
   if (per === 'total') return TOTAL
   if (per === 'owner') return { key: server.ownerId, label: server.ownerName }
   const ref = formatRef(server.ownerName, server.name)

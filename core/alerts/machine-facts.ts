@@ -46,7 +46,7 @@ export class MachineFacts {
   unavailable({ metric }: Pick<MetricQuery, 'metric'>): string | undefined {
     const part = NAMES[metric]
     if (!part || part in this.#source.usage()) return undefined
-    return `This system does not tell what "${metric}" needs`
+    return `This system does not report what "${metric}" needs`
   }
 
   /** Takes a sample where it is time; `wanted`: whether any rule asks for one. */

@@ -25,9 +25,12 @@ export interface OutboxDeps {
   readonly sealer: Sealer
   readonly log: PluginLogger
   readonly types: () => ChannelTypes
-  /** A guarded fetch with the rights that the owner has now. Undefined when there is no such account, or it is disabled. */
   readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
-  readonly fetchFor: (ownerId: string) => Promise<GuardedFetch | undefined>
+  /**
+   * A guarded fetch with the rights that the owner has now, within those of the channel. Undefined when there is no such account,
+   * or it is disabled.
+   */
+  readonly fetchFor: (channel: Pick<OwnedSetting, 'owner' | 'limited'>) => Promise<GuardedFetch | undefined>
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
 }
@@ -103,7 +106,7 @@ export class Outbox {
       const kind = this.#deps.types().get(type)
       if (!kind) return { ok: false, detail: `No plugin offers channels of the type "${type}"` }
       refuseOthers(kind, channel.owner, channelOf(channel).config)
-      const fetch = await this.#deps.fetchFor(channel.owner.id)
+      const fetch = await this.#deps.fetchFor(channel)
       if (!fetch) return { ok: false, detail: 'The account of its owner is disabled', permanent: true }
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])
       const config = openConfig(channel, this.#deps.sealer)

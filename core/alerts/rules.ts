@@ -17,6 +17,11 @@ export interface ActiveRule {
   readonly basis: string
 }
 
+/** As much of a rule as decides what it says. */
+export interface EvaluatedRule extends Pick<ActiveRule, 'rule' | 'condition'> {
+  readonly owner: Pick<Owner, 'id' | 'role'>
+}
+
 /** What is stored of a rule's body. Throws `validation_failed`. */
 export function prepareRule(body: JsonObject, facts: Pick<AlertFacts, 'unavailable'>): Prepare {
   const { rule } = parseRuleBody(body, query => facts.unavailable(query))

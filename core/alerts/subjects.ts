@@ -1,7 +1,7 @@
 import { testsOf } from '../domain/alerts/condition.ts'
 import { type FactValue, type Verdict, verdictOf } from '../domain/alerts/verdict.ts'
 import type { AlertFacts, Facts, Subject } from './facts.ts'
-import type { ActiveRule } from './rules.ts'
+import type { EvaluatedRule } from './rules.ts'
 
 /** What a rule says of one subject now. */
 export interface Evaluated {
@@ -19,7 +19,7 @@ const TOTAL: Subject = { key: 'total', label: 'total' }
  * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see
  * the user's own servers, an administrator's all. Metrics that are known only for everything together hold for each.
  */
-export function evaluateSubjects(rule: ActiveRule, facts: AlertFacts, most: number): ReadonlyMap<string, Evaluated> {
+export function evaluateSubjects(rule: EvaluatedRule, facts: AlertFacts, most: number): ReadonlyMap<string, Evaluated> {
   const { condition, owner } = rule
   const tests = testsOf(condition)
   const audience = { ownerId: owner.role === 'admin' ? 'all' : owner.id }

@@ -4,21 +4,39 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { AlertMessage } from '../contract/points.ts'
 import { testsOf } from '../domain/alerts/condition.ts'
 import { conditionText } from '../domain/alerts/condition-text.ts'
-import { activeSettings } from '../registry/owned/settings.ts'
+import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
-import { channelOf } from './channels.ts'
+import { channelOf, mayTell } from './channels.ts'
 import type { AlertEngine } from './engine.ts'
 import type { AlertFacts } from './facts.ts'
 import type { Delivered, Outbox } from './outbox.ts'
 import type { ActiveRule } from './rules.ts'
 import { evaluateSubjects } from './subjects.ts'
 
+/** Sends one message of kind `test` to a channel, whether or not a rule uses it, and notes the delivery. A channel that is off gets it too. */
+export async function testChannel(
+  { store, outbox }: Pick<TestRuleDeps, 'store' | 'outbox'>,
+  channel: OwnedSetting,
+): Promise<JsonObject> {
+  const at = new Date().toISOString()
+  const { id, owner, name } = channel
+  const message: AlertMessage = {
+    ...{ id: `msg_${randomUUID()}`, kind: 'test', rule: 'test', severity: 'warning', owner: owner.name, at },
+    ...{ condition: 'a trial message, by no rule', flapping: false },
+    instances: [{ incident: 'test', subject: `channel ${name}`, state: 'firing', value: null, startsAt: at }],
+  }
+  const outcome = await outbox.send(channel, message)
+  // No rule: the place of its id is the channel's own.
+  await keep(store, { id, owner }, { channelId: id, message, at }, outcome)
+  return { channel: name, ok: outcome.ok, detail: outcome.detail }
+}
+
 /** What a test of a rule needs. */
 export interface TestRuleDeps {
   readonly store: Store
   readonly facts: AlertFacts
-  readonly engine: Pick<AlertEngine, 'instance'>
+  readonly engine: Pick<AlertEngine, 'instance' | 'tests'>
   readonly outbox: Pick<Outbox, 'send'>
 }
 
@@ -28,7 +46,8 @@ export interface TestRuleDeps {
  */
 export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boolean): Promise<JsonObject> {
   const { facts, engine } = deps
-  await facts.refresh(testsOf(rule.condition))
+  // Together with what the other rules ask for, whose counting would end otherwise.
+  await facts.refresh([...engine.tests(), ...testsOf(rule.condition)])
   const evaluated = [...evaluateSubjects(rule, facts, LIMITS.alertInstancesPerRule).values()]
   const subjects = evaluated.map(({ subject, value, verdict }) => {
     const { phase, heldMs } = engine.instance(rule.id, subject.key)
@@ -50,7 +69,8 @@ async function sendTest(
 ): Promise<JsonValue[]> {
   const { owner } = rule
   const channels = await read(store, db => activeSettings(db, 'channel', owner.id))
-  const wanted = channels.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
+  const told = channels.filter(channel => mayTell(rule, channel))
+  const wanted = told.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
   const enabled = wanted.filter(channel => channelOf(channel).enabled)
   const at = new Date().toISOString()
   return Promise.all(
@@ -82,7 +102,7 @@ function testMessage(
 
 async function keep(
   store: Store,
-  { id, owner }: ActiveRule,
+  { id, owner }: Pick<ActiveRule, 'id' | 'owner'>,
   { channelId, message, at }: { readonly channelId: string; readonly message: AlertMessage; readonly at: string },
   { ok, detail }: Delivered,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import type { FactValue } from '../domain/alerts/verdict.ts'
 import { activeSettings } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable } from '../store/tables.ts'
 import type { Writer } from '../store/transact.ts'
-import { channelOf } from './channels.ts'
+import { channelOf, mayTell } from './channels.ts'
 import type { Subject } from './facts.ts'
 import type { ActiveRule } from './rules.ts'
 
@@ -97,7 +97,8 @@ function incidentRow({ id, owner, rule }: ActiveRule, transition: Transition, in
 /** Ids of the enabled channels that the rule names, or of all enabled ones of its owner. */
 async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<readonly string[]> {
   const channels = await activeSettings(trx, 'channel', owner.id)
-  const wanted = channels.filter(channel => rule.channels?.includes(channel.name) ?? true)
+  const told = channels.filter(channel => mayTell({ owner }, channel))
+  const wanted = told.filter(channel => rule.channels?.includes(channel.name) ?? true)
   return wanted.filter(channel => channelOf(channel).enabled).map(({ id }) => id)
 }
 
@@ -105,12 +106,12 @@ async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<rea
 async function repeat(trx: Writer, place: Place, number: number, woken: Set<string>): Promise<void> {
   const query = trx.selectFrom('alert_incident').select('acked_at').where('id', '=', place.incidentId)
   if ((await query.executeTakeFirst())?.acked_at !== null) return
-  for (const { channel_id: channelId } of await told(trx, place)) {
+  for (const { channel_id: channelId } of await notifiedChannels(trx, place)) {
     await add(trx, place, channelId, 'repeat', number, woken)
   }
 }
 
-/** A channel that was not told that it fired is not told that it is resolved either; what a removed rule ended stays so. */
+/** A channel that was not notified that it fired is not notified that it is resolved either; what a removed rule ended stays so. */
 async function resolve(
   trx: Writer,
   place: Place,
@@ -132,13 +133,13 @@ async function resolve(
     .where('state', '=', 'waiting')
     .where('message_id', 'is', null)
     .execute()
-  for (const { channel_id: channelId } of await told(trx, place)) {
+  for (const { channel_id: channelId } of await notifiedChannels(trx, place)) {
     await add(trx, place, channelId, 'resolved', 0, woken)
   }
 }
 
 /** The channels to which the message that it fired went, or may have gone. */
-function told(trx: Writer, { incidentId }: Place) {
+function notifiedChannels(trx: Writer, { incidentId }: Place) {
   return trx
     .selectFrom('alert_delivery')
     .select('channel_id')

@@ -1,7 +1,7 @@
 /** Values below it have a bucket each; from there on each power of two has so many buckets. */
 const STEPS = 64
 const STEP_BITS = 6
-/** The largest value that is told apart: 71 minutes in microseconds. */
+/** The largest value that is distinguished: 71 minutes in microseconds. */
 const GREATEST = 2 ** 32 - 1
 
 /**

@@ -102,7 +102,7 @@ export class HubMetrics {
     this.#durations.row([ownerId, server]).value.add(durationMs / 1_000)
   }
 
-  /** A tools/call that reached no server. The tool's name is the caller's, so that it is not told. */
+  /** A tools/call that reached no server. The tool's name is the caller's, so that it is left out. */
   refusedCall({ userId, code }: RefusedCall): void {
     this.#calls.row([userId, '', '', code]).value += 1
   }

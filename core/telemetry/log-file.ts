@@ -5,7 +5,7 @@ import { OldLogFiles, periodOf, type RotationOptions } from './log-rotation.ts'
 
 /** How long after a failed rotation the next one is tried, in milliseconds; until then the file keeps growing. */
 const RETRY_MS = 60_000
-/** A failing rotation is told once in this time. */
+/** A failing rotation is reported once in this time. */
 const TELL_MS = 3_600_000
 /** How often the path is compared with the open file, in milliseconds. */
 const FOLLOW_MS = 1_000

@@ -238,21 +238,21 @@ export class HubLog {
     this.#hand(`{"level":"INFO","timestamp":"${timestamp}",${members},"message":"tools/call"}\n`, readers, CALLS)
     // A caller's address and key are not for the owner of the server.
     const withheld = fields.userId === ownerId ? {} : { client: undefined, keyId: undefined }
-    this.#emit('INFO', 'tools/call', { ...fields, ...withheld }, ownerId)
+    this.#emit('INFO', 'tools/call', { ...fields, ...withheld }, ownerId, () => timestamp)
   }
 
-  #tell(key: TallyKey): void {
+  #tally(key: TallyKey): void {
     for (const counted of this.#counted) counted(key)
   }
 
   #countCall(of: Pick<TallyKey, 'owner' | 'caller' | 'serverId' | 'server' | 'tool' | 'code'>): void {
-    this.#tell({ level: 'INFO', isCall: true, failed: of.code !== '', ...of })
+    this.#tally({ level: 'INFO', isCall: true, failed: of.code !== '', ...of })
   }
 
   #count(level: LogLevel, { serverId, server, code }: LogFields, owner: string): void {
     const failed = level === 'ERROR'
     const of = { serverId: textOf(serverId), server: textOf(server), code: failed ? textOf(code) : '' }
-    this.#tell({ level, isCall: false, failed, owner, caller: '', tool: '', ...of })
+    this.#tally({ level, isCall: false, failed, owner, caller: '', tool: '', ...of })
   }
 
   #hand(made: string, readers: string, component: string | undefined): void {
@@ -275,12 +275,20 @@ export class HubLog {
     this.#written?.(level)
     this.#count(level, given, owner ?? '')
     if (level === 'ERROR') this.#writer.flushNow()
-    this.#emit(level, text, written, owner)
+    const { line } = this.#made
+    this.#emit(level, text, written, owner, () => /"timestamp":"([^"]+)"/.exec(line)?.[1] ?? new Date().toISOString())
   }
 
-  #emit(level: LogLevel, message: string, fields: Record<string, unknown>, ownerId: string | null): void {
+  /** `timestamp`: that of the line, by which whoever follows the log matches the record with those that a search finds. */
+  #emit(
+    level: LogLevel,
+    message: string,
+    fields: Record<string, unknown>,
+    ownerId: string | null,
+    timestamp: () => string,
+  ): void {
     if (!this.#bus.wants('log.record')) return
-    const record: LogRecord = { timestamp: new Date().toISOString(), level, message, ...fields }
+    const record: LogRecord = { timestamp: timestamp(), level, message, ...fields }
     this.#bus.emit('log.record', ownerId, record)
   }
 }

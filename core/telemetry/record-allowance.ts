@@ -11,16 +11,16 @@ interface Allowance {
 
 /**
  * How many records one source may cause, such as a server or a user: 100 a second, after 1,000 at once. The number of those
- * left out is told within a second.
+ * left out is reported within a second.
  */
 export class RecordAllowance<Source extends { readonly id: string }> {
-  readonly #tell: (source: Source, leftOut: number) => void
+  readonly #report: (source: Source, leftOut: number) => void
   readonly #now: () => number
   readonly #allowances = new Map<string, Allowance>()
 
   /** `now`: milliseconds of a clock that never goes back. */
-  constructor(tell: (source: Source, leftOut: number) => void, now: () => number = () => performance.now()) {
-    this.#tell = tell
+  constructor(report: (source: Source, leftOut: number) => void, now: () => number = () => performance.now()) {
+    this.#report = report
     this.#now = now
   }
 
@@ -32,7 +32,7 @@ export class RecordAllowance<Source extends { readonly id: string }> {
       return true
     }
     allowance.leftOut += 1
-    allowance.timer ??= setTimeout(() => this.#told(source, allowance), 1_000).unref()
+    allowance.timer ??= setTimeout(() => this.#reportLeftOut(source, allowance), 1_000).unref()
     return false
   }
 
@@ -55,10 +55,10 @@ export class RecordAllowance<Source extends { readonly id: string }> {
     return made
   }
 
-  #told(source: Source, allowance: Allowance): void {
+  #reportLeftOut(source: Source, allowance: Allowance): void {
     const { leftOut } = allowance
     allowance.timer = undefined
     allowance.leftOut = 0
-    this.#tell(source, leftOut)
+    this.#report(source, leftOut)
   }
 }

@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 const SAMPLE_MS = 10_000
 const HIGHEST_LIMIT = 2 ** 60
 
-/** Ratios are 0 to 1, sizes in bytes. What this machine does not tell is absent. */
+/** Ratios are 0 to 1, sizes in bytes. What this machine does not report is absent. */
 export interface SystemUsage {
   /** Of all cores of the machine. */
   readonly cpu?: number

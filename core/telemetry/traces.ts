@@ -171,7 +171,7 @@ class CountedSpans implements SpanExporter {
       // 0: success.
       if (result.code === 0) this.#sent += spans.length
       else this.#failed += spans.length
-      this.#tell(result.code !== 0, result.error)
+      this.#report(result.code !== 0, result.error)
       done(result)
     })
   }
@@ -197,7 +197,7 @@ class CountedSpans implements SpanExporter {
     }
   }
 
-  #tell(isFailing: boolean, error: Error | undefined): void {
+  #report(isFailing: boolean, error: Error | undefined): void {
     if (isFailing === this.#isFailing) return
     this.#isFailing = isFailing
     if (isFailing) this.#log.warn('Traces cannot be sent', { error: String(error) })

@@ -1,11 +1,23 @@
+import type { ErrorCode } from '../contract/errors.ts'
+import type { ConnectionState } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 
 const HOUR_MS = 3_600_000
 const HOURS = 24
+/** Changes of state that are kept of a server: one that flaps for a day would have thousands. */
+const MOST_CHANGES = 200
 /** Reasons of a server that should not run now: that time does not count. */
 const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
 
 type Kind = 'online' | 'down' | 'resting'
+
+/** A change of a server's state. */
+export interface StateChange {
+  /** ISO 8601 UTC. */
+  readonly at: string
+  readonly state: ConnectionState
+  readonly reason?: { readonly code: ErrorCode; readonly message: string }
+}
 
 interface Hour {
   /** Hours of the clock. */
@@ -17,6 +29,7 @@ interface Hour {
 /** How long servers that should run were online, by the clock's hours of the last day, since the hub's start. */
 export class Uptime {
   readonly #servers = new Map<string, { kind: Kind; sinceMs: number; hours: Hour[] }>()
+  readonly #changes = new Map<string, StateChange[]>()
   readonly #now: () => number
 
   /** `now`: milliseconds since 1970. */
@@ -25,8 +38,12 @@ export class Uptime {
     bus.on('connection.state', ({ data: { serverId, state, reason } }) => {
       const isResting = state === 'offline' && reason !== undefined && RESTING.has(reason.code)
       this.#become(serverId, state === 'online' ? 'online' : isResting ? 'resting' : 'down')
+      this.#note(serverId, { at: new Date(this.#now()).toISOString(), state, ...(reason ? { reason } : {}) })
     })
-    bus.on('server.removed', ({ data }) => void this.#servers.delete(data.serverId))
+    bus.on('server.removed', ({ data }) => {
+      this.#servers.delete(data.serverId)
+      this.#changes.delete(data.serverId)
+    })
   }
 
   /** The part (0 to 1) of the last 24 hours, of what was seen of them. Undefined where the server should not run at all. */
@@ -37,6 +54,20 @@ export class Uptime {
     const online = server.hours.reduce((sum, hour) => sum + hour.onlineMs, 0)
     const down = server.hours.reduce((sum, hour) => sum + hour.downMs, 0)
     return online + down === 0 ? undefined : online / (online + down)
+  }
+
+  /** The changes of the last 24 hours since the hub's start, at most 200, oldest first; the first may be older: the state that the day began with. */
+  changes(serverId: string): readonly StateChange[] {
+    const all = this.#changes.get(serverId) ?? []
+    const dayAgo = new Date(this.#now() - HOURS * HOUR_MS).toISOString()
+    const first = all.findLastIndex(({ at }) => at <= dayAgo)
+    return all.slice(Math.max(first, 0))
+  }
+
+  #note(serverId: string, change: StateChange): void {
+    const all = this.#changes.get(serverId) ?? []
+    if (all.at(-1)?.state === change.state && all.at(-1)?.reason?.code === change.reason?.code) return
+    this.#changes.set(serverId, [...all, change].slice(-MOST_CHANGES))
   }
 
   #become(serverId: string, kind: Kind): void {

@@ -1,29 +1,20 @@
 import { z } from 'zod'
-import { anyJson, anyObject, timestamp, validatedByRegistry } from '../schemas.ts'
+import { CHANNEL_SCHEMAS } from '../../../alerts/channels.ts'
+import { RULE_SCHEMAS } from '../../../domain/alerts/rule-body.ts'
+import { anyObject, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
 
 const severity = z.enum(['warning', 'critical'])
 const at = '2026-11-22T09:30:00.000Z'
 
-const ruleFields = z.object({
-  name: z.string().meta({ description: '1 to 64 characters' }),
-  enabled: z.boolean().optional(),
-  condition: z.string().meta({ description: 'At most 1,024 characters, such as `error_rate[5m] > 5%`' }),
-  threshold: z.number().optional().meta({ description: 'For the word `threshold`, or a metric without a comparison' }),
-  duration: z.union([z.string(), z.number()]).optional().meta({ description: 'Default 1m; a number is milliseconds' }),
-  severity,
-  per: z.enum(['server', 'tool', 'owner', 'total']).optional(),
-  channels: z.array(z.string()).optional().meta({ description: 'Default: all that are enabled' }),
-  keepFiringFor: z.union([z.string(), z.number()]).optional(),
-  repeatInterval: z.union([z.string(), z.number()]).optional().meta({ description: 'Default 4h; 0 never' }),
-  noData: z.enum(['keep', 'ok', 'alert']).optional(),
-})
-
 const exampleRule = { name: 'down', condition: 'server_status == offline', duration: '1m', severity: 'critical' }
 
 /** Body of a rule; the alerts validate it, with the column of a mistake in the condition. */
-export const ruleBody = validatedByRegistry(ruleFields, exampleRule)
+export const ruleBody = validatedByRegistry(
+  { type: 'object', properties: RULE_SCHEMAS, required: ['name', 'condition', 'severity'] },
+  exampleRule,
+)
 /** Some of its fields. */
-export const rulePatch = validatedByRegistry(ruleFields.partial(), { severity: 'warning' })
+export const rulePatch = validatedByRegistry({ type: 'object', properties: RULE_SCHEMAS }, { severity: 'warning' })
 
 const recordFields = {
   id: z.string(),
@@ -33,6 +24,10 @@ const recordFields = {
   revision: z.number().int(),
   createdAt: timestamp,
   updatedAt: timestamp,
+  limited: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'It has the rights of an ordinary user, until an administrator PUTs the whole of it' }),
 }
 const exampleRecord = {
   ...{ id: '5c1f', ref: 'ann~down', owner: 'ann', origin: 'api', revision: 1 },
@@ -40,9 +35,14 @@ const exampleRecord = {
 }
 
 /** A rule in responses. */
-export const rule = ruleFields.extend({
+export const rule = z.object({
+  ...shownFields(RULE_SCHEMAS, ['name', 'condition', 'severity']),
   ...recordFields,
   health: z.object({ state: z.enum(['ok', 'error']), message: z.string().optional() }),
+  pending: z
+    .array(z.object({ subject: z.string(), firesAt: timestamp }))
+    .optional()
+    .meta({ description: 'Whose condition holds, but not for long enough yet' }),
 })
 
 /** An example of {@link rule}. */
@@ -51,21 +51,17 @@ export const ruleExample = {
   ...{ noData: 'keep', health: { state: 'ok' } },
 }
 
-const channelFields = z.object({
-  name: z.string().meta({ description: '1 to 64 characters' }),
-  type: z.string().meta({ description: 'What a plugin offers: `webhook`, `chat` and `email` of the bundled ones' }),
-  enabled: z.boolean().optional(),
-  config: z.record(z.string(), anyJson).meta({ description: 'As the type has it; secrets come back masked' }),
-})
-
 const exampleChannel = { name: 'ops', type: 'webhook', config: { url: 'https://hooks.example.com/alerts' } }
 
 /** Body of a channel; the alerts and the plugin of its type validate it. */
-export const channelBody = validatedByRegistry(channelFields, exampleChannel)
+export const channelBody = validatedByRegistry(
+  { type: 'object', properties: CHANNEL_SCHEMAS, required: ['name', 'type', 'config'] },
+  exampleChannel,
+)
 /** Some of its fields. */
-export const channelPatch = validatedByRegistry(channelFields.partial(), { enabled: false })
+export const channelPatch = validatedByRegistry({ type: 'object', properties: CHANNEL_SCHEMAS }, { enabled: false })
 /** A channel in responses. */
-export const channel = channelFields.extend(recordFields)
+export const channel = z.object({ ...shownFields(CHANNEL_SCHEMAS, ['name', 'type', 'config']), ...recordFields })
 /** An example of {@link channel}. */
 export const channelExample = {
   ...{ ...exampleRecord, ref: 'ann~ops', ...exampleChannel, enabled: true },
@@ -148,6 +144,9 @@ export const deliveryExample = {
   ...{ createdAt: at, updatedAt: at },
 }
 
+/** How a trial message went. */
+export const testDelivery = z.object({ channel: z.string(), ok: z.boolean(), detail: z.string() })
+
 /** What a test of a rule says. */
 export const testResult = z.object({
   rule: z.string(),
@@ -165,7 +164,7 @@ export const testResult = z.object({
       heldMs: z.number(),
     }),
   ),
-  deliveries: z.array(z.object({ channel: z.string(), ok: z.boolean(), detail: z.string() })).optional(),
+  deliveries: z.array(testDelivery).optional(),
 })
 
 /** An example of {@link testResult}. */

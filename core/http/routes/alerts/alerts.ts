@@ -1,16 +1,20 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
+import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { ownedRecordRoutes } from '../owned-records.ts'
 import { exampleList, listOf, pageFields, pageQuery, refParams } from '../schemas.ts'
 import { page } from '../views.ts'
 import * as shapes from './alert-schemas.ts'
+import { rulePreviewRoute } from './preview.ts'
 
 /** What the routes of alerts need. */
 export interface AlertRoutesDeps {
   readonly alerts: Alerts
   readonly registry: Pick<Registry, 'audit'>
+  /** Undefined where the hub stores no history. */
+  readonly history: Pick<History, 'for'> | undefined
 }
 
 const tag = 'alerts'
@@ -41,6 +45,8 @@ export function alertRoutes(deps: AlertRoutesDeps): Route[] {
     ...silenceRoutes(deps),
     ...incidentRoutes(deps),
     testRoute(deps),
+    testChannelRoute(deps),
+    rulePreviewRoute(deps),
   ]
 }
 
@@ -128,12 +134,11 @@ function silenceRoutes({ alerts, registry }: AlertRoutesDeps): Route[] {
       access: 'user',
       tag,
       body: shapes.silenceBody,
-      summary: 'Hold back messages for a time; what still fires then is told',
+      summary: 'Hold back messages for a time; what still fires then is sent',
       responses: { 201: { description: 'The silence', schema: shapes.silence, example: shapes.silenceExample } },
       async handle({ actor, body, info }) {
         const made = await alerts.silences.create(actor, body)
-        const { requestId } = info
-        const entry = { action: 'alert_silence.create', target: made.id, ownerId: actor.userId, requestId }
+        const entry = { action: 'alert_silence.create', target: made.id, ownerId: actor.userId, request: info }
         registry.audit.record(actor, entry)
         return { status: 201, headers: { location: `${info.baseUrl}${path}/${made.id}` }, body: made }
       },
@@ -146,9 +151,9 @@ function silenceRoutes({ alerts, registry }: AlertRoutesDeps): Route[] {
       params: idParams,
       summary: 'End a silence now',
       responses: { 204: { description: 'Gone' } },
-      async handle({ actor, params, info: { requestId } }) {
+      async handle({ actor, params, info }) {
         await alerts.silences.remove(actor, params.id)
-        const entry = { action: 'alert_silence.delete', target: params.id, ownerId: actor.userId, requestId }
+        const entry = { action: 'alert_silence.delete', target: params.id, ownerId: actor.userId, request: info }
         registry.audit.record(actor, entry)
         return { status: 204 }
       },
@@ -210,5 +215,24 @@ function testRoute({ alerts }: AlertRoutesDeps): Route {
     async handle({ actor, body }) {
       return { body: await alerts.test(actor, body.rule, body.send === true) }
     },
+  })
+}
+
+function testChannelRoute({ alerts }: AlertRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: `${base}/channels/{ref}/test`,
+    access: 'user',
+    tag,
+    params: refParams,
+    summary: 'Send a message of kind `test` to a channel, also to one that is off or that no rule uses',
+    responses: {
+      200: {
+        description: 'How it went',
+        schema: shapes.testDelivery,
+        example: { channel: 'ops', ok: true, detail: '200 OK' },
+      },
+    },
+    handle: async ({ actor, params }) => ({ body: await alerts.testChannel(actor, params.ref) }),
   })
 }

@@ -1,0 +1,53 @@
+import type { JsonObject } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
+import type { MovingRecords } from '../registry/owned/moving.ts'
+import { OwnedSettings } from '../registry/owned/settings.ts'
+import type { Sealer } from '../secrets/seal.ts'
+import type { Store } from '../store/open.ts'
+import { type ChannelTypes, movingChannel, prepareChannel } from './channels.ts'
+import type { AlertFacts } from './facts.ts'
+import { endIncidents } from './incidents.ts'
+import { checkChannels, prepareRule, ruleView } from './rules.ts'
+
+/** What moving rules and channels needs. */
+export interface MovingAlertsDeps {
+  /** A transaction's. */
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly types: () => ChannelTypes
+  readonly facts: Pick<AlertFacts, 'unavailable'>
+  /** Run after a rule, or a channel, was written. */
+  readonly changed: () => void
+  readonly released: () => void
+}
+
+/** Rules and channels as they move between hubs. A rule is checked against the channels of the transaction. */
+export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | 'channel', MovingRecords>> {
+  const { store, sealer, types, facts } = deps
+  const rules = new OwnedSettings(store, 'rule', deps.changed)
+  const channels = new OwnedSettings(store, 'channel', deps.released)
+  return {
+    rule: {
+      settings: rules,
+      open: async setting => ruleView(setting),
+      async prepare(actor, owner, body) {
+        const prepare = prepareRule(body, facts)
+        const named = isOwn(actor, owner) ? undefined : owner.name
+        const known = (await channels.list(actor, named)).map(({ name }) => name)
+        checkChannels(body, known)
+        return prepare
+      },
+      remove: (actor, ref) => rules.remove(actor, ref, (trx, { id }) => endIncidents(trx, id)),
+    },
+    channel: {
+      settings: channels,
+      open: async (setting, keep): Promise<JsonObject> => movingChannel(setting, sealer, keep),
+      prepare: async (actor, _owner, body) => prepareChannel(actor, body, types(), sealer),
+      remove: (actor, ref) => channels.remove(actor, ref, async () => undefined),
+    },
+  }
+}
+
+function isOwn(actor: Actor, owner: { readonly id: string }): boolean {
+  return actor.kind === 'user' && actor.userId === owner.id
+}

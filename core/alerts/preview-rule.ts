@@ -1,0 +1,42 @@
+import { LIMITS } from '../config/limits.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+import { conditionText } from '../domain/alerts/condition-text.ts'
+import { parseRuleBody } from '../domain/alerts/rule-body.ts'
+import type { ActorHistory } from '../history/client.ts'
+import type { HubFacts } from './hub-facts.ts'
+import { pastOfRule, whyNoPast } from './preview.ts'
+import type { EvaluatedRule } from './rules.ts'
+import { evaluateSubjects } from './subjects.ts'
+
+const SHOWN_SUBJECTS = 100
+
+/**
+ * What a rule that is not saved would say of the servers that its owner sees, now and over the last 24 hours. Changes
+ * nothing. Throws `validation_failed` with the column of a mistake, and as `ActorHistory.measure`.
+ */
+export async function previewRule(
+  facts: Pick<HubFacts, 'unavailable' | 'readServers' | 'values' | 'settling' | 'refresh' | 'dispose'>,
+  actor: UserActor,
+  body: JsonObject,
+  history: Pick<ActorHistory, 'measure'> | undefined,
+): Promise<JsonObject> {
+  const whole = { ...body, name: 'preview', severity: 'warning' }
+  const { rule, condition } = parseRuleBody(whole, query => facts.unavailable(query))
+  const active: EvaluatedRule = { owner: { id: actor.userId, role: actor.role }, rule, condition }
+  const servers = await facts.readServers()
+  const why = whyNoPast(active) ?? (history ? undefined : 'This hub stores no history')
+  const past = why === undefined && history ? await pastOfRule(active, servers, history) : undefined
+  const text = conditionText(condition)
+  if (past) {
+    const { now, ...rest } = past
+    return { condition: text, now, past: rest } as unknown as JsonObject
+  }
+  // Not refreshed: that would end the counting of what the saved rules ask for.
+  const evaluated = [...evaluateSubjects(active, facts, LIMITS.alertInstancesPerRule).values()]
+  const now = evaluated
+    .toSorted((left, right) => Number(right.verdict === true) - Number(left.verdict === true))
+    .slice(0, SHOWN_SUBJECTS)
+    .map(({ subject, value, verdict }) => ({ subject: subject.label, value: value ?? null, holds: verdict ?? null }))
+  return { condition: text, now, why: why ?? 'There are too many servers and tools to look at' } as JsonObject
+}
