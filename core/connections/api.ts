@@ -68,8 +68,8 @@ export interface Upstreams {
   catalogBytesOf(ownerId: string): number
   /** The last lines of stderr, at most 200, oldest first. */
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[]
-  /** Connects once with a configuration that is not saved, and closes. */
-  trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport>
+  /** Connects once with a configuration that is not saved, and closes. `onStep` is called for each step as it happens. */
+  trial(server: TrialServer, signal: AbortSignal, onStep?: TrialListener): Promise<TrialReport>
 }
 
 /** One server in a list of all. */
@@ -250,15 +250,21 @@ export interface TrialServer {
   readonly secrets: readonly string[]
 }
 
+/** One finished step of a trial. */
+export interface TrialStep {
+  readonly name: string
+  readonly ok: boolean
+  readonly durationMs: number
+  readonly detail?: string
+}
+
+/** Called when a step begins, with its name alone, and when it has ended. */
+export type TrialListener = (step: TrialStep | Pick<TrialStep, 'name'>) => void
+
 /** The result of a trial, shown to the person who made it. */
 export interface TrialReport {
   readonly ok: boolean
-  readonly steps: readonly {
-    readonly name: string
-    readonly ok: boolean
-    readonly durationMs: number
-    readonly detail?: string
-  }[]
+  readonly steps: readonly TrialStep[]
   readonly tools: readonly JsonObject[]
   /** Texts on what was left out or is invalid. */
   readonly warnings: readonly string[]

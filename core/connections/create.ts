@@ -14,6 +14,7 @@ import type {
   ServerCatalog,
   ServerState,
   ToolDefinition,
+  TrialListener,
   TrialReport,
   TrialServer,
   UpstreamCall,
@@ -30,6 +31,7 @@ import { LEGACY_PROBE_WAIT_MS } from './server/legacy-side.ts'
 import type { ManagedServer } from './server/managed-server.ts'
 import { unheardStatus } from './server/server-status.ts'
 import { StartSlots } from './server/start-slots.ts'
+import { BundleUnpacker } from './spawn/bundle-unpacker.ts'
 import { Children } from './spawn/children.ts'
 import { PackageInstaller } from './spawn/package-installer.ts'
 import { AskingStore } from './store/asking-store.ts'
@@ -99,10 +101,16 @@ class LocalConnections implements Connections {
       children: this.#children,
       stdioPolicy: config.stdioPolicy,
       sandbox: options.sandbox,
-      installer: new PackageInstaller(this.#children, options.sandbox, () => {
-        this.#registries ??= findRegistries(config.registries, baseEnv)
-        return this.#registries
-      }),
+      installer: new PackageInstaller(
+        this.#children,
+        options.sandbox,
+        () => {
+          this.#registries ??= findRegistries(config.registries, baseEnv)
+          return this.#registries
+        },
+        config.registriesCa,
+      ),
+      bundles: new BundleUnpacker(options.sandbox, options.bundles ?? (async () => undefined)),
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
       rightsOf: async ownerId => {
         const owner = await registry.users.byId(ownerId)
@@ -277,7 +285,7 @@ class LocalConnections implements Connections {
     return this.#children.stderr(serverId)
   }
 
-  async trial(server: TrialServer, signal: AbortSignal): Promise<TrialReport> {
+  async trial(server: TrialServer, signal: AbortSignal, onStep?: TrialListener): Promise<TrialReport> {
     const owner = await this.#options.registry.users.byId(server.ownerId)
     if (!owner) throw new HubError('token_revoked', 'The account that would own the server does not exist any more')
     if (owner.disabled) throw new HubError('owner_disabled', `The account of ${owner.name} is disabled`)
@@ -286,7 +294,8 @@ class LocalConnections implements Connections {
     const { redactors } = this.#options
     const redact = (text: string): string => redactors.of(id).text(text)
     try {
-      return await tryServer(this.#launcher, id, server, cappedRights(owner, server.rightsCap), { signal, redact })
+      const options = { signal, redact, onStep }
+      return await tryServer(this.#launcher, id, server, cappedRights(owner, server.rightsCap), options)
     } finally {
       this.#children.forgetServer(id)
       redactors.forget(id)

@@ -9,6 +9,7 @@ import type { Tables } from '../store/tables.ts'
 import type { Upstreams } from './api.ts'
 import type { GarbageWatch } from './process/garbage-watch.ts'
 import type { Sandbox } from './sandbox/sandbox.ts'
+import type { ReadBundle } from './spawn/bundle-unpacker.ts'
 import type { BaseEnv } from './spawn/children.ts'
 
 /** Dependencies and settings of `createConnections`. */
@@ -20,8 +21,13 @@ export interface ConnectionsOptions {
   }
   readonly store: { readonly db: Kysely<Tables> }
   readonly bus: EventBus
-  readonly config: Pick<HubConfig, 'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir' | 'registries'>
+  readonly config: Pick<
+    HubConfig,
+    'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir' | 'registries' | 'registriesCa'
+  >
   readonly sandbox: Sandbox
+  /** Bundles that servers run; absent: there are none. */
+  readonly bundles?: ReadBundle
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger
@@ -33,7 +39,7 @@ export interface ConnectionsOptions {
   readonly isOwnMark?: (mark: string) => boolean
   /** Variables of the hub's own environment that children get: PATH, HOME, LANG. */
   readonly baseEnv: BaseEnv
-  /** Is told of each thread with connections that ended unexpectedly. */
+  /** Called for each thread with connections that ended unexpectedly. */
   readonly workerEnded?: () => void
   /** Returns numbers between 0 and 1; for tests. Default Math.random. */
   readonly random?: () => number

@@ -21,6 +21,7 @@ export const ERROR_CODES = {
   json_too_deep: { status: 400, title: 'The JSON is nested too deeply' },
   json_too_large: { status: 400, title: 'The JSON has too many members' },
   key_forbidden: { status: 400, title: 'A JSON key that is never accepted' },
+  bundle_invalid: { status: 400, title: 'The bundle cannot be used' },
   export_newer: { status: 400, title: 'The export comes from a newer hub' },
   // 401
   unauthenticated: { status: 401, title: 'No usable credential' },
@@ -38,6 +39,7 @@ export const ERROR_CODES = {
   insufficient_scope: { status: 403, title: 'The key is not made for this' },
   field_forbidden: { status: 403, title: 'A field that you may not set' },
   password_mismatch: { status: 403, title: 'The present password is wrong' },
+  reset_link_invalid: { status: 403, title: 'The link cannot be used any more' },
   password_change_required: { status: 403, title: 'The password must be changed first' },
   stdio_not_permitted: { status: 403, title: 'Running commands is not permitted' },
   env_key_forbidden: { status: 403, title: 'A variable that you may not set' },
@@ -50,6 +52,7 @@ export const ERROR_CODES = {
   group_not_found: { status: 404, title: 'No such group' },
   user_not_found: { status: 404, title: 'No such user' },
   key_not_found: { status: 404, title: 'No such access key' },
+  sign_in_not_found: { status: 404, title: 'No such sign-in' },
   plugin_not_found: { status: 404, title: 'No such plugin' },
   session_not_found: { status: 404, title: 'No such session' },
   tool_not_found: { status: 404, title: 'No such tool', rpc: -32602 },
@@ -59,7 +62,13 @@ export const ERROR_CODES = {
   rule_not_found: { status: 404, title: 'No such alert rule' },
   template_not_found: { status: 404, title: 'No such template' },
   source_not_found: { status: 404, title: 'No such source of templates' },
+  market_disabled: { status: 403, title: 'The market is switched off' },
+  upgrade_unavailable: { status: 409, title: 'There is no version to change to' },
   template_unusable: { status: 409, title: 'The template cannot be installed' },
+  bundle_not_found: { status: 404, title: 'No such bundle' },
+  bundle_unusable: { status: 409, title: 'The bundle cannot be installed' },
+  bundle_in_use: { status: 409, title: 'A server uses the bundle' },
+  quota_bundles: { status: 409, title: 'Too many bundles' },
   plan_changed: { status: 409, title: 'Not what was planned' },
   import_not_found: { status: 404, title: 'No such import' },
   endpoint_not_found: { status: 404, title: 'No such assistant endpoint' },
@@ -74,6 +83,7 @@ export const ERROR_CODES = {
   request_timeout: { status: 408, title: 'The body came too slowly', retry: true },
   server_name_taken: { status: 409, title: 'Server name already used' },
   group_name_taken: { status: 409, title: 'Group name already used' },
+  account_disabled: { status: 409, title: 'The account is disabled' },
   username_taken: { status: 409, title: 'User name already used' },
   name_taken: { status: 409, title: 'Name already used' },
   server_ambiguous: { status: 409, title: 'Several servers have this name' },
@@ -99,6 +109,7 @@ export const ERROR_CODES = {
   review_required: { status: 409, title: 'The configuration must be confirmed first' },
   stream_exists: { status: 409, title: 'The session has this stream already' },
   version_conflict: { status: 412, title: 'Changed by somebody else meanwhile' },
+  bundle_too_large: { status: 413, title: 'The bundle is too large' },
   body_too_large: { status: 413, title: 'The body is too large' },
   openapi_too_large: { status: 413, title: 'The OpenAPI document is too large' },
   content_type: { status: 415, title: 'The content type is not accepted' },
@@ -122,6 +133,7 @@ export const ERROR_CODES = {
   result_too_large: { status: 502, title: 'The server’s answer is too large' },
   upstream_http_error: { status: 502, title: 'The server answered with an HTTP error' },
   upstream_dns_error: { status: 502, title: 'The server’s name cannot be resolved', retry: true },
+  template_integrity: { status: 502, title: 'The catalogue is not the one that was expected' },
   upstream_tls_error: { status: 502, title: 'No secure connection to the server' },
   delivery_failed: { status: 502, title: 'The message was not taken', retry: true },
   redirect_blocked: { status: 502, title: 'A redirect that is not followed' },
@@ -130,6 +142,7 @@ export const ERROR_CODES = {
   draining: { status: 503, title: 'The hub is stopping', retry: true },
   overloaded: { status: 503, title: 'The hub is overloaded', retry: true },
   storage_busy: { status: 503, title: 'The database is busy', retry: true },
+  market_unavailable: { status: 503, title: 'The list of templates is not available', retry: true },
   storage_unavailable: { status: 503, title: 'The database is not available', retry: true },
   history_unavailable: { status: 503, title: 'The history is not available', retry: true },
   upstream_timeout: { status: 504, title: 'The server took too long', retry: true },
@@ -187,7 +200,10 @@ type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: num
     result_too_large: { maxBytes: number }
     /** The server's own error, or the versions that it speaks. */
     upstream_protocol: { rpcCode: JsonValue | undefined; rpcData?: JsonValue } | { supported: readonly JsonValue[] }
-    version_conflict: { hash: string }
+    /** The hash of a tool's definition, or the record as it is now and when that came about. */
+    version_conflict:
+      | { hash: string }
+      | { revision: number; changedAt: string; kind: string; record: string; changedBy?: string }
   }
 
 /** The `data` of one code; of a code that is known only at run time any members. */
@@ -211,6 +227,7 @@ export const FIELD_CODES = {
   ambiguous: 'is given in two places with different values',
   name_invalid: 'has characters that a name cannot have',
   name_reserved: 'is a name that the hub keeps for itself',
+  bundle_missing: 'is a bundle that the server’s owner does not have',
   import_invalid: 'cannot be read as a server',
   transport_missing: 'there is nothing to connect to',
   transport_ambiguous: 'belongs to another transport than the rest',

@@ -21,9 +21,23 @@ export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly data?: Readonly<ErrorData<C>>
 }
 
-/** The only error class that crosses a room of the hub. The message names the action, the value and the cause. */
+/** In each copy of the class: a plugin from elsewhere, and each part of the program in one file, has its own. */
+const MARK = Symbol.for('patchbay.HubError')
+
+/**
+ * The only error class that crosses a room of the hub. The message names the action, the value and the cause.
+ * `instanceof HubError` also holds for what another copy of this module has made.
+ */
 export class HubError<C extends ErrorCode = ErrorCode> extends Error {
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore-start lint/complexity/noThisInStatic: a class that extends this one inherits the method
+    if (this !== HubError) return super[Symbol.hasInstance](value)
+    // biome-ignore-end lint/complexity/noThisInStatic: see above
+    return typeof value === 'object' && value !== null && MARK in value
+  }
+
   override readonly name = 'HubError'
+  readonly [MARK] = true
   readonly code: ErrorCode
   readonly hint: string | undefined
   readonly errors: readonly FieldError[] | undefined

@@ -82,6 +82,6 @@ export type PluginEvent<N extends PluginEventName = PluginEventName> = {
 export interface EventView {
   /** Listens to one event name until the plugin stops. */
   on<N extends PluginEventName>(name: N, handler: (event: PluginEvent<N>) => void): void
-  /** Listens to all events; `event.name` tells the type of `event.data`. */
+  /** Listens to all events; `event.name` determines the type of `event.data`. */
   on(name: '*', handler: (event: PluginEvent) => void): void
 }

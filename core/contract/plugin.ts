@@ -23,6 +23,11 @@ export interface ConfigSchema<Config> {
           | { readonly value: Config; readonly issues?: undefined }
           | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
         >
+    /**
+     * The schema as JSON Schema (https://standardschema.dev/json-schema); schemas of zod have it. The console draws its form
+     * by it; `writeOnly: true` marks a secret.
+     */
+    readonly jsonSchema?: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> }
   }
 }
 
@@ -72,7 +77,7 @@ export interface PluginContext<Config> {
   /** Requests to addresses that an administrator may reach; follows no redirect. Closed when the plugin stops. */
   readonly fetch: GuardedFetch
   readonly metrics: PluginMetrics
-  /** Adds a contribution to an extension point until the plugin stops. `id` is unique per point. */
+  /** Adds a contribution to an extension point until the plugin stops. `id` is unique per point; of routes and pages, in the plugin. */
   contribute<P extends keyof ExtensionPoints>(point: P, id: string, contribution: ExtensionPoints[P]): void
   contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]>
 }
@@ -82,6 +87,8 @@ export interface PluginDefinition<Config = undefined> {
   /** Unique in one hub; lower-case letters, digits and dashes. */
   readonly name: string
   readonly contract: typeof CONTRACT
+  /** For administrators, at most 64 characters. */
+  readonly version?: string
   /** Validates the plugin's block of `mcp_settings.json`; without it the block must be absent. */
   readonly config?: ConfigSchema<Config>
   /** Adds the contributions, within 10 s. The returned function runs when the plugin stops. */

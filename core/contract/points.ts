@@ -1,6 +1,8 @@
 import type { FieldError } from './errors.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { JsonObject, JsonValue } from './json.ts'
+import type { MarketSource } from './market.ts'
+import type { PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
 /** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
@@ -109,6 +111,8 @@ export interface ScopeInfo extends Required<Pick<ResolvedGroup, 'kind' | 'group'
 export interface ScopeView extends ScopeInfo {
   /** The same for the requests of one caller at one path, and for no others. */
   readonly key: string
+  /** The caller shows at most so many characters of a result's text. */
+  readonly resultCharacters?: number
   /** The members' tools that are listed for this caller. The same array while nothing of them has changed. */
   readonly tools: readonly ScopeTool[]
   /** At most three of their names that a misspelt one may have meant. */
@@ -198,7 +202,15 @@ export interface ClientConfig {
 export interface ImportSource {
   readonly label: string
   readonly places: ClientConfig['places']
-  /** Whether a document is one of its files: a text, or the value of a JSON text. */
+  /**
+   * Of its files that are no JSON. The hub then parses a text of which `reads` is true, in a thread and with limits, and gives
+   * `read` the value: times, `inf`, `nan` and integers that a double cannot hold are texts in it. Default: `read` gets the text.
+   */
+  readonly format?: 'toml' | 'yaml'
+  /**
+   * Whether a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. Is asked in the main thread
+   * for every document: a regular expression must not run over the same blanks again and again.
+   */
   reads(document: JsonValue): boolean
   /** Throws an Error whose message says what is wrong with the document. */
   read(document: JsonValue): ImportedFile | Promise<ImportedFile>
@@ -219,69 +231,30 @@ export interface ImportedServer extends Readonly<Record<'name' | 'pointer', stri
 /** A part of a file that is left behind. */
 export type NotCarried = Readonly<Record<'pointer' | 'what' | 'instead', string>>
 
-/** Where templates of servers come from. What it gives is data: the hub checks it, and stores and searches it itself. */
-export interface MarketSource {
-  readonly label: string
-  /** After how many milliseconds it is asked again; 0: never. */
-  readonly refreshMs: number
-  /** One page; `next` is the cursor of the one behind it. */
-  page(
-    at: { readonly cursor?: string },
-    signal: AbortSignal,
-  ): Promise<{ readonly templates: readonly MarketTemplate[]; readonly next?: string }>
-}
-
-/** A server that users can install: plain texts, https links. */
-export interface MarketTemplate {
-  /** Unique in its source. */
-  readonly name: string
-  readonly title: string
-  readonly description: string | { readonly en: string; readonly zh: string }
-  readonly version: string
-  readonly status?: 'active' | 'deprecated'
-  /** What its user should know. */
-  readonly message?: string
-  readonly publisher?: string
-  readonly homepage?: string
-  readonly repository?: string
-  readonly license?: string
-  readonly categories: readonly string[]
-  readonly tags?: readonly string[]
-  /** Ways to run it, the best first. */
-  readonly variants: readonly MarketVariant[]
-  readonly inputs: readonly MarketInput[]
-}
-
-/** One way to run a template. `{name}` in texts stands for an input; a word of `args` is one word whatever is in it. */
-export interface MarketVariant {
-  readonly id: string
-  readonly kind: 'npm' | 'pypi' | 'remote'
-  /** Of the package registry, with an exact version. */
-  readonly package?: string
-  readonly version?: string
-  /** Behind the package. Words in a list of their own come together, or not at all where an input of them has no value. */
-  readonly args?: readonly (string | readonly string[])[]
-  readonly env?: Readonly<Record<string, string>>
-  /** Remote: https. */
-  readonly url?: string
-  readonly headers?: Readonly<Record<string, string>>
-  /** Remote: default `streamable-http`. */
-  readonly transport?: 'sse' | 'streamable-http'
-}
-
-/** What a user enters for a template. */
-export interface MarketInput {
-  readonly name: string
-  readonly description?: string
-  readonly required?: boolean
-  readonly secret?: boolean
-  readonly default?: string
-  readonly choices?: readonly string[]
-}
-
 /** Serves the hub's tools to assistants over a wire of their own: one link for each endpoint that is on. */
 export interface Bridge {
   serve(endpoint: BridgeEndpoint): BridgeLink
+  /** The tools as the assistant would get them now. Rejects with HubError as `open` does. Absent: unknown. */
+  preview?(endpoint: BridgeEndpoint): Promise<BridgePreview>
+  /** The parts of a test of an endpoint that has no link, within 25 s. Rejects with nothing. */
+  test?(endpoint: BridgeEndpoint): Promise<readonly BridgeTestStep[]>
+}
+
+/** What an assistant gets. */
+export interface BridgePreview {
+  readonly tools: readonly JsonObject[]
+  /** Names of those beyond the limits. */
+  readonly leftOut: readonly string[]
+}
+
+/** One step of a test, such as `target`, `tools`, `address`, `dial` and `handshake`. */
+export interface BridgeTestStep {
+  readonly name: string
+  readonly outcome: 'ok' | 'failed' | 'skipped'
+  readonly durationMs: number
+  /** Of a failure: as in errors. */
+  readonly code?: string
+  readonly detail?: string
 }
 
 /** Where an assistant meets a group, in the rights that the owner of the endpoint has now. */
@@ -302,6 +275,8 @@ export interface BridgeEndpoint {
    * `authorization_required` for HTTP 401 and 403.
    */
   dial(events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket>
+  /** Outbound: whether the owner's assistants may reach the host of the address. Rejects with HubError. */
+  checkAddress(): Promise<void>
   /** To be called when the link's state is another one. */
   stateChanged(): void
 }
@@ -326,7 +301,7 @@ export interface BridgeSocket {
   close(code: number, reason?: string): void
 }
 
-/** What a socket is told. */
+/** What a socket is notified of. */
 export interface BridgeSocketEvents {
   message(text: string): void
   /** A frame of any kind has come. */
@@ -344,6 +319,8 @@ export interface BridgeLink {
   status(): JsonObject
   /** What went over it last, without contents. */
   messages(): readonly JsonObject[]
+  /** Tests the endpoint as `Bridge.test` does; never a second connection beside an open one. */
+  test?(): Promise<readonly BridgeTestStep[]>
   /** Ends it after its calls, at most `graceMs` later. `code`: of the close frame. Calls nothing afterwards. */
   close(code: number, graceMs: number): Promise<void>
 }
@@ -380,6 +357,22 @@ export interface NotificationChannel {
   send(message: AlertMessage, to: { config: JsonObject; fetch: GuardedFetch }, signal: AbortSignal): Promise<string>
 }
 
+/** A search of one caller among the caller's own tools. */
+export interface RankQuery {
+  readonly actor: UserActor
+  readonly query: string
+  /** The same array while nothing of them has changed. */
+  readonly tools: readonly ScopeTool[]
+}
+
+/** Orders tools by another measure than their words, for the search of `$smart`. */
+export interface ToolRanker {
+  /** Milliseconds that a search waits for it, at most 2,000; later it goes by words alone. Default 300. */
+  readonly withinMs?: number
+  /** The names of those that fit, best first. Rejects when it cannot rank them; the search goes by words alone then. */
+  rank(asked: RankQuery, signal: AbortSignal): Promise<readonly string[]>
+}
+
 /** The extension points by name, with the type of their contributions. */
 export interface ExtensionPoints {
   transport: TransportContribution
@@ -388,12 +381,14 @@ export interface ExtensionPoints {
   mcpMiddleware: McpMiddleware
   groupResolver: GroupResolver
   tools: ToolSet
+  toolRanker: ToolRanker
   clientConfig: ClientConfig
   importSource: ImportSource
   bridge: Bridge
   marketSource: MarketSource
   routes: RouteContribution
   notificationChannel: NotificationChannel
+  page: PageContribution
 }
 
 /** Points whose contributions run in the main thread, so that an isolated plugin cannot add any. */
@@ -401,6 +396,7 @@ export const MAIN_ONLY_POINTS = [
   'headerProvider',
   'groupResolver',
   'tools',
+  'toolRanker',
   'importSource',
   'bridge',
   'marketSource',

@@ -1,5 +1,6 @@
 import type { ErrorCode } from './errors.ts'
 import type { JsonObject, JsonValue } from './json.ts'
+import type { TemplateOrigin } from './market.ts'
 
 /** An `admin` may manage all users' servers; a `user` only its own. */
 export type Role = 'admin' | 'user'
@@ -122,6 +123,8 @@ export interface ServerSettings {
   readonly passthroughHeaders: readonly string[]
   /** By the tool's original name. */
   readonly tools: Readonly<Record<string, ToolOverride>>
+  /** `off`: only the tools that `tools` switches on are offered, and none that the server adds later. Absent: `on`. */
+  readonly toolsDefault?: 'off'
   /** A tool with a changed definition is reported, or blocked until its owner approves it. Default `report`. */
   readonly definitionPolicy?: 'report' | 'pin'
   /** Names of the prompts that are offered, and URIs of the resources and templates. Default `all`. */
@@ -129,8 +132,6 @@ export interface ServerSettings {
   readonly resources?: 'all' | readonly string[]
   /** JSON Pointers into the flat body of the values that are stored sealed, such as `/env/API_KEY`. */
   readonly secrets: readonly string[]
-  /** It runs with the rights of an ordinary user: it was configured from outside ADMIN_ADDRESSES. */
-  readonly confined?: true
 }
 
 /** A server as stored: its settings, its owner, and what keeps it from running. */
@@ -148,6 +149,8 @@ export interface ServerRecord extends ServerSettings {
   readonly rightsCap?: 'none' | 'proxy'
   /** It came from an account with fewer rights, and is disabled until its configuration is confirmed. */
   readonly awaitsReview?: true
+  /** The template of the market from which it was installed. */
+  readonly template?: TemplateOrigin
   /** Why the entry is unusable: it stays listed, offline, with this reason. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
 }

@@ -2,37 +2,28 @@ import type { FieldError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { MemberTool, Visibility } from '../contract/records.ts'
 import { canonical } from './json/canonical-json.ts'
-import { Fields } from './json/fields.ts'
-import { checkName, isNameProblem } from './names.ts'
+import { type BodyTable, readTable, schemasOf } from './json/field-table.ts'
+import { Fields, STRING_BYTES } from './json/fields.ts'
+import { checkName, isNameProblem, NAME_CHARACTERS } from './names.ts'
 import {
   ARGUMENTS_SCHEMA,
   allOrArray,
+  NAMES,
+  NAMES_SCHEMA,
   readArguments,
   readNames,
   readToolName,
   rejectDuplicates,
+  TOOL_CHARACTERS,
 } from './server/tool-override.ts'
 
 const LARGEST_RESULT_BYTES = 2 ** 30
+/** Most members of one group. */
+export const MEMBER_COUNT = 500
 
-/** One field of a body: what the validator reads and what the API document says. */
-export interface BodyField<T> {
-  /** JSON Schema, with the description for the API document. */
-  readonly schema: JsonObject
-  /** Undefined where the field is absent or invalid; problems are added to `fields`. */
-  readonly read: (fields: Fields) => T | undefined
-}
-
-type BodyTable = Readonly<Record<string, BodyField<unknown>>>
-type Read<Field> = Field extends BodyField<infer T> ? T : never
-type Always<Table extends BodyTable> = {
-  [Name in keyof Table]: undefined extends ReturnType<Table[Name]['read']> ? never : Name
-}[keyof Table]
-
-/** The values of a table's fields: those that have a default are always present. */
-export type BodyValues<Table extends BodyTable> = { readonly [Name in Always<Table>]: Read<Table[Name]> } & {
-  readonly [Name in Exclude<keyof Table, Always<Table>>]?: NonNullable<ReturnType<Table[Name]['read']>>
-}
+const NAME: JsonObject = { type: 'string', minLength: 1, maxLength: NAME_CHARACTERS }
+const TEXT: JsonObject = { type: 'string', maxLength: STRING_BYTES }
+const TOOL_NAME: JsonObject = { type: 'string', maxLength: TOOL_CHARACTERS }
 
 /** A member as in the body; its reference is not resolved yet. */
 export interface MemberInput {
@@ -46,24 +37,12 @@ export interface MemberInput {
   readonly resources: 'all' | readonly string[]
 }
 
-/** Reads all fields of a table; absent values are left out. */
-export function readTable<Table extends BodyTable>(table: Table, fields: Fields): BodyValues<Table> {
-  const values = Object.entries(table).map(([name, { read }]) => [name, read(fields)] as const)
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as BodyValues<Table>
-}
-
-const NAMES = {
-  anyOf: [
-    { type: 'string', const: 'all' },
-    { type: 'array', items: { type: 'string' } },
-  ],
-}
-const TOOL = {
+const TOOL: JsonObject = {
   type: 'object',
   properties: {
-    name: { type: 'string' },
-    as: { type: 'string' },
-    description: { type: 'string' },
+    name: { ...TEXT, description: 'The tool’s original name.' },
+    as: { ...TOOL_NAME, description: 'The name under which this group offers it.' },
+    description: { ...TEXT, description: 'Stands for the tool’s own description in this group.' },
     arguments: ARGUMENTS_SCHEMA,
   },
   required: ['name'],
@@ -72,20 +51,28 @@ const TOOL = {
 /** The fields of a group's member, besides its server. */
 export const MEMBER_TABLE = {
   alias: {
-    schema: { type: 'string', description: 'Stands for the server’s name where tool names are prefixed' },
+    schema: { ...NAME, description: 'Stands for the server’s name where tool names are prefixed.' },
     read: (fields: Fields) => (fields.has('alias') ? readName(fields, 'alias', 'alias') : undefined),
   },
   tools: {
     schema: {
       anyOf: [
         { type: 'string', const: 'all' },
-        { type: 'array', items: { anyOf: [{ type: 'string' }, TOOL] } },
+        { type: 'array', items: { anyOf: [TEXT, TOOL] }, maxItems: NAMES },
       ],
+      default: 'all',
+      description: 'The tools that the group takes of the server, by their original names.',
     },
     read: readTools,
   },
-  prompts: { schema: NAMES, read: (fields: Fields) => readNames(fields, 'prompts') },
-  resources: { schema: NAMES, read: (fields: Fields) => readNames(fields, 'resources') },
+  prompts: {
+    schema: { ...NAMES_SCHEMA, description: 'Names of the prompts that the group takes of the server.' },
+    read: (fields: Fields) => readNames(fields, 'prompts'),
+  },
+  resources: {
+    schema: { ...NAMES_SCHEMA, description: 'URIs of the resources and templates that the group takes of the server.' },
+    read: (fields: Fields) => readNames(fields, 'resources'),
+  },
 } satisfies BodyTable
 
 /** The names of {@link MEMBER_TABLE}. */
@@ -94,24 +81,42 @@ export const MEMBER_FIELDS: readonly string[] = Object.keys(MEMBER_TABLE)
 /** The fields of a group's body, in the order in which they are validated. */
 export const GROUP_TABLE = {
   name: {
-    schema: { type: 'string', description: '1 to 64 characters; no `/ ~ :` or controls' },
+    schema: {
+      ...NAME,
+      description: 'Unique among its owner’s groups; 1 to 64 characters, no `/ ~ :` or controls.',
+    },
     read: (fields: Fields) => (fields.required('name') ? readName(fields, 'group', 'name') : undefined),
   },
-  description: { schema: { type: 'string' }, read: (fields: Fields) => fields.text('description') },
+  description: {
+    schema: { ...TEXT, description: 'What the group is for, as people and the smart group read it.' },
+    read: (fields: Fields) => fields.text('description'),
+  },
   owner: {
-    schema: { type: 'string', description: 'Administrators only; default is the caller' },
+    schema: {
+      ...TEXT,
+      description: 'The user whose group it is; by default the caller, and for administrators to say.',
+    },
     read: (fields: Fields) => fields.string('owner'),
   },
   visibility: {
-    schema: { type: 'string', enum: ['private', 'public'] },
+    schema: {
+      ...{ type: 'string', enum: ['private', 'public'], default: 'private' },
+      description: '`public`: every signed-in user may use the group, with those of its members that are public.',
+    },
     read: (fields: Fields): Visibility => fields.oneOf('visibility', ['private', 'public']) ?? 'private',
   },
   naming: {
-    schema: { type: 'string', enum: ['auto', 'prefixed'] },
+    schema: {
+      ...{ type: 'string', enum: ['auto', 'prefixed'], default: 'auto' },
+      description: '`prefixed`: every tool name begins with its server’s; `auto`: only where two tools have one name.',
+    },
     read: (fields: Fields): 'auto' | 'prefixed' => fields.oneOf('naming', ['auto', 'prefixed']) ?? 'auto',
   },
   resultLimit: {
-    schema: { type: 'integer', minimum: 1, maximum: LARGEST_RESULT_BYTES, description: 'Bytes' },
+    schema: {
+      ...{ type: 'integer', minimum: 1, maximum: LARGEST_RESULT_BYTES },
+      description: 'Bytes beyond which the results of tools are truncated; by default none.',
+    },
     read: (fields: Fields) => fields.integer('resultLimit', 1, LARGEST_RESULT_BYTES, 'bytes'),
   },
   members: {
@@ -119,15 +124,19 @@ export const GROUP_TABLE = {
       type: 'array',
       items: {
         anyOf: [
-          { type: 'string' },
+          TEXT,
           {
             type: 'object',
-            properties: { ...schemasOf(MEMBER_TABLE), server: { type: 'string' } },
+            properties: {
+              ...schemasOf(MEMBER_TABLE),
+              server: { ...TEXT, description: 'The member: `name` or `owner~name`.' },
+            },
             required: ['server'],
           },
         ],
       },
-      description: 'A server’s `name` or `owner~name`, or an object with more about it',
+      ...{ maxItems: MEMBER_COUNT, default: [] },
+      description: 'The servers of the group: `name` or `owner~name`, or an object with what is taken of the server.',
     },
     read: readMembers,
   },
@@ -137,7 +146,8 @@ export const GROUP_TABLE = {
 const SERVERS: JsonObject = {
   type: 'array',
   items: {},
-  description: 'Another name of `members`, as the settings of other hubs have it',
+  maxItems: MEMBER_COUNT,
+  description: 'Another name of `members`, as the settings of other hubs have it.',
 }
 
 /** Every field of a group's body. */
@@ -145,11 +155,6 @@ export const GROUP_FIELDS: readonly string[] = [...Object.keys(GROUP_TABLE), 'se
 
 /** The JSON Schema of each field of a group's body, by name. */
 export const GROUP_SCHEMAS: Readonly<Record<string, JsonObject>> = { ...schemasOf(GROUP_TABLE), servers: SERVERS }
-
-/** The JSON Schema of each field of a table, by name. */
-export function schemasOf(table: BodyTable): Record<string, JsonObject> {
-  return Object.fromEntries(Object.entries(table).map(([name, { schema }]) => [name, schema]))
-}
 
 function readName(fields: Fields, kind: 'group' | 'alias', field: string): string | undefined {
   const checked = checkName(kind, fields.raw(field))

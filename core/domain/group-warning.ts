@@ -16,4 +16,6 @@ export interface GroupWarning {
   readonly server?: string
   /** Original names. */
   readonly tools?: readonly string[]
+  /** What the message names besides, for translations by the code: texts and plain numbers. */
+  readonly params?: Readonly<Record<string, string | number>>
 }

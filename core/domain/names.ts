@@ -50,13 +50,21 @@ export function isNameProblem(result: CheckedName | NameProblem): result is Name
   return 'code' in result
 }
 
+const FOLDED_UNITS = 4096
+
 /**
  * The NFKC case-folded form, equal for names that people take for the same. ECMAScript has no case folding; upper and
- * then lower case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes.
+ * then lower case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes. What follows the
+ * first 4,096 code units is as it was: no valid name is so long, and folding may make a text 18 times as long.
  */
 export function nameKey(name: string): string {
   // No valid name has these, and not every database accepts them, even in a query.
-  let key = name.toWellFormed().replaceAll('\0', '\ufffd')
+  const text = name.toWellFormed().replaceAll('\0', '\ufffd')
+  return `${folded(text.slice(0, FOLDED_UNITS))}${text.slice(FOLDED_UNITS)}`
+}
+
+function folded(text: string): string {
+  let key = text
   for (let round = 0; round < 4; round += 1) {
     const next = key.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKC')
     if (next === key) break

@@ -27,6 +27,8 @@ export interface HistoryQuery {
   readonly limit: number
   /** Goes on behind the record of this id. */
   readonly after?: number
+  /** The counted matches are also counted by steps of this length, in milliseconds, and by level. */
+  readonly stepMs?: number
 }
 
 /** What a search found. */
@@ -37,6 +39,8 @@ export interface HistoryPage {
   readonly total: number
   /** False when there are more, or the time was over before all was looked at. */
   readonly totalIsExact: boolean
+  /** With `stepMs`: what was counted in `total`, by step and level, as a JSON text, since it may have 10,000 steps. */
+  readonly histogram?: string
   /** Goes on with this id; absent when everything was looked at. */
   readonly next?: number
 }
@@ -86,11 +90,11 @@ export interface MeasureQuery {
   readonly serverId?: string
   /** Only of tools of this name. */
   readonly tool?: string
-  /** With steps: of what is told apart only so many, the most frequent. */
+  /** With steps: only so many distinct ones, the most frequent. */
   readonly lines?: number
   /** Percentiles are not needed, and are 0: reading distributions is most of the work. */
   readonly countsOnly?: boolean
-  /** What is told apart, besides kinds. */
+  /** What is distinguished, besides kinds. */
   readonly by: 'kind' | 'server' | 'tool'
   /** How far back it goes, in milliseconds. */
   readonly rangeMs: number

@@ -24,7 +24,7 @@ export interface RollupOptions {
   readonly schema: string
   /** Beyond it the oldest rows of each table go. */
   readonly mostBytes: number
-  /** Is told of a damaged file, which is put aside. */
+  /** Called for a damaged file, which is put aside. */
   readonly note: (text: string) => void
 }
 

@@ -1,3 +1,4 @@
+import { durationText } from '../domain/duration.ts'
 import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from '../domain/log/log-query.ts'
 import { nameTerm } from '../domain/log/log-terms.ts'
 import type { HistoryPage, HistoryQuery } from './protocol.ts'
@@ -32,13 +33,14 @@ const OWN_MEMBERS = [
 
 /** Makes one page of the records that terms have found, in their order; each is checked. */
 export class PageMaker {
-  /** What the records must have; undefined: terms cannot tell. */
+  /** What the records must have; undefined: terms cannot decide. */
   readonly terms: TermExpression | undefined
   readonly #query: HistoryQuery
   readonly #deadline: number
   readonly #items: string[] = []
   #total = 0
   #checked = 0
+  readonly #steps = new Map<number, Record<string, number>>()
   /** Where the next page begins: behind the last record of this one. */
   #last: number | undefined
   #isCut = false
@@ -59,9 +61,19 @@ export class PageMaker {
       this.#last = found.id
       if (isMatch) this.#items.push(answered(record))
     }
-    if (isMatch) this.#total += 1
+    if (isMatch) this.#count(record)
     this.#isCut = this.#total >= MOST_COUNTED || (this.#checked % CLOCK_EVERY === 0 && this.isOver)
     return !this.#isCut
+  }
+
+  #count({ timestamp, level }: SearchedRecord): void {
+    this.#total += 1
+    const { stepMs } = this.#query
+    if (stepMs === undefined) return
+    const at = Math.floor(Date.parse(timestamp) / stepMs) * stepMs
+    const counts = this.#steps.get(at) ?? {}
+    counts[String(level)] = (counts[String(level)] ?? 0) + 1
+    this.#steps.set(at, counts)
   }
 
   /** Whether the time for this page has passed. */
@@ -72,11 +84,25 @@ export class PageMaker {
   /** `isWhole`: there are no further records. */
   page(isWhole = !this.#isCut): HistoryPage {
     const [items, total] = [this.#items, this.#total]
-    if (!isWhole) return pageOf({ items, total, totalIsExact: false }, this.#last)
+    const { stepMs } = this.#query
+    const histogram = stepMs === undefined ? {} : { histogram: histogramText(this.#steps, stepMs) }
+    if (!isWhole) return pageOf({ items, total, totalIsExact: false, ...histogram }, this.#last)
     // With a cursor, what came before it was not counted.
     const totalIsExact = this.#query.after === undefined
-    return pageOf({ items, total, totalIsExact }, total > items.length ? this.#last : undefined)
+    return pageOf({ items, total, totalIsExact, ...histogram }, total > items.length ? this.#last : undefined)
   }
+}
+
+/** Steps with a match, the oldest first. */
+function histogramText(steps: ReadonlyMap<number, Readonly<Record<string, number>>>, stepMs: number): string {
+  const points = [...steps]
+    .sort(([a], [b]) => a - b)
+    .map(([at, counts]) => ({
+      timestamp: new Date(at).toISOString(),
+      total: Object.values(counts).reduce((sum, count) => sum + count, 0),
+      counts,
+    }))
+  return JSON.stringify({ interval: durationText(stepMs), points })
 }
 
 /** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then checked. */
@@ -118,7 +144,7 @@ function mayRead(stored: string, readers: HistoryQuery['readers']): boolean {
   return readers.some(id => ids.includes(id))
 }
 
-/** A caller's address and key are its own and administrators': the owner of the server is neither shown nor told of them. */
+/** A caller's address and key are its own and administrators': the owner of the server neither sees nor finds them. */
 function visible(record: SearchedRecord, readers: HistoryQuery['readers']): SearchedRecord {
   const { userId } = record
   if (readers === 'all' || typeof userId !== 'string' || readers.includes(userId)) return record

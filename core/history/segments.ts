@@ -24,7 +24,7 @@ export class Segments {
   #sinceLook = 0
   #isFull = false
 
-  /** Opens what is there. A damaged segment is put aside, and `note` tells of it. */
+  /** Opens what is there. A damaged segment is put aside, and `note` reports it. */
   constructor(options: HistoryOptions, note: (text: string) => void) {
     this.#options = options
     this.#note = note

@@ -18,14 +18,14 @@ const MOST_BYTES = 256 * 1024 * 1024
 const FAILED = 1
 const CALL = 2
 
-/** By what is counted: the columns of an answer, and those that tell its rows apart. */
+/** By what is counted: the columns of an answer, those that distinguish its rows, and those that order equal counts. */
 const GROUPED = {
-  server: ['server_id serverId, max(server) server', 'server_id'],
-  tool: ['server_id serverId, max(server) server, tool', 'server_id, tool'],
-  code: ['code', 'code'],
-  level: ['level', 'level'],
+  server: ['server_id serverId, max(server) server', 'server_id', 'server, serverId'],
+  tool: ['server_id serverId, max(server) server, tool', 'server_id, tool', 'server, tool, serverId'],
+  code: ['code', 'code', 'code'],
+  level: ['level', 'level', 'level'],
   // The caller of an owner's own call is not named twice.
-  user: ["case caller when '' then owner else caller end userId", 'userId'],
+  user: ["case caller when '' then owner else caller end userId", 'userId', 'userId'],
 } as const
 
 /**
@@ -63,15 +63,15 @@ export class TallyStore {
     })
   }
 
-  /** The counts until `nowMs`, the largest first, or by time where the query has a step. */
+  /** The counts until `nowMs`, the largest first and equal ones by name, or by time where the query has a step. */
   counts({ readers, only, by, rangeMs, stepMs, limit }: TallyQuery, nowMs: number): Counted {
     const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
     const unit = stepMs ?? slotMs
     const from = Math.max(Math.floor((nowMs - rangeMs) / unit), Math.ceil((nowMs - keptMs) / unit)) * unit
-    const [columns, key] = GROUPED[by]
+    const [columns, key, names] = GROUPED[by]
     const own = readers === 'all' ? '' : `and (owner in (${marks(readers)}) or caller in (${marks(readers)}))`
     const kinds = { errors: `and kind & ${FAILED}`, calls: `and kind & ${CALL}`, all: '' }[only]
-    const [slot, bySlot, order] = stepMs ? [', at / ? * ? slot', ', slot', 'slot'] : ['', '', 'count desc']
+    const [slot, bySlot, order] = stepMs ? [', at / ? * ? slot', ', slot', 'slot'] : ['', '', `count desc, ${names}`]
     const statement = this.#file.db?.prepare(`select ${columns}, sum(n) count,
       sum(case when kind & ${FAILED} then n else 0 end) failed ${slot} from ${table}
       where at >= ? ${own} ${kinds} group by ${key} ${bySlot} order by ${order} limit ?`)

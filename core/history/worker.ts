@@ -1,5 +1,4 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
-import { mkdirSync } from 'node:fs'
 import { TextTerms } from '../domain/log/log-terms.ts'
 import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
@@ -28,8 +27,8 @@ class HistoryThread {
 
   constructor(options: HistoryOptions, records: RecordStore) {
     this.#records = records
-    this.#tally = new TallyStore(options.folder, note => tell({ note }))
-    this.#durations = new DurationStore(options.folder, note => tell({ note }))
+    this.#tally = new TallyStore(options.folder, note => send({ note }))
+    this.#durations = new DurationStore(options.folder, note => send({ note }))
     void this.#retain()
     setInterval(() => void this.#retain(), RETAIN_MS).unref()
   }
@@ -76,9 +75,9 @@ class HistoryThread {
   /** The text is made here, since a large one would hold main. */
   async #export({ id, query, format }: HistoryRequest & { readonly type: 'export' }): Promise<void> {
     try {
-      tell({ id, text: await exportText(format, this.#durations.measures(query, Date.now()), query) })
+      send({ id, text: await exportText(format, this.#durations.measures(query, Date.now()), query) })
     } catch (error) {
-      tell({ id, failure: String(error) })
+      send({ id, failure: String(error) })
     }
   }
 
@@ -95,9 +94,9 @@ class HistoryThread {
         rejected += part.length - rows.length
         await this.#rest((performance.now() - startedAt) * REST)
       }
-      tell({ id, rejected })
+      send({ id, rejected })
     } catch (error) {
-      tell({ id, failure: String(error) })
+      send({ id, failure: String(error) })
     }
   }
 
@@ -115,12 +114,12 @@ class HistoryThread {
       this.#tally.retain(Date.now())
       this.#durations.retain(Date.now())
     } catch (error) {
-      tell({ note: `Old files of the log history cannot be removed: ${String(error)}` })
+      send({ note: `Old files of the log history cannot be removed: ${String(error)}` })
     }
   }
 }
 
-function tell(message: HistoryAnswer): void {
+function send(message: HistoryAnswer): void {
   self.postMessage(message)
 }
 
@@ -129,15 +128,14 @@ async function answer(id: number, work: () => object | Promise<object>): Promise
     const made = await work()
     self.postMessage({ id, ...made })
   } catch (error) {
-    tell({ id, failure: String(error) })
+    send({ id, failure: String(error) })
   }
 }
 
-/** PostgreSQL is loaded only where it is used. */
+/** PostgreSQL is loaded only where it is used. The folder is not made: a data folder that went away would begin anew. */
 async function openRecords(options: HistoryOptions): Promise<RecordStore> {
-  const { databaseUrl, folder } = options
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (databaseUrl === undefined) return new SegmentStore(options, note => tell({ note }))
+  const { databaseUrl } = options
+  if (databaseUrl === undefined) return new SegmentStore(options, note => send({ note }))
   const { PostgresRecords } = await import('./postgres-records.ts')
   return new PostgresRecords({ ...options, databaseUrl })
 }

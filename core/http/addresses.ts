@@ -17,7 +17,7 @@ export function addressList(entries: readonly string[]): AddressList {
   }
 }
 
-/** The canonical form of an address (IPv4-mapped as IPv4, IPv6 shortest), without a port; undefined for other texts. */
+/** The canonical form of an address (IPv4-mapped as IPv4, IPv6 shortest), without port and zone; undefined for other texts. */
 export function plainAddress(text: string): string | undefined {
   const bare = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text
   return parse(bare)?.toString()
@@ -44,7 +44,8 @@ function parseNetwork(entry: string): Network {
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
   if (!ipaddr.IPv6.isValid(text)) return undefined
-  const address = ipaddr.IPv6.parse(text)
+  // A zone names an interface of whoever wrote it, in as many characters as that likes.
+  const address = new ipaddr.IPv6(ipaddr.IPv6.parse(text).parts)
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 

@@ -7,6 +7,7 @@ import { heldResponse } from '../request/held-body.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { RequestBytes } from './body/request-bytes.ts'
 import { compressed } from './compress.ts'
+import type { Console } from './console/console.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse } from './errors.ts'
 import { refuseOAuth } from './no-oauth.ts'
@@ -21,6 +22,8 @@ export interface AppDeps extends PipelineDeps {
   readonly routes: readonly Route[]
   /** Finds the routes of plugins. */
   readonly findPluginRoute?: FindPluginRoute
+  /** The web console; absent: there is none. */
+  readonly console?: Console
   readonly guard: RequestGuard
   readonly bytes: BytesInFlight
   readonly log: Pick<PluginLogger, 'error'>
@@ -86,7 +89,10 @@ export function createApp(deps: AppDeps): App {
     const { requestId } = info
     const held = new RequestBytes(deps.bytes, info)
     try {
-      const response = refuseOAuth(path) ?? (await hono.fetch(request, { admitted: { path, info }, held, matched }))
+      const response =
+        refuseOAuth(path) ??
+        (await deps.console?.answer(request, path, info)) ??
+        (await hono.fetch(request, { admitted: { path, info }, held, matched }))
       return await heldResponse(await compressed(request, response), held)
     } catch (error) {
       return problemResponse(error, { requestId, method: request.method, path, log: deps.log })

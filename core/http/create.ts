@@ -15,17 +15,21 @@ import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { type AppDeps, createApp } from './app.ts'
 import type { BodyParser } from './body/body-parser.ts'
+import { createConsole } from './console/console.ts'
 import { createGuard, createRequestIds } from './guard.ts'
 import { LiveFeed, type LiveFeedOptions } from './live/live.ts'
 import type { FindPluginRoute } from './plugin-routes.ts'
 import { createRequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
+import { namingChanger } from './routes/changer.ts'
 import { docsRoutes } from './routes/hub/docs.ts'
-import { limitRoutes } from './routes/hub/limits.ts'
+import { type LimitRoutesDeps, limitRoutes } from './routes/hub/limits.ts'
 import { streamRoutes } from './routes/hub/stream.ts'
 import { authRoutes } from './routes/people/auth.ts'
 import { keyRoutes } from './routes/people/keys.ts'
+import { resetRoutes } from './routes/people/reset.ts'
 import { setupRoutes } from './routes/people/setup.ts'
+import { signInRoutes } from './routes/people/sign-ins.ts'
 import { userRoutes } from './routes/people/users.ts'
 import { serveBun } from './serve-bun.ts'
 
@@ -50,9 +54,10 @@ export interface HttpDeps {
   readonly log: PluginLogger
   readonly bytes: BytesInFlight
   readonly mcp: Pick<McpEndpoint, 'fetch' | 'usage'>
-  readonly alerts: Pick<Alerts, 'usage'>
+  readonly alerts: Pick<Alerts, 'usage' | 'channelTypes'>
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
+  readonly bundles: LimitRoutesDeps['bundles']
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
@@ -62,6 +67,8 @@ export interface HttpDeps {
   /** Enables `POST /api/setup` while there is no administrator; undefined: disabled. */
   readonly setupToken: string | undefined
   readonly version: string
+  /** Folder of the console's build. */
+  readonly consoleFolder: string
   readonly bodyParser: BodyParser
   readonly marks?: HubMarks
   /** Times of the live stream, where they differ from its defaults. */
@@ -97,25 +104,42 @@ export function createHttp(deps: HttpDeps): Http {
   const described: readonly Route[] = [
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),
+    ...signInRoutes({ registry, auth }),
     ...userRoutes({ registry, passwords: auth.passwords }),
+    ...resetRoutes({ registry, auth }),
     ...keyRoutes({ registry }),
     ...streamRoutes({ feed, authenticator: auth.authenticator }),
     ...limitRoutes({
       registry,
+      signIns: auth.signIns,
       mcp: deps.mcp,
       alerts: deps.alerts,
       dashboards: deps.dashboards,
       assistant: deps.assistant,
+      bundles: deps.bundles,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
     }),
     ...deps.routes,
   ]
-  const routes = [...docsRoutes({ routes: described, version, transports: deps.transports }), ...described]
+  const routes = [
+    ...docsRoutes({ routes: described, version, transports: deps.transports, alerts: deps.alerts }),
+    ...namingChanger(described, registry.audit),
+  ]
   const requestLog = config.requestLogs ? createRequestLog(log) : undefined
+  let setupOpen = deps.setupToken !== undefined
   const app = createApp({
     routes,
     findPluginRoute: deps.findPluginRoute,
+    console: createConsole({
+      folder: deps.consoleFolder,
+      basePath: config.basePath,
+      setupOpen: async () => {
+        // Asked for by everybody's page: once there is an administrator, no request reads the store for it.
+        setupOpen &&= await registry.users.needsSetup()
+        return setupOpen
+      },
+    }),
     guard,
     authenticator: auth.authenticator,
     rateLimiter: auth.rateLimiter,

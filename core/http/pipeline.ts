@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Authenticator } from '../auth/api.ts'
+import { requireLive } from '../auth/ended-credential.ts'
 import type { RateLimiter } from '../auth/rate-limit.ts'
 import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
@@ -9,7 +10,7 @@ import { validationError } from '../domain/validation-error.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
-import { type JsonBodyOptions, readJsonBody } from './body/body.ts'
+import { type JsonBodyOptions, readJsonBody, readRawBody } from './body/body.ts'
 import type { RequestBytes } from './body/request-bytes.ts'
 import { wholeBody } from './compress.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
@@ -45,6 +46,7 @@ export interface RunnableRoute {
   readonly anyQuery?: true
   readonly body?: z.ZodType
   readonly bodyLimit?: number
+  readonly rawBody?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
   readonly reads?: boolean
   readonly keysOfGroups?: true
@@ -124,7 +126,17 @@ export function createPipeline(deps: PipelineDeps) {
     const errors: FieldError[] = []
     const query = readQuery(route, request, errors)
     if (errors.length > 0) throw validationError(errors)
-    await route.upgrade?.({ request, info, actor, params: {}, query, body: undefined, signal: request.signal })
+    const readBody = async () => new Uint8Array()
+    await route.upgrade?.({
+      request,
+      info,
+      actor,
+      params: {},
+      query,
+      body: undefined,
+      readBody,
+      signal: request.signal,
+    })
     // Never sent: the connection is already a WebSocket.
     return new Response(null, { status: 204 })
   }
@@ -157,10 +169,16 @@ export function createPipeline(deps: PipelineDeps) {
       const sender = actor ? actor.userId : info.addressKey
       const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
       const body = route.body ? await readJsonBody(request, bodyRead) : undefined
+      if (actor && route.body && route.access !== 'public') await requireLive(authenticator, actor)
       const fields = readFields(route, request, params, body)
       // An authenticated caller may wait for work of unknown length.
       if (actor) info.keepOpen()
-      const reply = await route.handle({ request, info, actor, ...fields, signal: request.signal })
+      const readBody = async () => {
+        const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
+        if (actor) await requireLive(authenticator, actor)
+        return bytes
+      }
+      const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
       return reply instanceof Response ? reply : replyResponse(reply)
     },
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { RouteContribution } from '../contract/points.ts'
-import { readBytes } from './body/body.ts'
 import type { RunnableRoute } from './pipeline.ts'
 import type { Method } from './route.ts'
 
@@ -26,8 +26,9 @@ export function pluginRoute(path: string, method: string, find: FindPluginRoute)
     tag: 'plugins',
     query: z.record(z.string(), z.unknown()),
     responses: {},
-    async handle({ request, actor }) {
-      const body = await readBytes(request)
+    rawBody: LIMITS.bodyBytes,
+    async handle({ request, actor, readBody }) {
+      const body = await readBody()
       const bodyless = request.method === 'GET' || request.method === 'HEAD'
       const { url, headers, signal } = request
       const passed = new Request(url, {

@@ -18,6 +18,8 @@ export interface RouteContext<Params, Query, Body> {
   readonly body: Body
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
+  /** Reads the bytes of the body of a route with `rawBody`. Throws `body_too_large` and what else reading throws. */
+  readBody(): Promise<Uint8Array>
 }
 
 /** A response with a JSON body. Default: status 200, no body. */
@@ -49,6 +51,8 @@ interface RouteBase<Params, Query, Body> {
   readonly body?: z.ZodType<Body>
   /** Bytes; default 1 MiB. */
   readonly bodyLimit?: number
+  /** The body is no JSON, and has at most this many bytes; the handler reads it. */
+  readonly rawBody?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */
   readonly reads?: boolean

@@ -26,6 +26,7 @@ export function openAssistant({ config, auth, plugins, hubLog, undo, ...rest }: 
     apiKey: config.assistantApiKey,
     outboundAllow: config.outboundAllow,
     bridge: () => firstContribution(plugins.contributions('bridge')),
+    hasView: view => [...plugins.contributions('tools').values()].some(set => set.view === view),
   })
   undo.defer(() => assistant.stop(0))
   return assistant

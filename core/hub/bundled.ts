@@ -7,7 +7,9 @@ import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import importClients from '../../plugins/import-clients/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
+import marketJson from '../../plugins/market-json/plugin.ts'
 import marketRegistry from '../../plugins/market-registry/plugin.ts'
+import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
@@ -22,6 +24,9 @@ import type { HubConfig } from '../config/schema.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { PluginEntry } from '../plugin-host/resolve.ts'
 import type { Registry } from '../registry/api.ts'
+
+/** The setting that holds the key of the endpoint of embeddings, sealed. */
+const EMBEDDINGS_KEY = 'embeddingsKey'
 
 /** The plugins that come with the hub, in starting order. */
 export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
@@ -38,8 +43,14 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   alertEmail,
   assistantBridge,
   marketBundled,
+  marketJson,
   marketRegistry,
   smartGroup,
+  rankEmbeddings({
+    key: () => settings.openSystemSecret(EMBEDDINGS_KEY),
+    setKey: (actor, key) => settings.setSystemSecret(actor, EMBEDDINGS_KEY, key),
+    shownKey: () => settings.systemSecretInfo(EMBEDDINGS_KEY),
+  }),
   sinkSyslog,
   sinkSearch,
   sinkOtlp,

@@ -1,15 +1,17 @@
 import type { Alerts } from '../alerts/create.ts'
+import type { Assistant } from '../assistant/create.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
 import type { FieldError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Dashboards } from '../registry/owned/dashboards.ts'
 
-/** What following the sections about alerts and dashboards needs. */
+/** What following the sections about alerts, dashboards and assistants needs. */
 export interface FileMonitoringParts {
   readonly settings: Pick<SettingsFile, 'state'>
   readonly alerts: Pick<Alerts, 'mirror'>
   readonly dashboards: Pick<Dashboards, 'mirror'>
+  readonly assistant: Pick<Assistant, 'mirror'>
   readonly bus: Pick<EventBus, 'on'>
   readonly log: PluginLogger
 }
@@ -22,17 +24,19 @@ export interface FileMonitoring {
 }
 
 /**
- * Mirrors the rules, channels and dashboards of the settings file, now, after each valid edit, and when a plugin comes or
- * goes, which may bring a kind of channel. What cannot be used is logged once, until it is changed, and kept for who asks.
+ * Mirrors the rules, channels, dashboards and assistant endpoints of the settings file, now, after each valid edit, and when a
+ * plugin comes or goes, which may bring a kind of channel. While something of them cannot be used, also when there is a new user,
+ * group or server, which it may name. What cannot be used is logged once, until it is changed, and kept for who asks.
  */
 export async function followFileMonitoring(parts: FileMonitoringParts): Promise<FileMonitoring> {
-  const { settings, alerts, dashboards, bus, log } = parts
+  const { settings, alerts, dashboards, assistant, bus, log } = parts
   let logged = ''
   let found: readonly FieldError[] = []
   const mirror = async (): Promise<void> => {
     const { problems } = await alerts.mirror(settings.state.alerts)
     const mirrored = await dashboards.mirror(settings.state.dashboards)
-    found = [...problems, ...mirrored.problems].flatMap(({ errors }) => errors)
+    const endpoints = await assistant.mirror(settings.state.assistant)
+    found = [...problems, ...mirrored.problems, ...endpoints.problems].flatMap(({ errors }) => errors)
     const lines = found.map(({ pointer, detail }) => `${pointer}: ${detail}`)
     if (lines.join('\n') !== logged) for (const line of lines) log.warn(`The settings file cannot be used at ${line}`)
     logged = lines.join('\n')
@@ -46,7 +50,7 @@ export async function followFileMonitoring(parts: FileMonitoringParts): Promise<
       try {
         await mirror()
       } catch (error) {
-        log.error('The alerts of the settings file could not be mirrored; the old ones stay', { error })
+        log.error('Sections of the settings file could not be mirrored; the old state stays', { error })
       }
     }
     running = undefined
@@ -56,7 +60,13 @@ export async function followFileMonitoring(parts: FileMonitoringParts): Promise<
     isStale = true
     running ??= mirrorWhileStale()
   }
-  const unlisten = [bus.on('config.changed', changed), bus.on('plugin.changed', changed)]
+  const named = (): void => {
+    if (found.length > 0) changed()
+  }
+  const unlisten = [
+    ...[bus.on('config.changed', changed), bus.on('plugin.changed', changed)],
+    ...[bus.on('user.created', named), bus.on('group.created', named), bus.on('server.created', named)],
+  ]
   return {
     problems: () => found,
     async end() {

@@ -1,11 +1,15 @@
+import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { type Auth, createAuth } from '../auth/create.ts'
 import { makeFirstAdministrator } from '../auth/first-administrator.ts'
+import { createBundles } from '../bundles/create.ts'
+import { BundleStore } from '../bundles/store.ts'
 import { requireDatabase } from '../config/data-dir.ts'
 import { type DataLock, lockDataDir } from '../config/data-lock.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { HubConfig } from '../config/schema.ts'
+import type { StartError } from '../config/start-error.ts'
 import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
 import { descriptorShortage } from '../connections/process/descriptors.ts'
@@ -21,9 +25,11 @@ import { createHttp, type Http } from '../http/create.ts'
 import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
 import { createMarket } from '../market/create.ts'
+import { MARKET_KEYS, marketSettings } from '../market/settings.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
+import { OneAtATime } from '../moving/one-at-a-time.ts'
 import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
@@ -37,7 +43,7 @@ import { openSealer } from '../secrets/own-secrets.ts'
 import { keyTexts } from '../secrets/parts.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
-import { SQLITE_FILE, type Store } from '../store/open.ts'
+import { SQLITE_FILE } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { openAssistant } from './assistant.ts'
 import { bundledPlugins, pluginEntries } from './bundled.ts'
@@ -46,11 +52,13 @@ import { metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
 import { openMoving } from './moving.ts'
 import { forOwner, logOptions, openHistory } from './records.ts'
-import { dataDirLost, stopping } from './refusals.ts'
+import { pingInPlace, writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
-import { closeRegistry, openHubStore } from './storage.ts'
+import { closeRegistry, openHubStore, takenOver } from './storage.ts'
 import { openTraces } from './traces.ts'
 
+/** The build of `ui`, see `ui/build.ts`. */
+const CONSOLE_FOLDER = join(import.meta.dirname, '../../ui/dist')
 /** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
 
@@ -78,6 +86,8 @@ export interface Hub {
   readonly log: PluginLogger
   /** The token for `POST /api/setup`; undefined if there was an administrator at the start. */
   readonly setupToken: string | undefined
+  /** Resolves when another hub has taken over the PostgreSQL database: this one must stop. */
+  readonly takenOver: Promise<StartError>
   /** False once the data folder was moved, removed or replaced. */
   inPlace(): boolean
   /** Reopens the log file after it was moved away. Never rejects. */
@@ -131,8 +141,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { dataDir, databaseUrl } = loaded.config
   if (databaseUrl === undefined) await requireDatabase(dataDir, SQLITE_FILE)
   const keys: HubKeys = await readHubKeys(loaded.config.dataDir)
-  const store: Store = await openHubStore(loaded.config)
-  undo.defer(() => store.close())
+  const { store, lock: databaseLock } = await openHubStore(loaded.config, undo)
   await removeUnownedDocuments(store)
   const sealer = await openSealer(loaded.config, await countStored(store.db), redactor, log)
   redactor.add(...keyTexts(keys.jwtSecret))
@@ -191,7 +200,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   // After the plugins: what an entry may hold depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
+  const bundleStore = new BundleStore(store)
   const connections: Connections = createConnections({
+    bundles: sha256 => bundleStore.content(sha256),
     garbage,
     registry,
     store,
@@ -243,13 +254,21 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => mcp.dispose())
 
   const parts = { registry, store, bus, sealer, log, hubLog, plugins, config, undo }
+  const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
   const { alerts, dashboards, fileMonitoring } = await openMonitoring({
-    ...{ ...parts, upstreams: connections, settings: loaded.settings, meters, instanceId: marks.make() },
+    ...{ ...parts, assistant, upstreams: connections, settings: loaded.settings, meters, instanceId: marks.make() },
   })
   const importSources = () => plugins.contributions('importSource')
-  const market = createMarket({ registry, log, sources: () => plugins.contributions('marketSource') })
+  const market = createMarket({
+    ...{ registry, log, folder: join(dataDir, 'market') },
+    sources: () => plugins.contributions('marketSource'),
+    settings: async () => marketSettings(loaded.withStored(await registry.settings.allSystem()).config),
+  })
   undo.defer(() => market.dispose())
-  const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
+  const bundles = createBundles({
+    ...{ registry, store: bundleStore, platform: process.platform },
+    turns: new OneAtATime('Too many bundles are read at this moment'),
+  })
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -267,17 +286,21 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     alerts,
     dashboards,
     assistant,
+    bundles,
     upstreams: connections,
-    writeObstacle: () => (draining ? stopping() : lock.inPlace() ? undefined : dataDirLost()),
+    writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
     countRequest: meters.request,
     setupToken,
     version: manifest.version,
+    consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
-      ...{ registry, alerts, dashboards, assistant, market },
+      ...{ registry, alerts, dashboards, assistant, market, bundles },
       ...openMoving({
-        ...{ registry, store, transports, config: loaded.config, settings: loaded.settings, passwords: auth.passwords },
+        ...{ registry, store, transports, alerts, assistant, config: loaded.config },
+        ...{ settings: loaded.settings, passwords: auth.passwords },
         ...{ together: room.together, readDocument: importDocument, sources: importSources },
+        parseText: bodyParser.parseText.bind(bodyParser),
       }),
       importSources,
       usualHealthCheck: () => loaded.settings.state.healthCheck,
@@ -296,12 +319,12 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         version: manifest.version,
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources) },
+      config: { values: config, sources: Object.fromEntries(sources), live: MARKET_KEYS },
       importDocument,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({
         // A lost data folder is an error with PostgreSQL too: it contains the keys.
-        pingStore: () => (lock.inPlace() ? store.ping() : Promise.reject(dataDirLost())),
+        pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
         descriptorShortage,
@@ -320,12 +343,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await alerts.begin()
   await assistant.begin()
   for (const note of sandbox.notes) log.warn('The sandbox does not hold everything here', { note })
-  if (sandbox.level !== 'full') {
-    log.warn('Ordinary users cannot run commands: there is no sandbox here', {
-      sandbox: sandbox.level,
-      why: sandbox.detail,
-    })
-  }
+  const { level, detail: why } = sandbox
+  if (level !== 'full')
+    log.warn('Ordinary users cannot run commands: there is no sandbox here', { sandbox: level, why })
   log.info('The hub is running', { address, port, sandbox: sandbox.level, settings: loaded.settings.path })
 
   return {
@@ -336,6 +356,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bus,
     log,
     setupToken,
+    takenOver: takenOver(databaseLock),
     inPlace: () => lock.inPlace(),
     reopenLog: () => hubLog.reopen(),
     async stop() {

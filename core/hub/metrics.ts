@@ -42,7 +42,7 @@ export function metricsDeps(
   CustomMetricsDeps &
   Pick<ConnectionsDeps, 'links'> &
   Pick<ResourcesDeps, 'usage'> &
-  Pick<ServerHealthDeps, 'uptimeRatio'> {
+  Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'> {
   const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, traces } = parts
   const children = cached(CHILDREN_MS, () => childrenOf(upstreams))
   const make = async (): Promise<string> => {
@@ -69,6 +69,7 @@ export function metricsDeps(
     custom: meters.custom,
     links: meters.links,
     uptimeRatio: serverId => meters.uptime.ratio(serverId),
+    stateChanges: serverId => meters.uptime.changes(serverId),
     metricsToken: config.metricsToken,
     metricsText: text,
   }

@@ -1,4 +1,5 @@
 import { type Alerts, type AlertsDeps, createAlerts } from '../alerts/create.ts'
+import type { Assistant } from '../assistant/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
 import type { PluginHost } from '../plugin-host/host.ts'
@@ -15,6 +16,8 @@ export interface MonitoringParts
   readonly plugins: Pick<PluginHost, 'contributions'>
   readonly hubLog: HubLog
   readonly meters: Meters
+  /** Its endpoints of the settings file are followed too. */
+  readonly assistant: Pick<Assistant, 'mirror'>
   /** Disposes of them. */
   readonly undo: AsyncDisposableStack
 }
@@ -23,7 +26,7 @@ export interface MonitoringParts
 export async function openMonitoring(
   parts: MonitoringParts,
 ): Promise<{ readonly alerts: Alerts; readonly dashboards: Dashboards; readonly fileMonitoring: FileMonitoring }> {
-  const { config, settings, plugins, hubLog, meters, undo, ...rest } = parts
+  const { config, settings, plugins, hubLog, meters, assistant, undo, ...rest } = parts
   const { store, bus, log } = rest
   const alerts = createAlerts({
     ...rest,
@@ -37,7 +40,7 @@ export async function openMonitoring(
   })
   undo.defer(() => alerts.dispose())
   const dashboards = new Dashboards(store)
-  const fileMonitoring = await followFileMonitoring({ settings, alerts, dashboards, bus, log })
+  const fileMonitoring = await followFileMonitoring({ settings, alerts, dashboards, assistant, bus, log })
   undo.defer(() => fileMonitoring.end())
   return { alerts, dashboards, fileMonitoring }
 }

@@ -1,11 +1,17 @@
+import type { Alerts } from '../alerts/create.ts'
+import type { Assistant } from '../assistant/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
-import type { BackupDownloads } from '../moving/download.ts'
+import type { BackupDownloads } from '../moving/backup/download.ts'
 import type { ExportRegistry, ExportService } from '../moving/export.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
+import { movingDashboards } from '../registry/owned/dashboards.ts'
+import type { MovingKinds } from '../registry/owned/moving.ts'
 
 /** What moving in and out needs. */
-export interface MovingParts extends ImportDeps {
+export interface MovingParts extends Omit<ImportDeps, 'records'> {
+  readonly alerts: Pick<Alerts, 'moving'>
+  readonly assistant: Pick<Assistant, 'moving'>
   readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
   readonly registry: ExportRegistry
   readonly settings: Pick<SettingsFile, 'path' | 'state'>
@@ -17,21 +23,26 @@ export function openMoving(parts: MovingParts): {
   readonly exports: ExportService
   readonly backups: BackupDownloads
 } {
+  const records: MovingKinds = ({ store, registry }) => ({
+    ...parts.alerts.moving(store),
+    dashboard: movingDashboards(store),
+    endpoint: parts.assistant.moving(store, registry),
+  })
   let imports: Promise<ImportService> | undefined
   let exports: Promise<ExportService> | undefined
   let backups: Promise<BackupDownloads> | undefined
   const importService = () => {
-    imports ??= import('../moving/imports.ts').then(({ Imports }) => new Imports(parts))
+    imports ??= import('../moving/imports.ts').then(({ Imports }) => new Imports({ ...parts, records }))
     return imports
   }
   const exportService = () => {
-    exports ??= import('../moving/export.ts').then(({ createExports }) => createExports(parts.registry))
+    exports ??= import('../moving/export.ts').then(({ createExports }) => createExports(parts.registry, records(parts)))
     return exports
   }
   const downloads = () => {
     const { config, settings } = parts
     const places = { dataDir: config.dataDir, databaseUrl: config.databaseUrl, settings }
-    backups ??= import('../moving/download.ts').then(module => module.createBackupDownloads(places))
+    backups ??= import('../moving/backup/download.ts').then(module => module.createBackupDownloads(places))
     return backups
   }
   return {

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
@@ -27,9 +28,11 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
   const { dataDir, logDatabase, logRetentionMs: retentionMs, historyMaxBytes: maxBytes } = config
   const { logTable: table = 'log_record', logIndexes: indexes = [] } = config
   if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
+  const folder = join(dataDir, 'history')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const history = new History(
     {
-      ...{ folder: join(dataDir, 'history'), retentionMs, maxBytes, table, indexes },
+      ...{ folder, retentionMs, maxBytes, table, indexes },
       ...(config.databaseUrl === undefined ? {} : { databaseUrl: config.databaseUrl }),
     },
     hubLog.with({ component: 'history' }),
@@ -68,7 +71,7 @@ export function logOptions(config: HubConfig) {
   return { level, format, ...(file ? { file } : {}), ...rotation }
 }
 
-/** A call as the owner of its server may see it: what tells where another caller sits is left out. */
+/** A call as the owner of its server may see it: what shows where another caller is is left out. */
 export function forOwner(record: ToolCallRecord): ToolCallRecord {
   if (record.userId === record.ownerId) return record
   const { client: _, keyId: __, clientName: ___, ...rest } = record

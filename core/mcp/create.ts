@@ -49,7 +49,7 @@ interface McpDeps {
   readonly upstreams: Upstreams
   readonly bus: EventBus
   readonly auth: Authenticator
-  readonly credentials: Pick<LiveCredentials, 'watchAll'>
+  readonly credentials: Pick<LiveCredentials, 'watchAll' | 'require'>
   readonly sealer: Sealer & TokenSealer
   readonly marks: HubMarks
   /** Where sessions are stored across restarts. Default: nowhere, they end with the process. */
@@ -63,7 +63,7 @@ interface McpDeps {
   readonly recordCall: (record: ToolCallRecord) => void
   /** Called with each tools/call that reached no server. Default: not recorded. */
   readonly recordRefusal?: (call: RefusedCall) => void
-  /** Is told of each request of MCP clients that ended; methods that the hub does not know are `other`. Default: nobody is. */
+  /** Called for each request of MCP clients that ended; methods that the hub does not know are `other`. Default: nothing is called. */
   readonly requestEnded?: RequestEnded
   /** Traces tool calls. */
   readonly tracer?: CallTracer | undefined
@@ -122,7 +122,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     auth,
     marks: deps.marks,
     principals,
-    eras: new EraDispatcher(legacy.wire, legacy.posts, modern.wire, deps.bytes),
+    eras: new EraDispatcher(legacy.wire, legacy.posts, modern.wire, { bytes: deps.bytes, credentials }),
     sse: legacy.sse,
     refusals,
   })

@@ -1,3 +1,4 @@
+import type { LiveCredentials } from '../auth/live-credentials.ts'
 import { HubError } from '../contract/errors.ts'
 import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
 import { FairTurns } from '../domain/fair-turns.ts'
@@ -19,10 +20,17 @@ export class EraDispatcher {
   readonly #legacyPosts: LegacyHandler
   readonly #modern: ModernWire
   readonly #bytes: BytesInFlight
+  readonly #credentials: Pick<LiveCredentials, 'require'>
   readonly #turns = new FairTurns()
 
-  constructor(legacy: LegacyWire, legacyPosts: LegacyHandler, modern: ModernWire, bytes: BytesInFlight) {
-    this.#bytes = bytes
+  constructor(
+    legacy: LegacyWire,
+    legacyPosts: LegacyHandler,
+    modern: ModernWire,
+    deps: { readonly bytes: BytesInFlight; readonly credentials: Pick<LiveCredentials, 'require'> },
+  ) {
+    this.#bytes = deps.bytes
+    this.#credentials = deps.credentials
     this.#legacy = legacy
     this.#legacyPosts = legacyPosts
     this.#modern = modern
@@ -36,9 +44,12 @@ export class EraDispatcher {
       checkPostAccept(headers)
       checkBodyType(headers)
       const account = session?.load.bytes ?? this.#bytes.user(actor.userId)
-      return readBody(request, account).then(text =>
-        text.length > LARGE_BODY ? this.#later(scoped, text, account) : this.#received(scoped, text, account),
-      )
+      return readBody(request, account).then(text => {
+        const receive = () =>
+          text.length > LARGE_BODY ? this.#later(scoped, text, account) : this.#received(scoped, text, account)
+        const checked = this.#credentials.require(actor)
+        return checked instanceof Promise ? checked.then(receive) : receive()
+      })
     }
     if (namesModernVersion(headers))
       throw new HubError('method_not_allowed', `/mcp takes POST alone in this protocol version, not ${request.method}`)

@@ -68,6 +68,11 @@ export function createGuardedConnect(options: GuardedConnectOptions): GuardedCon
   }
 }
 
+/** Whether these rights reach the host of an address. Rejects with `url_address_blocked`, or as the name fails to resolve. */
+export async function checkSocketAddress(address: string, rights: AddressRights): Promise<void> {
+  await resolveTargets(parseUrl(address), rights, createLookup(), undefined)
+}
+
 /** A WebSocket after its opening handshake. */
 class OpenSocket implements GuardedSocket {
   readonly protocol: string

@@ -7,7 +7,7 @@ import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from
 
 /**
  * Throws `validation_failed` for a configuration that the plugin's schema rejects. Its setup does not run. What else is wrong
- * with a plugin is told when it starts. `folder`: where relative paths resolve from; `limitMs`: for an isolated one.
+ * with a plugin is reported when it starts. `folder`: where relative paths resolve from; `limitMs`: for an isolated one.
  */
 export async function checkPluginConfig(
   { use, config, isolate }: PluginEntry,
@@ -30,7 +30,9 @@ async function checkInWorker(plugin: PluginToLoad, limitMs: number): Promise<voi
   const worker = newPluginWorker()
   const { promise, resolve } = Promise.withResolvers<FromPlugin | undefined>()
   const limit = setTimeout(resolve, limitMs)
-  worker.onmessage = ({ data }: MessageEvent<FromPlugin>) => resolve(data)
+  worker.onmessage = ({ data }: MessageEvent<FromPlugin>) => {
+    if (data.type !== 'about') resolve(data)
+  }
   worker.onerror = event => event.preventDefault()
   worker.addEventListener('close', () => resolve(undefined))
   worker.postMessage({ type: 'check', ...plugin } satisfies ToPlugin)

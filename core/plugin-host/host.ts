@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints, RouteContribution, TransportContribution } from '../contract/points.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
@@ -7,30 +8,20 @@ import type { EventName } from '../events/catalog.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
+import { aboutPlugin } from './about.ts'
 import { checkPluginConfig } from './config-check.ts'
+import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { startIsolated } from './isolate.ts'
 import type { OutboundRules } from './isolate-protocol.ts'
+import { type OpenPage, readPage } from './pages.ts'
 import { pluginMetrics } from './plugin-metrics.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
-import { newSlot, type PluginState, type Slot } from './slot.ts'
+import { keepSecrets } from './shown-config.ts'
+import { keyOf, newSlot, type PluginState, renewedSlot, type Slot } from './slot.ts'
 
 /** Longest time for a plugin's setup, in milliseconds. */
 const START_LIMIT_MS = 10_000
 const STOP_LIMIT_MS = 5_000
-
-/** A plugin in the list for administrators. */
-export interface PluginInfo {
-  readonly name: string
-  readonly state: PluginState
-  readonly bundled: boolean
-  readonly isolated: boolean
-  /** As `point/id`. */
-  readonly contributions: readonly string[]
-  /** SHA-256 of the entry file, hex; not for bundled ones. */
-  readonly sha256?: string
-  /** Why it failed. */
-  readonly message?: string
-}
 
 /** Dependencies and settings of the `PluginHost`. */
 export interface PluginHostOptions {
@@ -106,29 +97,31 @@ export class PluginHost {
   }
 
   list(): readonly PluginInfo[] {
-    return this.#slots.map(slot => ({
-      name: slot.name,
-      state: slot.state,
-      bundled: slot.definition !== undefined,
-      isolated: slot.isolated,
-      contributions: slot.held.map(([point, id]) => `${point}/${id}`),
-      ...(slot.sha256 ? { sha256: slot.sha256 } : {}),
-      ...(slot.message ? { message: slot.message } : {}),
-    }))
+    return this.#slots.map(infoOf)
+  }
+
+  /** The pages of all plugins that run. */
+  pages(): readonly OpenPage[] {
+    return this.#slots
+      .filter(({ state }) => state === 'running')
+      .flatMap(({ name, pages }) => pages.map(page => ({ ...page, plugin: name })))
   }
 
   /**
    * Restarts one plugin with its new settings; undefined when there is none of that name. Throws `validation_failed`
    * for a configuration that the plugin rejects: it is not stopped for one that its schema rejects, and started again
-   * with its old one where its setup does.
+   * with its old one where its setup does. Masks in the configuration stand for the secrets that it has.
    */
   async configure(
     name: string,
-    change: { readonly enabled?: boolean; readonly config?: unknown },
+    wanted: { readonly enabled?: boolean; readonly config?: JsonObject },
   ): Promise<PluginInfo | undefined> {
     const index = this.#slots.findIndex(slot => slot.name === name)
     const old = this.#slots[index]
     if (!old) return undefined
+    const stored = isJsonObject(old.entry.config) ? old.entry.config : {}
+    const { config } = wanted
+    const change = config === undefined ? wanted : { ...wanted, config: keepSecrets(config, stored, shapeOf(old)) }
     if (change.config !== undefined) {
       await checkPluginConfig(
         { ...old.entry, config: change.config },
@@ -138,13 +131,11 @@ export class PluginHost {
       )
     }
     if (old.state === 'running') await this.#stopSlot(old, 'stopped')
-    const next = newSlot({ ...old.entry, ...change }, old.definition)
-    next.name = old.name
+    const next = renewedSlot(old, { ...old.entry, ...change })
     this.#slots[index] = next
     const refusal = await this.#startSlot(next, false)
     if (change.config !== undefined && refusal instanceof HubError && refusal.code === 'validation_failed') {
-      const before = newSlot(old.entry, old.definition)
-      before.name = old.name
+      const before = renewedSlot(next, old.entry)
       this.#slots[index] = before
       await this.#startSlot(before, false)
       throw refusal
@@ -167,12 +158,14 @@ export class PluginHost {
       )
     })
     try {
+      slot.starts += 1
       await Promise.race([this.#run(slot), late])
       slot.state = 'running'
+      slot.startedAt = new Date().toISOString()
       this.#announce(slot)
       return undefined
     } catch (error) {
-      await this.#fail(slot, error instanceof Error ? error.message : String(error))
+      await this.#fail(slot, error instanceof Error ? error.message : String(error), stackOf(error))
       if (mayEndTheHub && slot.entry.required)
         throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
       return error
@@ -185,6 +178,7 @@ export class PluginHost {
     if (slot.definition) return this.#runInMain(slot, slot.definition)
     const { file, sha256 } = await resolvePlugin(slot.entry.use, this.#options.folder)
     slot.sha256 = sha256
+    slot.file = file
     slot.isolated = slot.entry.isolate !== false
     if (!slot.isolated) {
       registerPluginModules()
@@ -199,6 +193,12 @@ export class PluginHost {
         registry: this.#options.registry,
         contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
         listen: (name, handler) => slot.undo.push(this.#listen(name, handler)),
+        about: about => {
+          slot.about = about
+        },
+        heap: bytes => {
+          slot.heapBytes = bytes
+        },
         lost: message => void this.#fail(slot, message),
       },
     )
@@ -208,6 +208,7 @@ export class PluginHost {
 
   async #runInMain(slot: Slot, definition: PluginDefinition<unknown>): Promise<void> {
     this.#rename(slot, definition.name)
+    slot.about = aboutPlugin(definition)
     const config = await parsePluginConfig(definition, slot.entry.config)
     const stop = new AbortController()
     slot.undo.push(() => stop.abort())
@@ -251,10 +252,19 @@ export class PluginHost {
   ): void {
     const map = this.contributions(point) as Map<string, ExtensionPoints[keyof ExtensionPoints]>
     if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
-    if (map.has(id)) throw new Error(`"${point}" has a contribution "${id}" already`)
+    const key = keyOf(slot, point, id)
+    if (map.has(key)) throw new Error(`"${point}" has a contribution "${id}" already`)
     if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
-    map.set(id, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
-    slot.held.push([point, id])
+    if (point === 'page') this.#holdPage(slot, id, contribution)
+    map.set(key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
+    slot.held.push([point, key])
+  }
+
+  #holdPage(slot: Slot, id: string, contribution: unknown): void {
+    const page = readPage(id, contribution, slot.file)
+    if (slot.pages.some(({ path }) => path === page.path))
+      throw new Error(`page "${id}": the plugin has a page "${page.path}" already`)
+    slot.pages.push(page)
   }
 
   /** Marks the module of a transport, which may have changed since the plugin last started. */
@@ -264,9 +274,10 @@ export class PluginHost {
     return Object.assign(Object.create(transport), { module: `${transport.module}#${this.#starts}` })
   }
 
-  async #fail(slot: Slot, message: string): Promise<void> {
-    await this.#stopSlot(slot, 'failed')
+  async #fail(slot: Slot, message: string, stack?: string): Promise<void> {
     slot.message = message
+    slot.stack = stack
+    await this.#stopSlot(slot, 'failed')
     this.#options.log(slot.name).error(`Plugin "${slot.name}" failed and was withdrawn: ${message}`)
     this.#options.bus.emit('plugin.failed', null, { plugin: slot.name, message })
   }
@@ -293,9 +304,17 @@ export class PluginHost {
     }
     clearTimeout(limit)
     this.#announce(slot)
+    slot.pages.length = 0
   }
 
-  #announce(slot: Slot): void {
-    this.#options.bus.emit('plugin.changed', null, { plugin: slot.name, state: slot.state })
+  /** Everybody is notified of a plugin with pages for everybody: their consoles show them, or no longer. */
+  #announce({ name, state, pages }: Slot): void {
+    const audience = pages.some(({ access }) => access === 'user') ? 'public' : 'owner'
+    this.#options.bus.emit('plugin.changed', null, { plugin: name, state }, audience)
   }
+}
+
+/** Of an error that somebody must find in the plugin's code; a refused configuration has none worth showing. */
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error && !(error instanceof HubError) ? error.stack?.slice(0, 8_000) : undefined
 }

@@ -1,6 +1,7 @@
 import type { FieldError, WireError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { GuardedFetchOptions } from '../outbound/create.ts'
+import type { PluginAbout } from './about.ts'
 
 /** What a plugin's own requests may reach. */
 export type OutboundRules = Pick<GuardedFetchOptions, 'rights' | 'instanceId'>
@@ -33,11 +34,18 @@ export type ToPlugin =
 
 /** A message from the worker to main. `call` is used for registry look-ups and for `next` of a middleware. */
 export type FromPlugin =
+  /** The module is loaded; before anything else. */
+  | { readonly type: 'about'; readonly about: PluginAbout }
   | { readonly type: 'started'; readonly name: string }
   /** `errors`: the fields for which the configuration was rejected. */
-  | { readonly type: 'failed'; readonly message: string; readonly errors?: readonly FieldError[] }
+  | {
+      readonly type: 'failed'
+      readonly message: string
+      readonly stack?: string
+      readonly errors?: readonly FieldError[]
+    }
   | { readonly type: 'stopped' }
-  | { readonly type: 'pong' }
+  | { readonly type: 'pong'; readonly heapBytes: number }
   | {
       readonly type: 'contribute'
       readonly point: keyof ExtensionPoints

@@ -1,8 +1,10 @@
+import { heapStats } from 'bun:jsc'
 import { HubError } from '../contract/errors.ts'
 import type { PluginContext, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
+import { aboutPlugin } from './about.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, OutboundRules, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
@@ -21,7 +23,7 @@ class IsolatedRuntime {
   async receive(message: ToPlugin): Promise<void> {
     switch (message.type) {
       case 'ping':
-        return post({ type: 'pong' })
+        return post({ type: 'pong', heapBytes: heapStats().heapSize })
       case 'start':
       case 'check':
         return this.#start(message)
@@ -47,6 +49,7 @@ class IsolatedRuntime {
     try {
       registerPluginModules()
       const definition = asDefinition(await import(message.file), message.use)
+      post({ type: 'about', about: aboutPlugin(definition) })
       const config = await parsePluginConfig(definition, message.config)
       if (message.type === 'start')
         this.#cleanup = (await definition.setup(await this.#context(config, message.outbound))) ?? undefined
@@ -54,7 +57,8 @@ class IsolatedRuntime {
     } catch (error) {
       const errors = error instanceof HubError ? error.errors : undefined
       const message = error instanceof Error ? error.message : String(error)
-      post({ type: 'failed', message, ...(errors ? { errors } : {}) })
+      const stack = error instanceof Error && !errors ? error.stack?.slice(0, 8_000) : undefined
+      post({ type: 'failed', message, ...(stack ? { stack } : {}), ...(errors ? { errors } : {}) })
     }
   }
 

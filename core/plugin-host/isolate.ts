@@ -2,6 +2,7 @@ import { HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, PluginMetrics, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
+import type { PluginAbout } from './about.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, OutboundRules, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
@@ -29,6 +30,10 @@ export interface IsolatedPluginHost {
   readonly registry: RegistryView
   contribute(point: keyof ExtensionPoints, id: string, contribution: ExtensionPoints[keyof ExtensionPoints]): void
   listen(name: string, handler: (event: unknown) => void): void
+  /** What its module says of itself, before setup. */
+  about(about: PluginAbout): void
+  /** Bytes of JavaScript's heap in the worker, every 5 s. */
+  heap(bytes: number): void
   /** The worker ended by itself or was terminated for not responding: its contributions must be withdrawn. */
   lost(message: string): void
 }
@@ -82,6 +87,7 @@ class WorkerLink {
       this.#started = { resolve, reject }
       this.#post({ type: 'start', ...plugin })
     })
+    this.#post({ type: 'ping' })
     this.#watchdog = setInterval(() => this.#watch(), PING_EVERY_MS)
     this.#watchdog.unref?.()
     return { name, stop: () => this.#stop() }
@@ -128,7 +134,9 @@ class WorkerLink {
     this.#lastHeardMs = performance.now()
     switch (message.type) {
       case 'pong':
-        return
+        return this.#host.heap(message.heapBytes)
+      case 'about':
+        return this.#host.about(message.about)
       case 'started': {
         const started = this.#started
         this.#started = undefined
@@ -139,10 +147,7 @@ class WorkerLink {
       case 'failed': {
         const started = this.#started
         this.#started = undefined
-        const { errors } = message
-        started?.reject(
-          errors ? new HubError('validation_failed', message.message, { errors }) : new Error(message.message),
-        )
+        started?.reject(failureOf(message))
         return this.#end(undefined)
       }
       case 'stopped':
@@ -300,6 +305,11 @@ class WorkerLink {
       if (this.#calls.has(Number(id))) call.limit = setTimeout(call.late, call.budgetMs)
     }
   }
+}
+
+function failureOf({ message, stack, errors }: Extract<FromPlugin, { type: 'failed' }>): Error {
+  if (errors) return new HubError('validation_failed', message, { errors })
+  return Object.assign(new Error(message), stack === undefined ? {} : { stack })
 }
 
 /** One call of a hook in progress. */

@@ -35,17 +35,23 @@ export async function resolvePlugin(use: string, folder: string): Promise<Resolv
   const isPath = use.startsWith('.') || isAbsolute(use)
   const found = isPath ? resolvePath(folder, use) : Bun.resolveSync(use, folder)
   const file = await realpath(found)
-  const { mode, uid } = await stat(file)
-  const self = process.getuid?.()
-  if (self !== undefined && ((uid !== self && uid !== 0) || (mode & 0o022) !== 0)) {
-    throw new Error(
-      `Plugin file ${file} can be written by others; it must belong to the hub's user and be writable by it alone (chmod go-w)`,
-    )
-  }
+  refuseWritableByOthers(file, await stat(file))
   const sha256 = createHash('sha256')
     .update(await Bun.file(file).bytes())
     .digest('hex')
   return { file, sha256 }
+}
+
+/** Throws for a file that an account other than root and the hub's user could have written. */
+export function refuseWritableByOthers(
+  file: string,
+  { mode, uid }: { readonly mode: number; readonly uid: number },
+): void {
+  const self = process.getuid?.()
+  if (self === undefined || ((uid === self || uid === 0) && (mode & 0o022) === 0)) return
+  throw new Error(
+    `Plugin file ${file} can be written by others; it must belong to the hub's user and be writable by it alone (chmod go-w)`,
+  )
 }
 
 /** Validates a plugin's default export; throws with the reason when it is not a definition. */

@@ -1,5 +1,7 @@
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
+import type { PluginAbout } from './about.ts'
+import type { HeldPage } from './pages.ts'
 import type { PluginEntry } from './resolve.ts'
 
 /** `failed` after an error, `disabled` by its settings, `stopped` with the hub. */
@@ -13,9 +15,28 @@ export interface Slot {
   state: PluginState
   isolated: boolean
   sha256: string | undefined
+  /** The entry file; undefined for bundled ones. */
+  file: string | undefined
+  /** Known once its module was loaded. */
+  about: PluginAbout | undefined
+  starts: number
+  startedAt: string | undefined
+  heapBytes: number | undefined
   message: string | undefined
+  stack: string | undefined
   readonly held: [point: keyof ExtensionPoints, id: string][]
+  readonly pages: HeldPage[]
   undo: (() => void | Promise<void>)[]
+}
+
+/** Routes and pages stand below their plugin's name, so that two plugins may call theirs the same. */
+export function keyOf({ entry }: Pick<Slot, 'entry'>, point: keyof ExtensionPoints, id: string): string {
+  return point === 'routes' || point === 'page' ? `${entry.use}/${id}` : id
+}
+
+/** The id that the plugin gave it. */
+export function idOf({ entry }: Pick<Slot, 'entry'>, point: keyof ExtensionPoints, key: string): string {
+  return key.slice(keyOf({ entry }, point, '').length)
 }
 
 /** A plugin that was not started yet. */
@@ -26,9 +47,16 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     name: definition?.name ?? entry.use,
     state: 'stopped',
     isolated: false,
-    sha256: undefined,
-    message: undefined,
-    held: [],
+    ...{ sha256: undefined, file: undefined, about: undefined },
+    ...{ starts: 0, startedAt: undefined, heapBytes: undefined },
+    ...{ message: undefined, stack: undefined },
+    ...{ held: [], pages: [] },
     undo: [],
   }
+}
+
+/** A slot for the next start of a plugin, of which is kept what is known from the last one. */
+export function renewedSlot(old: Slot, entry: PluginEntry): Slot {
+  const { name, about, starts } = old
+  return Object.assign(newSlot(entry, old.definition), { name, about, starts })
 }

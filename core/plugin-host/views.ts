@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { RegistryView } from '../contract/plugin.ts'
+import type { PluginPageDeps } from '../http/routes/hub/plugin-pages.ts'
 import type { PluginsView } from '../http/routes/hub/plugins.ts'
 import type { Registry } from '../registry/api.ts'
 import type { PluginHost } from './host.ts'
@@ -26,8 +27,9 @@ export function registryView(registry: Registry): RegistryView {
 }
 
 /** The plugin host as administrators see it. */
-export function pluginsView(host: PluginHost): PluginsView {
+export function pluginsView(host: PluginHost): PluginsView & PluginPageDeps {
   return {
+    pages: () => host.pages(),
     list: () => host.list(),
     async configure(name, change) {
       const info = await host.configure(name, change)

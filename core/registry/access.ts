@@ -181,8 +181,18 @@ export function byText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
+/** A stored record as far as a refused writer is told of it. */
+interface RevisedRow {
+  readonly name: string | null
+  readonly revision: number
+  readonly updated_at: string
+  readonly owner_name?: string | null
+}
+
 /** Throws `version_conflict` when the writer saw another revision, or expected no record. */
-export function checkRevision(kind: string, revision: number, { ifRevision, ifMissing }: WriteOptions): void {
+export function checkRevision(kind: string, row: RevisedRow, { ifRevision, ifMissing }: WriteOptions): void {
+  const { revision, name, updated_at: changedAt, owner_name: owner } = row
+
   if (ifMissing) {
     throw new HubError('version_conflict', `The ${kind} exists already: its revision is ${revision}`, {
       hint: 'Leave out If-None-Match to change it.',
@@ -194,6 +204,7 @@ export function checkRevision(kind: string, revision: number, { ifRevision, ifMi
     `The ${kind} was changed meanwhile: its revision is ${revision}, not ${ifRevision}`,
     {
       hint: 'Read it again and repeat the change.',
+      data: { revision, changedAt, kind, record: owner ? formatRef(owner, name ?? '') : (name ?? '') },
     },
   )
 }

@@ -1,11 +1,10 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { TemplateOrigin } from '../contract/market.ts'
 import type {
   Actor,
   GroupMember,
   GroupRecord,
-  KeyScope,
-  Origin,
   Role,
   ServerRecord,
   ServerSettings,
@@ -13,6 +12,11 @@ import type {
 } from '../contract/records.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
+import type { ListQuery, WriteOptions } from './options.ts'
+import type { KeyRegistry, UserRegistry } from './people-api.ts'
+
+export type { ListQuery, WriteOptions } from './options.ts'
+export type { KeyRecord, KeyRegistry, NewKey, UserChange, UserRecord, UserRegistry } from './people-api.ts'
 
 /**
  * The registry with ownership rules: every call takes the actor, checks its rights, runs one transaction, and emits its
@@ -38,24 +42,15 @@ export interface Page<T> {
   readonly total: number
 }
 
-/** Filters and order of a list; all are optional. */
-export interface ListQuery {
-  /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. `public`: public ones of everybody. */
-  readonly scope?: 'mine' | 'visible' | 'all' | 'public'
-  /** Substring of name or description, letter case ignored, taken literally. */
-  readonly q?: string
-  /** A user's name. */
-  readonly owner?: string
-  /** `name`, `createdAt` or `updatedAt`, with `-` in front for descending. Default `name`. */
-  readonly sort?: string
-}
-
-/** Conditions of a write. */
-export interface WriteOptions {
-  /** The revision that the writer saw; `version_conflict` when it is another one now. Absent: no check. */
-  readonly ifRevision?: number
-  /** The writer wants to create a record (`If-None-Match: *`): `version_conflict` when it exists. */
-  readonly ifMissing?: true
+/** How a server is created. */
+export interface CreateOptions {
+  /**
+   * Somebody else wrote the body, and the actor may not have read it. Such a server of an owner with more than ordinary
+   * rights waits for a review.
+   */
+  readonly unseen?: boolean
+  /** The template from which it is installed. */
+  readonly template?: TemplateOrigin | undefined
 }
 
 /** Servers with the rights of the actor. Throws `server_not_found`, `not_owner`, `validation_failed`. */
@@ -70,12 +65,8 @@ export interface ServerRegistry {
   resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord>
   /** By id with the same rights; undefined when missing or not visible. */
   byId(actor: Actor, id: string): Promise<ServerRecord | undefined>
-  /**
-   * `body` is the flat body of the API (or the nested one); all invalid fields are reported at once. `unseen`: somebody
-   * else wrote it and the actor may not have read it. Such a server of an owner with more than ordinary rights waits
-   * for a review.
-   */
-  create(actor: Actor, body: JsonObject, options?: { readonly unseen?: boolean }): Promise<ServerRecord>
+  /** `body` is the flat body of the API (or the nested one); all invalid fields are reported at once. */
+  create(actor: Actor, body: JsonObject, options?: CreateOptions): Promise<ServerRecord>
   replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<ServerRecord>
   /** RFC 7396 merge patch of the flat body. */
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<ServerRecord>
@@ -143,6 +134,8 @@ export interface GroupRegistry {
   find(actor: Actor, ownerName: string | undefined, name: string): Promise<GroupRecord | undefined>
   /** `formerPaths`: names under which another hub served it; its owner finds it by them too. */
   create(actor: Actor, body: JsonObject, options?: { readonly formerPaths?: readonly string[] }): Promise<WrittenGroup>
+  /** What {@link create} would make of this body; writes nothing. */
+  draft(actor: Actor, body: JsonObject): Promise<WrittenGroup>
   replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   /** `group_in_use` while an assistant endpoint of the group's owner is bound to it, unless `force`. */
@@ -156,123 +149,6 @@ export interface GroupRegistry {
   publicBody(record: GroupRecord): JsonObject
 }
 
-/** A user without the password hash. Times are ISO 8601 UTC. */
-export interface UserRecord {
-  readonly id: string
-  readonly number: number
-  readonly name: string
-  readonly role: Role
-  readonly disabled: boolean
-  readonly mustChangePassword: boolean
-  readonly grants: UserGrants
-  readonly tokenEpoch: number
-  readonly origin: Origin
-  readonly revision: number
-  readonly createdAt: string
-  readonly updatedAt: string
-}
-
-/** Users. Methods with an actor check its rights. */
-export interface UserRegistry {
-  list(actor: Actor, query: ListQuery): Promise<readonly UserRecord[]>
-  byName(actor: Actor, name: string): Promise<UserRecord>
-  byId(id: string): Promise<UserRecord | undefined>
-  /** For sign-in only: the row with its hash, by name in any letter case. */
-  credentials(name: string): Promise<{ readonly user: UserRecord; readonly passwordHash: string | null } | undefined>
-  /** True while no administrator with a password exists, so that set-up is open. */
-  needsSetup(): Promise<boolean>
-  /** Gives user row 1 (created without a name at the first start) a name and the administrator role. Once. */
-  completeSetup(name: string, passwordHash: string): Promise<UserRecord>
-  create(
-    actor: Actor,
-    input: {
-      readonly name: string
-      /** Null: the user cannot sign in until an administrator sets a password. */
-      readonly passwordHash: string | null
-      readonly role: Role
-      readonly mustChangePassword?: boolean
-      readonly disabled?: boolean
-    },
-  ): Promise<UserRecord>
-  /** Changes role, disabled, name, password or grants. Every change that reduces rights increases the token epoch. */
-  update(actor: Actor, name: string, change: UserChange, options?: WriteOptions): Promise<UserRecord>
-  /** `user_owns_resources` unless one of the two is given; `last_admin` for the last administrator. */
-  remove(
-    actor: Actor,
-    name: string,
-    options: { readonly transferTo?: string; readonly cascade?: boolean },
-  ): Promise<void>
-  /** The user's own password; increases the epoch. */
-  setPassword(userId: string, passwordHash: string): Promise<UserRecord>
-  /**
-   * Replaces a hash in place (bcrypt → argon2id after a sign-in); no epoch change, no event. `mustChange`: the password
-   * is one that is tried first.
-   */
-  rehash(userId: string, passwordHash: string, options?: { readonly mustChange?: boolean }): Promise<void>
-  /** Whether some user's hash comes from another program and takes another time to verify than the hub's own. */
-  hasImportedHashes(): Promise<boolean>
-}
-
-/** Absent fields stay unchanged. */
-export interface UserChange {
-  readonly name?: string
-  readonly role?: Role
-  readonly disabled?: boolean
-  readonly passwordHash?: string
-  readonly mustChangePassword?: boolean
-  readonly grants?: UserGrants
-}
-
-/** An access key without its secret. Times are ISO 8601 UTC. */
-export interface KeyRecord {
-  readonly id: string
-  readonly ownerId: string
-  readonly label: string
-  readonly last4: string
-  readonly scopes: readonly KeyScope[]
-  readonly expiresAt?: string
-  readonly lastUsedAt?: string
-  readonly createdAt: string
-}
-
-/** A key with a new secret, which no other response ever contains. */
-export interface NewKey {
-  readonly key: KeyRecord
-  readonly secret: string
-  /** As the API shows them: refs in place of ids. */
-  readonly scopes: readonly JsonValue[]
-}
-
-/** Access keys. Methods with an actor check its rights. */
-export interface KeyRegistry {
-  /** Own keys; an administrator may name another owner. */
-  list(actor: Actor, ownerName?: string): Promise<readonly KeyRecord[]>
-  /** Scope refs are resolved to ids, so that a rename keeps them. Returns the secret, which is never shown again. */
-  create(
-    actor: Actor,
-    input: { readonly label: string; readonly scopes: readonly JsonValue[]; readonly expiresAt?: string },
-  ): Promise<NewKey>
-  /** A key with the secret that it had in another hub, for its owner's own. Throws `name_taken` when it is known. */
-  adopt(
-    actor: Actor,
-    input: {
-      readonly ownerId: string
-      readonly label: string
-      readonly scopes: readonly JsonValue[]
-      readonly secret: string
-      readonly expiresAt?: string
-    },
-  ): Promise<KeyRecord>
-  rotate(actor: Actor, id: string): Promise<NewKey>
-  remove(actor: Actor, id: string): Promise<void>
-  /** By the SHA-256 (hex) of a presented secret. */
-  byHash(hash: string): Promise<KeyRecord | undefined>
-  /** Records the use; batched, at most once a minute per key. */
-  touch(id: string): void
-  /** Scopes as the API shows them: refs in place of ids. */
-  publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
-}
-
 /** System and user settings; null as a value removes a setting. */
 export interface SettingRegistry {
   /** Stored bytes of a user: servers, documents, groups, settings and keys; `config` is the part that lists read. */
@@ -284,6 +160,12 @@ export interface SettingRegistry {
   user(userId: string): Promise<Readonly<Record<string, JsonValue>>>
   setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
   /** Sealed; null removes. */
+  /** A secret of the hub itself, sealed; null removes it. Administrators only. `settings.updated` names its key. */
+  setSystemSecret(actor: Actor, key: string, value: string | null): Promise<void>
+  /** For the hub's own use. */
+  openSystemSecret(key: string): Promise<string | undefined>
+  /** What may be shown of it: its last characters, empty for a short one, and when it was stored. */
+  systemSecretInfo(key: string): Promise<{ readonly last4: string; readonly setAt: string } | undefined>
   setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void>
   /** For the hub's own use. */
   openUserSecret(userId: string, key: string): Promise<string | undefined>
@@ -298,8 +180,16 @@ export interface AuditEntry {
   readonly action: string
   readonly target: string
   readonly ownerId: string | null
-  readonly requestId?: string
+  /** The request that caused it; absent for what the hub does by itself. */
+  readonly request?: AuditedRequest
   readonly detail?: JsonObject
+}
+
+/** What the audit log keeps of a request. */
+export interface AuditedRequest {
+  readonly requestId: string
+  /** The client's address, after trusted proxies. */
+  readonly clientAddress: string
 }
 
 /** The audit log; `list` returns the newest first. */
@@ -310,6 +200,11 @@ export interface AuditRegistry {
     actor: Actor,
     query: { readonly limit: number; readonly offset: number; readonly action?: string; readonly user?: string },
   ): Promise<Page<JsonObject>>
+  /** Who made the first noted change of a record since `since` (ISO 8601); undefined: nobody whom the actor may see. */
+  changer(
+    actor: Actor,
+    change: { readonly kind: string; readonly record: string; readonly since: string },
+  ): Promise<string | undefined>
   flush(): Promise<void>
 }
 

@@ -6,7 +6,7 @@ import { nameKey } from '../domain/names.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import { Redactor } from '../secrets/redact.ts'
 import type { AuditTable } from '../store/tables.ts'
-import { read, write } from '../store/transact.ts'
+import { type Reader, read, write } from '../store/transact.ts'
 import type { AuditEntry, AuditRegistry, Page } from './api.ts'
 import { trimAudit } from './audit-retention.ts'
 import { AuditShares, type SkippedRows } from './audit-shares.ts'
@@ -50,7 +50,9 @@ export class Audit implements AuditRegistry {
     const share = whose.user_id ?? `${whose.user_name}/${whose.owner_id}`
     if (!this.#shares.take(share, whose, this.#nowMs(), skipped => this.#summarise(skipped))) return
     this.#add({
-      ...{ ...whose, at: timestamp(this.#deps), action: entry.action, request_id: entry.requestId ?? null },
+      ...{ ...whose, at: timestamp(this.#deps), action: entry.action },
+      request_id: entry.request?.requestId ?? null,
+      client_address: entry.request?.clientAddress ?? null,
       target: cutTarget(entry.target),
       detail: detailText(this.#byKey.record(entry.detail ?? {})),
     })
@@ -65,8 +67,9 @@ export class Audit implements AuditRegistry {
 
   #summarise({ first, skipped, sinceMs }: SkippedRows<Whose>): void {
     const since = new Date(sinceMs).toISOString()
-    const columns = { at: timestamp(this.#deps), action: 'audit.skipped', target: first.user_name, request_id: null }
-    this.#add({ ...first, ...columns, detail: JSON.stringify({ skipped, since }) })
+    const columns = { at: timestamp(this.#deps), action: 'audit.skipped', target: first.user_name }
+    const detail = JSON.stringify({ skipped, since })
+    this.#add({ ...first, ...columns, request_id: null, client_address: null, detail })
   }
 
   #trimLater(delayMs: number): void {
@@ -109,11 +112,7 @@ export class Audit implements AuditRegistry {
     query: { limit: number; offset: number; action?: string; user?: string },
   ): Promise<Page<JsonObject>> {
     return read(this.#deps.store, async db => {
-      let filtered = db.selectFrom('audit')
-      if (!isAdmin(actor) && actor.kind === 'user') {
-        const { userId } = actor
-        filtered = filtered.where(({ or, eb }) => or([eb('user_id', '=', userId), eb('owner_id', '=', userId)]))
-      }
+      let filtered = seenBy(db, actor)
       if (query.action !== undefined) filtered = filtered.where('action', '=', query.action)
       if (query.user !== undefined) {
         const key = nameKey(query.user)
@@ -125,6 +124,20 @@ export class Audit implements AuditRegistry {
       const { total } = await filtered.select(({ fn }) => fn.countAll().as('total')).executeTakeFirstOrThrow()
       const rows = await filtered.selectAll().orderBy('id', 'desc').limit(query.limit).offset(query.offset).execute()
       return { items: rows.map(auditItem), total: Number(total) }
+    })
+  }
+
+  async changer(
+    actor: Actor,
+    { kind, record, since }: { kind: string; record: string; since: string },
+  ): Promise<string | undefined> {
+    await this.flush()
+    return read(this.#deps.store, async db => {
+      const noted = seenBy(db, actor)
+        .where('at', '>=', since)
+        .where('target', '=', cutTarget(record))
+        .where('action', 'like', `%${kind}.%`)
+      return (await noted.select('user_name').orderBy('id').executeTakeFirst())?.user_name
     })
   }
 
@@ -163,4 +176,12 @@ function detailText(detail: object): string {
     .slice(0, 20)
     .map(name => name.slice(0, 40))
   return JSON.stringify({ cut: text.length, members })
+}
+
+/** Users see what they did and what was done to what is theirs, administrators all. */
+function seenBy(db: Reader, actor: Actor) {
+  const all = db.selectFrom('audit')
+  if (isAdmin(actor) || actor.kind !== 'user') return all
+  const { userId } = actor
+  return all.where(({ or, eb }) => or([eb('user_id', '=', userId), eb('owner_id', '=', userId)]))
 }

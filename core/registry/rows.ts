@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { JsonObject } from '../contract/json.ts'
+import type { TemplateOrigin } from '../contract/market.ts'
 import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/records.ts'
 import type { AccessKeyTable, ServerTable, UserTable } from '../store/tables.ts'
 import type { KeyRecord, UserRecord } from './api.ts'
@@ -33,9 +34,16 @@ export interface FileOrigin {
   readonly owner?: string
 }
 
+/** Where a server comes from, as stored beside its settings. */
+export interface StoredOrigin {
+  readonly file?: FileOrigin | undefined
+  readonly template?: TemplateOrigin | undefined
+}
+
 /** The JSON in `server.config`: the settings without those that have their own columns. */
 type StoredConfig = Omit<ServerSettings, 'name' | 'transport' | 'visibility' | 'enabled'> & {
   readonly file?: FileOrigin
+  readonly template?: TemplateOrigin
 }
 
 /** An owner's display name. The first user has no name until set-up; real names cannot contain `#`. */
@@ -75,13 +83,19 @@ function storedConfig(row: Pick<ServerTable, 'config'>): StoredConfig {
   return JSON.parse(row.config) as StoredConfig
 }
 
+/** Where a server comes from: the settings file, a template of the market, or neither. */
+export function storedOrigin(row: Pick<ServerTable, 'config'>): StoredOrigin {
+  const { file, template } = storedConfig(row)
+  return { file, template }
+}
+
 /** The columns for settings, whose secrets must be sealed already. */
 export function serverColumns(
   settings: ServerSettings,
-  file: FileOrigin | undefined,
+  { file, template }: StoredOrigin = {},
 ): Pick<ServerTable, 'name' | 'transport' | 'config' | 'visibility' | 'enabled'> {
   const { name, transport, visibility, enabled, ...config } = settings
-  const stored: StoredConfig = { ...config, ...(file ? { file } : {}) }
+  const stored: StoredConfig = { ...config, ...(file ? { file } : {}), ...(template ? { template } : {}) }
   return { name, transport, config: JSON.stringify(stored), visibility, enabled: enabled ? 1 : 0 }
 }
 
@@ -126,6 +140,7 @@ export function auditItem(row: {
   action: string
   target: string
   request_id: string | null
+  client_address: string | null
   detail: string
 }): JsonObject {
   return {
@@ -136,6 +151,7 @@ export function auditItem(row: {
     action: row.action,
     target: row.target,
     requestId: row.request_id,
+    address: row.client_address,
     detail: JSON.parse(row.detail) as JsonObject,
   }
 }

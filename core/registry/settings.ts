@@ -35,6 +35,23 @@ export class Settings implements SettingRegistry {
     await this.#set(SYSTEM, values, null)
   }
 
+  async setSystemSecret(actor: Actor, key: string, value: string | null): Promise<void> {
+    if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators change settings of the system')
+    await write(this.#deps.store, async (trx, after) => {
+      const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(SYSTEM, key), value)
+      await this.#put(trx, SYSTEM, key, sealed, 1)
+      after(() => this.#emit(null, [key]))
+    })
+  }
+
+  openSystemSecret(key: string): Promise<string | undefined> {
+    return this.openUserSecret(SYSTEM, key)
+  }
+
+  async systemSecretInfo(key: string): Promise<{ readonly last4: string; readonly setAt: string } | undefined> {
+    return (await this.userSecretInfo(SYSTEM, key))[key]
+  }
+
   async storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }> {
     const { config, documents, others } = await read(this.#deps.store, db => storedBytes(db, userId))
     return { total: config + documents + others, config }

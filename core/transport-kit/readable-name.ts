@@ -1,11 +1,14 @@
-import anyAscii from 'any-ascii'
-
 const NON_ASCII_RUN = /[^\0-\x7f]+/g
 const NON_ASCII = /[^\0-\x7f]/
 /** Longest name in UTF-16 code units; the rest is cut off. */
 const LONGEST = 512
 /** Transliterations of letters without an ASCII form, such as the Russian soft sign; in names mere separators. */
 const APOSTROPHES = /['"`]/g
+
+/** The tables of all scripts are 3 MB in memory, which a hub of ASCII names never loads. */
+function anyAscii(text: string): string {
+  return (require('any-ascii') as { readonly default: (text: string) => string }).default(text)
+}
 
 /**
  * A name with letters of other scripts in their Latin transliteration, and everything else that is not in

@@ -41,12 +41,20 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
   required: ['url'],
   additionalProperties: false,
   properties: {
-    url: { type: 'string', format: 'uri', maxLength: 8192, description: 'The MCP endpoint, http or https.' },
+    url: {
+      type: 'string',
+      format: 'uri',
+      maxLength: 8192,
+      title: 'Address',
+      description: 'The MCP endpoint, http or https.',
+    },
     headers: {
       type: 'object',
       format: 'http-headers',
       maxProperties: 64,
       additionalProperties: { type: 'string', maxLength: 8192 },
+      default: {},
+      title: 'Headers',
       description: 'Sent with every request. Host, framing headers and Mcp-* cannot be set.',
     },
   },

@@ -2,6 +2,7 @@ import { type FieldError, HubError, type JsonObject, type JsonValue, type Notifi
 import { type ChatConfig, TEMPLATES, templateFor } from './templates.ts'
 
 const FIELDS = ['webhook', 'channel', 'secret', 'template']
+const LONGEST_TEXT = 8_192
 const PERMANENT = [400, 401, 403, 404, 410]
 
 /** Messages in the form of the chat service to which the address belongs. */
@@ -12,10 +13,30 @@ export const chatChannel: NotificationChannel = {
     required: ['webhook'],
     additionalProperties: false,
     properties: {
-      webhook: { type: 'string', format: 'uri' },
-      channel: { type: 'string', description: 'Telegram: the chat_id. Slack: a channel, where the service takes one' },
-      secret: { type: 'string', description: 'Feishu and DingTalk: signs each message' },
-      template: { enum: Object.keys(TEMPLATES), description: 'Default by the host, else slack' },
+      webhook: {
+        type: 'string',
+        format: 'uri',
+        title: 'Webhook',
+        description: 'The address that the chat service gave.',
+      },
+      channel: {
+        type: 'string',
+        maxLength: LONGEST_TEXT,
+        title: 'Channel',
+        description: 'Telegram: the chat_id. Slack: a channel, where the service takes one.',
+      },
+      secret: {
+        type: 'string',
+        maxLength: LONGEST_TEXT,
+        writeOnly: true,
+        title: 'Secret',
+        description: 'Feishu and DingTalk: signs each message.',
+      },
+      template: {
+        enum: Object.keys(TEMPLATES),
+        title: 'Service',
+        description: 'The form of the messages; by default that of the address’s host, else slack.',
+      },
     },
   },
   secrets: ['/webhook', '/secret'],
@@ -52,11 +73,7 @@ function checkConfig(config: JsonObject): readonly FieldError[] {
   const errors: FieldError[] = Object.keys(config)
     .filter(name => !FIELDS.includes(name))
     .map(name => ({ pointer: `#/${name}`, code: 'unknown_field', detail: `A chat has ${FIELDS.join(', ')}` }))
-  for (const name of FIELDS) {
-    const value = config[name]
-    if (value === undefined || typeof value === 'string') continue
-    errors.push({ pointer: `#/${name}`, code: 'type', detail: `"${name}" must be a string` })
-  }
+  errors.push(...FIELDS.flatMap(name => textErrors(name, config[name])))
   if (errors.length > 0) return errors
   const { webhook, template, channel } = config as unknown as Partial<ChatConfig>
   const problem = checkWebhook(webhook)
@@ -67,6 +84,14 @@ function checkConfig(config: JsonObject): readonly FieldError[] {
   }
   if (!templateFor({ webhook, ...(template === undefined ? {} : { template }) }).needsChannel || channel) return []
   return [{ pointer: '#/channel', code: 'required', detail: 'This service wants the id of a chat as "channel"' }]
+}
+
+function textErrors(name: string, value: JsonValue | undefined): readonly FieldError[] {
+  const pointer = `#/${name}`
+  if (value === undefined) return []
+  if (typeof value !== 'string') return [{ pointer, code: 'type', detail: `"${name}" must be a string` }]
+  if (value.length <= LONGEST_TEXT) return []
+  return [{ pointer, code: 'length', detail: `"${name}" has more than ${LONGEST_TEXT} characters` }]
 }
 
 function checkWebhook(webhook: string | undefined): FieldError | undefined {

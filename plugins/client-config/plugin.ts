@@ -34,7 +34,7 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
       mcpServers: { [endpoint.name]: { type: 'http', url: endpoint.url, headers: headers(endpoint) } },
     }),
     command: endpoint => [
-      ...['claude', 'mcp', 'add', '--transport', 'http', endpoint.name, endpoint.url],
+      ...['claude', 'mcp', 'add', '--transport', 'http', '--scope', 'user', endpoint.name, endpoint.url],
       ...['--header', `Authorization: ${bearer(endpoint)}`],
     ],
   },
@@ -57,6 +57,9 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
     entry: endpoint => ({
       servers: { [endpoint.name]: { type: 'http', url: endpoint.url, headers: headers(endpoint) } },
     }),
+    command({ name, url, key }) {
+      return ['code', '--add-mcp', JSON.stringify({ name, type: 'http', url, headers: headers({ key }) })]
+    },
     deepLink({ name, url }) {
       const inputs = [{ type: 'promptString', id: 'patchbay_key', description: 'Access key', password: true }]
       const server = { name, type: 'http', url, headers: headers({ key: VSCODE_KEY }), inputs }
@@ -78,6 +81,7 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
     entry: endpoint =>
       `[mcp_servers.${endpoint.name}]\nurl = ${JSON.stringify(endpoint.url)}\n` +
       `http_headers = { "Authorization" = ${JSON.stringify(bearer(endpoint))} }\n`,
+    command: ({ name, url }) => ['codex', 'mcp', 'add', name, '--url', url, '--bearer-token-env-var', 'PATCHBAY_KEY'],
   },
   gemini: {
     label: 'Gemini CLI',
@@ -114,6 +118,9 @@ const VSCODE_KEY = '${input:patchbay_key}'
 // biome-ignore lint/suspicious/noTemplateCurlyInString: mcp-remote fills the variable in, not this program.
 const HEADER_FROM_VARIABLE = 'Authorization:${AUTHORIZATION}'
 
+/** Pinned: what is started with a key in its environment is not whatever was published last. */
+const BRIDGE = 'mcp-remote@0.15.1'
+
 /**
  * Claude Desktop's file can only start programs, so a stdio bridge is needed. The header comes from a variable because
  * Claude Desktop on Windows cuts arguments at spaces.
@@ -121,7 +128,7 @@ const HEADER_FROM_VARIABLE = 'Authorization:${AUTHORIZATION}'
 function bridgedEntry(endpoint: EndpointInfo): JsonObject {
   const { name, url } = endpoint
   const flags = bridgeRefuses(url) ? ['--allow-http'] : []
-  const args = ['-y', 'mcp-remote', url, '--header', HEADER_FROM_VARIABLE, ...flags]
+  const args = ['-y', BRIDGE, url, '--header', HEADER_FROM_VARIABLE, ...flags]
   return { mcpServers: { [name]: { command: 'npx', args, env: { AUTHORIZATION: bearer(endpoint) } } } }
 }
 

@@ -121,7 +121,7 @@ class HostedKeys {
 
   /**
    * Opens one of the actor's own servers at the platform, with the key that it gets. Of what comes back only the status is
-   * told. Throws `validation_failed`, and `rate_limited` while another test of the actor runs.
+   * reported. Throws `validation_failed`, and `rate_limited` while another test of the actor runs.
    */
   async test(actor: UserActor, body: unknown) {
     const { data } = z.strictObject({ platform: name }).safeParse(body)

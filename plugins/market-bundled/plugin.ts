@@ -11,6 +11,8 @@ export default definePlugin({
     context.contribute('marketSource', 'bundled', {
       label: 'Bundled',
       refreshMs: 0,
+      origin: 'bundled',
+      network: false,
       page: async () => ({ templates }),
     })
     return undefined

@@ -8,6 +8,7 @@ interface Entry {
   readonly category: string
   readonly version: string
   readonly homepage?: string
+  readonly toolCount?: number
   readonly note?: string
   readonly deprecated?: boolean
   readonly runtime?: string
@@ -23,11 +24,14 @@ interface Entry {
 /** The entries as templates. */
 export function bundledTemplates(entries: readonly Entry[]): readonly MarketTemplate[] {
   return entries.map(entry => {
-    const { name, title, description, version, homepage, note, inputs = [] } = entry
+    const { name, title, description, version, homepage, note, toolCount, inputs = [] } = entry
+    const publisher = publisherOf(entry)
     return {
       ...{ name, title, description, version, inputs, status: entry.deprecated ? 'deprecated' : 'active' },
       ...{ categories: [entry.category], variants: [variantOf(entry)] },
       ...(homepage === undefined ? {} : { homepage }),
+      ...(publisher === undefined ? {} : { publisher }),
+      ...(toolCount === undefined ? {} : { toolCount }),
       ...(note === undefined ? {} : { message: `${note[0]?.toUpperCase()}${note.slice(1)}` }),
     }
   })
@@ -46,4 +50,12 @@ function variantOf({ package: id, version, runtime, args, env = [], fixed, url, 
     ...(args === undefined ? {} : { args }),
     ...(Object.keys(variables).length === 0 ? {} : { env: variables }),
   }
+}
+
+/** Whose name the entry bears: that of its package, else of its repository, else the host of its address. */
+function publisherOf({ package: id = '', homepage = '', url = '' }: Entry): string | undefined {
+  const scope = /^@([^/]+)\//.exec(id)?.[1]
+  const account = /^https:\/\/github\.com\/([^/]+)/.exec(homepage)?.[1]
+  const host = URL.parse(url)?.host
+  return scope ?? account ?? (host || undefined)
 }

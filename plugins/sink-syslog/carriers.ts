@@ -71,7 +71,7 @@ export class StreamCarrier implements Carrier {
     socket.once('error', reject).once('close', ended)
     signal.addEventListener('abort', aborted)
     try {
-      // Under Bun a broken pipe is told to the callback alone.
+      // Under Bun a broken pipe is reported to the callback alone.
       begin(error => (error ? reject(error) : resolve()))
       await promise
     } catch (error) {
@@ -86,7 +86,7 @@ export class StreamCarrier implements Carrier {
   }
 }
 
-/** Datagrams from one socket that is bound to the collector's address, so that a refusal is told. */
+/** Datagrams from one socket that is bound to the collector's address, so that a refusal is reported. */
 export class UdpCarrier implements Carrier {
   readonly #target: Target
   #socket: UdpSocket | undefined

@@ -1,16 +1,24 @@
 import { definePlugin, type JsonObject, type TransportContribution } from 'patchbay/contract'
 
 const text = (description: string): JsonObject => ({ type: 'string', maxLength: 8192, description })
-const texts = (description: string): JsonObject => ({ type: 'array', items: { type: 'string' }, description })
+const texts = (description: string): JsonObject => ({
+  type: 'array',
+  items: { type: 'string', maxLength: 8192 },
+  maxItems: 5_000,
+  description,
+})
 
 const credential: JsonObject = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    type: { enum: ['apiKey', 'http', 'basic', 'bearer', 'oauth2', 'openIdConnect'] },
-    in: { enum: ['header', 'query', 'cookie'] },
+    type: {
+      enum: ['apiKey', 'http', 'basic', 'bearer', 'oauth2', 'openIdConnect'],
+      description: 'The kind of the credential.',
+    },
+    in: { enum: ['header', 'query', 'cookie'], description: 'Where the key is sent (apiKey).' },
     name: text('Of the header, query parameter or cookie (apiKey).'),
-    scheme: { enum: ['basic', 'bearer'] },
+    scheme: { enum: ['basic', 'bearer'], description: 'The scheme of Authorization (http).' },
     value: text('The key (apiKey).'),
     token: text('A bearer token.'),
     username: text('For basic.'),
@@ -39,9 +47,13 @@ export const openapiTransport: TransportContribution = {
         format: 'http-headers',
         maxProperties: 64,
         additionalProperties: { type: 'string', maxLength: 8192 },
+        default: {},
+        title: 'Headers',
         description: 'Sent with every call; win over what the document would send.',
       },
       openapi: {
+        title: 'API',
+        description: 'The document of the API, or where it is, and what is used of it.',
         type: 'object',
         format: 'openapi',
         additionalProperties: false,
@@ -57,6 +69,7 @@ export const openapiTransport: TransportContribution = {
           operations: {
             type: 'object',
             additionalProperties: false,
+            description: 'Which operations become tools; by default all.',
             properties: {
               include: texts('operationId, tag, path or "METHOD /path"; "*" stands for any characters.'),
               exclude: texts('The same; wins over "include".'),

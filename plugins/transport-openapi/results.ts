@@ -117,7 +117,7 @@ function decode(bytes: Uint8Array, type: string): string {
 function asUtf8(bytes: Uint8Array): string | undefined {
   try {
     const decoded = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell bytes from text
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they distinguish bytes from text
     return /[\x00-\x08\x0e-\x1a\x1c-\x1f]/.test(decoded) ? undefined : decoded
   } catch {
     return undefined

@@ -35,7 +35,7 @@ export class Connection implements PortClient, CallHome {
   readonly #hubVersion: string
   readonly #redact: (text: string) => string
   readonly #variables: Variables
-  readonly #intake: (work: () => void) => void
+  readonly #turns: (work: () => void) => void
   #logs = false
   #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
@@ -53,7 +53,7 @@ export class Connection implements PortClient, CallHome {
     readonly redact: (text: string) => string
     readonly variables: Variables
     /** Runs some work in a turn of the event loop of its own. */
-    readonly intake: (work: () => void) => void
+    readonly turns: (work: () => void) => void
     /** Called when the connection no longer uses its worker thread. */
     readonly released: () => void
   }) {
@@ -66,7 +66,7 @@ export class Connection implements PortClient, CallHome {
     this.#hubVersion = options.hubVersion
     this.#redact = options.redact
     this.#variables = options.variables
-    this.#intake = options.intake
+    this.#turns = options.turns
     this.#calls = new CallsInFlight(options.events, (key, reply) => {
       this.#port.frame(this.number, { kind: 'answer', key, text: JSON.stringify(reply) })
     })
@@ -177,7 +177,7 @@ export class Connection implements PortClient, CallHome {
   }
 
   control(message: FromWorker): void {
-    if (message.type === 'list') return this.#intake(() => this.#part(message))
+    if (message.type === 'list') return this.#turns(() => this.#part(message))
     if (message.type === 'result') return this.#longResult(message)
     switch (message.type) {
       case 'taken':

@@ -7,6 +7,7 @@ import type { AddressRights } from '../../domain/address.ts'
 import type { Era } from '../../domain/era.ts'
 import { FairTurns } from '../../domain/fair-turns.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
+import { bundleOf } from '../../domain/server/bundle.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import type { ServerFace } from '../../domain/session-scope.ts'
@@ -16,6 +17,8 @@ import type { Redactor } from '../../secrets/redact.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { LinkLimits, Liveness } from '../protocol.ts'
 import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
+import { BUNDLE_UV_ENV } from '../spawn/bundle-env.ts'
+import type { BundleUnpacker } from '../spawn/bundle-unpacker.ts'
 import type { ChildSpec } from '../spawn/child-program.ts'
 import type { Child, Children } from '../spawn/children.ts'
 import type { PackageInstaller } from '../spawn/package-installer.ts'
@@ -38,6 +41,7 @@ export interface LauncherOptions {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandbox: Sandbox
   readonly installer: PackageInstaller
+  readonly bundles: BundleUnpacker
   /** Number of enabled stdio servers of an owner. */
   readonly stdioServersOf: (ownerId: string) => number
   /** The addresses to which an owner's servers may connect, as of now. */
@@ -92,7 +96,7 @@ export interface LaunchOptions {
 
 /** Opens connections: asks the policy before every process, the header providers before every dial. */
 export class Launcher {
-  readonly #intake = new FairTurns()
+  readonly #turns = new FairTurns()
   readonly #options: LauncherOptions
   #lastNumber = 0
 
@@ -142,6 +146,8 @@ export class Launcher {
   async ready(plan: LaunchPlan, wanted: () => boolean): Promise<LaunchPlan> {
     const { child, serverId, ownerId, settings } = plan
     const confinement = child?.confinement
+    const bundle = bundleOf(settings.config)
+    if (child && bundle !== undefined) return this.#unpacked(plan, child, bundle, wanted)
     const run = confinement && readPackageRun(child.command, child.args)
     if (!run) return plan
     this.#checkQuota(plan)
@@ -158,6 +164,26 @@ export class Launcher {
     const [program = '', ...first] = command
     const args = [...first, ...run.args]
     return { ...plan, child: { ...child, command: program, args, confinement: { ...confinement, packages: 'use' } } }
+  }
+
+  /** The plan with its bundle unpacked, and what a project for uv needs installed. */
+  async #unpacked(
+    plan: LaunchPlan,
+    child: NonNullable<LaunchPlan['child']>,
+    bundle: string,
+    wanted: () => boolean,
+  ): Promise<LaunchPlan> {
+    const { serverId } = plan
+    const { confinement } = child
+    if (!confinement) throw new HubError('stdio_not_permitted', 'A bundle runs inside the sandbox only')
+    this.#checkQuota(plan)
+    const isProject = child.command === 'uv' && child.args[0] === 'run'
+    const { bundles, installer } = this.#options
+    await bundles.ensure({ serverId, confinement, bundle }, async () => {
+      if (isProject) await installer.installProject({ serverId, confinement }, wanted)
+    })
+    const env = isProject ? { ...BUNDLE_UV_ENV, ...child.env } : child.env
+    return { ...plan, child: { ...child, env, confinement: { ...confinement, packages: 'use' } } }
   }
 
   /**
@@ -187,7 +213,7 @@ export class Launcher {
       hubVersion: this.#options.hubVersion,
       redact: plan.redactor.text.bind(plan.redactor),
       variables: settings.variables,
-      intake: work => this.#intake.add(plan.ownerId, work),
+      turns: work => this.#turns.add(plan.ownerId, work),
       released: () => pool.released(port),
     })
     connection.open({

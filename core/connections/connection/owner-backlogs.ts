@@ -12,7 +12,7 @@ interface Backlog {
 
 /**
  * What the programs of each owner have not read yet, over all threads. Above the limit the one that is furthest behind is
- * ended, in whatever thread it is. Threads tell of a change of 1 MiB, so that so much more of each may wait.
+ * ended, in whatever thread it is. Threads report a change of 1 MiB, so that so much more of each may wait.
  */
 export class OwnerBacklogs {
   readonly #most: number
@@ -31,7 +31,7 @@ export class OwnerBacklogs {
     else threads.set(thread, { bytes, largest })
     if (threads.size === 0) this.#byOwner.delete(owner)
     while (total(threads) > this.#most && endLargest(threads, owner)) {
-      // Until the rest fits; each thread then tells what it has.
+      // Until the rest fits; each thread then reports what it has.
     }
   }
 
@@ -50,7 +50,7 @@ function total(threads: ReadonlyMap<Thread, Backlog>): number {
   return bytes
 }
 
-/** False when no program is known that could be ended: those that are have been told. */
+/** False when no program is known that could be ended: those that are have been asked. */
 function endLargest(threads: Map<Thread, Backlog>, owner: string): boolean {
   const [found] = [...threads].sort(([, one], [, other]) => other.largest - one.largest)
   if (!found || found[1].largest === 0) return false

@@ -6,7 +6,7 @@ import { LISTS, type ListKind } from '../../domain/mcp-methods.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import type { EffectiveServer, UserRecord } from '../../registry/api.ts'
 import { fromWireError, toWireError } from '../../transport-kit/wire-error.ts'
-import type { TrialReport, TrialServer } from '../api.ts'
+import type { TrialListener, TrialReport, TrialServer, TrialStep } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 import type { ListEntry } from '../protocol.ts'
@@ -21,13 +21,8 @@ interface TrialOptions {
   readonly signal: AbortSignal
   /** Redacts the secrets of the tested configuration in the report. */
   readonly redact: (text: string) => string
-}
-
-interface Step {
-  readonly name: string
-  readonly ok: boolean
-  readonly durationMs: number
-  readonly detail?: string
+  /** Called when a step begins and when it has ended. */
+  readonly onStep?: TrialListener | undefined
 }
 
 /**
@@ -42,7 +37,7 @@ export async function tryServer(
   options: TrialOptions,
 ): Promise<TrialReport> {
   const { signal, redact } = options
-  const steps: Step[] = []
+  const steps: TrialStep[] = []
   const first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
   if (!('failure' in first)) return { ok: true, steps, ...first }
   const { settings } = asEffective(server, owner)
@@ -59,8 +54,8 @@ async function tryOnce(
   launcher: Launcher,
   id: string,
   effective: EffectiveServer,
-  steps: Step[],
-  { signal, redact }: TrialOptions,
+  steps: TrialStep[],
+  { signal, redact, onStep }: TrialOptions,
 ): Promise<Pick<TrialReport, 'tools' | 'warnings'> | { readonly failure: WireError }> {
   const step = async <T>(
     name: string,
@@ -68,19 +63,19 @@ async function tryOnce(
     detail: (value: T) => string | undefined,
   ): Promise<T> => {
     const began = performance.now()
+    const ended = (ok: boolean, said: string | undefined): void => {
+      const durationMs = Math.round(performance.now() - began)
+      const done = { name, ok, durationMs, ...(said ? { detail: redact(said) } : {}) }
+      steps.push(done)
+      onStep?.(done)
+    }
+    onStep?.({ name })
     try {
       const value = await work()
-      const said = detail(value)
-      steps.push({
-        name,
-        ok: true,
-        durationMs: Math.round(performance.now() - began),
-        ...(said ? { detail: redact(said) } : {}),
-      })
+      ended(true, detail(value))
       return value
     } catch (error) {
-      const { message } = toWireError(error)
-      steps.push({ name, ok: false, durationMs: Math.round(performance.now() - began), detail: redact(message) })
+      ended(false, toWireError(error).message)
       throw error
     }
   }

@@ -59,10 +59,14 @@ export interface Mount {
 }
 
 /** The mounts of the hub's own runtime, the same in every sandbox. */
-export function runtimeMounts({ folder, bun }: { readonly folder: string; readonly bun: string }): readonly Mount[] {
+export function runtimeMounts({
+  folder,
+  program,
+  name,
+}: Readonly<Record<'folder' | 'program' | 'name', string>>): readonly Mount[] {
   return [
     { from: folder, to: RUNTIME_FOLDER },
-    { from: bun, to: `${RUNTIME_FOLDER}/bun` },
+    { from: program, to: `${RUNTIME_FOLDER}/${name}` },
   ]
 }
 

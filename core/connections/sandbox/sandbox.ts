@@ -23,7 +23,7 @@ import {
   runtimeMounts,
   sandboxUid,
 } from './profile.ts'
-import { prepareRuntime, type Runtime } from './runtime.ts'
+import { placeCertificates, prepareRuntime, type Runtime } from './runtime.ts'
 import { type FolderPlace, WorkFolders } from './work-folders.ts'
 
 const EXITS = 'egress'
@@ -66,7 +66,7 @@ export interface ConfinedProgram {
 type Accounts = Pick<BytesInFlight, 'user'>
 
 /** Without the level `full` nothing is started inside. */
-const NOWHERE: Runtime = { folder: '', bun: '' }
+const NOWHERE: Runtime = { folder: '', program: '', name: '' }
 
 /** The command of one program in the sandbox, with its outbound proxy. */
 export interface SandboxLaunch extends EnclosedCommand {
@@ -141,6 +141,11 @@ export class Sandbox {
   /** Moves a process started by `enter` into its owner's cgroup, if there are cgroups. Throws the system's error. */
   limitMemory(pid: number, { ownerNumber, ownerStdioServers }: SandboxPolicy): void {
     this.#cgroups?.place(pid, sandboxUid(ownerNumber), processLimit(ownerStdioServers))
+  }
+
+  /** Shows certificates (PEM) to every program inside. Returns their path there. */
+  placeCertificates(pem: string): Promise<string> {
+    return placeCertificates(this.#runtime, pem)
   }
 
   /** Removes the groups of owners whose processes have ended. */

@@ -37,18 +37,18 @@ export function upstreamNotices(
 }
 
 /** The levels of MCP that are not errors. */
-const LEVELS: Readonly<Record<string, 'debug' | 'info' | 'warn'>> = {
-  debug: 'debug',
-  info: 'info',
-  notice: 'info',
-  warning: 'warn',
-}
+const LEVELS = new Map<string, 'debug' | 'info' | 'warn'>([
+  ['debug', 'debug'],
+  ['info', 'info'],
+  ['notice', 'info'],
+  ['warning', 'warn'],
+])
 
 /** The parts of a `notifications/message`; `data` may be any JSON. */
 function logMessage(params: JsonObject | undefined) {
   const { level = '', logger, data } = params ?? {}
   return {
-    level: LEVELS[String(level)] ?? ('error' as const),
+    level: LEVELS.get(String(level)) ?? ('error' as const),
     message: typeof data === 'string' ? data : JSON.stringify(data ?? null),
     logger: typeof logger === 'string' ? logger : undefined,
   }

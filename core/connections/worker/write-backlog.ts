@@ -4,7 +4,7 @@ interface Unread {
   unread(bytes: number): void
 }
 
-/** Changes of the total that are told, so that small ones cost nothing. */
+/** Changes of the total that are reported, so that small ones cost nothing. */
 const REPORTED_BYTES = 1024 * 1024
 
 /**
@@ -31,17 +31,17 @@ export class WriteBacklog {
     else this.#bytes.set(program, bytes)
     while (this.#total > this.#most) this.#end(this.#largest())
     const changed = Math.abs(this.#total - this.#reported)
-    if (changed >= REPORTED_BYTES || (changed > 0 && this.#total === 0)) this.#tell()
+    if (changed >= REPORTED_BYTES || (changed > 0 && this.#total === 0)) this.#reportNow()
   }
 
   /** Ends the program with the most unread bytes, unless that has fewer than `least` by now. */
   endLargest(least: number): void {
     const largest = this.#largest()
     if (largest && largest.bytes >= least) this.#end(largest)
-    this.#tell()
+    this.#reportNow()
   }
 
-  #tell(): void {
+  #reportNow(): void {
     this.#reported = this.#total
     this.#report(this.#total, this.#largest()?.bytes ?? 0)
   }

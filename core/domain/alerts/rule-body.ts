@@ -1,25 +1,75 @@
 import type { FieldError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { durationText, parseDuration } from '../duration.ts'
-import { Fields } from '../json/fields.ts'
-import { checkName, isNameProblem } from '../names.ts'
+import { Fields, STRING_BYTES } from '../json/fields.ts'
+import { checkName, isNameProblem, NAME_CHARACTERS } from '../names.ts'
 import { validationError } from '../validation-error.ts'
-import { type Condition, type MetricQuery, parseCondition, testsOf } from './condition.ts'
+import { CONDITION_CHARACTERS, type Condition, type MetricQuery, parseCondition, testsOf } from './condition.ts'
 import { type AlertTiming, usualKeepFiringFor } from './machine.ts'
 import { inRange, metricInfo } from './metrics.ts'
 
 /** Of what a rule evaluates each one by itself. */
 export const SUBJECTS = ['server', 'tool', 'owner', 'total'] as const
 export const SEVERITIES = ['warning', 'critical'] as const
+const NO_DATA = ['keep', 'ok', 'alert'] as const
 
 const DAY_MS = 24 * 60 * 60_000
 /** Most channels that one rule names. */
 const CHANNELS = 20
-const RULE_FIELDS = [
-  ...['name', 'enabled', 'condition', 'threshold', 'duration', 'severity', 'per', 'channels'],
-  ...['keepFiringFor', 'repeatInterval', 'noData'],
-]
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'health']
+const TEXT: JsonObject = { type: 'string', maxLength: STRING_BYTES }
+const NAME: JsonObject = { type: 'string', minLength: 1, maxLength: NAME_CHARACTERS }
+const duration = (mostMs: number, description: string): JsonObject => ({
+  anyOf: [
+    { type: 'string', maxLength: STRING_BYTES },
+    { type: 'integer', minimum: 0, maximum: mostMs },
+  ],
+  description,
+})
+
+/** The JSON Schema of each field of a rule's body, which are all that it may have. */
+export const RULE_SCHEMAS: Readonly<Record<string, JsonObject>> = {
+  name: { ...NAME, description: 'Unique among its owner’s rules; 1 to 64 characters, no `/ ~ :` or controls.' },
+  enabled: { type: 'boolean', default: true, description: 'Whether the rule is evaluated.' },
+  condition: {
+    ...{ type: 'string', minLength: 1, maxLength: CONDITION_CHARACTERS },
+    description: 'When the alert fires, such as `error_rate[5m] > 5%`.',
+  },
+  threshold: {
+    type: 'number',
+    description:
+      'The number for the word `threshold`, or for a metric without a comparison, in the metric’s base unit.',
+  },
+  duration: {
+    ...duration(DAY_MS, 'How long the condition must hold: a text such as `5m`, or milliseconds; at most a day.'),
+    default: '1m',
+  },
+  severity: {
+    type: 'string',
+    enum: [...SEVERITIES],
+    description: 'How bad it is, which silences and receivers look at.',
+  },
+  per: {
+    ...{ type: 'string', enum: [...SUBJECTS], default: 'server' },
+    description: 'What is evaluated by itself, and alerted about by itself.',
+  },
+  channels: {
+    ...{ type: 'array', items: TEXT, maxItems: CHANNELS },
+    description: 'Names of the owner’s channels that get the messages; by default all that are enabled.',
+  },
+  keepFiringFor: duration(
+    DAY_MS,
+    'How long the condition must be false before the alert is resolved; by default `duration` within 30s and 5m.',
+  ),
+  repeatInterval: {
+    ...duration(30 * DAY_MS, 'Time between two messages about an alert that goes on, 0 for never; at most 30 days.'),
+    default: '4h',
+  },
+  noData: {
+    ...{ type: 'string', enum: [...NO_DATA], default: 'keep' },
+    description: 'What counts where there is no data: the state so far (for a time), false, or true.',
+  },
+}
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'limited', 'health']
 
 /** An alert rule with its defaults filled in. */
 export interface AlertRule extends AlertTiming {
@@ -44,7 +94,7 @@ export function parseRuleBody(
   unavailable: (query: MetricQuery) => string | undefined,
 ): { readonly rule: AlertRule; readonly condition: Condition } {
   const fields = new Fields(body)
-  fields.refuseUnknown([...RULE_FIELDS, ...ANSWER_FIELDS])
+  fields.refuseUnknown([...Object.keys(RULE_SCHEMAS), ...ANSWER_FIELDS])
   const name = readName(fields)
   const text = fields.required('condition') ? fields.string('condition') : undefined
   const condition = text === undefined ? undefined : readCondition(fields, text, unavailable)
@@ -58,7 +108,7 @@ export function parseRuleBody(
     durationMs,
     keepFiringForMs: readDuration(fields, 'keepFiringFor', DAY_MS) ?? usualKeepFiringFor(durationMs),
     repeatIntervalMs: readDuration(fields, 'repeatInterval', 30 * DAY_MS) ?? 4 * 60 * 60_000,
-    noData: fields.oneOf('noData', ['keep', 'ok', 'alert']) ?? 'keep',
+    noData: fields.oneOf('noData', NO_DATA) ?? 'keep',
   } as const
   if (fields.errors.length > 0 || name === undefined || text === undefined || !condition || !severity) {
     throw validationError(fields.errors, 'The alert rule cannot be saved')

@@ -33,7 +33,7 @@ export interface Dashboard {
 }
 
 const FIELDS = ['name', 'widgets']
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'builtIn']
+const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'limited', 'builtIn']
 
 /** Reads a dashboard. Throws `validation_failed` with all wrong fields. */
 export function parseDashboard(body: JsonObject): Dashboard {

@@ -17,6 +17,11 @@ export interface JsonLimits {
   readonly members?: number
   /** Characters of all keys and strings in total, without foreign parts. Default: only the body's own limit. */
   readonly characters?: number
+  /**
+   * Members and elements of a large body, once its inline OpenAPI documents are texts: so many are copied from the thread that
+   * parsed it, and walked through. Default: no limit of its own.
+   */
+  readonly copied?: number
   /** Keeps numbers as written (see `parseAsWritten`). Default: the nearest doubles. */
   readonly asWritten?: true
   /** Parts in a foreign format, such as an inline OpenAPI document: own limits, and `constructor` is an ordinary key. */
@@ -64,6 +69,19 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
   // JSON.parse keeps the last of two equal keys, so fewer members than colons means a duplicate.
   if (shape.colons !== named) throw duplicateKey(text)
   return value
+}
+
+/** Throws `json_too_large` when a value has more than so many members and elements. */
+export function refuseMore(root: JsonValue, most: number): void {
+  let left = most
+  const count = (value: JsonValue): void => {
+    if (typeof value !== 'object' || value === null) return
+    const items = Object.values(value)
+    left -= items.length
+    if (left < 0) throw tooMany(most)
+    for (const item of items) count(item)
+  }
+  count(root)
 }
 
 /** Applies the same limits to a parsed value. Returns the number of object members. */

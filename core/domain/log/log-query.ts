@@ -33,7 +33,7 @@ export function severityOf(word: string): number | undefined {
   return SEVERITIES[word.toUpperCase() as LogLevel]
 }
 
-/** Terms that a record has to have; undefined where terms cannot tell. */
+/** Terms that a record has to have; undefined where terms cannot decide. */
 export type TermExpression =
   | string
   | { readonly all: readonly TermExpression[] }

@@ -24,7 +24,7 @@ export function nameTerm(kind: 'r' | 's' | 'u' | 't' | 'k' | 'x', name: string):
   return kind + hash(name)
 }
 
-/** 53 bits as hexadecimal digits (cyrb53): names that share a hash are told apart on the row. */
+/** 53 bits as hexadecimal digits (cyrb53): names that share a hash are distinguished on the row. */
 function hash(text: string): string {
   let [high, low] = [0xdeadbeef, 0x41c6ce57]
   for (let at = 0; at < text.length; at += 1) {
@@ -62,7 +62,7 @@ export function textTerms(text: string, into = new Set<string>()): Set<string> {
 }
 
 /**
- * Terms that a text has if it contains this one; none for a text that is too short to tell. All of them are there where it
+ * Terms that a text has if it contains this one; none for a text that is too short for terms. All of them are there where it
  * is, and the reverse must be looked at.
  */
 export function substringTerms(wanted: string): string[] {

@@ -6,17 +6,16 @@ import { canonical } from '../json/canonical-json.ts'
 import { Fields } from '../json/fields.ts'
 import { JSON_DEPTH, JSON_MEMBERS, type JsonLimits } from '../json/json-guard.ts'
 import { pointerPath } from '../json/json-pointer.ts'
-import { checkName, isNameProblem } from '../names.ts'
 import { validationError } from '../validation-error.ts'
 import { readCommon } from './common.ts'
-import { ANSWER_FIELDS, COMMON_FIELDS } from './field-names.ts'
 import { mapOwnTexts, pointsIntoDocument } from './openapi.ts'
 import { secretFields, secretPointers } from './secrets.ts'
+import { ANSWER_FIELDS, COMMON_FIELDS, SECRET_COUNT } from './server-table.ts'
 import { checkPins } from './tool-override.ts'
 import { readTransport, refuseForeignFields } from './transport.ts'
 import { readTransportName } from './transport-name.ts'
 import { type Transports, transportFields } from './transports.ts'
-import { expandVariables, textFiller, VARIABLE_COUNT } from './variables.ts'
+import { expandVariables, textFiller } from './variables.ts'
 
 /** Limits of the JSON of one server: of a request body, and of the result of a patch. */
 export const SERVER_JSON = {
@@ -25,9 +24,6 @@ export const SERVER_JSON = {
   characters: 1024 * 1024,
   foreign: { endings: ['/openapi/schema'], depth: OPENAPI_LIMITS.depth, members: OPENAPI_LIMITS.nodes },
 } as const satisfies JsonLimits
-
-/** Secrets per server: each is sealed, opened at each start, and searched for in everything that the server writes. */
-export const SECRET_COUNT = 1_000
 
 /** A valid body in its flat form. */
 export interface ParsedServerBody {
@@ -101,13 +97,11 @@ export function readServerBody(
   const keptFields = Object.keys(options.stored?.config ?? {})
   unknown.refuseUnknown([...COMMON_FIELDS, ...transportFields(transports), ...keptFields, ...ANSWER_FIELDS])
 
-  const name = readName(fields)
+  const { settings, name, owner, reviewed } = readCommon(fields)
   const transport = readTransportName(transports, fields, flat, options.stored)
-  const variables = readVariables(fields)
-  const common = readCommon(fields)
-  const expanded = expandVariables(variables)
+  const expanded = expandVariables(settings.variables)
   errors.push(...expanded.errors)
-  if (transport?.open) refuseForeignFields(fields, transports, transport.open, common.era)
+  if (transport?.open) refuseForeignFields(fields, transports, transport.open, settings.era)
   const raw = pick(flat, transport?.open?.fields ?? keptFields)
   const fill = textFiller(expanded.values, errors)
   const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
@@ -116,20 +110,17 @@ export function readServerBody(
     const detail = `The plugin of the transport ${transport.name} does not run, so that its fields cannot be changed now`
     fields.problem('transport', 'enum', detail)
   }
-  checkPins(common?.tools ?? {}, fill)
+  checkPins(settings.tools, fill)
   const secrets = readSecrets(transports, fields, flat, options.stored)
-  const owner = fields.string('owner')
-  const reviewed = fields.string('reviewed')
 
-  if (errors.length > 0 || !name || !transport || !common || !config || !secrets) return undefined
+  if (errors.length > 0 || !name || !transport || !config || !secrets) return undefined
   return {
     settings: {
-      ...common,
+      ...settings,
       name,
       transport: transport.name,
       ...(transport.inferred ? { transportInferred: true } : {}),
       config: config.config,
-      variables,
       secrets,
     },
     filled: config.filled,
@@ -142,7 +133,7 @@ export function readServerBody(
 
 /** The settings of a server of which nothing but the name can be read. */
 export function emptySettings(name: string, transport: string): ServerSettings {
-  return { ...readCommon(new Fields({})), name, transport, config: {}, variables: {}, secrets: [] }
+  return { ...readCommon(new Fields({})).settings, name, transport, config: {}, secrets: [] }
 }
 
 /** The flat body of settings, in the form that {@link readServerBody} accepts. Secrets are copied unchanged. */
@@ -167,6 +158,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     passthroughHeaders: [...settings.passthroughHeaders],
     // Not a copy: nobody changes a body in place, and a copy of thousands of overrides takes tens of milliseconds.
     tools: settings.tools as unknown as JsonObject,
+    ...(settings.toolsDefault === undefined ? {} : { toolsDefault: settings.toolsDefault }),
     ...(settings.definitionPolicy === undefined ? {} : { definitionPolicy: settings.definitionPolicy }),
     ...(settings.prompts === undefined ? {} : { prompts: namesOf(settings.prompts) }),
     ...(settings.resources === undefined ? {} : { resources: namesOf(settings.resources) }),
@@ -176,30 +168,6 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
 
 function namesOf(names: 'all' | readonly string[]): JsonValue {
   return names === 'all' ? names : [...names]
-}
-
-function readName(fields: Fields): string | undefined {
-  if (!fields.required('name')) return undefined
-  const checked = checkName('server', fields.raw('name'))
-  if (isNameProblem(checked)) return fields.problem('name', checked.code, checked.detail)
-  return checked.name
-}
-
-function readVariables(fields: Fields): Readonly<Record<string, string>> {
-  if (!fields.atMost('variables', VARIABLE_COUNT)) return {}
-  const variables = fields.stringMap('variables')
-  if (!variables) return {}
-  const nested = fields.nested('variables')
-  for (const name of Object.keys(variables)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/.test(name)) {
-      nested?.problem(
-        name,
-        'format',
-        'The name of a variable begins with a letter or "_", and holds letters, digits, "_", "." and "-"',
-      )
-    } else nested?.text(name)
-  }
-  return variables
 }
 
 function readSecrets(

@@ -26,6 +26,12 @@ export function cappedRights<Rights extends OwnerRights>(rights: Rights, cap: Ri
   return { ...rights, role: 'user', grants: { network: cap } }
 }
 
+/** The lower of two caps; undefined is no cap. */
+export function lowerCap(one: RightsCap | undefined, other: RightsCap | undefined): RightsCap | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return RANKS[one] <= RANKS[other] ? one : other
+}
+
 /** The cap of a server that moves from an account with the rights `giver`; undefined when its rights do not increase. */
 export function capOfMove(giver: OwnerRights, heir: OwnerRights): RightsCap | undefined {
   const given = level(giver)

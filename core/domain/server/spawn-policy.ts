@@ -2,6 +2,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Role } from '../../contract/records.ts'
 import { quoteName } from '../names.ts'
+import { BUNDLE_FOLDER, bundleOf } from './bundle.ts'
 import { envKeyForbidden } from './env-keys.ts'
 
 /** The isolation of child processes that this machine supports, as probed at boot. */
@@ -43,7 +44,8 @@ export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
   const { policy, level, ownerRole, grants, config } = input
   if (policy === 'off') throw refused('STDIO_POLICY is "off": nobody may run commands')
   const admin = ownerRole === 'admin'
-  if (admin && config.sandbox !== 'full') return { sandbox: 'off' }
+  // Where a bundle lies is a path inside the sandbox.
+  if (admin && config.sandbox !== 'full' && bundleOf(config) === undefined) return { sandbox: 'off' }
   if (!admin) refuseForbiddenKeys(config)
   const network = childNetwork(config)
   if (!admin && network !== 'none' && (network === 'host' || grants.network === 'none')) {
@@ -67,13 +69,20 @@ function childNetwork({ network }: JsonObject): ChildNetwork {
   return network === 'proxy' || network === 'host' ? network : 'none'
 }
 
-function refuseForbiddenKeys({ env }: JsonObject): void {
-  const forbidden = Object.keys((env ?? {}) as JsonObject).filter(envKeyForbidden)
+function refuseForbiddenKeys(config: JsonObject): void {
+  const env = (config.env ?? {}) as JsonObject
+  const forbidden = Object.keys(env).filter(key => envKeyForbidden(key) && !leadsIntoBundle(key, config, env[key]))
   if (forbidden.length === 0) return
   const names = forbidden.slice(0, 10).map(quoteName).join(', ')
   throw new HubError('env_key_forbidden', `Only servers of administrators may set ${names} for a process`, {
     hint: 'Such variables make a program load code or run another program.',
   })
+}
+
+/** Bundles in Python carry the modules that they need, and name their folders so. */
+function leadsIntoBundle(key: string, config: JsonObject, value: unknown): boolean {
+  if (key !== 'PYTHONPATH' || bundleOf(config) === undefined || typeof value !== 'string') return false
+  return value.split(':').every(path => path.startsWith(`${BUNDLE_FOLDER}/`) && !path.split('/').includes('..'))
 }
 
 /** The working directory inside the sandbox, checked by text; symbolic links that lead out are checked on the disk. */

@@ -1,17 +1,64 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ArgumentOverride, ToolOverride } from '../../contract/records.ts'
 import type { Fields } from '../json/fields.ts'
-import { kind } from '../json/fields.ts'
+import { kind, STRING_BYTES } from '../json/fields.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
 import type { FillText } from './variables.ts'
 
-const TOOL_CHARACTERS = 256
+/** Longest name of a tool that an override names or gives, in UTF-16 code units. */
+export const TOOL_CHARACTERS = 256
 const ARGUMENTS = 256
 /** Limit of overrides and of allowed names per server; equals a catalogue's limit per kind. */
-const NAMES = 5_000
+export const NAMES = 5_000
 /** Limit of one pinned or default value, as JSON. */
 const VALUE_CHARACTERS = 64 * 1024
+
+const TEXT: JsonObject = { type: 'string', maxLength: STRING_BYTES }
+
+/** JSON Schema of the `arguments` of a tool, for the API document. */
+export const ARGUMENTS_SCHEMA: JsonObject = {
+  type: 'object',
+  propertyNames: { type: 'string' },
+  additionalProperties: {
+    type: 'object',
+    properties: {
+      pin: { description: 'Always sent, whatever the caller says; not in the schema.' },
+      default: { description: 'Sent where the caller leaves the argument out.' },
+      hidden: { type: 'boolean', default: false, description: 'Not in the schema, and not the caller’s to set.' },
+      description: { ...TEXT, description: 'Stands for the argument’s own description.' },
+    },
+  },
+  maxProperties: ARGUMENTS,
+  description: 'What the hub does with arguments of the tool, by the argument’s name.',
+}
+
+/** JSON Schema of a server's `tools`. */
+export const TOOL_OVERRIDES_SCHEMA: JsonObject = {
+  type: 'object',
+  propertyNames: { type: 'string', maxLength: TOOL_CHARACTERS },
+  additionalProperties: {
+    type: 'object',
+    properties: {
+      enabled: { type: 'boolean', description: 'Whether the tool is offered; by default what `toolsDefault` says.' },
+      name: { type: 'string', maxLength: TOOL_CHARACTERS, description: 'The name under which it is offered.' },
+      description: { ...TEXT, description: 'Stands for the tool’s own description.' },
+      arguments: ARGUMENTS_SCHEMA,
+    },
+  },
+  maxProperties: NAMES,
+  default: {},
+  description: 'What is different of single tools, by the tool’s original name.',
+}
+
+/** JSON Schema of `all` or allowed names, without a description. */
+export const NAMES_SCHEMA: JsonObject = {
+  anyOf: [
+    { type: 'string', const: 'all' },
+    { type: 'array', items: { type: 'string' }, maxItems: NAMES },
+  ],
+  default: 'all',
+}
 
 /** Parses a server's `tools`: overrides by original tool name. */
 export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolOverride>> {
@@ -48,22 +95,6 @@ export function readToolName(fields: Fields, field: string): string | undefined 
   if (name === undefined) return undefined
   if (name.trim() !== '' && !/\p{C}/u.test(name)) return name
   return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
-}
-
-/** JSON Schema of the `arguments` of a tool, for the API document. */
-export const ARGUMENTS_SCHEMA: JsonObject = {
-  type: 'object',
-  propertyNames: { type: 'string' },
-  additionalProperties: {
-    type: 'object',
-    properties: {
-      pin: { description: 'Always sent, whatever the caller says; not in the schema' },
-      default: { description: 'Sent where the caller leaves the argument out' },
-      hidden: { type: 'boolean', description: 'Not in the schema, and not the caller’s to set' },
-      description: { type: 'string' },
-    },
-  },
-  description: 'By the argument’s name',
 }
 
 /** Parses the `arguments` of a tool: `{name → {pin, default, hidden, description}}`. */

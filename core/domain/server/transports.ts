@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { TransportContribution } from '../../contract/points.ts'
-import { ANSWER_FIELDS, COMMON_FIELDS } from './field-names.ts'
+import { ANSWER_FIELDS, COMMON_FIELDS } from './server-table.ts'
 import { schemaFault } from './transport-schema.ts'
 
 /** A transport whose plugin runs. */

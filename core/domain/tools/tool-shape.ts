@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { ArgumentOverride, ToolOverride } from '../../contract/records.ts'
+import type { ArgumentOverride, ServerSettings, ToolOverride } from '../../contract/records.ts'
 
 /** Overrides of one tool's arguments, by name. */
 export type ArgumentRules = Readonly<Record<string, ArgumentOverride>>
@@ -10,6 +10,14 @@ export function overrideOf<T extends ToolOverride>(
   original: string,
 ): T | undefined {
   return Object.hasOwn(overrides, original) ? overrides[original] : undefined
+}
+
+/** Whether a server offers a tool: what the tool's own override says, else `toolsDefault`. */
+export function isToolOn(
+  { toolsDefault }: Pick<ServerSettings, 'toolsDefault'>,
+  override: Pick<ToolOverride, 'enabled'> | undefined,
+): boolean {
+  return override?.enabled ?? toolsDefault !== 'off'
 }
 
 /**

@@ -1,13 +1,19 @@
+import { Buffer } from 'node:buffer'
 import type { ImportedDocument } from '../../config/import-document.ts'
+import { parseImportText, type TextFormat, type TextValue } from '../../config/import-text.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
 import { attachFacts } from '../../domain/server/document-facts.ts'
 import type { DocumentCheck, DocumentText } from '../../domain/server/documents.ts'
 import { decodeBody } from './body-text.ts'
 import { BodyThread, JobTooLong } from './body-thread.ts'
+import { bytesOf } from './chunks.ts'
 
 /** Largest body that the main thread parses: at most 65,000 values, which take some milliseconds. */
 export const MAIN_THREAD_BYTES = 128 * 1024
+/** Longest text of a file that the main thread parses: TOML and YAML take some milliseconds for each KiB at worst. */
+const MAIN_THREAD_TEXT = 4 * 1024
+
 /**
  * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and checks documents that came as texts in another
  * one: some megabytes of YAML take it seconds, in which bodies of others must not wait.
@@ -22,15 +28,20 @@ export class BodyParser {
   }
 
   /**
-   * Parses the object in a body. Transfers `bytes`, which become unusable. Inline OpenAPI documents of a body over 128
+   * Parses the object in a body that came in chunks. Transfers these, which become unusable. Inline OpenAPI documents of a body over 128
    * KiB stay text, with their facts attached (`factsIn`). `sender`: a user id, or the address of an anonymous client.
    * Throws what `parseJsonObject` throws, `json_encoding`, `validation_failed` for such a document, and `overloaded`
    * when the worker ended, or 16 bodies of the sender wait already.
    */
-  async parse(bytes: Uint8Array, limits: JsonLimits, sender: string): Promise<JsonObject> {
+  async parse(chunks: readonly Uint8Array[], limits: JsonLimits, sender: string): Promise<JsonObject> {
     // A number in its source spelling would lose its class on a port; such bodies have few values.
-    if (bytes.byteLength <= MAIN_THREAD_BYTES || limits.asWritten) return parseJsonObject(decodeBody(bytes), limits)
-    const answer = await this.#bodies.ask({ kind: 'body', bytes, limits }, sender, [bytes.buffer])
+    if (bytesOf(chunks) <= MAIN_THREAD_BYTES || limits.asWritten) {
+      return parseJsonObject(decodeBody(Buffer.concat(chunks)), limits)
+    }
+    // Joined by the thread: new memory costs up to 5 ms a megabyte (seen in virtual machines).
+    const owned = chunks.filter(({ buffer, byteLength }) => buffer.byteLength === byteLength)
+    const transfer = [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))]
+    const answer = await this.#bodies.ask({ kind: 'body', chunks, limits }, sender, transfer)
     if (!('value' in answer)) throw new TypeError('The thread answered a body with an import')
     attachFacts(answer.value, answer.documents)
     return answer.value
@@ -42,6 +53,14 @@ export class BodyParser {
     if (!('imported' in answer)) throw new TypeError('The thread answered an import with a body')
     for (const [index, { body }] of answer.imported.entries.entries()) attachFacts(body, answer.documents[index] ?? [])
     return answer.imported
+  }
+
+  /** Runs `parseImportText`, for more than 4 KiB in the thread of documents; throws `overloaded` as `parse`. */
+  async parseText(text: string, format: TextFormat, sender: string): Promise<TextValue> {
+    if (text.length <= MAIN_THREAD_TEXT) return parseImportText(text, format)
+    const answer = await this.#documents.ask({ kind: 'text', text, format }, sender)
+    if (!('text' in answer)) throw new TypeError('The thread answered a text with something else')
+    return answer.text
   }
 
   /**

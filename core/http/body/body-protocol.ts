@@ -1,4 +1,5 @@
 import type { ImportedDocument } from '../../config/import-document.ts'
+import type { TextFormat, TextValue } from '../../config/import-text.ts'
 import type { ErrorCode, HubErrorOptions } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { JsonLimits } from '../../domain/json/json-guard.ts'
@@ -7,17 +8,19 @@ import type { DocumentCheck, DocumentText } from '../../domain/server/documents.
 
 /** One job for the worker. */
 export type BodyJob =
-  | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly limits: JsonLimits }
+  | { readonly kind: 'body'; readonly chunks: readonly Uint8Array[]; readonly limits: JsonLimits }
   | { readonly kind: 'import'; readonly document: JsonValue }
+  | { readonly kind: 'text'; readonly text: string; readonly format: TextFormat }
   | ({ readonly kind: 'document' } & DocumentText)
 
 /**
  * The worker's answer to a job: a value with the facts of its inline documents (for an import per entry), what a document
- * is, a rejection, or a failure of the worker itself.
+ * is, what an imported file's text holds, a rejection, or a failure of the worker itself.
  */
 export type BodyAnswer =
   | { readonly value: JsonObject; readonly documents: readonly DocumentFacts[] }
   | { readonly imported: ImportedDocument; readonly documents: readonly (readonly DocumentFacts[])[] }
   | { readonly check: DocumentCheck }
+  | { readonly text: TextValue }
   | { readonly error: { readonly code: ErrorCode; readonly message: string; readonly options: HubErrorOptions } }
   | { readonly failure: string }

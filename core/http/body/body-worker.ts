@@ -1,8 +1,10 @@
 /** A worker that parses large bodies and checks documents, since one of them would block the main thread for everybody. */
+import { Buffer } from 'node:buffer'
 import { importDocument, placeInDocument } from '../../config/import-document.ts'
+import { parseImportText } from '../../config/import-text.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
-import { parseJsonObject } from '../../domain/json/json-guard.ts'
+import { parseJsonObject, refuseMore } from '../../domain/json/json-guard.ts'
 import { checkDocumentText, documentsAsText } from '../../domain/server/documents.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
@@ -16,6 +18,7 @@ self.onmessage = ({ data }: MessageEvent<BodyJob>): void => {
 
 async function answer(job: BodyJob): Promise<BodyAnswer> {
   try {
+    if (job.kind === 'text') return { text: await parseImportText(job.text, job.format) }
     if (job.kind === 'document') return { check: await checkDocumentText(job) }
     return job.kind === 'body' ? readBody(job) : readImport(job.document)
   } catch (error) {
@@ -32,13 +35,18 @@ async function answer(job: BodyJob): Promise<BodyAnswer> {
   }
 }
 
-function readBody({ bytes, limits }: BodyJob & { readonly kind: 'body' }): BodyAnswer {
-  const { value, problems: found, documents } = documentsAsText(parseJsonObject(decodeBody(bytes), limits))
+function readBody({ chunks, limits }: BodyJob & { readonly kind: 'body' }): BodyAnswer {
+  const {
+    value,
+    problems: found,
+    documents,
+  } = documentsAsText(parseJsonObject(decodeBody(Buffer.concat(chunks)), limits))
   // The problems of an import are reported with its entries.
   const problems = found.filter(({ pointer }) => /^#\/(?:config\/)?openapi\//.test(pointer))
   const tooLarge = problems.find(problem => problem.code === 'openapi_too_large')
   if (tooLarge) throw new HubError('openapi_too_large', tooLarge.detail, { errors: [tooLarge] })
   if (problems.length > 0) throw validationError(problems, 'The server cannot be saved')
+  if (limits.copied !== undefined) refuseMore(value, limits.copied)
   return { value, documents }
 }
 

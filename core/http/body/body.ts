@@ -6,6 +6,7 @@ import type { ByteAccount } from '../../domain/byte-account.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
 import type { BodyParser } from './body-parser.ts'
 import { decodeBody } from './body-text.ts'
+import { ChunkList, joined } from './chunks.ts'
 
 /** Longest pause between two chunks of a body, in milliseconds. */
 const SILENCE_MS = 30_000
@@ -39,11 +40,17 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
   const type = headers.get('content-type')
   if (type !== null) requireJson(type)
   refuseEncoded(headers)
-  const bytes = await readBytes(request, options)
-  if (bytes.byteLength === 0) return undefined
+  const chunks = await readChunks(request, options)
+  if (chunks.length === 0) return undefined
   if (type === null) requireJson('')
-  if (options.parser) return options.parser.parse(bytes, options.json ?? {}, options.sender ?? '')
-  return parseJsonObject(decodeBody(bytes), options.json)
+  if (options.parser) return options.parser.parse(chunks, options.json ?? {}, options.sender ?? '')
+  return parseJsonObject(decodeBody(await joined(chunks)), options.json)
+}
+
+/** The bytes of a body that is no JSON. Throws as {@link readBytes}, and `encoding_not_supported`. */
+export function readRawBody(request: Request, options: BodyOptions): Promise<Uint8Array> {
+  refuseEncoded(request.headers)
+  return readBytes(request, options)
 }
 
 /**
@@ -53,20 +60,25 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
  * and `json_invalid` when the client disconnected.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
+  return joined(await readChunks(request, options))
+}
+
+/** The same, not joined; no chunk is empty. */
+async function readChunks(request: Request, options: BodyOptions): Promise<readonly Uint8Array[]> {
   const { limit = LIMITS.bodyBytes, silenceMs = SILENCE_MS } = options
   refuseAnnounced(request.headers, limit)
-  if (request.body === null) return new Uint8Array()
+  if (request.body === null) return []
   const announced = announcedBytes(request.headers)
   options.account?.take(announced)
   const reader = request.body.getReader()
-  const chunks: Uint8Array[] = []
+  const chunks = new ChunkList()
   let length = 0
   try {
     for (;;) {
       const part = await within(reader.read(), silenceMs)
       if (!part) throw new HubError('request_timeout', `Nothing of the body came for ${Math.round(silenceMs / 1000)} s`)
       const { done, value } = part
-      if (done) return joined(chunks, length)
+      if (done) return chunks.end()
       length += value.byteLength
       if (length > limit) throw tooLarge(limit)
       if (length > announced) options.account?.take(Math.min(value.byteLength, length - announced))
@@ -107,16 +119,4 @@ function refuseEncoded(headers: Headers): void {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase()
   if (encoding === undefined || encoding === '' || encoding === 'identity') return
   throw new HubError('encoding_not_supported', 'Compressed request bodies are not accepted')
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const [first] = chunks
-  if (first && chunks.length === 1) return first
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return whole
 }

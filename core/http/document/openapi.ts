@@ -1,7 +1,7 @@
 import type { OpenAPIV3_1 as V31 } from 'openapi-types'
 import { z } from 'zod'
 import { ERROR_CODES } from '../../contract/codes.ts'
-import type { JsonObject } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
 import type { ResponseSpec, Route } from '../route.ts'
@@ -15,11 +15,22 @@ interface Access {
 type Operation = V31.OperationObject<Access>
 type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
 
+/** What plugins add to the document: the own fields of transports, and the configuration of kinds of channels. */
+export interface DescribedPlugins {
+  readonly transports: Transports
+  /** Each with `type`, `label` and `configSchema`. */
+  readonly channelTypes: readonly JsonObject[]
+}
+
 /**
  * The API as an OpenAPI 3.1 document, generated from the schemas that validate requests. `x-access` is an operation's
  * entry in the access table: public, user or admin.
  */
-export function openApiDocument(routes: readonly Route[], version: string, transports: Transports): JsonObject {
+export function openApiDocument(
+  routes: readonly Route[],
+  version: string,
+  { transports, channelTypes }: DescribedPlugins,
+): JsonObject {
   const paths: V31.PathsObject<Access> = {}
   for (const route of routes.map(runnable)) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) }
@@ -43,6 +54,7 @@ export function openApiDocument(routes: readonly Route[], version: string, trans
       schemas: {
         Problem: jsonSchema(problem, 'output'),
         ...(transportSchemas(transports) as V31.ComponentsObject['schemas']),
+        ...(channelSchemas(channelTypes) as V31.ComponentsObject['schemas']),
       },
       responses: {
         Problem: {
@@ -56,6 +68,16 @@ export function openApiDocument(routes: readonly Route[], version: string, trans
   return withTransportFields(JSON.parse(JSON.stringify(document)) as JsonObject, transports)
 }
 
+/** The schema of the `config` of each kind of channel, by the name that the document gives it. */
+function channelSchemas(types: readonly JsonObject[]): Readonly<Record<string, JsonObject>> {
+  return Object.fromEntries(
+    types.map(({ type, label, configSchema }) => [
+      `Channel.${String(type)}`,
+      { title: label ?? null, ...(isJsonObject(configSchema) ? configSchema : {}) },
+    ]),
+  )
+}
+
 const problem = z
   .looseObject({
     type: z.string().meta({ examples: ['/errors/server_not_found'] }),
@@ -67,8 +89,16 @@ const problem = z
     requestId: z.string(),
     errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
     hint: z.string().optional(),
+    changedAt: z.string().optional().meta({ description: 'Of `version_conflict`: when the record was changed' }),
+    changedBy: z
+      .string()
+      .optional()
+      .meta({ description: 'Of `version_conflict`: by whom, if you may see it in the audit log' }),
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
+
+/** Bytes: in OpenAPI 3.1 a schema says nothing of them. */
+const RAW_BODY = { required: true, content: { 'application/octet-stream': {} } }
 
 function operation(route: RunnableRoute): Operation {
   const body = route.body && { ...schemaAndExample(route.body) }
@@ -81,6 +111,7 @@ function operation(route: RunnableRoute): Operation {
     security: route.access === 'public' ? [] : [{ bearer: [] }],
     parameters: [...pathParameters(route), ...queryParameters(route)],
     ...(body ? { requestBody: { required: !optional, content: { 'application/json': body } } } : {}),
+    ...(route.rawBody === undefined ? {} : { requestBody: RAW_BODY }),
     responses: {
       ...Object.fromEntries(Object.entries(route.responses).map(([status, spec]) => [status, responseOf(spec)])),
       default: { $ref: '#/components/responses/Problem' },

@@ -36,5 +36,6 @@ function fieldOf(transports: Transports, field: string): JsonValue {
     return part ? [JSON.stringify(part)] : []
   })
   const schemas = [...new Set(texts)].map(text => JSON.parse(text) as JsonObject)
-  return schemas.length === 1 ? (schemas[0] ?? {}) : { anyOf: schemas }
+  if (schemas.length === 1) return schemas[0] ?? {}
+  return { anyOf: schemas, description: 'What it means is in the schema of the transport.' }
 }

@@ -1,12 +1,13 @@
 import type { Alerts } from '../../alerts/create.ts'
 import type { Assistant } from '../../assistant/create.ts'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
+import type { Bundles } from '../../bundles/create.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
-import type { BackupDownloads } from '../../moving/download.ts'
+import type { BackupDownloads } from '../../moving/backup/download.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
@@ -17,6 +18,7 @@ import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
 import { type MonitoringConfigDeps, monitoringConfigRoutes } from './hub/monitoring-config.ts'
+import { type PluginPageDeps, pluginPageRoutes } from './hub/plugin-pages.ts'
 import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
 import { publicRoutes } from './hub/public.ts'
 import { settingsRoutes } from './hub/settings.ts'
@@ -36,6 +38,7 @@ import { type PerformanceDeps, performanceRoutes } from './monitoring/performanc
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { backupRoutes } from './moving/backup.ts'
+import { bundleRoutes } from './moving/bundles.ts'
 import { type ExportRoutesDeps, exportRoutes as movingOutRoutes } from './moving/export.ts'
 import { type ImportRoutesDeps, importRoutes } from './moving/imports.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
@@ -50,7 +53,7 @@ export interface ResourceRoutesDeps
     ResourcesDeps,
     CustomMetricsDeps,
     Pick<ConnectionsDeps, 'links'>,
-    Pick<ServerHealthDeps, 'uptimeRatio'>,
+    Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'>,
     Pick<ExportRoutesDeps, 'exports'>,
     Pick<ImportRoutesDeps, 'imports' | 'importSources'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
@@ -59,13 +62,14 @@ export interface ResourceRoutesDeps
   readonly dashboards: Dashboards
   readonly assistant: Assistant
   readonly market: Market
+  readonly bundles: Bundles
   readonly backups: BackupDownloads
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: ToolCallDeps['bytes']
-  readonly plugins: PluginsView
+  readonly plugins: PluginsView & PluginPageDeps
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly logging: LoggingView
   readonly transports: Transports
@@ -99,6 +103,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...backupRoutes(deps),
     ...importRoutes(deps),
     ...movingOutRoutes(deps),
+    ...bundleRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
     ...marketRoutes(deps),
@@ -117,6 +122,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...customMetricRoutes(deps),
     ...dashboardRoutes(deps),
     ...monitoringConfigRoutes(deps),
-    ...pluginRoutes({ plugins: deps.plugins, audit: deps.registry.audit }),
+    ...pluginRoutes(deps),
+    ...pluginPageRoutes(deps.plugins),
   ]
 }

@@ -87,7 +87,10 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       summary: `Replace ${article(what)} ${what}`,
       responses: { 200: one },
       async handle({ actor, params, body: wanted, info, request }) {
-        const changed = await records.replace(actor, params.ref, wanted, writeOptions(request.headers))
+        const changed = await records.replace(actor, params.ref, wanted, {
+          ...writeOptions(request.headers),
+          whole: true,
+        })
         note(kind, actor, info, 'update', changed)
         return recordReply(changed)
       },
@@ -142,9 +145,8 @@ export function note(
   action: string,
   record: JsonObject,
 ): void {
-  const { requestId } = info
   // The owner is the actor, or somebody whose things the actor may change: the name is in the target.
   const target = String(record.ref)
   const what = kind.tag === 'monitoring' ? kind.what : `${PREFIXES[kind.tag]}_${kind.what}`
-  kind.audit.record(actor, { action: `${what}.${action}`, target, ownerId: actor.userId, requestId })
+  kind.audit.record(actor, { action: `${what}.${action}`, target, ownerId: actor.userId, request: info })
 }

@@ -20,9 +20,29 @@ export const refToolParams = z.object({ ref, tool: z.string().min(1).max(512) })
 export const refServerParams = z.object({ ref, server: ref })
 
 /** A whole number in a query: decimal digits only, no other number syntax of JavaScript. */
-function wholeNumber(min: number, max: number) {
+export function wholeNumber(min: number, max: number) {
   const digits = z.string().transform(text => (/^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN))
   return digits.pipe(z.int().min(min).max(max))
+}
+
+/** A map of at most `most` entries, which are counted before any is read: reading thousands takes tens of milliseconds. */
+export function limitedRecord<Key extends z.core.$ZodRecordKey, Value extends z.ZodType>(
+  key: Key,
+  value: Value,
+  most: number,
+) {
+  const whole = z.record(key, value)
+  const { $schema, ...shown } = z.toJSONSchema(whole, { io: 'input', unrepresentable: 'any' })
+  const counted = z.unknown().superRefine((given, context) => {
+    const count = typeof given === 'object' && given !== null ? Object.keys(given).length : 0
+    if (count <= most) return
+    context.addIssue({
+      code: 'custom',
+      message: `has ${count} entries; at most ${most} are taken`,
+      params: { code: 'length' },
+    })
+  })
+  return counted.pipe(whole).meta({ ...shown, maxProperties: most })
 }
 
 /** Paging parameters of all lists. */
@@ -75,17 +95,25 @@ export function exampleList(...items: readonly unknown[]) {
 /** `?flag=true`, as a boolean; absent is false. */
 export const flag = z.enum(['true', 'false']).optional().meta({ description: '`true` or `false` (default)' })
 
-/** `public`: every signed-in user may see and use it. */
-export const visibility = z.enum(['private', 'public'])
+/** An object's schema, with marks for the API document such as `x-transport-fields`. */
+type BodySchema = Pick<z.core.JSONSchema.ObjectSchema, 'type' | 'properties' | 'required'> &
+  Readonly<Record<`x-${string}`, boolean>>
+
+/** A response's fields that are those of a body, by name; only the ones in `always` are always there. */
+export function shownFields(schemas: Readonly<Record<string, JsonObject>>, always: readonly string[]) {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => {
+      const field = z.fromJSONSchema(schema)
+      return [name, always.includes(name) ? field : field.optional()]
+    }),
+  )
+}
 
 /**
  * A body that the registry validates, so that all invalid fields are reported at once, and in an order in which an
  * invalid body reveals nothing about another user's record. `fields` is for the API document.
  */
-export function validatedByRegistry(
-  fields: z.ZodObject | Pick<z.core.JSONSchema.ObjectSchema, 'type' | 'properties' | 'required'>,
-  example: Readonly<Record<string, unknown>>,
-) {
+export function validatedByRegistry(fields: z.ZodObject | BodySchema, example: Readonly<Record<string, unknown>>) {
   const schema: z.core.JSONSchema.BaseSchema =
     fields instanceof z.ZodObject ? z.toJSONSchema(fields, { io: 'input' }) : { ...fields }
   const { $schema, additionalProperties, ...shown } = schema

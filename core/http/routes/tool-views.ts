@@ -6,7 +6,7 @@ import { quoteName } from '../../domain/names.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { aboutTokens, quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
-import { type ArgumentRules, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
+import { type ArgumentRules, isToolOn, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
 
 /** One tool of a server: the upstream's definition, and its owner's override. The definition is parsed on demand. */
 export class ServerTool {
@@ -29,12 +29,12 @@ export class ServerTool {
   constructor(
     item: CatalogItem,
     override: ToolOverride | undefined,
-    { hash, changed, waiting }: Pick<ServerTool, 'hash' | 'changed' | 'waiting'>,
+    { enabled, hash, changed, waiting }: Pick<ServerTool, 'enabled' | 'hash' | 'changed' | 'waiting'>,
   ) {
     this.hash = hash
     this.original = item.key
     this.name = override?.name ?? item.key
-    this.enabled = override?.enabled ?? true
+    this.enabled = enabled
     this.overridden = override !== undefined
     this.rules = override?.arguments
     this.changed = changed
@@ -72,15 +72,17 @@ export class ServerTool {
 
 /** The tools in the upstream's order. */
 export function serverTools(
-  { id, tools: overrides, definitionPolicy }: Pick<ServerRecord, 'id' | 'tools' | 'definitionPolicy'>,
+  server: Pick<ServerRecord, 'id' | 'tools' | 'toolsDefault' | 'definitionPolicy'>,
   live: Pick<Upstreams, 'catalog' | 'definitions'>,
 ): readonly ServerTool[] {
+  const { id, tools: overrides, definitionPolicy } = server
   const definitions = live.definitions(id)
   return (live.catalog(id)?.tools ?? []).map(item => {
     const known = definitions.get(item.key)
     const changed = known?.changed ?? false
     const override = overrideOf(overrides, item.key)
     return new ServerTool(item, override, {
+      enabled: isToolOn(server, override),
       hash: known?.changed ? known.hash : item.hash,
       changed,
       waiting: changed && definitionPolicy === 'pin',

@@ -5,6 +5,7 @@ import type { GroupRecord, ServerRecord, UserActor } from '../../contract/record
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
+import { originView } from '../../market/views.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
 import { reviewHash } from '../../registry/servers/held-rights.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
@@ -54,8 +55,8 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
     ...deps.registry.servers.publicBody(record),
     ...recordFields(record),
     ...reviewOf(record),
+    ...(record.template === undefined ? {} : { template: originView(record.template) }),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
-    ...(record.confined ? { confined: true } : {}),
     status: deps.upstreams.status(record.id, record),
   }
 }
@@ -174,7 +175,7 @@ export function noteChange(
     action,
     target: qualified(record),
     ownerId: record.ownerId,
-    requestId: info.requestId,
+    request: info,
     ...(detail === undefined ? {} : { detail }),
   })
 }

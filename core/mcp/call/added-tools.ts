@@ -18,12 +18,12 @@ const SHORTENED: ReadonlySet<string> = new Set<ResultSource['method']>(['tools/c
 
 /** The parameters of the member's call that a call of a plugin's tool stands for; undefined when it stands for none. */
 export function innerCall(exchange: Exchange, scope: Scope): JsonObject | undefined {
-  const { params, capabilities } = exchange
+  const { params } = exchange
   const { sets } = scope.catalog.added
   const name = params?.name
   const set = sets.size > 0 && typeof name === 'string' ? sets.get(name) : undefined
   if (!set?.inner || typeof name !== 'string') return undefined
-  const inner = set.inner(callOf(name, params), scopeView(scope, capabilities))
+  const inner = set.inner(callOf(name, params), scopeView(scope, exchange))
   return inner && { ...params, name: inner.tool, arguments: inner.arguments }
 }
 
@@ -46,7 +46,7 @@ export async function callAddedTool(
     cancelled.resolve({ kind: 'cancelled' })
   }
   try {
-    const answering = set.call(call, scopeView(scope, exchange.capabilities), abort.signal)
+    const answering = set.call(call, scopeView(scope, exchange), abort.signal)
     return await Promise.race([cancelled.promise, answering.then(answer => asOutcome(name, answer))])
   } catch (error) {
     if (error instanceof HubError) throw error
@@ -76,12 +76,13 @@ function asOutcome(name: string, { result }: Awaited<ReturnType<ToolSet['call']>
  * would need every result parsed to find the few that are too long.
  */
 export function shortened(
-  { method, capabilities }: Exchange,
+  exchange: Exchange,
   scope: Scope,
   { member, original }: ExchangeTarget,
   outcome: Extract<Outcome, { kind: 'result' }>,
   maxBytes: number,
 ): Outcome {
+  const { method } = exchange
   if (!SHORTENED.has(method) || isWithin(outcome.resultText, maxBytes)) return outcome
   const { shortens } = scope.catalog.added
   if (!shortens?.shorten) return outcome
@@ -94,7 +95,7 @@ export function shortened(
     serverId: member.server.id,
     ...(original === undefined ? {} : { item: original }),
   }
-  const shown = shortens.shorten(result, source, maxBytes, scopeView(scope, capabilities))
+  const shown = shortens.shorten(result, source, maxBytes, scopeView(scope, exchange))
   return shown ? { kind: 'result', resultText: JSON.stringify(shown) } : outcome
 }
 
@@ -103,9 +104,10 @@ function isWithin(text: JsonText, maxBytes: number): boolean {
 }
 
 /** A scope as a tool set sees it. `capabilities`: the client's, on which the members' tools can depend. */
-function scopeView(scope: Scope, capabilities: JsonObject | undefined): ScopeView {
+function scopeView(scope: Scope, { capabilities, resultCharacters }: Exchange): ScopeView {
   return {
     ...scopeInfo(scope.path, scope.resolved, scope.actor),
+    ...(resultCharacters === undefined ? {} : { resultCharacters }),
     key: scope.key,
     get tools() {
       return scope.catalogFor(capabilities).shownTools()

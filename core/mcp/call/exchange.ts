@@ -17,6 +17,8 @@ export interface Exchange {
   readonly clientAddress: string
   /** As the client named itself, empty where it did not; absent where there is no MCP client. */
   readonly clientName?: string
+  /** The caller shows at most so many characters of a result's text; absent: all. */
+  readonly resultCharacters?: number
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
@@ -51,7 +53,7 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }
 
-/** Is told how each request of an MCP client ended, in one word; must not block. */
+/** Called with how each request of an MCP client ended, in one word; must not block. */
 export type RequestEnded = (method: string, era: Era, word: string) => void
 
 /** An outcome in one word: `success`, `error` of the server, `input_required`, `cancelled`, or the hub's code. */

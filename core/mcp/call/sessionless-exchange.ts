@@ -11,6 +11,7 @@ export interface SessionlessRequest extends Pick<Exchange, 'requestId' | 'client
   readonly params: JsonObject
   /** As in {@link Exchange}. */
   readonly clientName?: string
+  readonly resultCharacters?: number
   readonly plainFailures?: true
   readonly passthroughHeaders?: Readonly<Record<string, string>> | undefined
   readonly progress?: ((params: JsonObject) => void) | undefined
@@ -23,6 +24,7 @@ export class SessionlessExchange implements Exchange {
   readonly requestId: string
   readonly clientAddress: string
   readonly clientName?: string
+  readonly resultCharacters?: number
   readonly method: string
   readonly params: JsonObject
   readonly actor: UserActor
@@ -41,6 +43,7 @@ export class SessionlessExchange implements Exchange {
     this.actor = request.actor
     this.params = request.params
     if (request.clientName !== undefined) this.clientName = request.clientName
+    if (request.resultCharacters !== undefined) this.resultCharacters = request.resultCharacters
     if (request.plainFailures) this.plainFailures = true
     if (request.progress) this.progress = request.progress
     if (request.passthroughHeaders) this.passthroughHeaders = request.passthroughHeaders

@@ -15,13 +15,15 @@ import type { Scope } from '../scope/scope.ts'
 import type { NotificationTarget, Subscribers } from '../scope/subscribers.ts'
 import { userBinding } from '../scope/user-binding.ts'
 
-/** Who a client inside the hub is, where it is, and what it is told. */
+/** Who a client inside the hub is, where it is, and what it is notified of. */
 export interface PathClientOptions {
   readonly actor: UserActor
   /** Such as `/mcp/work`. */
   readonly path: string
   /** In records of calls. */
   readonly clientName: string
+  /** It shows at most so many characters of a result's text. */
+  readonly resultCharacters?: number
   /** The list of tools may differ now. */
   changed(): void
   /** The path resolves to nothing any more for this actor, or the hub stops. Called at most once. */
@@ -83,7 +85,7 @@ export class PathClients {
     })
   }
 
-  /** The clients of one scope, which are told of its changes. */
+  /** The clients of one scope, which are notified of its changes. */
   of(scope: Scope): ReadonlySet<OpenClient> {
     return this.#open.get(scope) ?? NONE
   }
@@ -178,10 +180,11 @@ class OpenClient implements PathClient, NotificationTarget {
   }
 
   async call({ tool, arguments: given, headers, ...request }: PathCall): Promise<Outcome> {
-    const { actor, clientName } = this.#options
+    const { actor, clientName, resultCharacters } = this.#options
     const params = { name: tool, arguments: given }
     const passthroughHeaders = headers && passedHeaders(headers, headers.get(CHAIN_HEADER), this.scope)
-    const caller = { actor, clientName, passthroughHeaders }
+    const shows = resultCharacters === undefined ? {} : { resultCharacters }
+    const caller = { actor, clientName, passthroughHeaders, ...shows }
     const exchange = new SessionlessExchange({ ...request, ...caller, method: 'tools/call', params })
     const { loads, router } = this.#parts
     const refused = (error: unknown): void =>

@@ -21,7 +21,7 @@ import { SseWire } from './wire-sse.ts'
 interface LegacySideParts extends InitializeParts {
   readonly loads: UserLoads
   readonly upstreams: Upstreams
-  readonly credentials: Pick<LiveCredentials, 'watchAll'>
+  readonly credentials: Pick<LiveCredentials, 'watchAll' | 'require'>
   readonly sealer: TokenSealer
   readonly scopes: ScopeTable
   readonly router: Router

@@ -11,7 +11,7 @@ const PURPOSE = 'mcp-calls'
 const SEPARATOR = '\n'
 
 /**
- * Seals the request ids of calls in flight, so that the next process can tell this principal's client which of its
+ * Seals the request ids of calls in flight, so that the next process can report to this principal's client which of its
  * calls were lost with this one. `place`: the session or stream that the ids belong to. Ids beyond 2 KiB are left out.
  */
 export function sealCalls(sealer: TokenSealer, principal: string, place: string, list: string): string {

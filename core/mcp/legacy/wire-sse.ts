@@ -1,3 +1,4 @@
+import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
@@ -37,6 +38,7 @@ const FIRST_VERSION = '2024-11-05'
 interface SseWireParts extends InitializeParts {
   readonly scopes: ScopeTable
   readonly loads: UserLoads
+  readonly credentials: Pick<LiveCredentials, 'require'>
   readonly dispatcher: LegacyDispatcher
   readonly sealer: TokenSealer
   readonly now: () => number
@@ -105,6 +107,7 @@ export class SseWire {
     if (!load) throw notFound()
     checkBodyType(request.headers)
     const text = await readBody(request, load.bytes)
+    await this.#parts.credentials.require(actor)
     const value = parseBody(text)
     if (this.#isBack(known, value, query, session)) return new Response(null, { status: 202 })
     if (!session) throw notFound()

@@ -5,7 +5,7 @@ import type { GroupWarning } from '../../domain/group-warning.ts'
 import { LIST_KINDS } from '../../domain/mcp-methods.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
-import { overrideOf } from '../../domain/tools/tool-shape.ts'
+import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools, type MergedCatalog } from './merge.ts'
 import { legalName } from './naming.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
@@ -22,7 +22,7 @@ export function groupWarnings(
 ): readonly GroupWarning[] {
   const own = (state: MemberState) => scope.group.ownerId === state.member.server.ownerId
   return [
-    ...leftOutWarnings(merged.leftOut).map(message => ({ code: 'items_left_out', message }) as const),
+    ...LIST_KINDS.filter(kind => merged.leftOut[kind] > 0).map(kind => leftOutWarning(kind, merged.leftOut[kind])),
     ...costWarnings(actor, scope, merged),
     ...merged.states.flatMap(state => {
       const { member, catalog, blocked = NONE } = state
@@ -55,9 +55,12 @@ export function groupWarnings(
 
 /** Warns about items that one address does not offer because its limit is exceeded. */
 export function leftOutWarnings(leftOut: MergedCatalog['leftOut']): string[] {
-  return LIST_KINDS.filter(kind => leftOut[kind] > 0).map(
-    kind => `${leftOut[kind]} ${kind} are left out: one address offers at most ${LIMITS.scopeItems}`,
-  )
+  return LIST_KINDS.filter(kind => leftOut[kind] > 0).map(kind => leftOutWarning(kind, leftOut[kind]).message)
+}
+
+function leftOutWarning(kind: (typeof LIST_KINDS)[number], count: number): GroupWarning {
+  const message = `${count} ${kind} are left out: one address offers at most ${LIMITS.scopeItems}`
+  return { code: 'items_left_out', message, params: { kind, count, limit: LIMITS.scopeItems } }
 }
 
 /** Most tools that are named as the largest. */
@@ -71,13 +74,16 @@ function costWarnings(actor: UserActor, scope: ResolvedScope, { lists, byServer 
   const ofOne = costly.map(({ item, quarters }): GroupWarning => {
     const server = byServer.get(item.serverId)?.member.server.name
     const message = `A model pays about ${count(quarters)} tokens to read the tool "${item.key}"`
-    return { code: 'tool_costly', message, ...(server === undefined ? {} : { server }), tools: [item.original] }
+    const params = { tool: item.key, tokens: aboutTokens(quarters) }
+    return { code: 'tool_costly', message, ...(server === undefined ? {} : { server }), tools: [item.original], params }
   })
   if (total <= MANY_TOKENS) return ofOne
   const largest = weighed.toSorted((one, other) => other.quarters - one.quarters).slice(0, LARGEST)
-  const told = largest.map(({ item, quarters }) => `${item.key} (${count(quarters)})`).join(', ')
-  const message = `A model pays about ${total.toLocaleString('en-US')} tokens to read these tools, most for ${told}: select fewer, or use ${smartPath(actor, scope)}`
-  return [{ code: 'tools_costly', message, tools: largest.map(({ item }) => item.original) }, ...ofOne]
+  const named = largest.map(({ item, quarters }) => `${item.key} (${count(quarters)})`).join(', ')
+  const path = smartPath(actor, scope)
+  const message = `A model pays about ${total.toLocaleString('en-US')} tokens to read these tools, most for ${named}: select fewer, or use ${path}`
+  const params = { tokens: total, largest: named, path }
+  return [{ code: 'tools_costly', message, tools: largest.map(({ item }) => item.original), params }, ...ofOne]
 }
 
 function smartPath(actor: UserActor, { kind, group }: ResolvedScope): string {
@@ -101,7 +107,7 @@ function missedTools(
   own: boolean,
   extra: readonly string[],
 ): { readonly missing: readonly string[]; readonly asking: readonly string[] } {
-  const offered = extra.filter(name => overrideOf(server.tools, name)?.enabled !== false)
+  const offered = extra.filter(name => isToolOn(server, overrideOf(server.tools, name)))
   if (tools === 'all') return { missing: [], asking: offered }
   const selected = (items: readonly { readonly key: string }[]) =>
     tools.filter(tool => (chosenTools({ server, tools: [tool] }, items, own)?.size ?? 0) > 0)

@@ -4,7 +4,13 @@ import type { MemberTool } from '../../contract/records.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
-import { type ArgumentRules, joinRules, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
+import {
+  type ArgumentRules,
+  isToolOn,
+  joinRules,
+  overrideOf,
+  pinsWithVariables,
+} from '../../domain/tools/tool-shape.ts'
 import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
@@ -161,7 +167,7 @@ function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope
     const original = item.key
     const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
-    if (override?.enabled === false || (chosen && !choice)) continue
+    if (!isToolOn(member.server, override) || (chosen && !choice)) continue
     const task = tasks ? taskSupport(item) : undefined
     const target = toolTarget(state, item, override?.arguments, choice?.arguments, own)
     candidates.push({

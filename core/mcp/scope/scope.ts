@@ -5,7 +5,7 @@ import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
-import { pinsWithVariables } from '../../domain/tools/tool-shape.ts'
+import { isToolOn, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import type { ListItem } from './list-item.ts'
 import { chosenTools, type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
@@ -126,8 +126,8 @@ export class Scope {
     if (!member || original === undefined) return member !== undefined
     if (method === 'tools/call') {
       const chosen = chosenTools(member, [{ key: original }], group.ownerId === member.server.ownerId)
-      const { [original]: override } = member.server.tools
-      return override?.enabled !== false && (chosen === undefined || chosen.has(original))
+      const isOn = isToolOn(member.server, overrideOf(member.server.tools, original))
+      return isOn && (chosen === undefined || chosen.has(original))
     }
     if (method === 'prompts/get') return member.prompts === 'all' || member.prompts.includes(original)
     return method !== 'resources/read' || this.catalog.uris.allows(server.id, original)
@@ -275,10 +275,11 @@ export class Scope {
   #unseenTool(name: string): Target | undefined {
     const [state, ...others] = this.catalog.states
     if (!state || state.catalog || others.length > 0 || this.#resolved.kind !== 'server') return undefined
-    const { tools } = state.member.server
+    const { server } = state.member
+    const { tools } = server
     const renamed = Object.entries(tools).find(([, override]) => override.name === name)
-    const [original, override] = renamed ?? [name, Object.hasOwn(tools, name) ? tools[name] : undefined]
-    const hidden = override?.enabled === false || (!renamed && override?.name !== undefined && override.name !== name)
+    const [original, override] = renamed ?? [name, overrideOf(tools, name)]
+    const hidden = !isToolOn(server, override) || (!renamed && override?.name !== undefined && override.name !== name)
     if (hidden) return undefined
     const rules = override?.arguments
     const variablesIn = pinsWithVariables(rules, rules, true)

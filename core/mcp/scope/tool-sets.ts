@@ -13,7 +13,7 @@ export interface AddedTools {
   readonly instead: boolean
   /** The set that shortens results over the group's limit. */
   readonly shortens: ToolSet | undefined
-  /** What clients are told in place of the members' instructions; undefined: those. */
+  /** What clients get in place of the members' instructions; undefined: those. */
   readonly instructions?: (members: readonly ScopeMemberInfo[]) => string | undefined
 }
 

@@ -8,9 +8,10 @@ import { canSee, canUse } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
 import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type { GroupRegistry, ListQuery, Ref, Right, UsableMember, WriteOptions, WrittenGroup } from '../api.ts'
-import type { RegistryDeps } from '../context.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
+import { draftGroup } from './draft-group.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
   asNewMember,
@@ -89,6 +90,11 @@ export class Groups implements GroupRegistry {
     return this.#writer.create(actor, parseGroupBody(body), formerPaths)
   }
 
+  async draft(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
+    const parsed = parseGroupBody(body)
+    return read(this.#deps.store, db => draftGroup(db, actor, parsed, timestamp(this.#deps)))
+  }
+
   async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
     return this.#update(actor, ref, options, async (db, { row }) => {
@@ -117,7 +123,7 @@ export class Groups implements GroupRegistry {
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions & { readonly force?: boolean } = {}): Promise<void> {
     const { row } = await this.#known(actor, ref, 'edit')
-    checkRevision('group', row.revision, options)
+    checkRevision('group', row, options)
     await this.#writer.remove(row, ref, options.force === true)
   }
 
@@ -173,7 +179,7 @@ export class Groups implements GroupRegistry {
   ): Promise<WrittenGroup> {
     return untilUnchanged('group', ref, async () => {
       const known = await this.#known(actor, ref, 'edit')
-      checkRevision('group', known.row.revision, options)
+      checkRevision('group', known.row, options)
       const change = await read(this.#deps.store, db => make(db, known))
       return this.#writer.save(actor, known, change)
     })

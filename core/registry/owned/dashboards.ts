@@ -7,6 +7,7 @@ import { write } from '../../store/transact.ts'
 import type { WriteOptions } from '../api.ts'
 import { fileOwner, ownerOf } from '../owners.ts'
 import { type FileEntry, type Mirrored, mirrorOwned } from './mirror.ts'
+import type { MovingRecords } from './moving.ts'
 import type { OwnedRecords } from './records.ts'
 import { type OwnedSetting, OwnedSettings, type Prepare, settingView } from './settings.ts'
 
@@ -56,6 +57,17 @@ export class Dashboards implements OwnedRecords {
       const secrets = () => ({})
       return mirrorOwned(trx, owner, { kind: 'dashboard', entries, prepare: ({ body }) => prepare(body), secrets })
     })
+  }
+}
+
+/** Users' own dashboards as they move between hubs. */
+export function movingDashboards(store: Store): MovingRecords {
+  const settings = new OwnedSettings(store, 'dashboard', () => undefined)
+  return {
+    settings,
+    open: async ({ body }) => body,
+    prepare: async (_actor, _owner, body) => prepare(body),
+    remove: (actor, ref) => settings.remove(actor, ref, async () => undefined),
   }
 }
 

@@ -28,7 +28,7 @@ export interface MirroredKind {
   readonly entries: readonly FileEntry[]
   /** Throws `validation_failed` for an entry with mistakes. */
   prepare(entry: FileEntry): Prepare
-  /** Secrets in the open, to tell whether they changed. */
+  /** Secrets in the open, to see whether they changed. */
   secrets(setting: OwnedSetting): Readonly<Record<string, string>>
   /** Runs before one is removed. */
   removing?(trx: Writer, id: string): Promise<void>
@@ -92,7 +92,14 @@ async function put(
   const before = row && settingOf(row, owner)
   const { name, body, secrets } = mirrored.prepare(entry)(owner, { owner: owner.id, record: id }, before)
   const at = new Date().toISOString()
-  const written = { name, name_key: nameKey(name), body: JSON.stringify(body), secrets, origin: 'file' as const }
+  const written = {
+    name,
+    name_key: nameKey(name),
+    body: JSON.stringify(body),
+    secrets,
+    origin: 'file' as const,
+    limited: 0,
+  }
   if (!before) {
     const made = { id, owner_id: owner.id, kind: mirrored.kind, revision: 1, created_at: at, updated_at: at }
     await trx
@@ -104,6 +111,7 @@ async function put(
   const secretsOf = (setting: OwnedSetting): string => canonical(mirrored.secrets(setting))
   const isSame =
     before.origin === 'file' &&
+    !before.limited &&
     before.name === name &&
     canonical(before.body) === canonical(body) &&
     secretsOf(before) === secretsOf({ ...before, body, secrets })

@@ -3,19 +3,24 @@ import { LIMITS } from '../../config/limits.ts'
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
-import { nameKey, quoteName } from '../../domain/names.ts'
+import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
+import { isAdmin } from '../../domain/ownership.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { Store } from '../../store/open.ts'
 import type { OwnedSettingTable } from '../../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
-import type { WriteOptions } from '../api.ts'
 import { type Owner, ownerOf, userById } from '../owners.ts'
+import { changedLimit, type SettingLimit, withLimit } from './limits.ts'
 import { missing, ownerFor, placeOf } from './place.ts'
+import type { ReplaceOptions } from './records.ts'
 
 /** A stored rule, channel, dashboard or assistant endpoint. */
 export interface OwnedSetting {
   readonly id: string
+  /** With the rights that the setting has: an ordinary user’s where it is `limited`. */
   readonly owner: Owner
+  /** It was saved last with the rights of an ordinary user, and has no more, although its owner may be an administrator. */
+  readonly limited: boolean
   readonly name: string
   readonly body: JsonObject
   readonly secrets: string | null
@@ -30,6 +35,8 @@ export interface WrittenSetting {
   readonly name: string
   readonly body: JsonObject
   readonly secrets: string | null
+  /** A mask stands for a part of it: it was not seen whole by who saves it. */
+  readonly hidden?: boolean
 }
 
 /** Makes what is written of a body; `before`: what it replaces; `place`: what secrets are sealed for. */
@@ -48,10 +55,11 @@ const KINDS = {
   endpoint: { missing: 'endpoint_not_found', quota: 'quota_endpoints', most: LIMITS.assistantEndpointsPerUser },
 } as const satisfies Record<Kind, { missing: ErrorCode; quota: ErrorCode; most: number }>
 /** Where the settings file holds them. */
-const SECTIONS: Readonly<Partial<Record<Kind, string>>> = {
+const SECTIONS: Readonly<Record<Kind, string>> = {
   rule: 'alerting',
   channel: 'notifications',
   dashboard: 'dashboards',
+  endpoint: 'assistant',
 }
 
 /** Things of one kind in the store, each in its owner's namespace. Others' are answered as if they were missing. */
@@ -80,37 +88,62 @@ export class OwnedSettings {
     return read(this.#store, db => this.#find(db, actor, ref))
   }
 
-  async create(actor: Actor, ownerName: string | undefined, prepare: Prepare): Promise<OwnedSetting> {
+  /** `unseen`: it came from somebody else, and its owner has not looked at it. */
+  async create(
+    actor: Actor,
+    ownerName: string | undefined,
+    prepare: Prepare,
+    { unseen = false }: { readonly unseen?: boolean } = {},
+  ): Promise<OwnedSetting> {
     const at = new Date().toISOString()
     return this.#write(async trx => {
-      const owner = await ownerFor(trx, actor, ownerName)
+      const account = await ownerFor(trx, actor, ownerName)
+      const limited = account.role === 'admin' && this.#acts && (unseen || !isAdmin(actor))
+      const owner = withLimit(account, limited)
       const id = randomUUID()
       const { name, body, secrets } = prepare(owner, { owner: owner.id, record: id }, undefined)
-      await this.#checkQuota(trx, owner)
+      await this.#checkQuota(trx, account)
       const row: OwnedSettingTable = {
         ...{ id, owner_id: owner.id, kind: this.#kind, name, name_key: nameKey(name) },
         ...{ body: JSON.stringify(body), secrets, origin: 'api', revision: 1, created_at: at, updated_at: at },
+        limited: limited ? 1 : 0,
       }
       await this.#unique(name, () => trx.insertInto('owned_setting').values(row).execute())
-      return settingOf(row, owner)
+      return settingOf(row, account)
     })
   }
 
-  async replace(actor: Actor, ref: string, prepare: Prepare, options: WriteOptions = {}): Promise<OwnedSetting> {
+  /** `limit`: what a rollback puts back; by default what the save of this actor gives. Throws `review_required`. */
+  async replace(
+    actor: Actor,
+    ref: string,
+    prepare: Prepare,
+    options: ReplaceOptions & { readonly limit?: SettingLimit } = {},
+  ): Promise<OwnedSetting> {
     return this.#write(async trx => {
       const before = this.#unlocked(await this.#find(trx, actor, ref))
       if (options.ifRevision !== undefined && options.ifRevision !== before.revision) {
-        throw new HubError('version_conflict', `${quoteName(before.name)} has revision ${before.revision} by now`)
+        const { revision, updatedAt: changedAt } = before
+        throw new HubError('version_conflict', `${quoteName(before.name)} has revision ${revision} by now`, {
+          data: { revision, changedAt, kind: this.#kind, record: formatRef(before.owner.name, before.name) },
+        })
       }
-      const { id, owner } = before
-      const { name, body, secrets } = prepare(owner, { owner: owner.id, record: id }, before)
+      const { id } = before
+      const account = await ownerFor(trx, actor, before.owner.name)
+      const place = { owner: account.id, record: id }
+      const save = (owner: Owner) => prepare(owner, place, before)
+      const { limited, written } = this.#acts
+        ? changedLimit({ actor, account, before, options }, save)
+        : { limited: false, written: save(account) }
+      const { name, body, secrets } = written
       const change = {
-        ...{ name, name_key: nameKey(name), body: JSON.stringify(body), secrets },
+        ...{ name, name_key: nameKey(name), body: JSON.stringify(body), secrets, limited: limited ? 1 : 0 },
         ...{ revision: before.revision + 1, updated_at: new Date().toISOString() },
       }
       const update = trx.updateTable('owned_setting').set(change).where('id', '=', id)
       await this.#unique(name, () => update.execute())
-      return { ...before, name, body, secrets, revision: change.revision, updatedAt: change.updated_at }
+      const owner = withLimit(account, limited)
+      return { ...before, owner, limited, name, body, secrets, revision: change.revision, updatedAt: change.updated_at }
     })
   }
 
@@ -136,6 +169,11 @@ export class OwnedSettings {
     throw new HubError('setting_locked', `The ${this.#kind} ${quoteName(setting.name)} is held by the settings file`, {
       hint: `Change it in the section "${SECTIONS[this.#kind]}" of the settings file.`,
     })
+  }
+
+  /** A dashboard only shows what its reader may see. */
+  get #acts(): boolean {
+    return this.#kind !== 'dashboard'
   }
 
   #rows(db: Reader) {
@@ -187,11 +225,17 @@ export async function activeSettings(db: Reader, kind: Kind, ownerId?: string): 
 /** A stored row as a setting. */
 export function settingOf(row: OwnedSettingTable, owner: Owner): OwnedSetting {
   const { id, name, secrets, origin, revision, created_at: createdAt, updated_at: updatedAt } = row
-  return { id, owner, name, body: JSON.parse(row.body) as JsonObject, secrets, origin, revision, createdAt, updatedAt }
+  const limited = row.limited === 1
+  const body = JSON.parse(row.body) as JsonObject
+  return {
+    ...{ id, owner: withLimit(owner, limited), limited, name, body, secrets },
+    ...{ origin, revision, createdAt, updatedAt },
+  }
 }
 
 /** A setting as the API shows it, with its body. */
 export function settingView(setting: OwnedSetting, body: JsonObject): JsonObject {
   const { id, owner, name, origin, revision, createdAt, updatedAt } = setting
-  return { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, origin, revision, createdAt, updatedAt }
+  const shown = { id, ref: `${owner.name}~${name}`, owner: owner.name, ...body, origin, revision, createdAt, updatedAt }
+  return setting.limited ? { ...shown, limited: true } : shown
 }

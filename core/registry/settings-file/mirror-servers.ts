@@ -232,7 +232,7 @@ async function save(
   const at = timestamp(deps)
   const problemText = problem ? JSON.stringify(problem) : null
   const columns = {
-    ...serverColumns(sealed, file),
+    ...serverColumns(sealed, { file }),
     name_key: nameKey(sealed.name),
     ...heldColumns(held),
     origin: 'file' as const,

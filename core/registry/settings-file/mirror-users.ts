@@ -6,7 +6,7 @@ import type { FileState } from '../api.ts'
 import { timestamp } from '../context.ts'
 import { fileOwner } from '../owners.ts'
 import {
-  capServersOf,
+  capRightsOf,
   insertUser,
   internalSetting,
   otherAdmins,
@@ -75,7 +75,7 @@ async function mirrorUser(run: MirrorRun, { name, key }: { name: string; key: st
     token_epoch: present.token_epoch + (narrower ? 1 : 0),
   }
   if ((Object.keys(next) as (keyof UserTable)[]).every(column => next[column] === present[column])) return
-  if (present.role !== 'admin' && role === 'admin') await capServersOf(trx, present)
+  if (present.role !== 'admin' && role === 'admin') await capRightsOf(trx, present)
   await save(run, next)
 }
 

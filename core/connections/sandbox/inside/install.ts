@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 
 interface Order {
-  readonly runner: 'npm' | 'bun' | 'uv'
+  readonly runner: 'npm' | 'bun' | 'uv' | 'project'
   readonly specs: readonly string[]
   readonly program?: string
   readonly registry: string
@@ -68,9 +68,17 @@ function installPython(): { command: string[]; installed: string } {
   return { command: [path], installed: installed.replace(' v', '@') }
 }
 
+/** What a project in the folder needs, into its own environment; the project itself is run from its files. */
+function installProject(): { command: string[]; installed: string } {
+  call(['uv', 'sync', '--quiet', '--no-dev', '--no-install-project', '--directory', folder])
+  return { command: ['uv'], installed: 'the packages of its project' }
+}
+
+const INSTALL = { npm: installNode, bun: installNode, uv: installPython, project: installProject }
+
 try {
   mkdirSync(cache, { recursive: true })
-  const result = order.runner === 'uv' ? installPython() : installNode()
+  const result = INSTALL[order.runner]()
   rmSync(cache, { recursive: true, force: true })
   process.stdout.write(`\n${JSON.stringify(result)}\n`)
 } catch (error) {

@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import type { Assistant } from '../../../assistant/create.ts'
-import { HubError } from '../../../contract/errors.ts'
+import type { ConfigSource, HubConfig } from '../../../config/schema.ts'
+import { type FieldError, HubError } from '../../../contract/errors.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { ASSISTANT_SOCKET_PATH } from '../../../request/canonical-path.ts'
 import { type Route, route } from '../../route.ts'
 import { note, ownedRecordRoutes } from '../owned-records.ts'
 import { exampleList, listOf, pageQuery, refParams } from '../schemas.ts'
+import { tokensOf } from '../tool-views.ts'
 import { page, recordReply, writeOptions } from '../views.ts'
 import * as shapes from './endpoint-schemas.ts'
 
@@ -13,6 +16,12 @@ import * as shapes from './endpoint-schemas.ts'
 export interface AssistantRoutesDeps {
   readonly assistant: Assistant
   readonly registry: Pick<Registry, 'audit'>
+  readonly config: {
+    readonly values: Pick<HubConfig, 'assistantApiKey'>
+    readonly sources: Readonly<Partial<Record<keyof HubConfig, ConfigSource>>>
+  }
+  /** What of the settings file cannot be used. */
+  readonly fileProblems: () => readonly FieldError[]
 }
 
 const tag = 'assistant'
@@ -20,9 +29,29 @@ const path = '/api/assistant/endpoints'
 const one = { description: 'The endpoint', schema: shapes.endpoint, example: shapes.endpointExample }
 
 /** Endpoints at which assistants meet the tools of a group, and the socket at which they dial in. */
-export function assistantRoutes({ assistant, registry }: AssistantRoutesDeps): Route[] {
+export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
+  const { assistant, registry } = deps
   const kind = { what: 'endpoint', tag, audit: registry.audit } as const
   return [
+    bridgeRoute(deps),
+    toolsRoute(assistant),
+    route({
+      method: 'POST',
+      path: `${path}/{ref}/test`,
+      access: 'user',
+      tag,
+      params: refParams,
+      summary: 'Go the way of a connection once, and close it: nothing is saved, and no tool is called',
+      responses: {
+        200: { description: 'Each step with its outcome', schema: shapes.test, example: shapes.testExample },
+      },
+      async handle({ actor, params, info }) {
+        info.keepOpen()
+        const report = await assistant.test(actor, params.ref)
+        note(kind, actor, info, 'test', await assistant.endpoints.get(actor, params.ref))
+        return { body: report }
+      },
+    }),
     ...ownedRecordRoutes({
       ...{ ...kind, path, records: assistant.endpoints },
       ...{ body: shapes.endpointBody, patch: shapes.endpointPatch },
@@ -77,6 +106,55 @@ export function assistantRoutes({ assistant, registry }: AssistantRoutesDeps): R
     }),
     socketRoute(assistant),
   ]
+}
+
+/** What the page of assistants shows above the endpoints. */
+function bridgeRoute({ assistant, config, fileProblems }: AssistantRoutesDeps): Route {
+  const { values, sources } = config
+  return route({
+    method: 'GET',
+    path: '/api/assistant',
+    access: 'user',
+    tag,
+    summary: 'Whether assistants are served, where that is set, and the address at which devices dial in',
+    responses: { 200: { description: 'The bridge', schema: shapes.bridge, example: shapes.bridgeExample } },
+    async handle({ actor, info }) {
+      const problems = fileProblems().filter(({ pointer }) => /^(?:\/systemConfig)?\/assistant\//.test(pointer))
+      return {
+        body: {
+          enabled: assistant.enabled,
+          source: sources.assistantEnabled ?? 'default',
+          variable: 'ASSISTANT_ENABLED',
+          hasBridge: assistant.hasBridge(),
+          apiKey: {
+            set: values.assistantApiKey !== undefined,
+            source: sources.assistantApiKey ?? 'default',
+            variable: 'ASSISTANT_API_KEY',
+          },
+          socket: `${info.baseUrl.replace(/^http/, 'ws')}${ASSISTANT_SOCKET_PATH}`,
+          ...(isAdmin(actor) ? { fileProblems: problems } : {}),
+        },
+      }
+    },
+  })
+}
+
+function toolsRoute(assistant: Assistant): Route {
+  return route({
+    method: 'GET',
+    path: `${path}/{ref}/tools`,
+    access: 'user',
+    tag,
+    params: refParams,
+    summary: 'The tools as the assistant of an endpoint gets them now, connected or not',
+    responses: { 200: { description: 'The tools', schema: shapes.tools, example: shapes.toolsExample } },
+    async handle({ actor, params }) {
+      const { tools, leftOut } = await assistant.tools(actor, params.ref)
+      const items = tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
+      const tokens = items.reduce((sum, tool) => sum + tool.tokens, 0)
+      return { body: { items, total: items.length, leftOut, tokens } }
+    },
+  })
 }
 
 function socketRoute(assistant: Assistant): Route {

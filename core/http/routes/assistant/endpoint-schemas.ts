@@ -12,7 +12,8 @@ const endpointFields = z.object({
     description: 'Outbound: `ws` or `wss`, as the platform gives it; comes back with its token masked',
   }),
   group: z.string().nullable().meta({
-    description: 'A group, or a server: `name` or `owner~name`. null in responses: it is gone, or no longer usable',
+    description:
+      'A group, or a server: `name` or `owner~name`; `$smart/` before it, or `$smart` alone for all. null in responses: it is gone, or no longer usable',
   }),
   enabled: z.boolean().optional(),
   limits: z
@@ -63,7 +64,12 @@ export const endpoint = endpointFields.extend({
   revision: z.number().int(),
   createdAt: timestamp,
   updatedAt: timestamp,
-  kind: z.enum(['group', 'server']).meta({ description: 'What `group` names' }),
+  limited: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'It has the rights of an ordinary user, until an administrator PUTs the whole of it' }),
+  kind: z.enum(['group', 'server', 'all']).meta({ description: 'What `group` names' }),
+  view: z.string().optional().meta({ description: 'The view in which it is seen, such as `smart`' }),
   last4: z.string().optional().meta({ description: 'Of the token of an inbound endpoint' }),
   token: z.string().optional().meta({ description: 'Inbound: only in the response that made it' }),
   status,
@@ -90,3 +96,79 @@ export const message = z.looseObject({
 
 /** An example of {@link message}. */
 export const messageExample = { at, direction: 'in', method: 'tools/call', tool: 'lights_on', bytes: 112 }
+
+/** The bridge as a whole. */
+export const bridge = z.object({
+  enabled: z.boolean().meta({ description: 'Whether endpoints are served' }),
+  source: z.enum(['default', 'file', 'store', 'env']).meta({ description: 'Where that is set' }),
+  variable: z.string(),
+  hasBridge: z.boolean().meta({ description: 'Whether a plugin that serves them runs' }),
+  apiKey: z.object({
+    set: z.boolean().meta({ description: 'Whether one key opens all inbound endpoints' }),
+    source: z.enum(['default', 'file', 'store', 'env']),
+    variable: z.string(),
+  }),
+  socket: z.string().meta({ description: 'Where devices dial in' }),
+  fileProblems: z
+    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
+    .optional()
+    .meta({ description: 'What of the settings file’s endpoints cannot be used; for administrators' }),
+})
+
+/** An example of {@link bridge}. */
+export const bridgeExample = {
+  ...{ enabled: true, source: 'env', variable: 'ASSISTANT_ENABLED', hasBridge: true },
+  apiKey: { set: true, source: 'env', variable: 'ASSISTANT_API_KEY' },
+  ...{ socket: 'wss://hub.example.com/api/assistant/ws', fileProblems: [] },
+}
+
+/** The tools of an endpoint. */
+export const tools = z.object({
+  items: z.array(
+    z.looseObject({
+      name: z.string(),
+      description: z.string().optional(),
+      inputSchema: z.looseObject({}),
+      tokens: z.number().int().meta({ description: 'About what a model pays to read it' }),
+    }),
+  ),
+  total: z.number().int(),
+  leftOut: z.array(z.string()).meta({ description: 'Names of those beyond the limits' }),
+  tokens: z.number().int(),
+})
+
+/** An example of {@link tools}. */
+export const toolsExample = {
+  items: [{ name: 'lights_on', description: 'Switches the lights on', inputSchema: { type: 'object' }, tokens: 20 }],
+  ...{ total: 1, leftOut: [], tokens: 20 },
+}
+
+/** What a test of an endpoint found. */
+export const test = z.object({
+  ok: z.boolean().meta({ description: 'No step failed' }),
+  steps: z.array(
+    z.object({
+      name: z.string().meta({
+        description:
+          '`target`, `tools`; outbound `address`, `dial`, `handshake` (the platform’s `initialize`), `list`; inbound `connection`',
+      }),
+      outcome: z.enum(['ok', 'failed', 'skipped']),
+      durationMs: z.number(),
+      code: z.string().optional().meta({ description: 'Of a failure' }),
+      detail: z.string().optional(),
+    }),
+  ),
+})
+
+/** An example of {@link test}. */
+export const testExample = {
+  ok: false,
+  steps: [
+    { name: 'target', outcome: 'ok', durationMs: 1.2 },
+    { name: 'tools', outcome: 'ok', durationMs: 3.4, detail: '12 tools' },
+    { name: 'address', outcome: 'ok', durationMs: 8 },
+    { name: 'dial', outcome: 'failed', durationMs: 41, code: 'token_refused', detail: 'The platform answered 401' },
+    { name: 'handshake', outcome: 'skipped', durationMs: 0, detail: 'A step before it failed' },
+    { name: 'list', outcome: 'skipped', durationMs: 0, detail: 'A step before it failed' },
+  ],
+}

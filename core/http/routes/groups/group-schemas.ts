@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { GROUP_SCHEMAS, MEMBER_TABLE, schemasOf } from '../../../domain/group-fields.ts'
-import { exampleList, listOf, timestamp, validatedByRegistry } from '../schemas.ts'
+import { GROUP_SCHEMAS, MEMBER_TABLE } from '../../../domain/group-fields.ts'
+import { schemasOf } from '../../../domain/json/field-table.ts'
+import { exampleList, listOf, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
 
 const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
 
@@ -15,14 +16,6 @@ export const groupPatch = validatedByRegistry(
 export const memberBody = validatedByRegistry(
   { type: 'object', properties: schemasOf(MEMBER_TABLE) },
   { tools: ['search'] },
-)
-
-/** A response has the fields of a body, of which only the name is always there. */
-const shownFields = Object.fromEntries(
-  Object.entries(GROUP_SCHEMAS).map(([name, schema]) => {
-    const field = z.fromJSONSchema(schema)
-    return [name, name === 'name' ? field : field.optional()]
-  }),
 )
 
 const groupWarning = z
@@ -42,12 +35,16 @@ const groupWarning = z
     message: z.string(),
     server: z.string().optional(),
     tools: z.array(z.string()).optional().meta({ description: 'Original names, at most 50' }),
+    params: z
+      .record(z.string(), z.union([z.string(), z.number()]))
+      .optional()
+      .meta({ description: 'What the message names besides, for translations by the code' }),
   })
   .meta({ description: 'What clients of the group may miss' })
 
 /** A group in a response; members that the caller may not use are left out, except for those who may edit it. */
 export const group = z.looseObject({
-  ...shownFields,
+  ...shownFields(GROUP_SCHEMAS, ['name']),
   members: z.array(z.unknown()),
   id: z.string(),
   ref: z.string().meta({ description: '`owner~name`' }),

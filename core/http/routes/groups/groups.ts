@@ -51,6 +51,7 @@ export function groupRoutes(deps: GroupRoutesDeps): Route[] {
   return [
     listGroups(deps),
     createGroup(deps),
+    previewGroup(deps),
     ...oneGroup(deps),
     ...members(deps),
     ...clientSide(deps),
@@ -88,6 +89,25 @@ function createGroup(deps: GroupRoutesDeps): Route {
       noteChange(deps.registry.audit, actor, info, 'group.create', record)
       const location = `${info.baseUrl}/api/groups/${encodeURIComponent(qualified(record))}`
       return recordReply(groupView(deps, actor, info, record), 201, location)
+    },
+  })
+}
+
+function previewGroup({ registry, mcp }: GroupRoutesDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/api/groups/preview',
+    access: 'user',
+    reads: true,
+    summary: 'The tools that a client would see, if a group were saved so; saves nothing',
+    tag,
+    body: groupBody,
+    query: pageQuery,
+    responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
+    async handle({ actor, body, query: { limit, offset } }) {
+      const { usable, lost: _, ...record } = await registry.groups.draft(actor, body)
+      const { tools, counts, tokens, warnings } = mcp.groupView(actor, record, serversOf(usable))
+      return { body: { items: tools(offset, limit), total: counts.tools, limit, offset, counts, tokens, warnings } }
     },
   })
 }

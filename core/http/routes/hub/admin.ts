@@ -160,8 +160,7 @@ function sessionRoutes({ registry, mcp }: AdminRoutesDeps): Route[] {
         if (!mcp.endSession(params.id, `ended by ${actor.name}`)) {
           throw new HubError('session_not_found', `There is no open session ${quoteName(params.id)}`)
         }
-        const { requestId } = info
-        registry.audit.record(actor, { action: 'session.end', target: params.id, ownerId: owner, requestId })
+        registry.audit.record(actor, { action: 'session.end', target: params.id, ownerId: owner, request: info })
         return { status: 204 }
       },
     }),
@@ -174,6 +173,8 @@ const exampleAudit: JsonObject = {
   user: 'ada',
   action: 'server.create',
   target: 'ada~time',
+  requestId: '01JD7C2M8K',
+  address: '203.0.113.7',
 }
 
 function auditRoute({ registry }: AdminRoutesDeps): Route {

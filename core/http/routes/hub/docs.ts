@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { HubError } from '../../../contract/errors.ts'
+import type { Alerts } from '../../../alerts/create.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { Transport, Transports } from '../../../domain/server/transports.ts'
+import type { Transports } from '../../../domain/server/transports.ts'
 import { wholeBody } from '../../compress.ts'
 import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
@@ -13,33 +13,22 @@ export interface DocsRoutesDeps {
   readonly routes: readonly Route[]
   readonly version: string
   readonly transports: Transports
+  readonly alerts: Pick<Alerts, 'channelTypes'>
 }
 
 /** The API's documentation, as an OpenAPI document and as a page. */
-export function docsRoutes({ routes, version, transports }: DocsRoutesDeps): Route[] {
+export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDeps): Route[] {
   let document: JsonObject | undefined
-  let describedTransports: readonly Transport[] = []
+  let describedParts: readonly unknown[] = []
   const described = (): JsonObject => {
-    const now = transports.all()
-    const same = now.length === describedTransports.length && now.every((one, at) => one === describedTransports[at])
-    if (!document || !same) document = openApiDocument([...routes, ...own], version, transports)
-    describedTransports = now
+    const channelTypes = alerts.channelTypes({ role: 'admin' })
+    const now = [...transports.all(), ...channelTypes.map(({ configSchema }) => configSchema)]
+    const same = now.length === describedParts.length && now.every((one, at) => one === describedParts[at])
+    if (!document || !same) document = openApiDocument([...routes, ...own], version, { transports, channelTypes })
+    describedParts = now
     return document
   }
   const own: Route[] = [
-    route({
-      method: 'GET',
-      path: '/',
-      access: 'public',
-      summary: 'Leads browsers to the page about this API',
-      tag: 'about',
-      responses: { 303: { description: 'To `/api/docs`, for clients that accept HTML; 404 for others' } },
-      handle({ request, info }) {
-        if (!request.headers.get('accept')?.includes('text/html'))
-          throw new HubError('route_not_found', 'There is nothing at this path')
-        return { status: 303, headers: { location: `${info.baseUrl}/api/docs` } }
-      },
-    }),
     route({
       method: 'GET',
       path: '/api/openapi.json',

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { Assistant } from '../../../assistant/create.ts'
+import type { SignIns } from '../../../auth/sign-ins.ts'
+import type { Bundles } from '../../../bundles/create.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { UserActor } from '../../../contract/records.ts'
@@ -12,11 +14,13 @@ import { type Route, route } from '../../route.ts'
 
 /** Where a user's use of each limit is read. */
 export interface LimitRoutesDeps {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'keys' | 'settings'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'settings'>
+  readonly signIns: Pick<SignIns, 'list'>
   readonly mcp: Pick<McpEndpoint, 'usage'>
   readonly alerts: Pick<Alerts, 'usage'>
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
+  readonly bundles: Pick<Bundles, 'list'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
@@ -71,18 +75,22 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
 }
 
 async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const { registry, mcp, alerts, dashboards, assistant, upstreams, liveStreams } = deps
-  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards, endpoints] = await Promise.all([
-    registry.servers.list(actor, { scope: 'mine' }),
-    registry.groups.list(actor, { scope: 'mine' }),
-    registry.keys.list(actor),
-    registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
-    registry.settings.user(actor.userId),
-    registry.settings.storedBytes(actor.userId),
-    alerts.usage(actor),
-    dashboards.count(actor),
-    assistant.count(actor),
-  ])
+  const { registry, mcp, alerts, dashboards, assistant, bundles, upstreams, liveStreams } = deps
+  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards, endpoints, kept] = await Promise.all(
+    [
+      registry.servers.list(actor, { scope: 'mine' }),
+      registry.groups.list(actor, { scope: 'mine' }),
+      registry.keys.list(actor),
+      registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
+      registry.settings.user(actor.userId),
+      registry.settings.storedBytes(actor.userId),
+      alerts.usage(actor),
+      dashboards.count(actor),
+      assistant.count(actor),
+      bundles.list(actor),
+    ],
+  )
+  const user = await registry.users.byId(actor.userId)
   const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
     serversPerUser: servers.length,
@@ -101,5 +109,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     ...ofAlerts,
     dashboardsPerUser: ownDashboards,
     assistantEndpointsPerUser: endpoints,
+    bundlesPerUser: kept.length,
+    signInsPerUser: user ? (await deps.signIns.list(user)).length : 0,
   }
 }

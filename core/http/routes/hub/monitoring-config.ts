@@ -5,7 +5,7 @@ import type { FieldError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import { HEALTH_CHECK } from '../../../domain/server/common.ts'
+import { HEALTH_CHECK } from '../../../domain/server/health-check.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import { type Route, route } from '../../route.ts'
@@ -115,13 +115,13 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
       summary: 'Change how records are kept, from the next start; rules, channels and dashboards have their own routes',
       body: changes.meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
       responses,
-      async handle({ actor, body, info: { requestId } }) {
+      async handle({ actor, body, info }) {
         const settings = readSettings(settingsOf(body), pointerOf)
         refuseLocked(deps.config, Object.keys(settings) as Key[])
         await deps.registry.settings.setSystem(actor, settings)
         const detail = { keys: Object.keys(settings) }
         deps.registry.audit.record(actor, {
-          ...{ action: 'settings.update', target: 'system', ownerId: null, requestId, detail },
+          ...{ action: 'settings.update', target: 'system', ownerId: null, request: info, detail },
         })
         return { body: await configFor(deps, actor) }
       },

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import type { Alerts } from '../../../alerts/create.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
+import type { UserActor } from '../../../contract/records.ts'
 import { quoteName } from '../../../domain/names.ts'
-import type { AuditRegistry } from '../../../registry/api.ts'
+import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject, exampleList, listOf, pageQuery } from '../schemas.ts'
 import { page } from '../views.ts'
@@ -12,11 +14,13 @@ export interface PluginView {
   readonly name: string
   readonly state: 'running' | 'failed' | 'disabled' | 'stopped'
   readonly bundled: boolean
-  readonly isolated: boolean
   /** As `point/id`. */
   readonly contributions: readonly string[]
+  readonly isolated: boolean
   /** The failure's reason. */
   readonly message?: string
+  /** As the plugin says. */
+  readonly version?: string
 }
 
 /** The plugin host for administrators. */
@@ -24,7 +28,7 @@ export interface PluginsView {
   list(): readonly PluginView[]
   /**
    * Stops the plugin and starts it with the change. Resolves afterwards, with state `failed` when the plugin did not
-   * start. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin rejects.
+   * start. Masks stand for the secrets that it has. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin rejects.
    */
   configure(name: string, change: { readonly enabled?: boolean; readonly config?: JsonObject }): Promise<PluginView>
 }
@@ -32,7 +36,12 @@ export interface PluginsView {
 /** What the routes of `/api/plugins` need. */
 export interface PluginRoutesDeps {
   readonly plugins: PluginsView
-  readonly audit: Pick<AuditRegistry, 'record'>
+  readonly registry: {
+    readonly audit: Pick<Registry['audit'], 'record'>
+    readonly servers: Pick<Registry['servers'], 'list'>
+  }
+  readonly alerts: Pick<Alerts, 'channelCounts'>
+  readonly version: string
 }
 
 const tag = 'administration'
@@ -43,7 +52,22 @@ const plugin = z.looseObject({
   bundled: z.boolean(),
   isolated: z.boolean(),
   contributions: z.array(z.string()),
-  message: z.string().optional(),
+  message: z.string().optional().meta({ description: 'Why it failed' }),
+  stack: z.string().optional().meta({ description: 'Of the failure' }),
+  version: z.string().optional().meta({ description: 'As the plugin says; of a bundled one the hub’s' }),
+  sha256: z.string().optional().meta({ description: 'Of the entry file' }),
+  config: anyObject.optional().meta({ description: 'With masks in place of secrets; absent: it has none' }),
+  configSchema: anyObject
+    .optional()
+    .meta({ description: 'JSON Schema of the configuration, once the plugin was loaded' }),
+  configurable: z.boolean().optional().meta({ description: 'False: it takes no configuration' }),
+  starts: z.int().meta({ description: 'Since the hub’s own start' }),
+  startedAt: z.string().optional(),
+  heapBytes: z.int().optional().meta({ description: 'JavaScript’s heap in the worker of an isolated plugin' }),
+  usedBy: z
+    .object({ servers: z.array(z.string()), serversTotal: z.int(), channels: z.int() })
+    .optional()
+    .meta({ description: 'Servers of its transports, the first 20 named, and alert channels of its kinds' }),
 })
 
 const example = {
@@ -52,12 +76,15 @@ const example = {
   bundled: true,
   isolated: false,
   contributions: ['transport/stdio'],
+  ...{ version: '1.1.0', configurable: false, starts: 1, startedAt: '2026-11-24T09:30:00.000Z' },
+  usedBy: { servers: ['ada~time'], serversTotal: 1, channels: 0 },
 }
 
 const change = z.strictObject({ enabled: z.boolean().optional(), config: anyObject.optional() })
 
 /** The plugins of this hub. */
-export function pluginRoutes({ plugins, audit }: PluginRoutesDeps): Route[] {
+export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
+  const { plugins, registry } = deps
   return [
     route({
       method: 'GET',
@@ -67,7 +94,10 @@ export function pluginRoutes({ plugins, audit }: PluginRoutesDeps): Route[] {
       tag,
       query: pageQuery,
       responses: { 200: { description: 'A page of plugins', schema: listOf(plugin), example: exampleList(example) } },
-      handle: ({ query }) => ({ body: page(plugins.list(), query) }),
+      async handle({ actor, query }) {
+        const view = await viewFor(deps, actor)
+        return { body: page(plugins.list().map(view), query) }
+      },
     }),
     route({
       method: 'PATCH',
@@ -89,10 +119,44 @@ export function pluginRoutes({ plugins, audit }: PluginRoutesDeps): Route[] {
         }
         const after = await plugins.configure(params.name, wanted)
         const detail = { fields: Object.keys(body) }
-        const { requestId } = info
-        audit.record(actor, { action: 'plugin.update', target: params.name, ownerId: null, requestId, detail })
-        return { body: after }
+        registry.audit.record(actor, {
+          action: 'plugin.update',
+          target: params.name,
+          ownerId: null,
+          request: info,
+          detail,
+        })
+        return { body: (await viewFor(deps, actor))(after) }
       },
     }),
   ]
+}
+
+/** Servers that are named for each plugin. */
+const MOST_NAMED = 20
+
+/** Adds to plugins what depends on them, from one reading of servers and channels. */
+async function viewFor(
+  { registry, alerts, version }: PluginRoutesDeps,
+  actor: UserActor,
+): Promise<(plugin: PluginView) => PluginView> {
+  const [servers, channels] = await Promise.all([
+    registry.servers.list(actor, { scope: 'all' }),
+    alerts.channelCounts(),
+  ])
+  const byTransport = Map.groupBy(servers, ({ transport }) => transport as string)
+  return one => {
+    const of = (point: string): string[] =>
+      one.contributions.flatMap(name => (name.startsWith(`${point}/`) ? [name.slice(point.length + 1)] : []))
+    const using = of('transport').flatMap(name => byTransport.get(name) ?? [])
+    const count = of('notificationChannel').reduce((sum, type) => sum + (channels.get(type) ?? 0), 0)
+    const named = using.slice(0, MOST_NAMED).map(({ ownerName, name }) => `${ownerName}~${name}`)
+    return {
+      ...(one.bundled ? { version } : {}),
+      ...one,
+      ...(using.length + count === 0
+        ? {}
+        : { usedBy: { servers: named, serversTotal: using.length, channels: count } }),
+    }
+  }
 }

@@ -8,7 +8,7 @@ import { looksMasked } from '../../../domain/server/secrets.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry, SettingRegistry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
-import { timestamp } from '../schemas.ts'
+import { limitedRecord, timestamp } from '../schemas.ts'
 import { changedConsents, shownConsents } from '../servers/header-consents.ts'
 
 /** What the routes of a user's own settings need. */
@@ -49,15 +49,16 @@ const example = {
   passthroughHeaders: { 'ada~tickets': ['x-tenant'] },
 }
 
+/** Most entries of one map that a change has; the stored ones have limits of their own. */
+const MOST_ENTRIES = 256
+
 const patch = z.strictObject({
   language: language.nullable().optional(),
   theme: theme.nullable().optional(),
-  hostedKeys: z
-    .record(platform, hostedKey.nullable())
+  hostedKeys: limitedRecord(platform, hostedKey.nullable(), MOST_ENTRIES)
     .optional()
     .meta({ description: 'Write-only: a secret per platform; null removes it' }),
-  passthroughHeaders: z
-    .record(z.string(), z.array(z.string().max(256)).nullable())
+  passthroughHeaders: limitedRecord(z.string(), z.array(z.string().max(256)).nullable(), MOST_ENTRIES)
     .optional()
     .meta({
       description:
@@ -93,7 +94,7 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
           action: 'settings.update',
           target: actor.name,
           ownerId: actor.userId,
-          requestId: info.requestId,
+          request: info,
           detail: { keys: changedKeys(body) },
         })
         return { body: await userSettings(registry, actor) }

@@ -51,6 +51,10 @@ const changeable = z.strictObject({
   historyMaxBytes: amount,
   logTable: z.string().max(63).nullable().optional(),
   logIndexes: texts,
+  marketEnabled: z.boolean().nullable().optional(),
+  marketUsers: z.enum(['all', 'admin']).nullable().optional(),
+  marketOffline: z.boolean().nullable().optional(),
+  marketSourcesOff: z.array(z.string().max(64)).max(100).nullable().optional(),
 })
 
 /** A key of the settings that the API may change. */
@@ -112,8 +116,13 @@ export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): 
         refuseLocked(config, Object.keys(changes) as Key[])
         await registry.settings.setSystem(actor, changes)
         const detail = { keys: Object.keys(changes) }
-        const { requestId } = info
-        registry.audit.record(actor, { action: 'settings.update', target: 'system', ownerId: null, requestId, detail })
+        registry.audit.record(actor, {
+          action: 'settings.update',
+          target: 'system',
+          ownerId: null,
+          request: info,
+          detail,
+        })
         return { body: systemSettings(config, await registry.settings.allSystem()) }
       },
     }),

@@ -9,12 +9,13 @@ import { wrong } from '../wrong-field.ts'
 const DEEPEST = 8
 const MOST_CONDITIONS = 100
 const MOST_VALUES = 100
+const LONGEST_TEXT = 256
 /** Names of servers and users in one query. */
 const MOST_NAMES = 100
 const OPERATORS = new Set<string>(['in', 'gte', 'gt', 'lte', 'lt', 'contains', 'prefix'])
 
-/** Reads the conditions of a body: `{and}`, `{or}`, `{not}`, `{field: value}`, `{field: {operator: value}}`. Throws
- * `validation_failed` with a pointer. */
+/** Reads the conditions of a body: `{and}`, `{or}`, `{not}`, `{text}`, `{field: value}`,
+ * `{field: {operator: value}}`. Throws `validation_failed` with a pointer. */
 export function readConditions(query: JsonObject): LogCondition {
   const count = { left: MOST_CONDITIONS }
   return readCondition(query, '#/query', 1, count)
@@ -28,12 +29,19 @@ function readCondition(value: JsonValue, at: string, depth: number, count: { lef
     if (count.left < 0) throw wrong(at, 'query_too_complex', `there may be ${MOST_CONDITIONS} conditions`)
     const here = `${at}/${pointerToken(key)}`
     if (key === 'not') return { not: readCondition(inner, here, depth + 1, count) }
+    if (key === 'text') return textCondition(inner, here)
     if (key !== 'and' && key !== 'or') return readField(key, inner, here)
     if (!Array.isArray(inner)) throw wrong(here, 'type', 'a list of conditions is wanted')
     const list = inner.map((each, index) => readCondition(each, `${here}/${index}`, depth + 1, count))
     return key === 'and' ? { and: list } : { or: list }
   })
   return parts.length === 1 && parts[0] ? parts[0] : { and: parts }
+}
+
+function textCondition(value: JsonValue, at: string): LogCondition {
+  if (typeof value !== 'string' || value === '') throw wrong(at, 'type', 'a text is wanted')
+  if (value.length > LONGEST_TEXT) throw wrong(at, 'query_too_complex', `a text has at most ${LONGEST_TEXT} characters`)
+  return { text: value }
 }
 
 function readField(field: string, value: JsonValue, at: string): LogCondition {

@@ -8,7 +8,7 @@ import type { Registry } from '../../../registry/api.ts'
 import type { LevelChange, LogLevels } from '../../../telemetry/levels.ts'
 import type { SinkState } from '../../../telemetry/log-feed.ts'
 import { type Route, route } from '../../route.ts'
-import { timestamp } from '../schemas.ts'
+import { limitedRecord, timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 
 /** What is logged, and where it goes. */
@@ -53,15 +53,9 @@ const example = {
 }
 
 const change = z.strictObject({
-  levels: z
-    .record(z.string().min(1).max(300), level.nullable())
-    .refine(levels => Object.keys(levels).length <= 100, {
-      params: { code: 'length' },
-      message: 'at most 100 at a time',
-    })
-    .meta({
-      description: `By component (${COMPONENTS.join(', ')}, plugin:<name>, sink:<id>) or server:<ref>; null removes`,
-    }),
+  levels: limitedRecord(z.string().min(1).max(300), level.nullable(), 100).meta({
+    description: `By component (${COMPONENTS.join(', ')}, plugin:<name>, sink:<id>) or server:<ref>; null removes`,
+  }),
   until: z.string().max(64).optional().meta({ description: 'A duration of at most 24h; absent: until the hub stops' }),
 })
 
@@ -86,11 +80,17 @@ export function loggingRoutes({ logging: view, registry }: LoggingDeps): Route[]
       tag,
       body: change,
       responses: { 200: { description: 'The state after the change', schema: logging, example } },
-      async handle({ actor, body, info: { requestId } }) {
+      async handle({ actor, body, info }) {
         const changes = await readChanges(registry, actor, body)
         for (const each of changes) view.levels.set(each)
         const detail = { levels: changes.map(each => `${each.key}=${each.level ?? 'default'}`) }
-        registry.audit.record(actor, { action: 'logging.update', target: 'logging', ownerId: null, requestId, detail })
+        registry.audit.record(actor, {
+          action: 'logging.update',
+          target: 'logging',
+          ownerId: null,
+          request: info,
+          detail,
+        })
         return { body: answer() }
       },
     }),

@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { parseDuration } from '../../../domain/duration.ts'
 import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { wholeBody } from '../../compress.ts'
 import { type Route, route } from '../../route.ts'
+import { durationField } from '../history-range.ts'
 import { anyObject, pageFields, timestamp } from '../schemas.ts'
 import { wrong } from '../wrong-field.ts'
 import { asField, readConditions, withIds } from './conditions.ts'
@@ -22,6 +24,7 @@ export interface LogSearchDeps {
 }
 
 const tag = 'logs'
+const LEAST_STEP_MS = 1_000
 
 const record = z.looseObject({
   timestamp,
@@ -40,6 +43,13 @@ const found = z.object({
   items: z.array(record),
   total: z.number().int().meta({ description: 'All matches, up to 10,000' }),
   totalIsExact: z.boolean().meta({ description: 'false: there are more, or not all was looked at in 150 ms' }),
+  histogram: z
+    .object({
+      interval: z.string(),
+      points: z.array(z.object({ timestamp, total: z.number().int(), counts: z.record(z.string(), z.number().int()) })),
+    })
+    .optional()
+    .meta({ description: 'The counted matches over time, where it was asked for; steps without any are left out' }),
   nextCursor: z.string().optional(),
   source: z.enum(['database']),
   behind: z.number().int().meta({ description: 'Records that were logged and are not stored yet' }),
@@ -71,6 +81,9 @@ const responses = { 200: { description: 'A page of records', schema: found, exam
 const name = z.string().min(1).max(256).optional()
 const scope = z.enum(['mine', 'all']).optional().meta({ description: '`mine`: what an ordinary user would see' })
 const order = z.enum(['asc', 'desc'])
+const histogram = durationField
+  .optional()
+  .meta({ description: 'Also count the matches by level in steps of this duration, at least 1s, such as 1m' })
 
 const query = z.strictObject({
   level: name.meta({ description: 'The least severe level; or a list, joined by commas' }),
@@ -84,6 +97,7 @@ const query = z.strictObject({
   limit: pageFields.limit,
   order: order.default('desc').meta({ description: 'By arrival' }),
   cursor: z.string().max(512).optional(),
+  histogram,
   scope,
 })
 
@@ -95,6 +109,7 @@ const body = z.strictObject({
     .optional(),
   limit: z.number().int().min(1).max(1_000).default(100),
   cursor: z.string().max(512).optional(),
+  histogram,
   scope,
 })
 
@@ -109,7 +124,8 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       tag,
       query,
       responses,
-      handle: ({ actor, query: asked }) => answer(deps, actor, { ...asked, where: conditionOf(asked) }),
+      handle: ({ actor, query: asked }) =>
+        answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs: stepOf('?histogram', asked.histogram) }),
     }),
     route({
       method: 'POST',
@@ -122,10 +138,19 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       responses,
       handle({ actor, body: asked }) {
         const where = readConditions(asked.query as JsonObject)
-        return answer(deps, actor, { ...asked, where, order: asked.sort?.[0]?.timestamp ?? 'desc' })
+        const stepMs = stepOf('#/histogram', asked.histogram)
+        return answer(deps, actor, { ...asked, where, order: asked.sort?.[0]?.timestamp ?? 'desc', stepMs })
       },
     }),
   ]
+}
+
+/** Throws `validation_failed` with the field code `duration`. */
+function stepOf(pointer: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const stepMs = parseDuration(text) ?? 0
+  if (stepMs < LEAST_STEP_MS) throw wrong(pointer, 'duration', 'histogram: a duration of at least 1s, such as 1m')
+  return stepMs
 }
 
 function conditionOf(asked: z.infer<typeof query>): LogCondition {
@@ -166,21 +191,24 @@ export interface AskedRecords {
   readonly limit: number
   readonly cursor?: string | undefined
   readonly scope?: 'mine' | 'all' | undefined
+  /** See `HistoryQuery`. */
+  readonly stepMs?: number | undefined
 }
 
 async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Response> {
-  const { items, ...found } = await findRecords(deps, actor, asked)
+  const { items, histogram: steps, ...found } = await findRecords(deps, actor, asked)
   // The records are texts already: parsing a thousand of them would hold up the main thread.
   const rest = JSON.stringify(found)
-  return wholeBody(`{"items":[${items.join(',')}],${rest.slice(1)}`, 'application/json')
+  const counted = steps === undefined ? '' : `"histogram":${steps},`
+  return wholeBody(`{"items":[${items.join(',')}],${counted}${rest.slice(1)}`, 'application/json')
 }
 
-/** A page of records as JSON texts. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
+/** A page of records as JSON texts, and their histogram as one. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
 export async function findRecords({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
   if (!history) {
     throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
   }
-  const { order: wanted, limit, cursor, scope: extent } = asked
+  const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
   const where = await withIds(asked.where, actor, registry)
   const place = [where, wanted, extent ?? '']
   const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
@@ -192,8 +220,9 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
     limit,
     ...(after === undefined ? {} : { after }),
     ...(extent === 'mine' ? { mine: true } : {}),
+    ...(stepMs === undefined ? {} : { stepMs }),
   })
   const { items, total, totalIsExact, behind, next } = page
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
-  return { items, total, totalIsExact, ...nextCursor, source: 'database' as const, behind }
+  return { items, histogram: page.histogram, total, totalIsExact, ...nextCursor, source: 'database' as const, behind }
 }

@@ -16,7 +16,7 @@ import { type ClientLink, type ShownLinks, shownLinks, visibleLinks } from './co
 /** What the route needs. */
 export interface ConnectionsDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys'>
-  readonly upstreams: Pick<Upstreams, 'states'>
+  readonly upstreams: Pick<Upstreams, 'status'>
   readonly mcp: Pick<McpEndpoint, 'sessions'>
   readonly links: Pick<CallLinks, 'list' | 'coveredMs'>
 }
@@ -55,7 +55,15 @@ const connections = z.object({
       servers: z.array(z.string()).optional().meta({ description: 'Ids of its members, for those who may edit it' }),
     }),
   ),
-  servers: z.array(z.object({ id: z.string(), ref: z.string(), name: z.string(), owner: z.string(), state })),
+  servers: z.array(
+    z.object({
+      ...{ id: z.string(), ref: z.string(), name: z.string(), owner: z.string(), state },
+      reason: z
+        .object({ code: z.string(), message: z.string() })
+        .optional()
+        .meta({ description: 'Why it is not online, for those who may edit it' }),
+    }),
+  ),
   links: z.array(z.object({ client: z.string(), group: z.string(), server: z.string().optional(), ...traffic })),
 })
 const example = {
@@ -148,7 +156,6 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
   const [groups, servers] = await Promise.all([registry.groups.list(actor, query), registry.servers.list(actor, query)])
   const linkedGroups = new Map(links.map(({ group }) => [group.id, group.name]))
   const linkedServers = new Set(links.flatMap(({ server }) => server?.id ?? []))
-  const states = new Map(upstreams.states().map(({ serverId, state: now }) => [serverId, now]))
   const byServer = new Map(servers.map(record => [record.id, record]))
   const stored = groups.filter(group => all || group.ownerId === actor.userId || linkedGroups.has(group.id))
   for (const { id } of stored) linkedGroups.delete(id)
@@ -162,10 +169,13 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
     ],
     servers: servers
       .filter(({ id, ownerId }) => all || ownerId === actor.userId || linkedServers.has(id))
-      .map(record => ({
-        ...{ id: record.id, ref: qualified(record), name: record.name, owner: record.ownerName },
-        state: states.get(record.id) ?? ('offline' as const),
-      })),
+      .map(record => {
+        const { state: now, reason } = upstreams.status(record.id, record)
+        return {
+          ...{ id: record.id, ref: qualified(record), name: record.name, owner: record.ownerName, state: now },
+          ...(reason && canEdit(actor, record) ? { reason: { code: reason.code, message: reason.message } } : {}),
+        }
+      }),
   }
 }
 

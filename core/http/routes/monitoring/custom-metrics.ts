@@ -3,7 +3,7 @@ import { isAdmin } from '../../../domain/ownership.ts'
 import { type CustomMetrics, METRIC_NAME, MOST_LABELS, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
 import { scopeField } from '../history-range.ts'
-import { exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
+import { exampleList, limitedRecord, listOf, pageFields, timestamp } from '../schemas.ts'
 import { page } from '../views.ts'
 
 /** What the routes need. */
@@ -22,12 +22,7 @@ const metric = z
     name,
     kind: z.enum(['counter', 'gauge']),
     value: z.number(),
-    labels: z.record(label, z.string().max(128)).default({}),
-  })
-  .refine(({ labels }) => Object.keys(labels).length <= MOST_LABELS, {
-    path: ['labels'],
-    params: { code: 'length' },
-    message: `at most ${MOST_LABELS} labels`,
+    labels: limitedRecord(label, z.string().max(128), MOST_LABELS).default({}),
   })
   .refine(({ kind, value }) => kind === 'gauge' || value >= 0, {
     path: ['value'],

@@ -13,7 +13,7 @@ const PANELS: readonly (readonly [title: string, expression: string, unit: strin
   ['Calls a second', 'sum by (status) (rate(patchbay_tool_calls_total[5m]))', 'reqps', '{{status}}'],
   [
     'Failed calls',
-    'sum(rate(patchbay_tool_calls_total{status!="success"}[5m])) / sum(rate(patchbay_tool_calls_total[5m]))',
+    '(sum(rate(patchbay_tool_calls_total{status!="success"}[5m])) or vector(0)) / sum(rate(patchbay_tool_calls_total[5m]))',
     'percentunit',
     'failed',
   ],

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { HealthCheckResult } from '../../../domain/server/status.ts'
 import type { Registry } from '../../../registry/api.ts'
+import type { StateChange } from '../../../telemetry/uptime.ts'
 import { type Route, route } from '../../route.ts'
-import { anyObject, connectionState, exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
+import { anyObject, connectionState, exampleList, listOf, pageFields, timestamp, wholeNumber } from '../schemas.ts'
 import { page, qualified } from '../views.ts'
 import { shown } from './performance.ts'
 
@@ -13,7 +14,11 @@ export interface ServerHealthDeps {
   readonly upstreams: Pick<Upstreams, 'status' | 'checks'>
   /** The part of the last 24 hours that a server was online, of what the running hub saw of them. */
   readonly uptimeRatio: (serverId: string) => number | undefined
+  readonly stateChanges: (serverId: string) => readonly StateChange[]
 }
+
+/** Checks that the hub keeps of a server. */
+const MOST_CHECKS = 100
 
 const ms = z.number().nullable()
 const check = z.object({ at: timestamp, ok: z.boolean(), durationMs: z.number() })
@@ -29,6 +34,12 @@ const item = z.object({
   consecutiveFailures: z.number().int(),
   uptimeRatio24h: z.number().nullable().meta({ description: 'Since the hub’s start; null: it should not run' }),
   responseTime: z.object({ avg: ms, min: ms, max: ms }).meta({ description: 'Of the checks, in milliseconds' }),
+  changes: z
+    .array(z.object({ at: timestamp, state: connectionState, reason: anyObject.optional() }))
+    .optional()
+    .meta({
+      description: 'With `server`: its states of the last 24 hours since the hub’s start, at most 200, oldest first',
+    }),
   checks: z.array(check).meta({ description: 'The last ones, at most 100, oldest first' }),
 })
 
@@ -48,7 +59,7 @@ const example = {
 }
 
 /** The health of servers. */
-export function serverHealthRoutes({ registry, upstreams, uptimeRatio }: ServerHealthDeps): Route[] {
+export function serverHealthRoutes({ registry, upstreams, uptimeRatio, stateChanges }: ServerHealthDeps): Route[] {
   return [
     route({
       method: 'GET',
@@ -56,10 +67,21 @@ export function serverHealthRoutes({ registry, upstreams, uptimeRatio }: ServerH
       access: 'user',
       summary: 'State, checks and uptime of your servers',
       tag: 'monitoring',
-      query: z.strictObject({ ...pageFields, scope: z.enum(['mine', 'all']).optional() }),
+      query: z.strictObject({
+        ...pageFields,
+        server: z.string().min(1).max(256).optional().meta({ description: '`name` or `owner~name`: this one alone' }),
+        scope: z.enum(['mine', 'all']).optional(),
+        checks: wholeNumber(0, MOST_CHECKS)
+          .default(MOST_CHECKS)
+          .meta({ description: 'How many of the last checks of each server' }),
+      }),
       responses: { 200: { description: 'A page of servers', schema: listOf(item), example: exampleList(example) } },
-      async handle({ actor, query: { scope = actor.role === 'admin' ? 'all' : 'mine', ...paging } }) {
-        const records = await registry.servers.list(actor, { scope })
+      async handle({ actor, query }) {
+        const { scope = actor.role === 'admin' ? 'all' : 'mine', server: ref, checks: shownChecks, ...paging } = query
+        const records =
+          ref === undefined
+            ? await registry.servers.list(actor, { scope })
+            : [await registry.servers.resolve(actor, ref, 'edit')]
         const found = page(records, paging)
         const items = found.items.map(record => {
           const { state, since, reason, health } = upstreams.status(record.id, record)
@@ -71,9 +93,10 @@ export function serverHealthRoutes({ registry, upstreams, uptimeRatio }: ServerH
             health: health?.state ?? 'off',
             lastCheck: health?.lastCheck ?? null,
             consecutiveFailures: health?.misses ?? 0,
+            ...(ref === undefined ? {} : { changes: stateChanges(record.id) }),
             uptimeRatio24h: ratio === undefined ? null : Number(ratio.toFixed(4)),
             responseTime: responseTimeOf(checks),
-            checks,
+            checks: shownChecks === 0 ? [] : checks.slice(-shownChecks),
           }
         })
         return { body: { ...found, items } }

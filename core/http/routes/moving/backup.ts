@@ -1,4 +1,4 @@
-import type { BackupDownloads } from '../../../moving/download.ts'
+import type { BackupDownloads } from '../../../moving/backup/download.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { requireRecentSignIn } from './recent-sign-in.ts'
@@ -21,10 +21,10 @@ export function backupRoutes({ registry, backups }: BackupRoutesDeps): Route[] {
       responses: {
         200: { description: 'gzip of JSON lines, for "patchbay restore"', contentType: 'application/gzip' },
       },
-      async handle({ actor, info: { requestId } }) {
+      async handle({ actor, info }) {
         requireRecentSignIn(actor)
         const stream = await backups.make()
-        registry.audit.record(actor, { action: 'hub.backup', target: 'hub', ownerId: null, requestId })
+        registry.audit.record(actor, { action: 'hub.backup', target: 'hub', ownerId: null, request: info })
         const name = `patchbay-${new Date().toISOString().slice(0, 10)}.backup`
         return new Response(stream, {
           headers: { 'content-type': 'application/gzip', 'content-disposition': `attachment; filename="${name}"` },

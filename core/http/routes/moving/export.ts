@@ -17,7 +17,16 @@ export interface ExportRoutesDeps {
 const example = {
   ...{ format: 'patchbay-export', version: 1, hub: '1.1.0', owner: 'ada', createdAt: '2026-11-24T09:30:00.000Z' },
   servers: { time: { transport: 'stdio', command: 'uvx', env: { API_KEY: '<secret:/servers/time/env/API_KEY>' } } },
-  ...{ groups: {}, settings: { theme: 'dark' }, hostedKeys: {}, sha256: '0f5d…' },
+  ...{
+    groups: {},
+    settings: { theme: 'dark' },
+    channels: {},
+    rules: {},
+    dashboards: {},
+    endpoints: {},
+    hostedKeys: {},
+    sha256: '0f5d…',
+  },
 }
 
 /** A user's own things as a file for another hub. */
@@ -27,7 +36,8 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/export',
       access: 'user',
-      summary: 'Your servers, groups and settings, for POST /api/import of another hub',
+      summary:
+        'Your servers, groups, settings, alert rules, channels, dashboards and assistant endpoints, for POST /api/import of another hub',
       tag: 'moving',
       body: z
         .strictObject({
@@ -39,11 +49,17 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
         })
         .meta({ examples: [{}] }),
       responses: { 200: { description: 'The export', schema: anyObject, example } },
-      async handle({ actor, body: { passphrase }, info: { requestId } }) {
+      async handle({ actor, body: { passphrase }, info }) {
         if (passphrase !== undefined) checkPassphrase(actor, passphrase)
         const content = await exports.make(actor, passphrase)
         const detail = { sealed: passphrase !== undefined }
-        registry.audit.record(actor, { action: 'export', target: actor.name, ownerId: actor.userId, requestId, detail })
+        registry.audit.record(actor, {
+          action: 'export',
+          target: actor.name,
+          ownerId: actor.userId,
+          request: info,
+          detail,
+        })
         return {
           body: content,
           headers: { 'content-disposition': 'attachment; filename="patchbay-export.json"' },

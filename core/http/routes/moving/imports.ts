@@ -4,12 +4,12 @@ import type { ClientConfig, ImportSource } from '../../../contract/points.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { formatRef } from '../../../domain/names.ts'
 import { validationError } from '../../../domain/validation-error.ts'
-import type { ImportOptions, ImportOutcome } from '../../../moving/import-run.ts'
+import type { ImportOptions, ImportOutcome } from '../../../moving/import-scope.ts'
 import type { ImportPlan, ImportService } from '../../../moving/imports.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
-import { anyObject, flag, problemPart as problemSchema, timestamp } from '../schemas.ts'
+import { anyObject, flag, limitedRecord, problemPart as problemSchema, timestamp } from '../schemas.ts'
 import { problemPart } from '../servers/problem-part.ts'
 import { IMPORT_JSON, importedDocument } from '../servers/server-import.ts'
 import { largeBody } from '../servers/server-schemas.ts'
@@ -24,22 +24,30 @@ export interface ImportRoutesDeps {
 }
 
 const tag = 'moving'
-const kind = z.enum(['user', 'server', 'group', 'key', 'setting', 'secret'])
+const kind = z.enum(['user', 'server', 'group', 'key', 'setting', 'secret', 'channel', 'rule', 'dashboard', 'endpoint'])
+
+/** As many as an import has items. */
+const MOST_CHOICES = 2_000
 
 const body = z
   .strictObject({
     document: importedDocument,
     planHash: z.string().optional().meta({ description: 'Of the answer with `dryRun`; required without it' }),
-    answers: z
-      .record(z.string().max(256), z.string().max(65_536))
+    answers: limitedRecord(z.string().max(256), z.string().max(65_536), MOST_CHOICES)
       .default({})
       .meta({ description: 'Values of the variables that the document refers to, by name' }),
-    choices: z
-      .record(z.string(), z.union([z.enum(['skip', 'accept']), z.strictObject({ rename: z.string().max(256) })]))
+    choices: limitedRecord(
+      z.string(),
+      z.union([z.enum(['skip', 'replace', 'accept']), z.strictObject({ rename: z.string().max(256) })]),
+      MOST_CHOICES,
+    )
       .default({})
-      .meta({ description: 'By pointer of the item; `accept` takes a key of fewer than 32 characters for 30 days' }),
+      .meta({
+        description:
+          'By pointer of the item; `replace` takes the place of what you have under its name; `accept` takes a key of fewer than 32 characters for 30 days',
+      }),
     passphrase: z.string().max(1_024).optional().meta({ description: 'Of an export whose secrets are sealed' }),
-    off: z.boolean().default(false).meta({ description: 'Switches all imported servers off' }),
+    off: z.boolean().default(false).meta({ description: 'Switches all imported servers and assistant endpoints off' }),
   })
   .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })
 
@@ -48,7 +56,7 @@ const item = z.object({
   pointer: z.string().meta({ description: 'Into the document, from `#` on' }),
   name: z.string(),
   owner: z.string().optional(),
-  verdict: z.enum(['new', 'same', 'exists', 'invalid', 'skipped']),
+  verdict: z.enum(['new', 'same', 'replaced', 'exists', 'invalid', 'skipped']),
   ref: z.string().optional(),
   body: anyObject.optional().meta({ description: 'Of a server, its secrets masked' }),
   asks: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
@@ -187,22 +195,27 @@ function rollbackRoute({ imports, registry }: ImportRoutesDeps): Route {
     method: 'POST',
     path: '/api/import/{id}/rollback',
     access: 'user',
-    summary: 'Take back what an import has made, but for what was changed since',
+    summary: 'Take back what an import has made, and bring back what it replaced, but for what was changed since',
     tag,
     params: z.object({ id: z.string() }),
     responses: {
       200: {
-        description: 'What was removed, and what was kept and why',
-        schema: z.object({ removed: z.array(part), kept: z.array(part.extend({ why: z.string() })) }),
+        description: 'What was removed, what is as it was before, and what was kept and why',
+        schema: z.object({
+          removed: z.array(part),
+          restored: z.array(part),
+          kept: z.array(part.extend({ why: z.string() })),
+        }),
         example: {
           removed: [{ kind: 'server', name: 'time' }],
+          restored: [],
           kept: [{ kind: 'group', name: 'work', why: 'it was changed since' }],
         },
       },
     },
     async handle({ actor, params: { id }, info }) {
       const result = await imports.rollBack(actor, id)
-      const detail = { removed: result.removed.length, kept: result.kept.length }
+      const detail = { removed: result.removed.length, restored: result.restored.length, kept: result.kept.length }
       note(registry, actor, info, 'import.rollback', id, detail)
       return { body: result }
     },
@@ -212,10 +225,10 @@ function rollbackRoute({ imports, registry }: ImportRoutesDeps): Route {
 function note(
   { audit }: ImportRoutesDeps['registry'],
   actor: UserActor,
-  { requestId }: RequestInfo,
+  request: RequestInfo,
   action: string,
   target: string,
   detail: JsonObject,
 ): void {
-  audit.record(actor, { action, target, ownerId: actor.userId, requestId, detail })
+  audit.record(actor, { action, target, ownerId: actor.userId, request, detail })
 }

@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { LiveCredentials } from '../../../auth/live-credentials.ts'
 import { type ImportedEntry, placeInDocument } from '../../../config/import-document.ts'
-import type { Upstreams } from '../../../connections/api.ts'
+import type { TrialListener, Upstreams } from '../../../connections/api.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import type { BytesInFlight } from '../../../domain/byte-account.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { formatRef, nameKey } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
-import { maskedSecrets } from '../../../domain/server/secrets.ts'
+import { maskedSecrets, secretPointers } from '../../../domain/server/secrets.ts'
 import type { Transports } from '../../../domain/server/transports.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -19,6 +20,7 @@ import { type Route, route } from '../../route.ts'
 import { anyObject, flag, problemPart as problemSchema, validatedByRegistry } from '../schemas.ts'
 import { tokensOf } from '../tool-views.ts'
 import { noteChange, qualified } from '../views.ts'
+import { eventReply, wantsStream } from './event-reply.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { largeBody, serverBody } from './server-schemas.ts'
 
@@ -28,6 +30,7 @@ export interface ServerImportDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
   readonly credentials: Pick<LiveCredentials, 'during'>
+  readonly bytes: Pick<BytesInFlight, 'user'>
   /** Reads the shapes of known clients, a command line or a URL; `sender` is a user's id. Throws `validation_failed` when it knows none of it. */
   importDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
@@ -68,12 +71,21 @@ function trialRoute(deps: ServerImportDeps): Route {
     path: '/api/servers/test',
     access: 'user',
     summary:
-      'Connect once with a configuration, without saving it; masks stand for what the server of that name has stored',
+      'Connect once with a configuration, without saving it; masks stand for what the server of that name has stored. ' +
+      'With `Accept: text/event-stream` each step is sent as it happens',
     tag,
     body: serverBody,
     ...largeBody,
-    responses: { 200: { description: 'Each step with its outcome', schema: trialReport, example: exampleTrial } },
-    async handle({ actor, body, info, signal }) {
+    responses: {
+      200: {
+        description:
+          'Each step with its outcome. As a stream: a `step` event when one begins, with its name alone, and when it has ended, ' +
+          'then one `report` or `error`',
+        schema: trialReport,
+        example: exampleTrial,
+      },
+    },
+    async handle({ actor, body, info, request, signal }) {
       // Renamed, so that the configuration of an existing server can be tried while it is edited.
       const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
       const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
@@ -83,9 +95,17 @@ function trialRoute(deps: ServerImportDeps): Route {
       const pinned = era === undefined ? {} : { era }
       const wanted = { ownerId, ownerRole, ...cap, ...pinned, transport, transportInferred, config, timeoutMs, secrets }
       info.keepOpen()
-      const report = await deps.credentials.during(actor, signal, until => deps.upstreams.trial(wanted, until))
-      const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
-      return { body: { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) } }
+      const trial = async (until: AbortSignal, onStep?: TrialListener): Promise<object> => {
+        const report = await deps.credentials.during(actor, until, end => deps.upstreams.trial(wanted, end, onStep))
+        const tools = report.tools.map(tool => ({ ...tool, tokens: tokensOf(tool) }))
+        return { ...report, tools, tokens: tools.reduce((sum, tool) => sum + tool.tokens, 0) }
+      }
+      if (!wantsStream(request.headers)) return { body: await trial(signal) }
+      const options = { bytes: deps.bytes, userId: actor.userId, requestId: info.requestId, signal }
+      return eventReply(options, async (emit, until) => {
+        const report = await trial(until, step => emit({ name: 'step', text: JSON.stringify(step) }))
+        return { name: 'report', text: JSON.stringify(report) }
+      })
     },
   })
 }
@@ -101,6 +121,10 @@ const verdictSchema = z.object({
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
   body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
+  places: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: 'Where the document holds each masked secret: pointer in `body` → pointer in the document' }),
   pointer: z.string().optional().meta({ description: 'Where the document is wrong, from its root on' }),
   error: problemSchema.optional(),
 })
@@ -135,9 +159,13 @@ const importFields = z.object({
   }),
 })
 
+/** Of a document: each of the 2,000 things that an import takes may have 20 values. */
+const DOCUMENT_MEMBERS = 40_000
+
 /** The document has its own limits, whether it is a string or an object in the body. */
 export const IMPORT_JSON: JsonLimits = {
   ...SERVER_JSON,
+  copied: DOCUMENT_MEMBERS,
   foreign: { ...SERVER_JSON.foreign, endings: [...SERVER_JSON.foreign.endings, '/document'] },
 }
 
@@ -180,6 +208,7 @@ export interface Verdict {
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
   readonly body?: JsonObject
+  readonly places?: Readonly<Record<string, string>>
   readonly pointer?: string
   readonly error?: ProblemPart
 }
@@ -197,19 +226,28 @@ async function takeOver(
     return invalid(name, validationError([{ pointer, code, detail }]), problem.pointer)
   }
   const existing = await existingRef(deps, actor, entry)
-  if (existing !== undefined) return { name, verdict: 'exists', ref: existing }
+  if (existing !== undefined) return { name, verdict: 'exists', ref: existing, ...(dryRun ? preview(deps, entry) : {}) }
   try {
     if (dryRun) {
       await deps.registry.servers.draft(actor, { ...body, name })
-      return { name, verdict: 'new', body: maskedSecrets(deps.transports, { ...body, name }) }
+      return { name, verdict: 'new', ...preview(deps, entry) }
     }
     const record = await deps.registry.servers.create(actor, { ...body, name }, { unseen: isOthers(actor, entry) })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })
     return { name: record.name, verdict: 'created', ref: qualified(record) }
   } catch (error) {
     if (error instanceof HubError && error.code === 'server_name_taken') return { name, verdict: 'exists' }
-    return invalid(name, error, undefined, pointer => placeInDocument(entry, pointer))
+    const verdict = invalid(name, error, undefined, pointer => placeInDocument(entry, pointer))
+    return dryRun ? { ...verdict, ...preview(deps, entry) } : verdict
   }
+}
+
+/** What an entry holds, for a form in which it is completed; whoever has the document finds the secrets in it. */
+function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<Verdict, 'body' | 'places'> {
+  const body = { ...entry.body, name: entry.name }
+  const secrets = secretPointers(transports, body)
+  const places = Object.fromEntries(secrets.map(pointer => [pointer, placeInDocument(entry, `#${pointer}`)]))
+  return { body: maskedSecrets(transports, body), ...(secrets.length === 0 ? {} : { places }) }
 }
 
 /** Whether the entry names another owner: the actor may then not have read what it runs. */

@@ -2,14 +2,9 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
+import { SERVER_SCHEMAS } from '../../../domain/server/server-table.ts'
 import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
-import { anyJson, anyObject, connectionState, timestamp, validatedByRegistry, visibility } from '../schemas.ts'
-
-const milliseconds = (description: string) =>
-  z
-    .number()
-    .int()
-    .meta({ description: `Milliseconds. ${description}` })
+import { anyObject, connectionState, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
 
 /** Limits of bodies that may have an inline OpenAPI document. */
 export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
@@ -25,85 +20,18 @@ export const transport = z
 const reason = z.object({ code: z.string(), message: z.string() })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 
-const argumentRule = z.object({
-  pin: anyJson.optional().meta({ description: 'Always sent, whatever the caller says; not in the schema' }),
-  default: anyJson.optional().meta({ description: 'Sent where the caller leaves the argument out' }),
-  hidden: z.boolean().optional().meta({ description: 'Not in the schema, and not the caller’s to set' }),
-  description: z.string().optional(),
-})
-/** What the hub does with the arguments of a tool. */
-export const argumentRules = z.record(z.string(), argumentRule).meta({ description: 'By the argument’s name' })
-
-const toolOverride = z.object({
-  enabled: z.boolean().optional(),
-  name: z.string().optional(),
-  description: z.string().optional(),
-  arguments: argumentRules.optional(),
-})
-const names = z.union([z.literal('all'), z.array(z.string())])
-
-const commonFields = z.object({
-  name: z.string().meta({ description: '1 to 64 characters; no `/ ~ :` or controls' }),
-  description: z.string().optional(),
-  transport: transport.optional().meta({ description: 'Inferred when absent; `type` is accepted for it' }),
-  timeout: milliseconds('Per request; 1 to 3,600,000, default 60,000').optional(),
-  maxTimeout: milliseconds(
-    'Progress extends a request up to this; default the larger of timeout and 600,000',
-  ).optional(),
-  maxResultBytes: z
-    .int()
-    .optional()
-    .meta({ description: 'Longest message of the server; 1,048,576 to 67,108,864 bytes, default 10,485,760' }),
-  visibility: visibility.optional(),
-  variables: z.record(z.string(), z.string()).optional(),
-  owner: z.string().optional().meta({ description: 'Administrators only; default is the caller' }),
-  reviewed: z.string().optional().meta({
-    description: 'The `review.hash` that was read: the server gets the rights of its owner by it',
-  }),
-  enabled: z.boolean().optional().meta({ description: 'Default true' }),
-  disabled: z
-    .boolean()
-    .optional()
-    .meta({ description: 'The opposite of `enabled`, as other clients’ settings have it' }),
-  session: z.enum(['auto', 'shared', 'per-session', 'per-user']).optional(),
-  era: z
-    .enum(['auto', 'legacy', 'modern'])
-    .optional()
-    .meta({ description: '`legacy`: up to 2025-11-25; `modern`: 2026-07-28; default `auto`, that of each caller' }),
-  start: z.enum(['eager', 'lazy']).optional(),
-  idleTimeout: milliseconds('Default 300,000 for lazy, none for eager').optional(),
-  isolate: z.boolean().optional(),
-  healthCheck: z
-    .object({
-      enabled: z.boolean().optional(),
-      interval: milliseconds('100 to 2,147,483,647, default 30,000').optional(),
-      timeout: milliseconds('1 to 3,600,000, default 5,000').optional(),
-      retries: z.int().optional().meta({ description: 'Failures in a row that count as a loss; 0 to 100, default 2' }),
-      endpoints: z.object({ ping: z.string().optional(), tools: z.string().optional() }).optional(),
-    })
-    .optional(),
-  passthroughHeaders: z.array(z.string()).optional(),
-  tools: z.record(z.string(), toolOverride).optional().meta({ description: 'By the tool’s original name' }),
-  definitionPolicy: z
-    .enum(['report', 'pin'])
-    .optional()
-    .meta({ description: '`pin`: a tool whose definition changed is blocked until it is approved' }),
-  prompts: names.optional().meta({ description: 'The names that are offered' }),
-  resources: names.optional().meta({ description: 'The URIs and templates that are offered' }),
-  secrets: z.array(z.string()).optional().meta({ description: 'JSON Pointers such as `/env/API_KEY`' }),
-})
-
-const serverFields = commonFields.meta({ [TRANSPORT_FIELDS]: true })
-
 const stdioExample = { name: 'time', command: 'uvx', args: ['mcp-server-time'] }
 
 /** For creating and replacing; the nested `{name, config}` of existing clients is accepted as well. */
-export const serverBody = validatedByRegistry(serverFields, stdioExample)
+export const serverBody = validatedByRegistry(
+  { type: 'object', properties: SERVER_SCHEMAS, required: ['name'], [TRANSPORT_FIELDS]: true },
+  stdioExample,
+)
 /** For PATCH: every field is optional; absent ones stay unchanged. */
-export const serverPatch = validatedByRegistry(commonFields.partial().meta({ [TRANSPORT_FIELDS]: true }), {
-  description: 'Tells the time',
-  timeout: 30_000,
-})
+export const serverPatch = validatedByRegistry(
+  { type: 'object', properties: SERVER_SCHEMAS, [TRANSPORT_FIELDS]: true },
+  { description: 'Tells the time', timeout: 30_000 },
+)
 
 /** The live state of a server in a response. */
 export const serverStatus = z.object({
@@ -163,7 +91,7 @@ export const serverStatus = z.object({
 
 const fullServer = z
   .looseObject({
-    ...commonFields.partial().shape,
+    ...shownFields(SERVER_SCHEMAS, []),
     id: z.string(),
     ref: z.string().meta({ description: '`owner~name`' }),
     name: z.string(),
@@ -177,14 +105,22 @@ const fullServer = z
       .optional()
       .meta({
         description:
-          'The server has only the rights of an ordinary user with this network grant, since such an account configured it. ' +
+          'The server has only the rights of an ordinary user with this network grant, since such an account configured it, or an administrator outside ADMIN_ADDRESSES. ' +
           '`required`: it stays switched off until `reviewed` repeats the hash',
       }),
-    problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
-    confined: z
-      .literal(true)
+    template: z
+      .object({
+        id: z.string().meta({ description: '`source:name`' }),
+        source: z.string(),
+        version: z.string(),
+        variant: z.string(),
+        installedAt: timestamp,
+        hash: z.string().meta({ description: 'SHA-256 of what the template ran and asked for then' }),
+        previous: z.string().optional().meta({ description: 'The version that a downgrade goes back to' }),
+      })
       .optional()
-      .meta({ description: 'It runs with the rights of an ordinary user: configured from outside ADMIN_ADDRESSES' }),
+      .meta({ description: 'The template of the market that it was installed from' }),
+    problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
     status: serverStatus,
   })
   .meta({ [TRANSPORT_FIELDS]: true })

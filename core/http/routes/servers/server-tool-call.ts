@@ -12,11 +12,11 @@ import { type JsonText, textWithin } from '../../../domain/json/long-text.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { DirectCall } from '../../../mcp/call/direct-call.ts'
 import type { Outcome } from '../../../mcp/call/exchange.ts'
-import { SseConnection } from '../../../mcp/legacy/sse-connection.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson, anyObject, refToolParams } from '../schemas.ts'
 import { findTool, serverTools, toolNotFound } from '../tool-views.ts'
+import { eventReply, type ReplyEvent, wantsStream } from './event-reply.ts'
 import { problemPart } from './problem-part.ts'
 
 /** What a tool call by the API needs. */
@@ -30,7 +30,6 @@ export interface ToolCallDeps {
 
 /** How long a call waits for the lists of a server that has never been online, in milliseconds. */
 const CATALOG_WAIT_MS = 2_000
-const KEEP_ALIVE_MS = 15_000
 
 /** The tool's data, forwarded unchanged: zod's own record would drop a key `__proto__`. */
 const toolArguments = z
@@ -128,14 +127,6 @@ async function toolName({ upstreams }: ToolCallDeps, record: ServerRecord, name:
   return tool.original
 }
 
-/** Whether `Accept` names event streams: progress and result are then sent as events. */
-export function wantsStream(headers: Headers): boolean {
-  return (headers.get('accept') ?? '')
-    .toLowerCase()
-    .split(',')
-    .some(part => part.split(';')[0]?.trim() === 'text/event-stream')
-}
-
 async function perform({ deps, call }: Job, progress?: (params: JsonObject) => void): Promise<Finished> {
   const startedMs = performance.now()
   const outcome = await deps.credentials.during(call.actor, call.signal, signal =>
@@ -169,48 +160,24 @@ export function answerText({ outcome, durationMs }: Finished, requestId: string)
   throw new HubError('connection_lost', 'The call was cancelled before the server answered')
 }
 
-/**
- * Bytes that the client has not taken are charged to its user. A client that takes too little is disconnected and its call
- * cancelled, since a server may send progress without end.
- */
-function streamed(job: Job): Response {
-  const stop = new AbortController()
-  const { actor, requestId } = job.call
-  const signal = AbortSignal.any([job.call.signal, stop.signal])
-  const account = job.deps.bytes.user(actor.userId)
-  const connection = new SseConnection(
-    () => performance.now(),
-    account,
-    () => stop.abort(),
-  )
-  const alive = setInterval(() => connection.comment(), KEEP_ALIVE_MS)
-  const failed = (error: unknown) => sseEvent('error', JSON.stringify({ ...problemPart(error), requestId }))
-  void perform({ ...job, call: { ...job.call, signal } }, params => void connection.events(progressEvent(params)))
-    .then(done => lastEvent(done, requestId))
-    .then(event => (account.fits(event.length) ? event : failed(account.refusal(event.length))), failed)
-    .then(event => {
-      clearInterval(alive)
-      connection.events(event)
-      connection.close()
-    })
-  return connection.response
+function streamed({ deps, call }: Job): Response {
+  const { actor, requestId } = call
+  const options = { bytes: deps.bytes, userId: actor.userId, requestId, signal: call.signal }
+  return eventReply(options, async (emit, signal) => {
+    const done = await perform({ deps, call: { ...call, signal } }, params => emit(progressEvent(params)))
+    return lastEvent(done, requestId)
+  })
 }
 
 /** Removes the progress token, which is the hub's own. */
-function progressEvent({ progressToken, ...progress }: JsonObject): string {
-  return sseEvent('progress', JSON.stringify(progress))
+function progressEvent({ progressToken, ...progress }: JsonObject): ReplyEvent {
+  return { name: 'progress', text: JSON.stringify(progress) }
 }
 
-function lastEvent(done: Finished, requestId: string): string {
+function lastEvent(done: Finished, requestId: string): ReplyEvent {
   try {
-    return sseEvent('result', String(answerText(done, requestId)))
+    return { name: 'result', text: String(answerText(done, requestId)) }
   } catch (error) {
-    return sseEvent('error', JSON.stringify({ ...problemPart(error), durationMs: done.durationMs, requestId }))
+    return { name: 'error', text: JSON.stringify({ ...problemPart(error), durationMs: done.durationMs, requestId }) }
   }
-}
-
-/** The upstream's text may have line breaks between JSON tokens: each line becomes its own `data:` line. */
-export function sseEvent(name: string, text: string): string {
-  const data = text.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`)
-  return `event: ${name}\n${data.join('')}\n`
 }

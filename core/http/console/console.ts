@@ -1,0 +1,122 @@
+import type { RequestInfo } from '../../request/request-info.ts'
+import { wholeBody } from '../compress.ts'
+import { type BuiltFiles, type ConsoleManifest, readBuild } from './built-files.ts'
+
+/** What the console's pages need. */
+export interface ConsoleOptions {
+  /** Folder of the build, `ui/dist`. */
+  readonly folder: string
+  /** Where the hub is mounted: empty, or `/hub`. */
+  readonly basePath: string
+  /** Whether the first administrator is still to be made. */
+  readonly setupOpen: () => Promise<boolean>
+}
+
+/** The web console. */
+export interface Console {
+  /** Answers a request for a page or a file of the console; undefined: it is for neither. */
+  answer(request: Request, path: string, info: RequestInfo): Promise<Response | undefined>
+}
+
+/**
+ * Scripts and styles from here alone, connections to the hub alone, text never as markup: what stands in a record of
+ * somebody else cannot act. Lit needs the one policy of trusted types for its own templates.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "font-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types lit-html',
+].join('; ')
+const ASSETS = '/assets/'
+/** Paths of the hub's own; a browser that opens one gets what a program gets. */
+const NOT_PAGES = /^\/(?:api|health|metrics|plugins|assets|\.well-known)(?:\/|$)/
+
+/** Creates the console from a build, which is looked for again until there is one. */
+export function createConsole(options: ConsoleOptions): Console {
+  let build: Promise<BuiltFiles | undefined> | undefined
+  const built = async (): Promise<BuiltFiles | undefined> => {
+    build ??= readBuild(options.folder)
+    const found = await build.catch(() => undefined)
+    if (!found) build = undefined
+    return found
+  }
+  return {
+    async answer(request, path) {
+      if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+      if (path.startsWith(ASSETS)) return (await built())?.answer(path.slice(ASSETS.length), request)
+      if (NOT_PAGES.test(path) || !wantsPage(request)) return undefined
+      const files = await built()
+      const headers = { 'content-security-policy': POLICY, 'cache-control': 'no-cache' }
+      if (!files) return wholeBody(NOT_BUILT, HTML, { status: 503, headers: { ...headers, 'retry-after': '2' } })
+      const setup = await options.setupOpen()
+      const status = isPage(path, files.manifest, setup) ? 200 : 404
+      const text = pageText(files.manifest, options.basePath, setup)
+      const response = wholeBody(text, HTML, { status, headers })
+      return request.method === 'HEAD' ? new Response(null, { status, headers: response.headers }) : response
+    },
+  }
+}
+
+const HTML = 'text/html; charset=utf-8'
+
+function wantsPage(request: Request): boolean {
+  return request.headers.get('accept')?.includes('text/html') === true
+}
+
+/** The set-up page is gone when there is an administrator; a reset link leads to a page of nobody who is signed in. */
+function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boolean {
+  if (path === '/setup') return setup
+  if (path === '/reset-password') return true
+  const parts = path.split('/')
+  return pages.some(pattern => {
+    const wanted = pattern.split('/')
+    return (
+      wanted.length === parts.length &&
+      wanted.every((part, at) => (part.startsWith(':') ? parts[at] !== '' : part === parts[at]))
+    )
+  })
+}
+
+/** No inline script or style: the policy forbids both. The name stands where the frame has it, until that is there. */
+function pageText(manifest: ConsoleManifest, basePath: string, setup: boolean): string {
+  const at = (path: string): string => `${basePath}/${path}`
+  const preload = manifest.preload.map(path => `<link rel="modulepreload" href="${at(path)}">`).join('\n')
+  return `<!doctype html>
+<html lang="en" data-base="${basePath}" data-sprite="${at(manifest.sprite)}"${setup ? ' data-setup="open"' : ''}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Patchbay</title>
+<link rel="icon" href="${at(manifest.icon)}" type="image/svg+xml">
+<script src="${at(manifest.theme)}"></script>
+<link rel="stylesheet" href="${at(manifest.style)}">
+${preload}
+<script type="module" src="${at(manifest.entry)}"></script>
+</head>
+<body>
+<div class="app boot" id="boot" aria-hidden="true"><div class="rail"><span class="brand"><span class="wd">patchbay</span></span></div></div>
+<noscript>The console needs JavaScript. The API is described at ${at('api/docs')}.</noscript>
+</body>
+</html>
+`
+}
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Patchbay</title></head>
+<body>
+<h1>The console is not built</h1>
+<p>The hub runs, and its API answers. Build the console with <code>bun ui/build.ts</code>, which also says why it could not be
+built, and load this page again.</p>
+</body>
+</html>
+`

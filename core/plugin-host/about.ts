@@ -1,0 +1,35 @@
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import type { PluginDefinition } from '../contract/plugin.ts'
+
+/** What a plugin's module says of itself. */
+export interface PluginAbout {
+  readonly version?: string
+  /** JSON Schema of its configuration. */
+  readonly configSchema?: JsonObject
+  /** Whether it takes a configuration at all. */
+  readonly configurable: boolean
+}
+
+/** Longest JSON text of a schema that is shown. */
+const MOST_SCHEMA = 256 * 1024
+
+/** What a definition says of its plugin; a schema that cannot be written as JSON Schema is left out. */
+export function aboutPlugin({ version, config }: PluginDefinition<unknown>): PluginAbout {
+  const configSchema = config ? schemaOf(config) : undefined
+  return {
+    configurable: config !== undefined,
+    ...(typeof version === 'string' ? { version: version.slice(0, 64) } : {}),
+    ...(configSchema ? { configSchema } : {}),
+  }
+}
+
+function schemaOf(config: NonNullable<PluginDefinition<unknown>['config']>): JsonObject | undefined {
+  try {
+    // A copy of plain JSON: what a schema library answers may hold functions.
+    const text = JSON.stringify(config['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }))
+    const schema: unknown = text === undefined || text.length > MOST_SCHEMA ? undefined : JSON.parse(text)
+    return isJsonObject(schema) ? schema : undefined
+  } catch {
+    return undefined
+  }
+}

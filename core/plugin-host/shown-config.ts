@@ -1,0 +1,136 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { mapStrings, pointerToken } from '../domain/json/json-pointer.ts'
+import { isSecretName, looksMasked, maskSecret } from '../domain/server/secrets.ts'
+import { validationError } from '../domain/validation-error.ts'
+
+/** What is known of the schema of a configuration; `unread`: the plugin's module was never loaded. */
+export type ConfigShape = JsonObject | undefined | 'unread'
+
+const ADDRESS_NAME = /url|uri|host|endpoint|address|server|proxy|port/i
+/** Parts of a schema that are looked into. */
+const MOST_PARTS = 10_000
+
+/**
+ * A configuration for administrators. Masked are texts that the schema calls `writeOnly` or `format: password`, those below a
+ * name that says so (`token`, `apiKey`, `Authorization`), and addresses that hold a password; all texts while nobody has read the
+ * plugin's schema.
+ */
+export function shownConfig(config: JsonObject, shape: ConfigShape): JsonObject {
+  const secret = secretTexts(config, shape)
+  return mapStrings(config, (text, pointer) => (secret.has(pointer) ? maskSecret(text) : text))
+}
+
+/**
+ * The configuration that is wanted, with the stored secret in place of each mask. Throws `validation_failed`: for a mask where
+ * no secret is stored, and for each kept secret when an address is another one, so that nobody sends a secret elsewhere who only
+ * knows its mask.
+ */
+export function keepSecrets(wanted: JsonObject, stored: JsonObject, shape: ConfigShape): JsonObject {
+  const before = textsOf(stored)
+  const secret = secretTexts(stored, shape)
+  const masks = [...textsOf(wanted)].filter(([, text]) => looksMasked(text)).map(([pointer]) => pointer)
+  const unknown = masks.filter(pointer => !secret.has(pointer))
+  if (unknown.length > 0) throw refusal(unknown, 'A mask stands here, but no secret is stored: enter the secret')
+  const config = mapStrings(wanted, (text, pointer) => (looksMasked(text) ? (before.get(pointer) ?? text) : text))
+  if (masks.length > 0 && addresses(config) !== addresses(stored))
+    throw refusal(masks, 'An address is another one now, and the secret might go there: enter the secret again')
+  return config
+}
+
+function refusal(pointers: readonly string[], detail: string) {
+  return validationError(
+    pointers.map(pointer => ({ pointer: `#/config${pointer}`, code: 'secret_required' as const, detail })),
+  )
+}
+
+function secretTexts(config: JsonObject, shape: ConfigShape): ReadonlySet<string> {
+  const found = new Set<string>()
+  for (const [pointer, text] of textsOf(config)) {
+    if (text === '') continue
+    if (shape === 'unread' || pointer.split('/').some(isSecretName) || holdsPassword(text)) found.add(pointer)
+  }
+  if (isJsonObject(shape)) new SecretParts(shape, found).visit(shape, config, '')
+  return found
+}
+
+function holdsPassword(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(text)
+}
+
+/** Finds the texts that any branch of a schema calls secret. */
+class SecretParts {
+  readonly #root: JsonObject
+  readonly #found: Set<string>
+  #left = MOST_PARTS
+
+  constructor(root: JsonObject, found: Set<string>) {
+    this.#root = root
+    this.#found = found
+  }
+
+  visit(part: JsonValue | undefined, value: JsonValue | undefined, pointer: string): void {
+    if (!isJsonObject(part) || value === undefined) return
+    this.#left -= 1
+    // A schema that is too large to be looked through may call anything secret.
+    if (this.#left < 0 || part.writeOnly === true || part.format === 'password') return this.#add(value, pointer)
+    for (const branch of [this.#target(part.$ref), ...listed(part.anyOf), ...listed(part.oneOf), ...listed(part.allOf)])
+      this.visit(branch, value, pointer)
+    if (Array.isArray(value))
+      for (const [at, one] of value.entries()) this.visit(itemOf(part, at), one, `${pointer}/${at}`)
+    else if (isJsonObject(value))
+      for (const [name, one] of Object.entries(value))
+        this.visit(memberOf(part, name), one, `${pointer}/${pointerToken(name)}`)
+  }
+
+  #add(value: JsonValue, pointer: string): void {
+    for (const [below, text] of textsOf(value)) if (text !== '') this.#found.add(`${pointer}${below}`)
+  }
+
+  #target(ref: JsonValue | undefined): JsonValue | undefined {
+    if (typeof ref !== 'string' || !ref.startsWith('#')) return undefined
+    let part: JsonValue | undefined = this.#root
+    for (const token of ref.split('/').slice(1)) {
+      const name = token.replaceAll('~1', '/').replaceAll('~0', '~')
+      part = isJsonObject(part) && Object.hasOwn(part, name) ? part[name] : undefined
+    }
+    return part
+  }
+}
+
+function listed(branches: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(branches) ? branches : []
+}
+
+function itemOf({ prefixItems, items }: JsonObject, at: number): JsonValue | undefined {
+  return listed(prefixItems)[at] ?? items
+}
+
+function memberOf({ properties, additionalProperties }: JsonObject, name: string): JsonValue | undefined {
+  return isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+}
+
+/** Everything by which a configuration says where something is sent. */
+function addresses(config: JsonObject): string {
+  const found: string[] = []
+  const visit = (value: JsonValue, pointer: string): void => {
+    if (typeof value === 'object' && value !== null) {
+      for (const [name, one] of Object.entries(value)) visit(one, `${pointer}/${pointerToken(name)}`)
+      return
+    }
+    const names = pointer.split('/')
+    const isAddress =
+      names.some(name => ADDRESS_NAME.test(name)) || (typeof value === 'string' && value.includes('://'))
+    if (isAddress && !names.some(isSecretName)) found.push(`${pointer}=${JSON.stringify(value)}`)
+  }
+  visit(config, '')
+  return found.sort().join('\n')
+}
+
+function textsOf(value: JsonValue): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  mapStrings(value, (text, pointer) => {
+    found.set(pointer, text)
+    return text
+  })
+  return found
+}

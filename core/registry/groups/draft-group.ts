@@ -1,0 +1,39 @@
+import type { Actor, GroupMember } from '../../contract/records.ts'
+import type { ParsedGroupBody } from '../../domain/group-body.ts'
+import { formatRef } from '../../domain/names.ts'
+import type { Reader } from '../../store/transact.ts'
+import type { WrittenGroup } from '../api.ts'
+import { chooseOwner } from '../owners.ts'
+import { serverRecord } from '../rows.ts'
+import { selectServers } from '../server-rows.ts'
+import { findMembers, refuseLargeSelections } from './group-members.ts'
+import { usableMembers } from './usable-members.ts'
+
+/** The group that a body would make, checked as for saving; nothing is written. */
+export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBody, at: string): Promise<WrittenGroup> {
+  const owner = await chooseOwner(db, actor, parsed.owner, undefined)
+  const found = await findMembers(db, owner, parsed.members)
+  refuseLargeSelections(found)
+  const ids = found.map(({ server_id }) => server_id)
+  const rows = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
+  const servers = new Map(rows.map(row => [row.id, serverRecord(row)]))
+  const members = found.flatMap(({ server_id, alias, tools, prompts, resources }): GroupMember[] => {
+    const server = servers.get(server_id)
+    if (!server) return []
+    return [
+      {
+        ...{ serverId: server_id, serverName: server.name, serverRef: formatRef(server.ownerName, server.name) },
+        ...(alias === null ? {} : { alias }),
+        tools: JSON.parse(tools) as GroupMember['tools'],
+        prompts: JSON.parse(prompts) as GroupMember['prompts'],
+        resources: JSON.parse(resources) as GroupMember['resources'],
+      },
+    ]
+  })
+  const { owner: _, ...fields } = parsed
+  const group = {
+    ...{ ...fields, members, id: '', ownerId: owner.id, ownerName: owner.name },
+    ...({ origin: 'store', revision: 0, createdAt: at, updatedAt: at } as const),
+  }
+  return { ...group, usable: await usableMembers(db, actor, group), lost: [] }
+}

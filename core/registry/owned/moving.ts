@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor } from '../../contract/records.ts'
+import type { Store } from '../../store/open.ts'
+import type { OwnedSettingTable } from '../../store/tables.ts'
+import type { Registry } from '../api.ts'
+import type { Owner } from '../owners.ts'
+import type { OwnedSetting, OwnedSettings, Prepare } from './settings.ts'
+
+/** A rule, channel, dashboard or endpoint. */
+export type OwnedKind = OwnedSettingTable['kind']
+
+/** Gets each secret of a body with its place (a JSON Pointer into the body), and gives what stands there instead. */
+export type KeepSecret = (secret: string, pointer: string) => string
+
+/** How the records of one kind leave a hub with their owner, and come into one. */
+export interface MovingRecords {
+  readonly settings: Pick<OwnedSettings, 'list' | 'create' | 'replace'>
+  /** The body as its POST takes it, by which another hub makes the same. References to the owner's own things are bare names. */
+  open(setting: OwnedSetting, keep: KeepSecret): Promise<JsonObject>
+  /** What would be written for this owner. Throws `validation_failed`; what it gives may throw so too, and `admin_only`. */
+  prepare(actor: Actor, owner: Pick<Owner, 'id' | 'name'>, body: JsonObject, before?: OwnedSetting): Promise<Prepare>
+  remove(actor: Actor, ref: string): Promise<void>
+}
+
+/** The records of each kind, with all reads and writes in the transaction of these parts. */
+export type MovingKinds = (parts: {
+  readonly store: Store
+  readonly registry: Pick<Registry, 'servers' | 'groups'>
+}) => Readonly<Record<OwnedKind, MovingRecords>>
+
+/** Whether a setting is what this body would make of it; secrets are not compared. */
+export function isSameSetting(present: OwnedSetting, prepare: Prepare): boolean {
+  const place = { owner: present.owner.id, record: present.id }
+  const written = prepare(present.owner, place, present)
+  return isDeepStrictEqual(JSON.parse(JSON.stringify(written.body)), present.body)
+}
