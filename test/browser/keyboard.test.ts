@@ -1,0 +1,141 @@
+/** The console by the keyboard alone: no pointer is used in this file. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import type { Client } from '../support/client.ts'
+import { type Hub, LOOPBACK, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
+import { online } from '../support/servers.ts'
+import { openBrowser, openTab } from './support/console.ts'
+
+let browser: Browser
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  hub = await startHub({ env: LOOPBACK })
+  admin = await hub.setup()
+}, 60_000)
+afterAll(async () => {
+  await browser?.close()
+  await hub?.stop()
+}, 40_000)
+
+/** Most presses of Tab on the way to a control; a page with more stops before it is a fault of its own. */
+const MOST_STOPS = 90
+
+/** Where the focus is: whether on the element of a selector, what it is, and whether the eye sees it. */
+async function focus(page: Page, selector = 'html'): Promise<{ here: boolean; name: string; isSeen: boolean }> {
+  return page.evaluate(selector => {
+    const active = document.activeElement ?? document.body
+    let inner = active
+    while (inner.shadowRoot?.activeElement) inner = inner.shadowRoot.activeElement
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(inner)
+    const isRinged = (outlineStyle !== 'none' && Number.parseFloat(outlineWidth) > 0) || boxShadow !== 'none'
+    const name = `${active.tagName}#${active.id}.${active.className} "${(active.textContent ?? '').trim().slice(0, 40)}"`
+    // Headings and the page itself take focus for readers of the screen and have no ring.
+    return {
+      here: active.matches(selector),
+      name,
+      isSeen: isRinged || active.matches('h1, main, wa-dialog, wa-drawer'),
+    }
+  }, selector)
+}
+
+/** Waits until the focus is somewhere: never on the page's body after a deed. */
+async function kept(page: Page, after: string): Promise<void> {
+  const isKept = page.waitForFunction(() => document.activeElement !== null && document.activeElement !== document.body)
+  await isKept.catch(() => {
+    throw new Error(`The focus is lost after: ${after}`)
+  })
+}
+
+/** Presses Tab until the focus is on a control; every stop on the way is seen. */
+async function tabTo(page: Page, selector: string): Promise<void> {
+  const stops: string[] = []
+  for (let stop = 0; stop < MOST_STOPS; stop += 1) {
+    const { here, name, isSeen } = await focus(page, selector)
+    stops.push(name)
+    // Behind the last stop of the page the browser's own controls come, which the body stands for.
+    if (!name.startsWith('BODY')) expect([name, isSeen]).toEqual([name, true])
+    if (here) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`${selector} is not reached by Tab; stops:\n${stops.join('\n')}`)
+}
+
+async function type(page: Page, selector: string, text: string): Promise<void> {
+  await tabTo(page, selector)
+  await page.keyboard.insertText(text)
+}
+
+async function press(page: Page, selector: string, key = 'Enter'): Promise<void> {
+  await tabTo(page, selector)
+  await page.keyboard.press(key)
+  await kept(page, `${key} on ${selector}`)
+}
+
+test('signs in, adds a server, groups it and tries a tool; the focus is always seen and never lost', async () => {
+  const tab = await openTab(browser, hub)
+  const { page } = tab
+  await tab.open('/servers')
+  await type(page, '#user', admin.name)
+  await type(page, '#password', PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('pb-frame h1')
+  await kept(page, 'signing in')
+
+  await page.keyboard.press('n')
+  await page.waitForURL('**/servers/new*')
+  await page.waitForSelector('#pasted')
+  await kept(page, 'n')
+  await type(page, '#pasted', JSON.stringify({ mcpServers: { echoes: stdioFixture('echo') } }))
+  await press(page, 'main button.pri:not([disabled])')
+  await page.waitForSelector('#entry-name')
+  await kept(page, 'reading what was pasted')
+  await press(page, 'section.entry .foot button.pri')
+  await page.waitForURL('**/servers/admin~echoes*')
+  await kept(page, 'saving the server')
+  await online(admin, ['echoes'])
+
+  await page.keyboard.press('Control+k')
+  await page.waitForSelector('wa-dialog.pb-palette[open] input')
+  await kept(page, 'opening the palette')
+  await page.keyboard.press('Escape')
+  await page.waitForSelector('wa-dialog.pb-palette[open]', { state: 'detached' })
+  await kept(page, 'closing the palette')
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('g')
+  await page.waitForURL('**/groups*')
+  await page.waitForFunction(() => document.activeElement?.matches('h1, main'))
+  await press(page, 'main a[href$="/groups/new"]')
+  await page.waitForSelector('#g-name')
+  await type(page, '#g-name', 'by-keys')
+  await press(page, 'pb-group-members wa-dropdown > button')
+  await page.waitForSelector('pb-group-members wa-dropdown-item')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('[role=treeitem][data-key*="echoes"]')
+  await kept(page, 'choosing a member')
+  await press(page, 'main button.pri:not([disabled])')
+  await page.waitForURL('**/groups/admin~by-keys')
+  await kept(page, 'making the group')
+  expect((await admin.ok('GET', '/api/groups/admin~by-keys')).members).toHaveLength(1)
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('s')
+  await page.waitForURL('**/servers')
+  await page.waitForFunction(() => document.activeElement?.matches('h1, main'))
+  await press(page, 'tr[data-key] a[href*="echoes"]')
+  await page.waitForURL('**/servers/admin~echoes*')
+  await press(page, 'nav.tabs a[aria-current=page]', 'ArrowRight')
+  await press(page, 'nav.tabs a[href*="tab=tools"]')
+  await page.waitForURL(/tab=tools/)
+  await page.waitForSelector('pb-try-tool')
+  await kept(page, 'the tab of tools')
+  await type(page, 'pb-try-tool pb-schema-form input', 'by keys')
+  await page.keyboard.press('Control+Enter')
+  await page.waitForSelector('.tryres:has-text("by keys")')
+  await kept(page, 'running the tool')
+  await tab.close()
+}, 90_000)

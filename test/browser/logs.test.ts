@@ -1,0 +1,161 @@
+/** The page of the log in a real browser: histogram, query, live tail under load, records, export. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFile } from 'node:fs/promises'
+import type { Browser, Page } from 'playwright-core'
+import type { Client } from '../support/client.ts'
+import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
+import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+import { axe, openBrowser, openTab, VIEWS } from './support/console.ts'
+
+let browser: Browser
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  hub = await startHub({ settings: { mcpServers: { noisy: stdioFixture('noisy'), echo: stdioFixture('echo') } } })
+  admin = await hub.setup()
+  await online(admin, ['admin~noisy', 'admin~echo'])
+  await noise('before', 30, 200)
+}, 90_000)
+afterAll(async () => {
+  await browser?.close()
+  await hub?.stop()
+}, 40_000)
+
+async function noise(prefix: string, count: number, perSecond: number): Promise<void> {
+  const called = await admin.ok('POST', '/api/servers/admin~noisy/tools/noise/call', {
+    arguments: { prefix, count, perSecond },
+  })
+  expect(JSON.stringify(called)).toContain('lines follow')
+}
+
+/** Messages of all rows of the list, also of those that are not drawn. */
+function messages(page: Page): Promise<readonly string[]> {
+  return page.evaluate(() => {
+    const list = document.querySelector('pb-log-rows') as unknown as {
+      rows: readonly { record: { message: string } }[]
+    } | null
+    return list?.rows.map(({ record }) => record.message) ?? []
+  })
+}
+
+test('a range of the histogram and a query are in the address, which shows the same again; a mistake has its position', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/logs')
+  await until(async () => (await messages(page)).includes('before 29'), { what: 'the stored lines', timeoutMs: 15_000 })
+  await page.focus('svg.hist')
+  await page.keyboard.press('End')
+  for (let step = 0; step < 5; step += 1) await page.keyboard.press('Shift+ArrowLeft')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('text=Whole range')
+  expect(new URL(page.url()).searchParams.get('from')).toMatch(/^\d{4}-.*Z$/)
+
+  await page.fill('[data-search]', 'level:INFO server=noisy')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('#qe')
+  expect(await page.textContent('#qe')).toBe(
+    'Position 18: “=” is not known here. Write server:noisy. The list still shows level:INFO.',
+  )
+  await page.fill('[data-search]', 'server:noisy "before 2"')
+  await page.keyboard.press('Enter')
+  await until(async () => (await messages(page)).length === 11, { what: 'the found lines' })
+  // The bars and the counts of the levels are those of the query.
+  const counted = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll('.legend.lg b')].reduce((sum, one) => sum + (Number(one.textContent) || 0), 0),
+    )
+  await until(async () => (await counted()) === 11, { what: 'the counts of the query' })
+  await page.click('tr[data-key] >> nth=0')
+  await page.waitForSelector('pb-log-record h2')
+  const found = await messages(page)
+  expect(found[0]).toBe('before 29')
+  await page.reload()
+  await page.waitForSelector('pb-log-record h2')
+  expect(await messages(page)).toEqual(found)
+  expect(await page.inputValue('[data-search]')).toBe('server:noisy "before 2"')
+
+  await page.fill('[data-search]', 'server:noisy nothing-like-this')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('text=No records match')
+  await page.waitForSelector('text=Take it away')
+  await tab.close()
+}, 90_000)
+
+test('live tail loses and doubles no row at 200 records a second, pauses by scrolling, and goes on', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/logs?q=server:noisy%20load')
+  await page.waitForSelector('text=No records match')
+  await page.click('text=Live tail')
+  await page.waitForSelector('text=Waiting for records')
+  await page.evaluate(() => {
+    const seen: number[] = []
+    Object.assign(globalThis, { longTasks: seen })
+    new PerformanceObserver(list => seen.push(...list.getEntries().map(({ duration }) => duration))).observe({
+      type: 'longtask',
+    })
+  })
+  await noise('load', 900, 200)
+  await until(async () => (await messages(page)).length >= 900, { what: '900 rows', timeoutMs: 20_000 })
+  const expected = Array.from({ length: 900 }, (_, at) => `load ${899 - at}`)
+  expect((await messages(page)).toSorted()).toEqual(expected.toSorted())
+  expect(await page.locator('tr[data-key]').count()).toBeLessThanOrEqual(100)
+  const longest = await page.evaluate(() =>
+    Math.max(0, ...(globalThis as unknown as { longTasks: number[] }).longTasks),
+  )
+  expect(longest).toBeLessThan(atMost(50))
+
+  await page.mouse.wheel(0, 900)
+  await page.waitForSelector('text=Paused because you scrolled')
+  await noise('loaded', 12, 200)
+  await page.waitForSelector('text=12 new')
+  expect(await messages(page)).toHaveLength(900)
+  await page.click('.head button.pri')
+  await until(async () => (await messages(page)).length === 912, { what: 'the held rows' })
+  expect((await messages(page))[0]).toBe('loaded 11')
+  await tab.close()
+}, 90_000)
+
+test('a record leads to its request and its neighbours; what was found is exported', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/logs?q=message:tools/call')
+  await page.click('tr[data-key] >> nth=0')
+  await page.click('pb-log-record a:has-text("Same request")')
+  await page.waitForFunction(() => location.search.includes('requestId='))
+  await until(async () => (await messages(page)).includes('tools/call'), { what: 'the records of the request' })
+  await page.click('tr[data-key] >> nth=0')
+  await page.click('text=20 lines around')
+  await page.waitForSelector('text=Back to the search')
+  await until(async () => (await messages(page)).length > 1, { what: 'the neighbours' })
+
+  await tab.open('/logs?q=before')
+  await until(async () => (await messages(page)).length === 30, { what: 'the lines' })
+  await page.click('text=Export')
+  const [file] = await Promise.all([page.waitForEvent('download'), page.click('wa-dropdown-item:has-text("CSV")')])
+  const lines = (await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n')
+  expect(lines).toHaveLength(31)
+  expect(lines[0]).toStartWith('timestamp,level,message,server,tool,duration,status,requestId,userId')
+  await page.waitForSelector('text=Exported 30 records')
+  await tab.close()
+}, 90_000)
+
+test.each(VIEWS)(
+  'axe finds nothing and nothing scrolls sideways: %s',
+  async (_, view) => {
+    const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })
+    for (const path of ['/logs?q=%22before%201%22', '/logs?q=nothing-like-this']) {
+      await tab.open(path)
+      await tab.page.waitForSelector('tr[data-key], .empty')
+      // The mark and the state at the foot of the rail stand outside of its landmark, which is the frame's.
+      expect([path, (await axe(tab)).filter(one => !one.startsWith('region: '))]).toEqual([path, []])
+      await tab.fitsSideways()
+    }
+    await tab.close()
+  },
+  90_000,
+)

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { makeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+import { axe, openBrowser, openTab, PHONE } from './support/console.ts'
+
+const KEY = 'key-of-the-shop-1234'
+const RAIL_ORDERS = '.rail a[href="/x/orders-page/orders"]'
+const RAIL_ALL = '.rail a[href="/x/orders-page/all"]'
+let browser: Browser
+let hub: Hub
+let admin: Client
+let user: Client
+let folder: string
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  folder = await makeTemp('orders-page')
+  await cp(join(import.meta.dir, '../plugins/examples/orders-page'), folder, { recursive: true })
+  const config = { shop: 'north', most: 3, apiKey: KEY }
+  hub = await startHub({ settings: { plugins: [{ use: join(folder, 'plugin.ts'), config }] } })
+  admin = await hub.setup()
+  user = await hub.user('ulla')
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await hub?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const orders = async () => (await admin.request('GET', '/api/plugins/orders-page/orders')).json
+
+test('the hub serves the script of a page and nothing else of the folder', async () => {
+  const { items } = (await user.request('GET', '/api/plugins/pages')).json
+  expect(items).toMatchObject([{ plugin: 'orders-page', path: 'orders', element: 'orders-page', access: 'user' }])
+  expect((await admin.request('GET', '/api/plugins/pages')).json.items).toHaveLength(3)
+  const [{ script }] = items
+  const answer = await fetch(`${hub.url}${script}`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(await answer.text()).toBe(await Bun.file(join(folder, 'page.js')).text())
+  const beside = script.slice(0, script.lastIndexOf('/'))
+  const others = [`${beside}/plugin.ts`, `${beside}/page.js`, script.replace(/[0-9a-f]{32}/, '0'.repeat(32)), beside]
+  for (const other of others) expect([other, (await fetch(`${hub.url}${other}`)).status]).toEqual([other, 404])
+})
+
+test('administrators see the pages in the rail, and a broken one says so', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/')
+  await page.click(RAIL_ORDERS)
+  await page.waitForSelector('orders-page:has-text("3 orders of north, light")')
+  expect(await page.getAttribute(RAIL_ORDERS, 'aria-current')).toBe('page')
+  expect(await page.textContent('h1')).toBe('Orders')
+  // One element for two pages: the script is loaded once.
+  await page.click(RAIL_ALL)
+  await page.waitForSelector('h1:has-text("All orders")')
+  await page.waitForSelector('orders-page:has-text("3 orders of north")')
+  await page.click('orders-page button')
+  await page.waitForSelector('h1:has-text("Servers")')
+  await page.goto(`${hub.url}/x/orders-page/broken`)
+  await page.waitForSelector('text=plugin_page_failed')
+  await page.waitForSelector('[role=alert]:has-text("this script is broken on purpose")')
+  await page.click('.rail a[href="/groups"]')
+  await page.waitForSelector('h1:has-text("Groups")')
+  await page.goto(`${hub.url}/x/orders-page/nothing`)
+  await page.waitForSelector('text=This page is not there now')
+  await tab.close()
+})
+
+test('an ordinary user sees no page of administrators, in Chinese and on a phone', async () => {
+  const tab = await openTab(browser, hub, user, { ...PHONE, language: 'zh', withoutPolicy: true })
+  const { page } = tab
+  await tab.open('/x/orders-page/orders')
+  await page.waitForSelector('orders-page:has-text("north 的 3 个订单")')
+  expect(await page.textContent('h1')).toBe('订单')
+  expect(await page.locator(RAIL_ALL).count()).toBe(0)
+  expect(await axe(tab)).toEqual([])
+  await tab.fitsSideways()
+  await tab.open('/x/orders-page/all')
+  await page.waitForSelector('.empty')
+  expect(await page.locator('orders-page').count()).toBe(0)
+  await tab.close()
+})
+
+test('the form of the configuration: the field’s error, a kept secret, and the page follows', async () => {
+  const tab = await openTab(browser, hub, admin, { withoutPolicy: true })
+  const { page } = tab
+  await tab.open('/admin/plugins?plugin=orders-page')
+  const shop = page.getByLabel('Shop')
+  await shop.waitFor()
+  expect(await shop.inputValue()).toBe('north')
+  expect(await page.content()).not.toContain(KEY)
+  await page.waitForSelector('text=0.3.0')
+  expect(await axe(tab)).toEqual([])
+  await shop.fill('NORTH')
+  await page.click('button[form="plugin-config"]')
+  await page.waitForSelector('.hint.bad:has-text("Lower-case letters are wanted")')
+  expect(await orders()).toEqual({ shop: 'north', most: 3, keyLength: KEY.length })
+  await shop.fill('south')
+  await page.click('button[form="plugin-config"]')
+  await until(async () => (await orders()).shop === 'south', { what: 'the new configuration' })
+  expect(await orders()).toEqual({ shop: 'south', most: 3, keyLength: KEY.length })
+  await tab.close()
+})
+
+test('switching the plugin off takes its page out of every tab without a reload', async () => {
+  const tab = await openTab(browser, hub, user)
+  const { page } = tab
+  await tab.open('/x/orders-page/orders')
+  await page.waitForSelector('orders-page:has-text("orders of south")')
+  await page.evaluate(() => Object.assign(globalThis, { sameTab: true }))
+  const other = await openTab(browser, hub, admin)
+  await other.open('/admin/plugins')
+  await other.page.getByRole('switch', { name: 'orders-page on' }).click()
+  await page.waitForSelector('text=This page is not there now')
+  await page.waitForSelector(RAIL_ORDERS, { state: 'detached' })
+  await other.page.waitForSelector(RAIL_ALL, { state: 'detached' })
+  await other.page.getByRole('switch', { name: 'orders-page on' }).click()
+  await page.waitForSelector('orders-page:has-text("orders of south")')
+  expect(await page.evaluate(() => 'sameTab' in globalThis)).toBe(true)
+  await other.close()
+  await tab.close()
+})

@@ -1,0 +1,154 @@
+/**
+ * Writes a picture of every page of the console, of a hub with real servers and calls, to a folder: wide and phone, light and
+ * dark, the wide ones in Chinese as well; pages that load, that are empty and that failed.
+ *
+ *   bun run screenshots [folder]     default: out/screenshots
+ *   bun run screenshots out/s --only servers
+ *   bun run screenshots --docs       the pictures of docs/console.md and README
+ */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Browser } from 'playwright-core'
+import type { Client } from '../support/client.ts'
+import type { Hub } from '../support/hub.ts'
+import { openBrowser, openTab, PHONE, type View } from './support/console.ts'
+import { startFilledHub } from './support/filled-hub.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string' }, docs: { type: 'boolean' } },
+})
+const folder = positionals[0] ?? 'out/screenshots'
+
+const PAGES: Readonly<Record<string, string>> = {
+  dashboard: '/',
+  servers: '/servers',
+  'add-server': '/servers/new',
+  'server-overview': '/servers/admin~everything',
+  'server-tools': '/servers/admin~everything?tab=tools',
+  'server-settings': '/servers/admin~everything?tab=settings',
+  'server-offline': '/servers/admin~intranet',
+  groups: '/groups',
+  'patch-bay': '/groups?view=bay',
+  group: '/groups/admin~coding',
+  market: '/market',
+  'market-template': '/market/bundled:airtable',
+  logs: '/logs',
+  monitoring: '/monitoring',
+  alerts: '/alerts',
+  'alerts-rules': '/alerts?tab=rules',
+  'alerts-channels': '/alerts?tab=channels',
+  assistant: '/assistant',
+  keys: '/keys',
+  settings: '/settings',
+  'settings-hub': '/settings/hub',
+  users: '/admin/users',
+  plugins: '/admin/plugins',
+  audit: '/admin/audit',
+  reference: '/reference',
+  'not-found': '/no/such/page',
+}
+
+const VIEWS: Readonly<Record<string, View>> = {
+  light: {},
+  dark: { theme: 'dark' },
+  'phone-light': PHONE,
+  'phone-dark': { ...PHONE, theme: 'dark' },
+  zh: { language: 'zh' },
+}
+
+type State = 'ready' | 'loading' | 'empty' | 'error'
+
+async function picture(
+  browser: Browser,
+  hub: Hub,
+  who: Client,
+  page: string,
+  view: string,
+  state: State,
+): Promise<void> {
+  const path = PAGES[page] ?? '/'
+  const tab = await openTab(browser, hub, who, VIEWS[view])
+  // What the hub answers is held back or refused; the page itself is the real one.
+  if (state === 'loading') await tab.page.route(/\/(?:api|health)\b(?!\/stream)/, () => {})
+  if (state === 'error') {
+    const body = JSON.stringify({
+      title: 'The database is not available',
+      status: 503,
+      code: 'storage_unavailable',
+      detail: 'The database does not answer',
+      requestId: 'r-1',
+    })
+    await tab.page.route(/\/api\/(?!stream|auth)/, route =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', body }),
+    )
+  }
+  await tab.page.goto(`${hub.url}${path}`)
+  await tab.page.waitForSelector('main')
+  await tab.page.waitForTimeout(1200)
+  await tab.page.screenshot({
+    path: join(folder, `${page}.${view}${state === 'ready' ? '' : `.${state}`}.png`),
+    fullPage: state === 'ready',
+  })
+  await tab.close().catch(error => console.error(`${page} ${view} ${state}: ${(error as Error).message}`))
+}
+
+/** The pictures that the documents show: wide, light, one screen high. */
+async function documentation(browser: Browser, hub: Hub, who: Client): Promise<void> {
+  const target = 'docs/pictures'
+  await mkdir(target, { recursive: true })
+  for (const [name, path] of [
+    ['dashboard', '/'],
+    ['add-server', '/servers/new'],
+    ['patch-bay', '/groups?view=bay'],
+  ] as const) {
+    const tab = await openTab(browser, hub, who, { height: 860 })
+    await tab.open(path)
+    if (name === 'add-server') {
+      await tab.page.fill('#pasted', PASTED)
+      await tab.page.click('button:has-text("Read it")')
+      await tab.page.waitForSelector('pb-entry')
+    }
+    await tab.page.waitForTimeout(1500)
+    await tab.page.screenshot({ path: join(target, `${name}.png`) })
+    await tab.close()
+  }
+}
+
+const PASTED = `{
+  "mcpServers": {
+    "slack": {
+      "command": "npx",
+      "args": ["-y", "slack-mcp-server"],
+      "env": { "SLACK_BOT_TOKEN": "<YOUR_KEY>" }
+    },
+    "docs": { "url": "https://mcp.example.com/mcp" },
+    "broken": { "comand": "uvx" },
+  }
+}`
+
+const wanted = Object.keys(PAGES).filter(page => values.only === undefined || page.startsWith(values.only))
+await mkdir(folder, { recursive: true })
+const browser = await openBrowser()
+const { hub, admin, other } = await startFilledHub()
+try {
+  if (values.docs) await documentation(browser, hub, admin)
+  for (const page of values.docs ? [] : wanted) {
+    for (const view of Object.keys(VIEWS)) await picture(browser, hub, admin, page, view, 'ready')
+    await picture(browser, hub, admin, page, 'light', 'loading')
+    await picture(browser, hub, admin, page, 'light', 'error')
+    // A user who has nothing yet.
+    await picture(browser, hub, other, page, 'light', 'empty')
+  }
+  for (const view of values.docs ? [] : ['light', 'dark', 'phone-light']) {
+    const tab = await openTab(browser, hub, undefined, VIEWS[view])
+    await tab.open('/')
+    await tab.page.screenshot({ path: join(folder, `sign-in.${view}.png`) })
+    await tab.close()
+  }
+  console.log(values.docs ? 'docs/pictures is written' : `${wanted.length} pages in ${folder}`)
+} finally {
+  await browser.close()
+  await hub.stop()
+}

@@ -1,0 +1,161 @@
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Client } from '../../support/client.ts'
+import { extent } from '../../support/extent.ts'
+import { type Hub, PASSWORD } from '../../support/hub.ts'
+import { atMost } from '../../support/pace.ts'
+
+/** How a journey sees the console. */
+export interface View {
+  readonly theme?: 'light' | 'dark'
+  readonly language?: 'en' | 'zh'
+  readonly width?: number
+  readonly height?: number
+  /** A touch screen with a coarse pointer. Default false. */
+  readonly touch?: boolean
+  /** Lets axe be injected, which the policy of trusted types forbids; all else is tried with the policy on. Default false. */
+  readonly withoutPolicy?: boolean
+}
+
+/** The phone of the designs. */
+export const PHONE: View = { width: 390, height: 844, touch: true }
+
+/**
+ * How each page is looked at: both themes, languages and widths in two views; all four pairs of a theme and a width with
+ * PATCHBAY_WHOLE=1.
+ */
+export const VIEWS: readonly (readonly [string, View])[] = [
+  ['English, light, wide', {}],
+  ['Chinese, dark, phone', { ...PHONE, language: 'zh', theme: 'dark' }],
+  ...extent<readonly (readonly [string, View])[]>(
+    [],
+    [
+      ['Chinese, dark, wide', { language: 'zh', theme: 'dark' }],
+      ['English, light, phone', PHONE],
+    ],
+  ),
+]
+
+const AXE = join(import.meta.dir, '../../../node_modules/axe-core/axe.min.js')
+/** What Chromium logs of an answer with an error's status; such answers are part of journeys. */
+const REFUSED =
+  /^Failed to load resource: the server responded with a status of (?:400|401|403|404|409|412|413|422|429|502|503|504) /
+/** The same while the hub is away. */
+const AWAY =
+  /net::ERR_(?:CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|NETWORK_CHANGED)/
+
+/** Debian's Chromium, started once for a file of tests. */
+export async function openBrowser(): Promise<Browser> {
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+  return chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: [...args, '--disable-component-update', '--disable-sync'],
+  })
+}
+
+/** One tab at the console of a hub, which notes everything that must not happen. */
+export class ConsoleTab {
+  readonly page: Page
+  readonly context: BrowserContext
+  readonly url: string
+  readonly #faults: string[] = []
+  readonly #closed: Promise<void>
+
+  constructor(page: Page, context: BrowserContext, url: string) {
+    this.page = page
+    this.context = context
+    this.url = url
+    page.setDefaultTimeout(Math.min(atMost(10_000), 45_000))
+    page.on('console', message => {
+      const text = message.text()
+      if (message.type() === 'error' && !REFUSED.test(text) && !AWAY.test(text)) this.#faults.push(`console: ${text}`)
+    })
+    page.on('pageerror', error => this.#faults.push(`error: ${error.stack ?? error.message}`))
+    page.on('request', request => {
+      const target = request.url()
+      if (!target.startsWith(url) && !/^(?:data|blob):/.test(target))
+        this.#faults.push(`request to another host: ${target}`)
+    })
+    this.#closed = new Promise(resolve => page.once('close', () => resolve()))
+  }
+
+  /** Opens a path and waits for its heading. */
+  async open(path: string): Promise<void> {
+    await this.page.goto(`${this.url}${path}`)
+    await this.page.waitForSelector('h1')
+  }
+
+  /** Ends the tab; throws with everything that must not have happened: errors of scripts, policy violations, foreign requests. */
+  async close(): Promise<void> {
+    await this.context.close()
+    await this.#closed
+    if (this.#faults.length > 0) throw new Error(`In the browser:\n${this.#faults.join('\n')}`)
+  }
+
+  /** Throws when the page can be scrolled sideways, naming what sticks out. */
+  async fitsSideways(): Promise<void> {
+    const wide = await this.page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement
+      if (scrollWidth <= clientWidth) return undefined
+      const out = [...document.querySelectorAll('body *')].filter(
+        one => one.getBoundingClientRect().right > clientWidth + 1,
+      )
+      return `${scrollWidth} > ${clientWidth}: ${out
+        .slice(0, 5)
+        .map(one => `${one.tagName}.${one.className}`)
+        .join(' ')}`
+    })
+    if (wide !== undefined) throw new Error(`${this.page.url()} scrolls sideways: ${wide}`)
+  }
+}
+
+/** Opens a tab. `as`: whoever is signed in; absent: nobody. */
+export async function openTab(
+  browser: Browser,
+  hub: Pick<Hub, 'url'>,
+  as?: Client,
+  view: View = {},
+): Promise<ConsoleTab> {
+  const { theme = 'light', language = 'en', width = 1280, height = 900, touch = false, withoutPolicy = false } = view
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    hasTouch: touch,
+    isMobile: touch,
+    bypassCSP: withoutPolicy,
+  })
+  const page = await context.newPage()
+  await page.addInitScript(language => localStorage.setItem('patchbay.language', language), language)
+  if (as) await page.addInitScript(kept => sessionStorage.setItem('patchbay.session', kept), await sessionOf(hub, as))
+  return new ConsoleTab(page, context, hub.url)
+}
+
+/** A session as the console keeps it. Every tab has one of its own, so that signing out of one ends no other. */
+async function sessionOf(hub: Pick<Hub, 'url'>, { name }: Client): Promise<string> {
+  const body = JSON.stringify({ username: name, password: PASSWORD })
+  const answer = await fetch(`${hub.url}/api/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  if (!answer.ok) throw new Error(`Sign-in of ${name} answered ${answer.status}`)
+  return answer.text()
+}
+
+/** Violations that axe finds on the page; the tab must have been opened without the policy. */
+export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
+  await tab.page.addScriptTag({ path: AXE })
+  return tab.page.evaluate(async () => {
+    const { axe: run } = globalThis as unknown as {
+      axe: {
+        run(): Promise<{
+          violations: readonly { id: string; nodes: readonly { html: string; failureSummary?: string }[] }[]
+        }>
+      }
+    }
+    const { violations } = await run.run()
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary ?? ''}`),
+    )
+  })
+}

@@ -1,0 +1,117 @@
+import { ApiError } from './problem.ts'
+
+/** Where the hub is mounted, without a slash at the end: empty, or `/hub`. */
+export const basePath = document.documentElement.dataset.base ?? ''
+
+/** What a request may carry besides its path. */
+export interface RequestOptions {
+  /** Absent or empty values are left out; lists repeat their name. */
+  readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>> | undefined
+  /** Sent as JSON. */
+  readonly body?: unknown
+  /** Revision of the record as last read: the write is refused with `version_conflict` when it has another one now. */
+  readonly revision?: number | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** A page of a list. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly total: number
+  readonly limit: number
+  readonly offset: number
+}
+
+/** What the client needs of the session. */
+export interface Credential {
+  token(): string | undefined
+  /** Called with the error of a token that is not valid any more. */
+  refused(error: ApiError): void
+}
+
+let credential: Credential = { token: () => undefined, refused: () => {} }
+
+/** Sets whose credential requests carry; called once by the session. */
+export function useCredential(given: Credential): void {
+  credential = given
+}
+
+/** Address of a path of the hub, such as `/api/servers`. */
+export function urlOf(path: string, query: RequestOptions['query'] = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === '') continue
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one))
+  }
+  const text = search.toString()
+  return `${basePath}${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** Sends a request with the session's token; any status is an answer. Throws ApiError `hub_unreachable`. */
+export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+  const headers = new Headers(options.headers)
+  const token = credential.token()
+  if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+  if (options.revision !== undefined) headers.set('if-match', `"${options.revision}"`)
+  const init: RequestInit = {
+    method,
+    headers,
+    cache: 'no-store',
+    ...(options.signal ? { signal: options.signal } : {}),
+  }
+  if (options.body instanceof Blob) init.body = options.body
+  else if (options.body !== undefined) {
+    headers.set('content-type', 'application/json')
+    init.body = JSON.stringify(options.body)
+  }
+  try {
+    return await fetch(urlOf(path, options.query), init)
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    throw new ApiError(0, { code: 'hub_unreachable', detail: 'The hub does not answer', cause: String(error) })
+  }
+}
+
+/** The error in an answer that is none of success. */
+export async function problemOf(response: Response): Promise<ApiError> {
+  const body = await response.json().catch(() => ({ detail: response.statusText }))
+  const error = new ApiError(response.status, body as Record<string, unknown>, response.headers.get('retry-after'))
+  if (response.status === 401) credential.refused(error)
+  return error
+}
+
+/** How often a reading that came too early for the rate of requests is repeated, and the longest wait before it. */
+const REPEATS = 3
+const LONGEST_WAIT_S = 5
+
+async function request<T>(method: string, path: string, options?: RequestOptions, repeats = REPEATS): Promise<T> {
+  const response = await send(method, path, options)
+  const waitSeconds = Number(response.headers.get('retry-after'))
+  if (response.status === 429 && method === 'GET' && repeats > 0 && waitSeconds <= LONGEST_WAIT_S) {
+    await new Promise(resolve => setTimeout(resolve, waitSeconds * 1000))
+    return request(method, path, options, repeats - 1)
+  }
+  if (!response.ok) throw await problemOf(response)
+  if (response.status === 204) return undefined as T
+  return readJson<T>(response)
+}
+
+const utf8 = new TextDecoder()
+
+/** Content of an answer. Of a megabyte, `response.json()` takes the main thread of Chromium twice as long. */
+async function readJson<T>(response: Response): Promise<T> {
+  return JSON.parse(utf8.decode(await response.arrayBuffer())) as T
+}
+
+/** The hub's REST API. Each throws ApiError for every answer that is no success. */
+export const api = {
+  get: <T>(path: string, options?: RequestOptions) => request<T>('GET', path, options),
+  post: <T>(path: string, options?: RequestOptions) => request<T>('POST', path, options),
+  put: <T>(path: string, options?: RequestOptions) => request<T>('PUT', path, options),
+  patch: <T>(path: string, options?: RequestOptions) => request<T>('PATCH', path, options),
+  delete: <T = undefined>(path: string, options?: RequestOptions) => request<T>('DELETE', path, options),
+}
+
+/** A segment of a path: a reference, a name of a tool. */
+export const segment = encodeURIComponent

@@ -1,0 +1,135 @@
+/** Shapes of the hub's answers, as far as the console reads them; the API document has them in full. */
+
+/** `GET /health`. */
+export interface Health {
+  readonly status: 'ok' | 'degraded' | 'draining'
+  readonly version: string
+  readonly uptimeMs: number
+  readonly servers: ServerCounts
+  readonly tools: number
+  readonly checks: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** Servers by state. */
+export interface ServerCounts {
+  readonly total: number
+  readonly online: number
+  readonly connecting: number
+  readonly offline: number
+}
+
+/** `GET /api/public/info`. */
+export interface PublicInfo {
+  readonly name: string
+  readonly version: string
+  readonly baseline: string
+  readonly features: Readonly<Record<string, boolean>>
+}
+
+/** State of a server's connection. */
+export type ServerState = 'online' | 'connecting' | 'offline'
+
+/** `status` of a server; others than its owner get state, since and counts alone. */
+export interface ServerStatus {
+  readonly state: ServerState
+  readonly since: string
+  readonly reason?: { readonly code: string; readonly message: string; readonly hint?: string }
+  readonly attempts?: number
+  readonly nextAttemptAt?: string
+  readonly transport?: string
+  readonly era?: string
+  readonly protocolVersion?: string
+  readonly serverInfo?: { readonly name?: string; readonly title?: string; readonly version?: string }
+  readonly capabilities?: Readonly<Record<string, unknown>>
+  readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }
+  readonly pid?: number
+  readonly latencyMs?: { readonly p50: number; readonly p95: number }
+  readonly health?: { readonly state: string }
+  readonly connections?: Readonly<Record<string, number>>
+  readonly session?: { readonly mode: string; readonly kind: string; readonly why?: string }
+}
+
+/** A server. The fields of its configuration are there for its owner and administrators alone. */
+export interface ServerRecord {
+  readonly id?: string
+  /** `owner~name`; absent for public servers of others. */
+  readonly ref?: string
+  readonly name: string
+  readonly owner: string
+  readonly transport: string
+  readonly description?: string
+  readonly status: ServerStatus
+  readonly visibility?: 'private' | 'public'
+  readonly enabled?: boolean
+  readonly origin?: 'api' | 'file' | 'store'
+  readonly revision?: number
+  readonly createdAt?: string
+  readonly updatedAt?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly url?: string
+  readonly problem?: { readonly code: string; readonly message: string }
+  readonly [field: string]: unknown
+}
+
+/** A tool of a server. */
+export interface ToolRecord {
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly inputSchema?: Readonly<Record<string, unknown>>
+  readonly outputSchema?: Readonly<Record<string, unknown>>
+  readonly annotations?: {
+    readonly title?: string
+    readonly readOnlyHint?: boolean
+    readonly destructiveHint?: boolean
+    readonly idempotentHint?: boolean
+    readonly openWorldHint?: boolean
+  }
+  readonly enabled?: boolean
+  readonly [field: string]: unknown
+}
+
+/** A group. */
+export interface GroupRecord {
+  readonly id: string
+  readonly ref: string
+  readonly name: string
+  readonly owner: string
+  readonly description?: string
+  readonly visibility: 'private' | 'public'
+  readonly naming: 'auto' | 'prefixed'
+  readonly members: readonly GroupMember[]
+  readonly endpoint: string
+  readonly status: ServerCounts
+  readonly tools: number
+  readonly tokens: number
+  readonly warnings: readonly GroupWarning[]
+  readonly revision: number
+  readonly origin?: string
+  readonly [field: string]: unknown
+}
+
+/** What clients of a group may miss. */
+export interface GroupWarning {
+  readonly code: string
+  /** In English. */
+  readonly message: string
+  readonly server?: string
+  readonly tools?: readonly string[]
+  readonly params?: Readonly<Record<string, string | number>>
+}
+
+/** A member of a group. */
+export interface GroupMember {
+  readonly server: string
+  readonly alias?: string
+  readonly tools: 'all' | readonly (string | { readonly name: string; readonly as?: string })[]
+  readonly prompts: 'all' | readonly unknown[]
+  readonly resources: 'all' | readonly unknown[]
+}
+
+/** How `owner~name` is written for a record that may be somebody else's. */
+export function refOf(record: { readonly ref?: string; readonly owner: string; readonly name: string }): string {
+  return record.ref ?? `${record.owner}~${record.name}`
+}

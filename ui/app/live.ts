@@ -1,0 +1,177 @@
+import { Signal } from '@lit-labs/signals'
+import { createParser } from 'eventsource-parser'
+import { problemOf, send } from '../api/client.ts'
+import { asApiError } from '../api/problem.ts'
+import { session } from './session.ts'
+
+/** An event of `/api/stream`; its names are in the reference of events. */
+export interface LiveEvent {
+  readonly id: string
+  readonly event: string
+  readonly at: string
+  readonly owner: string | null
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Topics of the stream; `logs`, `metrics` and `calls` cost something and are joined only while a page listens. */
+export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls'
+
+/** State of the connection. */
+export type LiveState =
+  | { readonly kind: 'off' | 'connecting' | 'live' }
+  | { readonly kind: 'retrying'; readonly atMs: number; readonly sinceMs: number }
+
+type Listener = (event: LiveEvent) => void
+
+interface Subscription {
+  readonly topics: readonly Topic[]
+  readonly listener: Listener
+  readonly lost: () => void
+}
+
+const ALWAYS: readonly Topic[] = ['servers', 'alerts']
+const FIRST_RETRY_MS = 1000
+const LONGEST_RETRY_MS = 15_000
+/** The hub sends something every 15 s: a connection silent for so long is dead. */
+const SILENT_MS = 40_000
+
+/**
+ * The one connection of this tab to `/api/stream`. After a break it continues behind the last event that was seen; when the
+ * hub has lost events, listeners are told to read anew.
+ */
+export class Live {
+  readonly #state = new Signal.State<LiveState>({ kind: 'off' })
+  readonly #subscriptions = new Set<Subscription>()
+  #abort: AbortController | undefined
+  #lastId: string | undefined
+  #failures = 0
+  #brokenSinceMs = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #silence: ReturnType<typeof setTimeout> | undefined
+  #joined = ''
+
+  get state(): LiveState {
+    return this.#state.get()
+  }
+
+  /** False while the hub cannot be reached: writes are disabled then. */
+  get reachable(): boolean {
+    return this.#state.get().kind !== 'retrying'
+  }
+
+  /**
+   * Calls the listener with each event of these topics until the answered function is called. `lost` is called when events
+   * were lost, or when a restart of the hub made it unknown whether any were.
+   */
+  subscribe(topics: readonly Topic[], listener: Listener, lost: () => void = () => {}): () => void {
+    const subscription = { topics, listener, lost }
+    this.#subscriptions.add(subscription)
+    this.#follow()
+    return () => {
+      this.#subscriptions.delete(subscription)
+      this.#follow()
+    }
+  }
+
+  /** Connects; called when somebody has signed in. */
+  start(): void {
+    this.stop()
+    void this.#connect()
+  }
+
+  stop(): void {
+    this.#abort?.abort()
+    this.#abort = undefined
+    clearTimeout(this.#timer)
+    clearTimeout(this.#silence)
+    this.#lastId = undefined
+    this.#failures = 0
+    this.#joined = ''
+    this.#state.set({ kind: 'off' })
+  }
+
+  /** Tries at once in place of waiting. */
+  retryNow(): void {
+    if (this.#state.get().kind !== 'retrying') return
+    clearTimeout(this.#timer)
+    void this.#connect()
+  }
+
+  #topics(): string {
+    const wanted = new Set<Topic>(ALWAYS)
+    for (const { topics } of this.#subscriptions) for (const topic of topics) wanted.add(topic)
+    return [...wanted].sort().join(',')
+  }
+
+  /** Pages come and go within one turn: the topics are compared after it. */
+  #follow(): void {
+    if (this.#joined === '') return
+    queueMicrotask(() => {
+      if (this.#joined === '' || this.#topics() === this.#joined || this.#state.get().kind === 'retrying') return
+      this.#abort?.abort()
+      void this.#connect()
+    })
+  }
+
+  async #connect(): Promise<void> {
+    const abort = new AbortController()
+    this.#abort = abort
+    const topics = this.#topics()
+    this.#joined = topics
+    if (this.#state.get().kind === 'off') this.#state.set({ kind: 'connecting' })
+    try {
+      const query = { topics, since: this.#lastId }
+      const response = await send('GET', '/api/stream', { query, signal: abort.signal })
+      if (!response.ok || !response.body) throw await problemOf(response)
+      await this.#read(response.body, abort)
+      throw new Error('The stream has ended')
+    } catch (error) {
+      if (this.#abort === abort && session.token !== undefined) this.#retry(asApiError(error).retryAfterSeconds)
+    }
+  }
+
+  async #read(body: ReadableStream<Uint8Array>, abort: AbortController): Promise<void> {
+    const wasBroken = this.#state.get().kind === 'retrying'
+    this.#failures = 0
+    this.#brokenSinceMs = 0
+    this.#state.set({ kind: 'live' })
+    // Without an event seen there is nothing to continue behind.
+    if (wasBroken && this.#lastId === undefined) this.#lost()
+    const parser = createParser({ onEvent: ({ event, data, id }) => this.#event(event, data, id) })
+    const decoder = new TextDecoder()
+    const reader = body.getReader()
+    for (;;) {
+      clearTimeout(this.#silence)
+      this.#silence = setTimeout(() => void reader.cancel(), SILENT_MS)
+      const { done, value } = await reader.read()
+      if (done || abort.signal.aborted) break
+      parser.feed(decoder.decode(value, { stream: true }))
+    }
+    clearTimeout(this.#silence)
+  }
+
+  #event(name: string | undefined, data: string, id: string | undefined): void {
+    if (id !== undefined && id !== '') this.#lastId = id
+    if (name === 'stream.lost') return this.#lost()
+    if (name === undefined || name === 'stream.end') return
+    const event = JSON.parse(data) as LiveEvent
+    for (const { listener } of [...this.#subscriptions]) listener(event)
+  }
+
+  #lost(): void {
+    for (const { lost } of [...this.#subscriptions]) lost()
+  }
+
+  #retry(afterSeconds: number | undefined): void {
+    clearTimeout(this.#silence)
+    if (this.#brokenSinceMs === 0) this.#brokenSinceMs = Date.now()
+    const usual = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS)
+    const waitMs = afterSeconds === undefined ? usual : afterSeconds * 1000
+    this.#failures += 1
+    this.#state.set({ kind: 'retrying', atMs: Date.now() + waitMs, sinceMs: this.#brokenSinceMs })
+    this.#timer = setTimeout(() => void this.#connect(), waitMs)
+  }
+}
+
+/** The live connection of this tab. */
+export const live = new Live()

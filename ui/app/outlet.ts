@@ -1,0 +1,106 @@
+import { html, nothing, type TemplateResult } from 'lit'
+import { html as staticHtml, unsafeStatic } from 'lit/static-html.js'
+import { type ApiError, asApiError } from '../api/problem.ts'
+import { PbElement } from '../components/element.ts'
+import { emptyState, errorState, skeleton } from '../components/states.ts'
+import { t } from '../text/t.ts'
+import { type Match, placeOf } from './places.ts'
+import { type Place, router } from './router.ts'
+import { session } from './session.ts'
+
+/** The part of the frame that shows the page of the present address, loading its chunk first. */
+export class PbOutlet extends PbElement {
+  static override properties = { loaded: { state: true }, failure: { state: true } }
+  declare loaded: string
+  declare failure: ApiError | undefined
+  #wanted = ''
+  #shownPath = ''
+  #focusedPath = ''
+  /** The place has changed, and its page has not taken the focus yet. */
+  #moves = false
+
+  override render(): unknown {
+    const { place } = router
+    const match = placeOf(place.path)
+    if (!match) return this.#notFound()
+    if (match.place.adminOnly && !session.isAdmin) return this.#notAllowed()
+    const { element } = match.place
+    if (this.#wanted !== element) this.#load(match)
+    if (this.failure)
+      return html`<main id="main" class="page" tabindex="-1">${errorState(this.failure, () => this.#load(match))}</main>`
+    if (this.loaded !== element) return html`<main id="main" class="page" tabindex="-1">${skeleton(6)}</main>`
+    return page(element, match, place)
+  }
+
+  protected override updated(): void {
+    const { path } = router.place
+    const isNew = this.#shownPath !== path
+    // At the first load the browser tells a reader of the place, later the heading does.
+    const isLoad = this.#shownPath === '' && this.closest('pb-app[data-entered]') === null
+    this.#shownPath = path
+    if (isNew && !isLoad) {
+      this.#moves = true
+      scrollTo(0, 0)
+    }
+    if (this.#moves) requestAnimationFrame(() => this.#focusPlace())
+  }
+
+  /** Focuses the heading; until the page's script is there, what stands for the page, which goes away with the focus. */
+  #focusPlace(): void {
+    const active = document.activeElement
+    const stands = active === null || active === document.body || !this.contains(active) || active.matches('main')
+    if (stands || this.#shownPath !== this.#focusedPath)
+      this.querySelector<HTMLElement>('h1, main')?.focus({ preventScroll: true })
+    this.#focusedPath = this.#shownPath
+    if (this.loaded === this.#wanted) this.#moves = false
+  }
+
+  #load(match: Match): void {
+    const { element } = match.place
+    this.#wanted = element
+    this.failure = undefined
+    match.place.load().then(
+      () => {
+        this.loaded = this.#wanted === element ? element : this.loaded
+      },
+      error => {
+        this.failure = asApiError(error)
+      },
+    )
+  }
+
+  #notFound(): TemplateResult {
+    const back = html`<a class="btn pri" href=${document.documentElement.dataset.base || '/'}>${t('To the dashboard')}</a>`
+    return html`<main id="main" class="page" tabindex="-1"><h1 class="vh" tabindex="-1">${t('Not found')}</h1>${emptyState(
+      {
+        icon: 'map-pin-off',
+        title: t('There is nothing at this address'),
+        text: t('It may have been renamed or deleted, or you may not see it.'),
+        action: back,
+      },
+    )}</main>`
+  }
+
+  #notAllowed(): TemplateResult {
+    return html`<main id="main" class="page" tabindex="-1"><h1 class="vh" tabindex="-1">${t('Not allowed')}</h1>${emptyState(
+      {
+        icon: 'lock',
+        title: t('This page is for administrators'),
+        text: t('Ask one of them for what you need, or for the role.'),
+      },
+    )}</main>`
+  }
+}
+customElements.define('pb-outlet', PbOutlet)
+
+/** A page gets the parameters of its path and the query as properties. */
+function page(element: string, { params }: Match, place: Place): unknown {
+  const tag = unsafeStatic(element)
+  return staticHtml`<${tag} .params=${params} .query=${place.query}></${tag}>` ?? nothing
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-outlet': PbOutlet
+  }
+}

@@ -1,0 +1,148 @@
+import { Signal } from '@lit-labs/signals'
+import { api, segment } from '../api/client.ts'
+import { live } from './live.ts'
+import { preferences } from './preferences.ts'
+
+/** A page that a plugin adds to the console. */
+export interface PluginPage {
+  readonly plugin: string
+  readonly path: string
+  readonly title: string | { readonly en: string; readonly zh?: string }
+  readonly icon: string
+  readonly element: string
+  /** Path of its module; another one when the content is. */
+  readonly script: string
+}
+
+/** Icons that the sprite has for pages of plugins, besides those of the console. */
+const ICONS: ReadonlySet<string> = new Set([
+  ...[
+    'activity',
+    'archive',
+    'bell',
+    'blocks',
+    'book-open',
+    'bot',
+    'box',
+    'boxes',
+    'brain',
+    'briefcase',
+    'bug',
+    'cable',
+  ],
+  ...[
+    'calendar',
+    'camera',
+    'chart-line',
+    'chart-pie',
+    'circle-check',
+    'clipboard-list',
+    'clock',
+    'cloud',
+    'code',
+    'cpu',
+  ],
+  ...['credit-card', 'database', 'file-json', 'file-text', 'flag', 'folder', 'gauge', 'git-branch', 'globe', 'heart'],
+  ...[
+    'history',
+    'house',
+    'image',
+    'inbox',
+    'key',
+    'layers',
+    'lightbulb',
+    'link',
+    'list',
+    'list-checks',
+    'lock',
+    'mail',
+  ],
+  ...[
+    'map',
+    'message-circle',
+    'mic',
+    'music',
+    'network',
+    'package',
+    'plug',
+    'puzzle',
+    'radio',
+    'rocket',
+    'scroll-text',
+  ],
+  ...[
+    'search',
+    'server',
+    'settings-2',
+    'shield',
+    'shopping-cart',
+    'star',
+    'store',
+    'table',
+    'tag',
+    'terminal',
+    'truck',
+  ],
+  ...['users', 'wallet', 'wrench', 'zap'],
+])
+
+/** The pages of plugins that this user may see; follows plugins as they come and go. */
+export class PluginPages {
+  readonly #items = new Signal.State<readonly PluginPage[] | undefined>(undefined)
+  #stop: (() => void) | undefined
+  #abort: AbortController | undefined
+
+  /** Undefined: not read yet. */
+  get items(): readonly PluginPage[] | undefined {
+    return this.#items.get()
+  }
+
+  find(plugin: string, path: string): PluginPage | undefined {
+    return this.items?.find(page => page.plugin === plugin && page.path === path)
+  }
+
+  start(): void {
+    this.stop()
+    void this.#read()
+    const read = (): void => void this.#read()
+    this.#stop = live.subscribe(['servers'], ({ event }) => event === 'plugin.changed' && read(), read)
+  }
+
+  stop(): void {
+    this.#stop?.()
+    this.#stop = undefined
+    this.#abort?.abort()
+    this.#items.set(undefined)
+  }
+
+  /** Without an answer the pages stay as they were: the live stream says when the hub is back. */
+  async #read(): Promise<void> {
+    this.#abort?.abort()
+    const abort = new AbortController()
+    this.#abort = abort
+    const { signal } = abort
+    const answer = await api
+      .get<{ items: readonly PluginPage[] }>('/api/plugins/pages', { signal })
+      .catch(() => undefined)
+    if (!signal.aborted) this.#items.set(answer?.items ?? this.items ?? [])
+  }
+}
+
+/** The pages of plugins in this tab. */
+export const pluginPages = new PluginPages()
+
+/** A page's title in the reader's language. */
+export function titleOf({ title }: PluginPage): string {
+  if (typeof title === 'string') return title
+  return (preferences.language === 'zh' ? title.zh : undefined) ?? title.en
+}
+
+/** A page's icon, or the one of plugins where the sprite lacks it. */
+export function iconOf({ icon }: PluginPage): string {
+  return ICONS.has(icon) ? icon : 'puzzle'
+}
+
+/** A page's place, below the base path. */
+export function pathOf({ plugin, path }: Pick<PluginPage, 'plugin' | 'path'>): string {
+  return `/x/${segment(plugin)}/${segment(path)}`
+}

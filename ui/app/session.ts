@@ -1,0 +1,141 @@
+import { Signal } from '@lit-labs/signals'
+import { api, useCredential } from '../api/client.ts'
+import type { ApiError } from '../api/problem.ts'
+
+/** Whoever is signed in. */
+export interface SessionUser {
+  readonly id: string
+  readonly name: string
+  readonly role: 'admin' | 'user'
+  readonly mustChangePassword?: boolean
+}
+
+interface Kept {
+  readonly token: string
+  readonly expiresAt: string
+  readonly user: SessionUser
+}
+
+type Message = { readonly ask: true } | { readonly session: Kept | null }
+
+const KEY = 'patchbay.session'
+/** How long another tab may take to hand its session over, in milliseconds. */
+const ASK_MS = 150
+/** A token is renewed when this part of its life is left. */
+const RENEW_AT = 0.25
+
+/**
+ * The sign-in of this tab. It lives in sessionStorage; a new tab asks the others for it, and signing out ends it in all of
+ * them. The token is renewed before it ends.
+ */
+export class Session {
+  readonly #user = new Signal.State<SessionUser | undefined>(undefined)
+  readonly #ended = new Signal.State<ApiError | undefined>(undefined)
+  readonly #tabs = new BroadcastChannel('patchbay')
+  #kept: Kept | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    useCredential({ token: () => this.#kept?.token, refused: error => this.#refused(error) })
+    this.#tabs.addEventListener('message', ({ data }) => this.#heard(data as Message))
+  }
+
+  /** Undefined: nobody is signed in. */
+  get user(): SessionUser | undefined {
+    return this.#user.get()
+  }
+
+  get isAdmin(): boolean {
+    return this.user?.role === 'admin'
+  }
+
+  /** Why the last session ended, if it was not by signing out. */
+  get ended(): ApiError | undefined {
+    return this.#ended.get()
+  }
+
+  get token(): string | undefined {
+    return this.#kept?.token
+  }
+
+  /** Finds the session of this tab, or that of another one. */
+  async restore(): Promise<void> {
+    const own = read()
+    if (own) return this.#take(own)
+    await new Promise<void>(resolve => {
+      const done = (): void => resolve()
+      this.#tabs.addEventListener('message', done, { once: true })
+      setTimeout(done, ASK_MS)
+      this.#tabs.postMessage({ ask: true } satisfies Message)
+    })
+  }
+
+  /** Throws ApiError: `login_failed`, `rate_limited`, `hub_unreachable`. */
+  async signIn(username: string, password: string): Promise<void> {
+    this.accept(await api.post<Kept>('/api/auth/login', { body: { username, password } }))
+  }
+
+  /** Takes over a session that an answer holds: of signing in, setting up, or a changed password. */
+  accept(session: Kept): void {
+    this.#ended.set(undefined)
+    this.#take(session)
+    this.#tabs.postMessage({ session } satisfies Message)
+  }
+
+  async signOut(): Promise<void> {
+    await api.post('/api/auth/logout').catch(() => {})
+    this.#drop()
+    this.#tabs.postMessage({ session: null } satisfies Message)
+  }
+
+  #heard(message: Message): void {
+    if ('ask' in message) {
+      if (this.#kept) this.#tabs.postMessage({ session: this.#kept } satisfies Message)
+    } else if (message.session === null) this.#drop()
+    else if (!this.#kept || this.#kept.user.id === message.session.user.id) this.#take(message.session)
+  }
+
+  #take(kept: Kept): void {
+    this.#kept = kept
+    sessionStorage.setItem(KEY, JSON.stringify(kept))
+    this.#user.set(kept.user)
+    clearTimeout(this.#timer)
+    const left = new Date(kept.expiresAt).getTime() - Date.now()
+    // setTimeout takes 31 bits.
+    this.#timer = setTimeout(() => void this.#renew(), Math.min(Math.max(left * (1 - RENEW_AT), 1000), 2 ** 31 - 1))
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      this.accept(await api.post<Kept>('/api/auth/refresh'))
+    } catch {
+      // The hub may be restarting; an ended token is noticed by the next request.
+      if (this.#kept) this.#timer = setTimeout(() => void this.#renew(), 60_000)
+    }
+  }
+
+  #refused(error: ApiError): void {
+    if (!this.#kept) return
+    this.#ended.set(error)
+    this.#drop()
+  }
+
+  #drop(): void {
+    clearTimeout(this.#timer)
+    this.#kept = undefined
+    sessionStorage.removeItem(KEY)
+    this.#user.set(undefined)
+  }
+}
+
+function read(): Kept | undefined {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as Kept | null
+    return kept && new Date(kept.expiresAt).getTime() > Date.now() ? kept : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The session of this tab. */
+export const session = new Session()

@@ -1,0 +1,166 @@
+/**
+ * Builds the console into `ui/dist`: scripts with a chunk for each page, one style sheet, one sprite of icons, all with a
+ * digest in their name and compressed beside, and `manifest.json`, from which the hub serves them.
+ *
+ *   bun ui/build.ts              builds
+ *   bun ui/build.ts --if-stale   builds when a source is newer than the last build
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { spriteOf } from './build/sprite.ts'
+
+const HERE = import.meta.dirname
+const DIST = join(HERE, 'dist')
+
+/** What the hub needs to know of a build; paths are relative to `ui/dist`. */
+export interface ConsoleManifest {
+  /** Classic script that sets the theme before the first paint. */
+  readonly theme: string
+  readonly entry: string
+  /** Chunks that the entry imports at once: loaded beside it. */
+  readonly preload: readonly string[]
+  readonly style: string
+  readonly sprite: string
+  readonly icon: string
+  /** Patterns of the pages' paths, such as `/servers/:ref`. */
+  readonly pages: readonly string[]
+}
+
+/** Files below `ui` but the build's own result. */
+async function sources(): Promise<string[]> {
+  const entries = await readdir(HERE, { recursive: true, withFileTypes: true })
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .filter(path => !path.startsWith(`${DIST}`))
+}
+
+async function isStale(files: readonly string[]): Promise<boolean> {
+  const modified = async (path: string): Promise<number> => (await stat(path)).mtimeMs
+  const built = await modified(join(DIST, 'manifest.json')).catch(() => 0)
+  if (built === 0) return true
+  const times = await Promise.all([...files, join(HERE, '../bun.lock')].map(modified))
+  return times.some(time => time > built)
+}
+
+/** Writes a file whose name holds a digest of its content; answers the path below the build's folder. */
+async function hashed(folder: string, name: string, content: string): Promise<string> {
+  const digest = createHash('sha256').update(content).digest('hex').slice(0, 10)
+  const extension = extname(name)
+  const path = `assets/${basename(name, extension)}-${digest}${extension}`
+  await writeFile(join(folder, path), content)
+  return path
+}
+
+async function bundle(options: Bun.BuildConfig): Promise<Bun.BuildOutput> {
+  return Bun.build({
+    minify: true,
+    target: 'browser',
+    env: 'disable',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    conditions: ['production'],
+    naming: { entry: '[name]-[hash].[ext]', chunk: 'chunk-[hash].[ext]', asset: '[name]-[hash].[ext]' },
+    ...options,
+  })
+}
+
+function pathOf(output: Bun.BuildOutput, kind: string, extension: string): string {
+  const found = output.outputs.find(artifact => artifact.kind === kind && artifact.path.endsWith(extension))
+  if (!found) throw new Error(`The build has no ${kind} with ${extension}`)
+  return `assets/${basename(found.path)}`
+}
+
+/** The paths in the table of places, which imports the pages and so cannot be loaded here. */
+function pagePaths(places: string): string[] {
+  const lists = [...places.matchAll(/^ +paths: \[(.*?)\]/gms)].map(([, list = '']) => list)
+  return lists.flatMap(list => [...list.matchAll(/'([^']+)'/g)].map(([, path = '']) => path))
+}
+
+/** What a built script imports at once, and what that imports; paths below the build's folder. */
+async function importsOf(folder: string, path: string, found = new Set<string>()): Promise<readonly string[]> {
+  const text = await readFile(join(folder, path), 'utf8')
+  const names = new Bun.Transpiler({ loader: 'js' }).scanImports(text).filter(({ kind }) => kind === 'import-statement')
+  for (const { path: name } of names) {
+    const imported = `assets/${basename(name)}`
+    if (found.has(imported)) continue
+    found.add(imported)
+    await importsOf(folder, imported, found)
+  }
+  return [...found]
+}
+
+/** What every page needs: what the entry imports, and the frame, which it loads once it knows who is signed in. */
+async function neededAtOnce(folder: string, entry: string): Promise<readonly string[]> {
+  const found = new Set(await importsOf(folder, entry))
+  for (const name of await readdir(join(folder, 'assets'))) {
+    const path = `assets/${name}`
+    if (!(await readFile(join(folder, path), 'utf8')).includes('customElements.define("pb-frame"')) continue
+    for (const one of [path, ...(await importsOf(folder, path))]) if (one !== entry) found.add(one)
+  }
+  return [...found]
+}
+
+/** Chunks that hold nothing, which the bundler leaves where only types were shared, become empty modules: a file of no bytes looks lost. */
+async function fillEmpty(outdir: string): Promise<void> {
+  for (const name of await readdir(outdir)) {
+    const path = join(outdir, name)
+    if (name.endsWith('.js') && (await readFile(path, 'utf8')).trim() === '') await writeFile(path, 'export {}\n')
+  }
+}
+
+async function compressAll(folder: string): Promise<void> {
+  const zip = promisify(gzip)
+  const brotli = promisify(brotliCompress)
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    const content = await readFile(path)
+    await writeFile(`${path}.gz`, await zip(content, { level: 9 }))
+    const quality = { [constants.BROTLI_PARAM_QUALITY]: 11 }
+    await writeFile(`${path}.br`, await brotli(content, { params: quality }))
+  }
+}
+
+/** Builds into a new folder and then takes the place of the old one, so that a hub never serves half a build. */
+async function build(files: readonly string[]): Promise<void> {
+  const folder = `${DIST}.${process.pid}`
+  await rm(folder, { recursive: true, force: true })
+  const outdir = join(folder, 'assets')
+  await mkdir(outdir, { recursive: true })
+  const scripts = await bundle({ entrypoints: [join(HERE, 'main.ts')], splitting: true, outdir })
+  const theme = await bundle({ entrypoints: [join(HERE, 'theme.ts')], format: 'iife', outdir })
+  const style = await bundle({ entrypoints: [join(HERE, 'styles/console.css')], outdir })
+  await fillEmpty(outdir)
+  const code = await Promise.all(files.filter(path => path.endsWith('.ts')).map(path => readFile(path, 'utf8')))
+  const entry = pathOf(scripts, 'entry-point', '.js')
+  const manifest: ConsoleManifest = {
+    theme: pathOf(theme, 'entry-point', '.js'),
+    entry,
+    preload: await neededAtOnce(folder, entry),
+    style: pathOf(style, 'asset', '.css'),
+    sprite: await hashed(folder, 'sprite.svg', await spriteOf(code)),
+    icon: await hashed(folder, 'favicon.svg', await readFile(join(HERE, 'favicon.svg'), 'utf8')),
+    pages: pagePaths(await readFile(join(HERE, 'app/places.ts'), 'utf8')),
+  }
+  await compressAll(outdir)
+  await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
+  await rm(DIST, { recursive: true, force: true })
+  await rename(folder, DIST)
+}
+
+async function run(): Promise<void> {
+  const files = await sources()
+  if (process.argv.includes('--if-stale') && !(await isStale(files))) return
+  try {
+    await build(files)
+  } catch (error) {
+    await rm(`${DIST}.${process.pid}`, { recursive: true, force: true })
+    const details = error instanceof AggregateError ? error.errors.map(String).join('\n') : String(error)
+    console.error(`The console was not built; the hub runs without it:\n${details}`)
+    process.exitCode = 1
+  }
+}
+
+await run()

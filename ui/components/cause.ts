@@ -1,0 +1,35 @@
+import { t } from '../text/t.ts'
+
+/** Why a server is offline, in a few words of ours; undefined where only its own text says it. */
+export function causeOf(code: string): string | undefined {
+  return causes()[code]
+}
+
+/** A function, since the words follow the language. */
+function causes(): Readonly<Record<string, string>> {
+  return {
+    command_not_found: t('the program is not there'),
+    cwd_not_found: t('its folder is not there'),
+    spawn_failed: t('the program cannot be started'),
+    connection_lost: t('the connection was lost'),
+    crash_loop: t('it ends again and again'),
+    upstream_dns_error: t('its name is not known'),
+    upstream_tls_error: t('its certificate is not accepted'),
+    upstream_http_error: t('it answers with an error'),
+    upstream_protocol: t('it does not keep to MCP'),
+    upstream_init_timeout: t('it does not answer the first request'),
+    upstream_timeout: t('it does not answer in time'),
+    upstream_flood: t('it sent too much'),
+    authorization_required: t('token refused'),
+    url_address_blocked: t('the hub may not connect there'),
+    network_not_permitted: t('the hub may not connect there'),
+    stdio_not_permitted: t('its owner may not run programs'),
+    owner_disabled: t('the account of its owner is shut'),
+    review_required: t('waits for a review'),
+    config_invalid: t('its settings are not valid'),
+    variable_unknown: t('a variable of its settings is not set'),
+    era_not_spoken: t('it speaks another version of MCP'),
+    stopped: t('stopped by hand'),
+    idle: t('sleeps until it is called'),
+  }
+}

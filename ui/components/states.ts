@@ -1,0 +1,70 @@
+import { html, nothing, type TemplateResult } from 'lit'
+import type { ApiError } from '../api/problem.ts'
+import type { Resource } from '../app/resource.ts'
+import { icon } from '../text/icon.ts'
+import { t } from '../text/t.ts'
+import './copy.ts'
+import './time.ts'
+
+/** What an empty place says: what this is, one action, and perhaps a link. */
+export interface EmptyText {
+  readonly icon: string
+  readonly title: string
+  readonly text?: string
+  readonly action?: unknown
+}
+
+/** An empty place; "nothing yet" and "nothing matches" are two. */
+export function emptyState({ icon: name, title, text, action }: EmptyText): TemplateResult {
+  return html`<div class="empty">${icon(name, { class: 's20' })}<h2>${title}</h2>
+    ${text === undefined ? nothing : html`<p>${text}</p>`}${action ?? nothing}</div>`
+}
+
+/** An error with its cause, next step, code and request id. `retry` adds a button. */
+export function errorState(error: ApiError, retry?: () => void): TemplateResult {
+  return html`<div class="callout bad" role="alert">${icon('circle-x')}<div class="grow stack t">
+    <p><b>${errorText(error)}</b></p>${error.hint === undefined ? nothing : html`<p>${error.hint}</p>`}
+    <p class="row wrap xs q"><code>${error.code}</code>${
+      error.requestId === undefined
+        ? nothing
+        : html`<code>${error.requestId}</code><pb-copy .text=${error.requestId}></pb-copy>`
+    }${retry ? html`<button type="button" class="btn sm push" @click=${retry}>${t('Try again')}</button>` : nothing}</p>
+  </div></div>`
+}
+
+/** The sentence of an error, in the reader's language where it is one of the console's own. */
+export function errorText(error: ApiError): string {
+  if (error.code === 'hub_unreachable')
+    return t('The hub does not answer. It may be restarting, or the network is down.')
+  if (error.code === 'rate_limited' || error.code === 'login_throttled') {
+    return t('Too many attempts. Try again in {n} s.', { n: error.retryAfterSeconds ?? 1 })
+  }
+  return error.message
+}
+
+/** Lines in the shape of what is to come, shown after 200 ms. */
+export function skeleton(rows = 4): TemplateResult {
+  return html`<div class="skeleton" aria-busy="true"><span class="vh" role="status">${t('Loading')}</span>${Array.from(
+    { length: rows },
+    () => html`<div class="skel"></div>`,
+  )}</div>`
+}
+
+/**
+ * Data of a resource in the state they are in: a skeleton at first, an error with its retry, or the data; after a failed
+ * reading the older data stay under a banner that says how old they are.
+ */
+export function show<T>(
+  resource: Resource<T>,
+  ready: (data: T) => unknown,
+  loading: () => unknown = () => skeleton(),
+): unknown {
+  const { data, error } = resource
+  const retry = (): void => void resource.reload()
+  if (data === undefined) return error ? errorState(error, retry) : loading()
+  if (!error) return ready(data)
+  return html`<div class="callout warn" role="status">${icon('triangle-alert')}<div class="grow"><p>${errorText(error)}
+    ${t('These data are from')} <pb-time .at=${resource.readAtMs}></pb-time>.</p></div>
+    <button type="button" class="btn sm" @click=${retry}>${t('Try again')}</button></div>
+    <div class="stale">${ready(data)}</div>`
+}

@@ -1,0 +1,64 @@
+import { html, nothing, type TemplateResult } from 'lit'
+import type { ServerRecord, ServerStatus } from '../api/types.ts'
+import { formatSpan } from '../text/format.ts'
+import { icon } from '../text/icon.ts'
+import { t } from '../text/t.ts'
+
+/** How a state looks: calm, in progress, failed, or at rest by somebody's will. */
+export type Tone = 'ok' | 'warn' | 'bad' | 'rest'
+
+/** Reasons to be offline that nobody has to do anything about. */
+const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
+
+/** Icon, word and tone of a server's state. */
+export function stateOf(status: ServerStatus): { readonly tone: Tone; readonly icon: string; readonly word: string } {
+  if (status.state === 'online') return { tone: 'ok', icon: 'circle-check', word: t('Online') }
+  if (status.state === 'connecting') return { tone: 'warn', icon: 'loader-circle', word: t('Connecting') }
+  if (status.reason?.code === 'idle') return { tone: 'rest', icon: 'moon', word: t('Sleeping') }
+  if (isResting(status)) return { tone: 'rest', icon: 'circle-minus', word: t('Stopped') }
+  return { tone: 'bad', icon: 'circle-x', word: t('Offline') }
+}
+
+/** Whether an offline server is so by somebody's will, or until it is needed. */
+export function isResting(status: ServerStatus): boolean {
+  return status.state === 'offline' && RESTING.has(status.reason?.code ?? '')
+}
+
+/** `attempt 2, next in 4 s`, while there is a next attempt. */
+export function attemptText(status: ServerStatus, now = Date.now()): string | undefined {
+  if (status.nextAttemptAt === undefined) return undefined
+  const left = new Date(status.nextAttemptAt).getTime() - now
+  if (left <= 0) return t('attempt {n} runs', { n: (status.attempts ?? 0) + 1 })
+  return t('attempt {n}, next in {time}', { n: (status.attempts ?? 0) + 1, time: formatSpan(Math.max(left, 1000)) })
+}
+
+/** A mark of icon and word: `mark('ok', 'circle-check', t('Online'))`. */
+export function mark(tone: Tone, name: string, word: string): TemplateResult {
+  return html`<span class="st ${tone}">${icon(name)}${word}</span>`
+}
+
+/** The state of a server as icon and word; the reason, if wanted, below it. */
+export function serverState(
+  server: Pick<ServerRecord, 'status'>,
+  options: { readonly reason?: boolean } = {},
+): TemplateResult {
+  const { status } = server
+  const { tone, icon: name, word } = stateOf(status)
+  const reason = options.reason
+    ? (attemptText(status) ?? (tone === 'bad' ? status.reason?.message : undefined))
+    : undefined
+  return html`${mark(tone, name, word)}${reason === undefined ? nothing : html`<span class="subst cellsub" title=${reason}>${reason}</span>`}`
+}
+
+const TRANSPORTS: Readonly<Record<string, { readonly icon: string; readonly word: string }>> = {
+  stdio: { icon: 'terminal', word: 'stdio' },
+  sse: { icon: 'radio-tower', word: 'SSE' },
+  'streamable-http': { icon: 'globe', word: 'HTTP' },
+  openapi: { icon: 'braces', word: 'OpenAPI' },
+}
+
+/** A transport as icon and word. */
+export function transportMark(transport: string): TemplateResult {
+  const { icon: name, word } = TRANSPORTS[transport] ?? { icon: 'plug', word: transport }
+  return html`<span class="st rest">${icon(name)}${word}</span>`
+}

@@ -1,0 +1,52 @@
+import { addServer } from './add-server.ts'
+import { alerts } from './alerts.ts'
+import { assistant } from './assistant.ts'
+import { audit } from './audit.ts'
+import { chart } from './chart.ts'
+import { common } from './common.ts'
+import { dashboard } from './dashboard.ts'
+import { editor } from './editor.ts'
+import { group } from './group.ts'
+import { groups } from './groups.ts'
+import { keys } from './keys.ts'
+import { logs } from './logs.ts'
+import { market } from './market.ts'
+import { monitoring } from './monitoring.ts'
+import { patchBay } from './patch-bay.ts'
+import { plugins } from './plugins.ts'
+import { reference } from './reference.ts'
+import { schemaForm } from './schema-form.ts'
+import { server } from './server.ts'
+import { servers } from './servers.ts'
+import { settings } from './settings.ts'
+import { setup } from './setup.ts'
+import { signIn } from './sign-in.ts'
+import { users } from './users.ts'
+
+/** All Chinese texts by their English, in the form that the localization library loads. */
+export const templates: Record<string, string> = {
+  ...addServer,
+  ...alerts,
+  ...assistant,
+  ...audit,
+  ...chart,
+  ...common,
+  ...dashboard,
+  ...editor,
+  ...group,
+  ...groups,
+  ...keys,
+  ...logs,
+  ...market,
+  ...monitoring,
+  ...patchBay,
+  ...plugins,
+  ...reference,
+  ...schemaForm,
+  ...server,
+  ...servers,
+  ...settings,
+  ...setup,
+  ...signIn,
+  ...users,
+}

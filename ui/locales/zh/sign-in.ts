@@ -1,0 +1,24 @@
+/** Chinese texts of the gate, by their English. */
+export const signIn: Readonly<Record<string, string>> = {
+  'Sign in': '登录',
+  'Afterwards you come back to {page}.': '登录后返回“{page}”。',
+  'Sign in to {host}': '登录 {host}',
+  'Your sign-in has ended. Sign in again to go on.': '登录已失效，请重新登录。',
+  Password: '密码',
+  'Signing in': '正在登录',
+  'Wait {n} s': '请等待 {n} 秒',
+  'Show password': '显示密码',
+  'User and password do not match. Try again, or ask an administrator for a new password.':
+    '用户名与密码不匹配。请重试，或向管理员申请新密码。',
+  'Choose a new password': '设置新密码',
+  'Somebody else has set the present one. Only you should know the next.': '当前密码由他人设置，新密码应只有您知道。',
+  'Present password': '当前密码',
+  'New password': '新密码',
+  'Change password': '修改密码',
+  'This link was used or has ended. Ask an administrator for a new one.':
+    '此链接已被使用或已失效，请向管理员索取新链接。',
+  'This link works once. All your other sign-ins end; access keys go on.':
+    '此链接只能使用一次。您的其他登录都会失效，访问密钥不受影响。',
+  'At least 12 characters; a sentence is easy to keep in mind.': '至少 12 个字符，用一句话便于记忆。',
+  'Set password and sign in': '设置密码并登录',
+}

@@ -1,0 +1,16 @@
+import { asApiError } from '../../api/problem.ts'
+import { errorText } from '../../components/states.ts'
+import { toast } from '../../components/toast.ts'
+
+/** Does something and says so; what fails is said with its code. Undefined: it failed. */
+export async function attempt<T>(act: () => Promise<T>, done?: string, undo?: () => void): Promise<T | undefined> {
+  try {
+    const result = await act()
+    if (done !== undefined) toast(done, undo)
+    return result
+  } catch (error) {
+    const failed = asApiError(error)
+    toast(`${errorText(failed)} (${failed.code})`)
+    return undefined
+  }
+}

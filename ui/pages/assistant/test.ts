@@ -1,0 +1,54 @@
+import { html, nothing, type TemplateResult } from 'lit'
+import type { Endpoint, EndpointTest } from '../../api/assistant.ts'
+import type { ApiError } from '../../api/problem.ts'
+import { dialog, hide } from '../../components/layer.ts'
+import { errorState } from '../../components/states.ts'
+import { mark } from '../../components/status.ts'
+import { formatMs } from '../../text/format.ts'
+import { t } from '../../text/t.ts'
+
+/** A test of an endpoint: it runs until there is a report or an error. */
+export interface Tested {
+  readonly endpoint: Endpoint
+  readonly report?: EndpointTest
+  readonly error?: ApiError
+}
+
+/** The steps of a test, each with its outcome. */
+export function testDialog(tested: Tested | undefined, again: () => void, onClose: () => void): TemplateResult {
+  const isRunning = tested !== undefined && !tested.report && !tested.error
+  return dialog({
+    open: tested !== undefined,
+    title: t('Test of {name}', { name: tested?.endpoint.name ?? '' }),
+    body: html`<div role="status">${tested ? outcome(tested) : nothing}</div>`,
+    foot: html`<button type="button" class="btn push" ?disabled=${isRunning} @click=${again}>${t('Test again')}</button><button type="button" class="btn pri" @click=${hide}>${t('Close')}</button>`,
+    onClose,
+  })
+}
+
+function outcome({ report, error }: Tested): unknown {
+  if (error) return errorState(error)
+  if (!report) return html`<p class="s q">${t('Going the way of a connection once')}</p>`
+  return html`<p class="s">${report.ok ? t('Every step succeeded. Nothing was saved, and no tool was called.') : t('A step failed. Nothing was saved, and no tool was called.')}</p><ol class="list tsteps">${report.steps.map(
+    ({ name, outcome: result, durationMs, code, detail }) =>
+      html`<li><div class="tx"><span class="t1">${stepWord(name)}</span>${detail === undefined && code === undefined ? nothing : html`<p class="t2">${detail} ${code === undefined ? nothing : html`<span class="mono">${code}</span>`}</p>`}</div>${resultMark(result)}<span class="tn xs q">${result === 'skipped' ? nothing : formatMs(durationMs)}</span></li>`,
+  )}</ol>`
+}
+
+function resultMark(result: 'ok' | 'failed' | 'skipped'): TemplateResult {
+  if (result === 'ok') return mark('ok', 'circle-check', t('Fine'))
+  return result === 'failed' ? mark('bad', 'circle-x', t('Failed')) : mark('rest', 'circle-minus', t('Skipped'))
+}
+
+function stepWord(name: string): string {
+  const words: Readonly<Record<string, string>> = {
+    target: t('May use what it is bound to'),
+    tools: t('Lists its tools'),
+    address: t('Address is allowed'),
+    dial: t('Dials the platform'),
+    handshake: t('The platform begins'),
+    list: t('The platform reads the tools'),
+    connection: t('A device is connected'),
+  }
+  return words[name] ?? name
+}

@@ -1,0 +1,93 @@
+import { html, nothing } from 'lit'
+import type { Dashboard } from '../../api/monitoring.ts'
+import { readAll } from '../../api/servers.ts'
+import type { GroupRecord, ServerRecord } from '../../api/types.ts'
+import { Resource } from '../../app/resource.ts'
+import { href } from '../../app/router.ts'
+import { scopeOf } from '../../app/scope.ts'
+import { PbPage, segments, tabs } from '../../components/page.ts'
+import { show } from '../../components/states.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+import { rangeLabel, rangeOf } from '../monitoring/calls.ts'
+import { greeting, newcomer } from './newcomer.ts'
+import './board.ts'
+import './overview.ts'
+
+const RANGES = ['1h', '24h', '7d', '30d'] as const
+
+interface Own {
+  readonly servers: readonly ServerRecord[]
+  readonly groups: readonly GroupRecord[]
+  readonly dashboards: readonly Dashboard[]
+}
+
+/** The first page: what needs somebody, how calls go, who reaches what; built-in and own dashboards as tabs. */
+class PbPageDashboard extends PbPage {
+  readonly #own = new Resource<Own>(this, {
+    read: async signal => {
+      const [servers, groups, dashboards] = await Promise.all([
+        readAll<ServerRecord>('/api/servers', { scope: 'mine' }, signal),
+        readAll<GroupRecord>('/api/groups', { scope: 'mine' }, signal),
+        readAll<Dashboard>('/api/monitoring/dashboards', {}, signal),
+      ])
+      return { servers, groups, dashboards }
+    },
+    topics: ['servers'],
+    pauseMs: 5000,
+  })
+
+  override crumbs() {
+    return [{ label: this.#isNew ? greeting() : t('Dashboard') }]
+  }
+
+  /** Nothing of one's own yet but what came with the hub, and no wish to see the figures anyway. */
+  get #isNew(): boolean {
+    const own = this.#own.data
+    if (!own || this.view('tab') !== undefined) return false
+    return own.servers.every(({ name }) => name === 'sample')
+  }
+
+  override actions() {
+    if (this.#isNew || this.#own.data === undefined) return nothing
+    const range = this.view('range') ?? '1h'
+    return html`${segments(
+      t('Time range'),
+      RANGES.map(id => ({ id, label: rangeLabel(id) })),
+      rangeOf(range).id as (typeof RANGES)[number],
+      id => this.setView({ range: id === '1h' ? undefined : id }),
+      'sm',
+    )}<a class="btn pri" href=${href('/servers/new')}>${icon('plus')}${t('Add server')}</a>`
+  }
+
+  override content() {
+    return show(this.#own, own => (this.#isNew ? newcomer(own.servers, own.groups) : this.#boards(own)))
+  }
+
+  #boards({ dashboards }: Own) {
+    const present = this.view('tab') ?? 'overview'
+    const link = (id: string): string =>
+      href('/', { tab: id === 'overview' ? undefined : id, range: this.view('range'), scope: this.view('scope') })
+    const entries = [
+      { id: 'overview', label: t('Overview') },
+      ...dashboards.map(({ ref, name, builtIn }) => ({ id: ref, label: builtIn ? builtInLabel(name) : name })),
+      { id: 'new', label: t('New dashboard') },
+    ]
+    const range = rangeOf(this.view('range')).id
+    const scope = scopeOf(this.query)
+    return html`${tabs(t('Dashboards'), entries, present, link)}${
+      present === 'overview'
+        ? html`<pb-dashboard-overview .range=${range} .scope=${scope} .query=${this.query}></pb-dashboard-overview>`
+        : html`<pb-board .ref=${present} .known=${dashboards} .range=${range} .scope=${scope} @pb-saved=${() => this.#own.reload()}></pb-board>`
+    }`
+  }
+}
+customElements.define('pb-page-dashboard', PbPageDashboard)
+
+function builtInLabel(name: string): string {
+  if (name === 'system-overview') return t('System')
+  if (name === 'server-status') return t('Servers')
+  if (name === 'request-analysis') return t('Calls')
+  if (name === 'error-tracking') return t('Errors')
+  return name === 'user-activity' ? t('People') : name
+}

@@ -1,0 +1,90 @@
+import type { GroupMember, GroupRecord, ServerRecord, ToolRecord } from '../../api/types.ts'
+import { refOf } from '../../api/types.ts'
+
+/** A tool that a member selects, perhaps under another name. */
+export interface ChosenTool {
+  readonly name: string
+  readonly as?: string
+}
+
+/** A member as it is edited. */
+export interface DraftMember {
+  readonly server: string
+  readonly alias?: string
+  readonly tools: 'all' | readonly ChosenTool[]
+  readonly prompts: 'all' | readonly unknown[]
+  readonly resources: 'all' | readonly unknown[]
+}
+
+/** A group as it is edited. */
+export interface Draft {
+  readonly name: string
+  readonly description: string
+  readonly visibility: 'private' | 'public'
+  readonly naming: 'auto' | 'prefixed'
+  readonly members: readonly DraftMember[]
+}
+
+/** A group with nothing in it. */
+export const EMPTY: Draft = { name: '', description: '', visibility: 'private', naming: 'auto', members: [] }
+
+/** A saved group, to be edited. */
+export function draftOf({ name, description = '', visibility, naming, members }: GroupRecord): Draft {
+  return { name, description, visibility, naming, members: members.map(memberOf) }
+}
+
+function memberOf({ server, alias, tools, prompts, resources }: GroupMember): DraftMember {
+  return {
+    ...{ server, prompts, resources },
+    ...(alias === undefined ? {} : { alias }),
+    tools: tools === 'all' ? 'all' : tools.map(tool => (typeof tool === 'string' ? { name: tool } : tool)),
+  }
+}
+
+/** The body that saves it. `owner`: of a group of somebody else. */
+export function bodyOf(
+  { name, description, visibility, naming, members }: Draft,
+  owner?: string,
+): Record<string, unknown> {
+  return {
+    ...{ name, visibility, naming },
+    ...(description === '' ? {} : { description }),
+    ...(owner === undefined ? {} : { owner }),
+    members: members.map(({ alias, tools, ...member }) => ({
+      ...member,
+      ...(alias ? { alias } : {}),
+      tools: tools === 'all' ? 'all' : tools.map(({ name: tool, as }) => (as ? { name: tool, as } : tool)),
+    })),
+  }
+}
+
+/** Whether a member selects a tool. */
+export function selects({ tools }: DraftMember, tool: string): boolean {
+  return tools === 'all' || tools.some(({ name }) => name === tool)
+}
+
+/** With a tool chosen or left out. `known`: all tools of the server, which "all" becomes when one is left out. */
+export function withTool(
+  member: DraftMember,
+  tool: string,
+  chosen: boolean,
+  known: readonly ToolRecord[],
+): DraftMember {
+  const present = member.tools === 'all' ? known.map(({ name }) => ({ name })) : member.tools
+  const others = present.filter(({ name }) => name !== tool)
+  return { ...member, tools: chosen ? [...others, { name: tool }] : others }
+}
+
+/** With a tool under another name; an empty one takes it back. */
+export function renamed(member: DraftMember, tool: string, as: string, known: readonly ToolRecord[]): DraftMember {
+  const present = member.tools === 'all' ? known.map(({ name }) => ({ name })) : member.tools
+  return {
+    ...member,
+    tools: present.map(each => (each.name === tool ? { name: tool, ...(as === '' ? {} : { as }) } : each)),
+  }
+}
+
+/** A server as a member with everything it has, also what comes later. */
+export function newMember(server: ServerRecord): DraftMember {
+  return { server: refOf(server), tools: 'all', prompts: 'all', resources: 'all' }
+}

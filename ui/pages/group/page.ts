@@ -1,0 +1,258 @@
+import { html, nothing, type TemplateResult } from 'lit'
+import { api, segment } from '../../api/client.ts'
+import type { Connections } from '../../api/connections.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { readAll } from '../../api/servers.ts'
+import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
+import { live } from '../../app/live.ts'
+import { Resource } from '../../app/resource.ts'
+import { href, router } from '../../app/router.ts'
+import { session } from '../../app/session.ts'
+import { confirmed } from '../../components/confirm.ts'
+import { PbPage } from '../../components/page.ts'
+import { errorState, errorText, show } from '../../components/states.ts'
+import { toast } from '../../components/toast.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
+import { conflictCard } from './conflict.ts'
+import { bodyOf, type Draft, draftOf, EMPTY, newMember } from './draft.ts'
+import { fields } from './fields.ts'
+import { type Preview, previewCard, wholePreview } from './preview.ts'
+import './connect.ts'
+import './members.ts'
+
+/** How long the form rests before its preview is asked for, in milliseconds. */
+const REST_MS = 300
+
+interface Loaded {
+  readonly group: GroupRecord | undefined
+  readonly servers: readonly ServerRecord[]
+  readonly saved: Preview | undefined
+}
+
+/** One group: its members and tools, what a client will see, and connecting one. `/groups/new` makes one. */
+class PbPageGroup extends PbPage {
+  static override properties = {
+    ...PbPage.properties,
+    draft: { state: true },
+    preview: { state: true },
+    error: { state: true },
+    conflict: { state: true },
+    saving: { state: true },
+  }
+  /** Undefined: as saved. */
+  declare draft: Draft | undefined
+  declare preview: Preview | ApiError | undefined
+  declare error: ApiError | undefined
+  /** The group as somebody else has saved it meanwhile. */
+  declare conflict: GroupRecord | undefined
+  /** Why saving was refused when there is a conflict. */
+  declare refusal: ApiError | undefined
+  declare saving: boolean
+  #unguard: (() => void) | undefined
+  /** A group that is made, with the servers that the address names. */
+  #fresh: Draft = EMPTY
+  #rest: ReturnType<typeof setTimeout> | undefined
+  readonly #data = new Resource<Loaded>(this, {
+    read: async signal => {
+      const { ref } = this.params
+      const servers = await readAll<ServerRecord>('/api/servers', { scope: 'visible' }, signal)
+      if (ref === undefined) {
+        this.#fresh = { ...EMPTY, members: wanted(servers, this.view('servers')).map(newMember) }
+        return { group: undefined, servers, saved: undefined }
+      }
+      const [group, saved] = await Promise.all([
+        api.get<GroupRecord>(`/api/groups/${segment(ref)}`, { signal }),
+        wholePreview(query => api.get(`/api/groups/${segment(ref)}/tools`, { query, signal })),
+      ])
+      return { group, servers, saved }
+    },
+    key: () => this.params.ref ?? 'new',
+    topics: ['servers'],
+    pauseMs: 2000,
+  })
+  readonly #links = new Resource<Connections>(this, {
+    read: signal => api.get('/api/monitoring/connections', { signal }),
+    everyMs: 10_000,
+  })
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearTimeout(this.#rest)
+    this.#unguard?.()
+    this.#unguard = undefined
+  }
+
+  get #group(): GroupRecord | undefined {
+    return this.#data.data?.group
+  }
+
+  get #draft(): Draft {
+    return this.draft ?? (this.#group ? draftOf(this.#group) : this.#fresh)
+  }
+
+  get #mayEdit(): boolean {
+    const group = this.#group
+    return group === undefined || session.isAdmin || group.owner === session.user?.name
+  }
+
+  override crumbs() {
+    return [
+      { label: t('Groups'), path: '/groups' },
+      { label: this.params.ref === undefined ? t('New group') : (this.#group?.name ?? this.params.ref) },
+    ]
+  }
+
+  override headNote() {
+    const group = this.#group
+    if (!group) return nothing
+    if (!this.#mayEdit) return html`<span class="tag">${t('of {owner}, read-only', { owner: group.owner })}</span>`
+    if (this.draft) return html`<span class="st warn">${icon('pencil')}${t('Not saved')}</span>`
+    return html`<span class="q s">${t('Saved')} <pb-time .at=${String(group.updatedAt)}></pb-time></span>`
+  }
+
+  override actions() {
+    const group = this.#group
+    if (!this.#data.data) return nothing
+    const save = html`<button type="button" class="btn pri" ?disabled=${this.saving || !live.reachable || (group !== undefined && this.draft === undefined)} @click=${this.#save}>${this.saving ? t('Saving') : group ? t('Save') : t('Make group')}</button>`
+    return html`${group ? html`<button type="button" class="btn ${this.#mayEdit ? '' : 'pri'}" @click=${() => this.setView({ connect: 'claude-desktop' }, { push: true })}>${icon('plug')}${t('Connect a client')}</button>` : nothing}${
+      group && this.#mayEdit
+        ? html`<button type="button" class="btn ghost ico" aria-label=${t('Delete group')} title=${t('Delete group')} ?disabled=${!live.reachable} @click=${() => this.#remove(group)}>${icon('trash-2')}</button>`
+        : nothing
+    }${this.#mayEdit ? save : nothing}`
+  }
+
+  override content() {
+    return show(this.#data, data => this.#editor(data))
+  }
+
+  #editor({ group, servers, saved }: Loaded): TemplateResult {
+    const draft = this.#draft
+    const shown = this.draft ? this.preview : saved
+    const change = (changes: Partial<Draft>): void => this.#change({ ...draft, ...changes })
+    return html`${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
+      <div class="geg"><div class="stack">${fields(draft, group, this.error, this.#mayEdit, change)}
+      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members></div>
+      <aside class="stack" aria-label=${t('What a client will see')}>${shown instanceof Error ? errorState(shown) : shown ? previewCard(shown, this.draft ? saved : undefined, this.#clients(group)) : nothing}${group ? addresses(group) : nothing}</aside></div>
+      ${group ? html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>` : nothing}`
+  }
+
+  #clients(group: GroupRecord | undefined): number {
+    const links = this.#links.data?.links.filter(link => link.group === group?.id) ?? []
+    return new Set(links.map(({ client }) => client)).size
+  }
+
+  #change(draft: Draft): void {
+    this.draft = draft
+    this.#unguard ??= router.guard(() =>
+      confirmed({
+        title: t('Leave without saving?'),
+        text: t('The changes of this group are lost.'),
+        action: t('Leave'),
+        danger: false,
+      }),
+    )
+    clearTimeout(this.#rest)
+    this.#rest = setTimeout(() => void this.#ask(draft), REST_MS)
+  }
+
+  /** Asks the hub what a client would see; a name is not needed for that. */
+  async #ask(draft: Draft): Promise<void> {
+    const body = bodyOf({ ...draft, name: draft.name || 'preview' }, this.#foreignOwner)
+    const preview = await wholePreview(query => api.post('/api/groups/preview', { body, query })).catch(asApiError)
+    if (this.draft === draft) this.preview = preview
+  }
+
+  get #foreignOwner(): string | undefined {
+    const owner = this.#group?.owner
+    return owner === session.user?.name ? undefined : owner
+  }
+
+  #clean(): void {
+    this.#unguard?.()
+    this.#unguard = undefined
+    this.draft = undefined
+    this.error = undefined
+    this.conflict = undefined
+  }
+
+  readonly #save = async (): Promise<void> => {
+    const group = this.#group
+    this.saving = true
+    try {
+      const body = bodyOf(this.#draft, this.#foreignOwner)
+      const saved = group
+        ? await api.patch<GroupRecord>(`/api/groups/${segment(refOf(group))}`, {
+            body: { description: null, ...body },
+            revision: group.revision,
+          })
+        : await api.post<GroupRecord>('/api/groups', { body })
+      this.#clean()
+      const path = `/groups/${segment(saved.ref)}`
+      if (router.place.path !== path) await router.go(path, { replace: true })
+      else await this.#data.reload()
+    } catch (error) {
+      const problem = asApiError(error)
+      if (problem.code === 'version_conflict' && group) {
+        this.refusal = problem
+        this.conflict = await api.get<GroupRecord>(`/api/groups/${segment(refOf(group))}`)
+      } else this.error = problem
+    }
+    this.saving = false
+  }
+
+  readonly #takeTheirs = (): void => {
+    this.#clean()
+    void this.#data.reload()
+  }
+
+  /** Saves over the other one's change: the revision is the newest now. */
+  readonly #keepMine = async (): Promise<void> => {
+    this.conflict = undefined
+    await this.#data.reload()
+    await this.#save()
+  }
+
+  async #remove(group: GroupRecord): Promise<void> {
+    const links = this.#links.data
+    const ids = new Set(links?.links.filter(link => link.group === group.id).map(({ client }) => client))
+    const names = (links?.clients ?? [])
+      .filter(({ id }) => ids.has(id))
+      .map(({ name, key, user }) => [name, key?.label ?? user].filter(Boolean).join(', '))
+    const sure = await confirmed({
+      title: t('Delete group {name}?', { name: group.name }),
+      text: html`<p>${names.length === 0 ? t('No client has used it in the last 5 minutes. Its address ends, and keys for it alone open nothing.') : plural(names.length, '{n} client loses access:', '{n} clients lose access:')}</p>${
+        names.length === 0 ? nothing : html`<ul>${names.map(name => html`<li>${name}</li>`)}</ul>`
+      }<p class="s q">${t('Its servers stay.')}</p>`,
+      action: t('Delete group'),
+      typed: group.name,
+    })
+    if (!sure) return
+    try {
+      await api.delete(`/api/groups/${segment(refOf(group))}`, { query: { force: true } })
+      this.#clean()
+      await router.go('/groups')
+    } catch (error) {
+      toast(errorText(asApiError(error)))
+    }
+  }
+}
+customElements.define('pb-page-group', PbPageGroup)
+
+/** The servers of a list of names, as links to a new group have them; own ones go before those of others. */
+function wanted(servers: readonly ServerRecord[], names: string | undefined): readonly ServerRecord[] {
+  const own = servers.toSorted(
+    (left, right) => Number(right.owner === session.user?.name) - Number(left.owner === session.user?.name),
+  )
+  return (names ?? '').split(',').flatMap(name => own.find(server => server.name === name) ?? [])
+}
+
+/** The group's other addresses. */
+function addresses({ endpoint, ref, name }: GroupRecord): TemplateResult {
+  const smart = endpoint.replace('/mcp/', '/mcp/$smart/')
+  const rest = `${endpoint.slice(0, endpoint.indexOf('/mcp/'))}/api/groups/${segment(ref)}`
+  const line = (word: string, hint: string, address: string): TemplateResult =>
+    html`<div><h3 class="sech">${word}</h3><div class="copyline"><span class="cut" title=${address}>${address}</span><pb-copy .text=${address} label=${t('Copy: {what}', { what: word })}></pb-copy></div><p class="xs q">${hint}</p></div>`
+  return html`<section class="card"><div class="ch line"><h2>${t('Addresses')}</h2></div><div class="cb stack padt">${line(t('MCP'), t('For clients.'), endpoint)}${line(t('Smart'), t('A client searches for tools in place of listing all of them.'), smart)}${line('OpenAPI', t('The tools as plain HTTP, for programs that do not speak MCP.'), `${rest}/openapi.json`)}
+    <p class="s"><a href=${href('/logs', { q: `group:${name}` })}>${t('Logs of this group')}</a></p></div></section>`
+}

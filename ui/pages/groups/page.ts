@@ -1,0 +1,110 @@
+import { html, nothing, type TemplateResult } from 'lit'
+import { api } from '../../api/client.ts'
+import type { Connections } from '../../api/connections.ts'
+import { asApiError } from '../../api/problem.ts'
+import { readAll } from '../../api/servers.ts'
+import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
+import { live } from '../../app/live.ts'
+import { Resource } from '../../app/resource.ts'
+import { href, router } from '../../app/router.ts'
+import { scopeOf } from '../../app/scope.ts'
+import { PbPage } from '../../components/page.ts'
+import { bayOf } from '../../components/patch-bay/model.ts'
+import { emptyState, errorText, show } from '../../components/states.ts'
+import type { Sort } from '../../components/table.ts'
+import { toast } from '../../components/toast.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
+import { type GroupRow, groupColumns } from './columns.ts'
+import '../../components/patch-bay/patch-bay.ts'
+import '../../components/table.ts'
+
+/** Groups as a list, or as the patch bay (`?view=bay`). */
+class PbPageGroups extends PbPage {
+  readonly #groups = new Resource<readonly GroupRecord[]>(this, {
+    read: signal => readAll('/api/groups', { scope: scopeOf(this.query) }, signal),
+    key: () => scopeOf(this.query),
+    topics: ['servers'],
+    pauseMs: 2000,
+  })
+  readonly #links = new Resource<Connections>(this, {
+    read: signal => api.get('/api/monitoring/connections', { query: { scope: this.#scope }, signal }),
+    key: () => this.#scope ?? 'all',
+    topics: ['servers'],
+    pauseMs: 5000,
+    everyMs: 5000,
+  })
+
+  get #scope(): string | undefined {
+    const scope = scopeOf(this.query)
+    return scope === 'visible' ? undefined : scope
+  }
+
+  override crumbs() {
+    const list = { label: t('Groups') }
+    return this.view('view') === 'bay' ? [{ ...list, path: '/groups' }, { label: t('Patch bay') }] : [list]
+  }
+
+  override actions(): TemplateResult {
+    const bay = this.view('view') === 'bay'
+    const scope = this.view('scope')
+    return html`<div class="seg" role="group" aria-label=${t('Show groups as')}><a href=${href('/groups', { scope })} aria-current=${bay ? nothing : 'true'}>${icon('list', { class: 's14' })}${t('List')}</a>
+      <a href=${href('/groups', { view: 'bay', scope })} aria-current=${bay ? 'true' : nothing}>${icon('waypoints', { class: 's14' })}${t('Patch bay')}</a></div>
+      <a class="btn pri" href=${href('/groups/new')}>${icon('plus')}${t('New group')}</a>`
+  }
+
+  override content() {
+    return this.view('view') === 'bay'
+      ? this.#bay()
+      : show(this.#groups, groups => (groups.length === 0 ? this.#nothing() : this.#list(groups)))
+  }
+
+  #bay(): TemplateResult {
+    const data = this.#links.data
+    const bay = data && bayOf(data)
+    const faults = bay?.servers.filter(({ tone }) => tone === 'bad' || tone === 'warn').length ?? 0
+    const busy = bay?.servers.filter(({ rate }) => rate > 0).length ?? 0
+    const grouped = new Set(bay?.groups.flatMap(({ servers = [] }) => servers))
+    const loose = bay?.servers.filter(({ id }) => !grouped.has(id)).length ?? 0
+    const total = bay?.groups.reduce((sum, { rate }) => sum + rate, 0) ?? 0
+    const only = this.view('only')
+    const chip = (id: string, word: string, n: number): TemplateResult =>
+      html`<button type="button" class="chip" aria-pressed=${only === id ? 'true' : 'false'} @click=${() => this.setView({ only: only === id ? undefined : id })}>${word} <b>${n}</b></button>`
+    return html`<div class="filters"><div class="wrapin">${icon('search', { class: 's14' })}<input class="in" type="search" data-search placeholder=${t('Client, group or server')} aria-label=${t('Client, group or server')} .value=${this.view('q') ?? ''}
+      @input=${(event: InputEvent) => this.setView({ q: (event.target as HTMLInputElement).value })}></div>${chip('faults', t('Faults'), faults)}${chip('traffic', t('With traffic'), busy)}${chip('ungrouped', t('In no group'), loose)}
+      <span class="push q s wide">${plural(bay?.servers.length ?? 0, '{n} server, {calls} calls a minute', '{n} servers, {calls} calls a minute', { calls: Math.round(total) })}</span></div>
+      <pb-patch-bay .scope=${scopeOf(this.query)} .query=${this.query} .match=${this.view('q') ?? ''} .only=${only}></pb-patch-bay>`
+  }
+
+  #list(groups: readonly GroupRecord[]): TemplateResult {
+    const bay = this.#links.data && bayOf(this.#links.data)
+    const rows: GroupRow[] = groups.map(group => ({ group, bay, links: this.#links.data }))
+    const [by = 'name', direction] = (this.view('sort') ?? 'name').split(':')
+    return html`<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
+      .foot=${html`<span>${plural(groups.length, '{n} group', '{n} groups')}</span><span class="push wide">${t('Tokens are what a client reads when it lists the tools')}</span>`}
+      @pb-sort=${(event: CustomEvent<Sort>) => this.setView({ sort: `${event.detail.by}${event.detail.down ? ':down' : ''}` })}
+      @pb-open=${(event: CustomEvent<GroupRow>) => void router.go(`/groups/${encodeURIComponent(refOf(event.detail.group))}`)}></pb-table>`
+  }
+
+  #nothing(): TemplateResult {
+    return emptyState({
+      icon: 'cable',
+      title: t('No groups yet'),
+      text: t('A group is one address for a client: the servers in it, and the tools you choose.'),
+      action: html`<button type="button" class="btn pri" ?disabled=${!live.reachable} @click=${groupOnline}>${t('Group all online servers')}</button>`,
+    })
+  }
+}
+customElements.define('pb-page-groups', PbPageGroups)
+
+/** Makes one group of everything that is online. */
+async function groupOnline(): Promise<void> {
+  try {
+    const servers = await readAll<ServerRecord>('/api/servers', { scope: 'mine', state: 'online' })
+    if (servers.length === 0) return toast(t('No server is online. Start one first.'))
+    const group = await api.post<GroupRecord>('/api/groups', { body: { name: 'all', members: servers.map(refOf) } })
+    void router.go(`/groups/${encodeURIComponent(group.ref)}`)
+  } catch (error) {
+    toast(errorText(asApiError(error)))
+  }
+}

@@ -1,0 +1,272 @@
+import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import { type Found, type LogQuery, type LogRecord, searchLogs } from '../../api/logs.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { type LiveEvent, live } from '../../app/live.ts'
+import { session } from '../../app/session.ts'
+import { SeenRecords } from './seen.ts'
+import { type LogView, partsOf, queryOf, shows } from './view.ts'
+
+/** Most records that a live list has; older ones leave it. */
+export const LIVE_RECORDS = 5000
+/** After this time the records between the search and the begin of the stream are stored. */
+const FILL_MS = 1500
+/** Most pages of records that are read after a break. */
+const FILL_PAGES = 5
+const RATE_MS = 5000
+/** Shortest time between two renderings of live records, in milliseconds: more than ten a second nobody can read. */
+const PAUSE_MS = 100
+
+/** A record of the list. */
+export interface LogRow {
+  /** Increases with the time at which the page learned of it. */
+  readonly id: number
+  readonly record: LogRecord
+}
+
+/**
+ * The records of the page: those that a search finds and, while the view asks for it, those that come live. Live records are
+ * taken over together, ten times a second.
+ */
+export class LogFeed implements ReactiveController {
+  rows: readonly LogRow[] = []
+  /** The last answer of the search; undefined: none yet. */
+  found: Found | undefined
+  error: ApiError | undefined
+  loading = false
+  paused: 'hand' | 'scroll' | undefined
+  /** Records that came while the list was paused. */
+  waiting = 0
+  /** Whether older records have left the live list. */
+  cut = false
+  readonly #host: ReactiveControllerHost
+  readonly #view: () => LogView
+  #key = ''
+  #query: LogQuery = {}
+  #abort: AbortController | undefined
+  #nextId = 0
+  #seen = new SeenRecords()
+  #userIds = new Set<string>()
+  #incoming: LogRecord[] = []
+  #held: readonly LogRow[] = []
+  #frame = 0
+  #pause: ReturnType<typeof setTimeout> | undefined
+  #tookOverMs = 0
+  #times: number[] = []
+  #unsubscribe: (() => void) | undefined
+  #fill: ReturnType<typeof setTimeout> | undefined
+  #heard = false
+  #lastAt = ''
+
+  constructor(host: ReactiveControllerHost, view: () => LogView) {
+    this.#host = host
+    this.#view = view
+    host.addController(this)
+  }
+
+  /** Records a second, of the last five seconds. */
+  get rate(): number {
+    const since = performance.now() - RATE_MS
+    return this.#times.filter(at => at > since).length / (RATE_MS / 1000)
+  }
+
+  hostUpdate(): void {
+    const { columns: _columns, wrap: _wrap, parsed, text, ...asked } = this.#view()
+    // The list keeps what was asked before a mistake.
+    const key = JSON.stringify([asked, parsed.terms.map(({ start, end }) => text.slice(start, end))])
+    if (key === this.#key) return
+    this.#key = key
+    void this.reload()
+  }
+
+  hostConnected(): void {
+    this.#key = ''
+  }
+
+  hostDisconnected(): void {
+    this.#stop()
+    this.#abort?.abort()
+  }
+
+  /** Searches again from the beginning. Never rejects. */
+  async reload(): Promise<void> {
+    const view = this.#view()
+    this.#stop()
+    this.paused = undefined
+    this.#seen = new SeenRecords()
+    this.#query = queryOf(partsOf(view))
+    if (view.tail) this.#follow()
+    await this.#read(undefined)
+  }
+
+  /** Reads the next page of what was found. */
+  async more(): Promise<void> {
+    const cursor = this.found?.nextCursor
+    if (cursor !== undefined && !this.loading) await this.#read(cursor)
+  }
+
+  pause(by: 'hand' | 'scroll'): void {
+    if (!this.paused) {
+      this.paused = by
+      this.#host.requestUpdate()
+    }
+  }
+
+  resume(): void {
+    this.paused = undefined
+    this.waiting = 0
+    this.rows = this.#limited([...this.#held, ...this.rows])
+    this.#held = []
+    this.#host.requestUpdate()
+  }
+
+  async #read(cursor: string | undefined): Promise<void> {
+    this.#abort?.abort()
+    const abort = new AbortController()
+    this.#abort = abort
+    this.loading = true
+    if (cursor === undefined) this.error = undefined
+    this.#host.requestUpdate()
+    const { mine } = this.#view()
+    try {
+      const scope = mine ? ('mine' as const) : undefined
+      const found = await searchLogs(this.#query, { cursor, scope, signal: abort.signal })
+      if (abort.signal.aborted) return
+      this.#took(found, cursor !== undefined)
+    } catch (error) {
+      if (abort.signal.aborted) return
+      this.error = asApiError(error)
+    }
+    this.loading = false
+    this.#host.requestUpdate()
+  }
+
+  #took(found: Found, isMore: boolean): void {
+    this.found = found
+    this.error = undefined
+    this.#userIds = new Set(found.records.map(({ userId }) => userId).filter(id => id !== undefined))
+    const fresh = this.#seen.addFound(found.records).map(record => this.#row(record))
+    if (isMore) this.rows = [...this.rows, ...fresh]
+    // What came live meanwhile stays in front of what was found.
+    else this.rows = this.#view().tail ? inOrder([...this.#liveRows(), ...fresh]) : fresh
+  }
+
+  #row(record: LogRecord): LogRow {
+    this.#nextId += 1
+    return { id: this.#nextId, record }
+  }
+
+  #liveRows(): readonly LogRow[] {
+    return this.#heard ? this.rows : []
+  }
+
+  #follow(): void {
+    this.rows = []
+    this.cut = false
+    this.#heard = false
+    const startedAt = new Date(Date.now() - FILL_MS).toISOString()
+    this.#lastAt = startedAt
+    this.#unsubscribe = live.subscribe(
+      ['logs'],
+      event => this.#event(event),
+      () => void this.#readGap(this.#lastAt),
+    )
+    this.#fill = setTimeout(() => void this.#readGap(startedAt), FILL_MS)
+  }
+
+  #stop(): void {
+    this.#unsubscribe?.()
+    this.#unsubscribe = undefined
+    clearTimeout(this.#fill)
+    clearTimeout(this.#pause)
+    cancelAnimationFrame(this.#frame)
+    this.#pause = undefined
+    this.#incoming = []
+    this.#held = []
+    this.waiting = 0
+    this.#times = []
+  }
+
+  #event({ event, data, owner }: LiveEvent): void {
+    if (event !== 'log.record') return
+    const record = data as LogRecord
+    if (!this.#heard) {
+      this.#heard = true
+      // The stream has begun only now: what was logged since the search is stored when this is.
+      clearTimeout(this.#fill)
+      const since = this.#lastAt
+      this.#fill = setTimeout(() => void this.#readGap(since), FILL_MS)
+    }
+    this.#lastAt = record.timestamp
+    const view = this.#view()
+    const { user } = session
+    if (view.mine && owner !== user?.name && record.userId !== user?.id) return
+    if (!shows(view, record, this.#userIds) || !this.#seen.addLive(record)) return
+    this.#incoming.push(record)
+    this.#times.push(performance.now())
+    // A tab in the background gets no frames, and records go on coming.
+    if (this.#incoming.length >= 2 * LIVE_RECORDS) {
+      this.#incoming = this.#incoming.slice(-LIVE_RECORDS)
+      this.#times = this.#times.slice(-LIVE_RECORDS)
+      this.cut = true
+    }
+    this.#pause ??= setTimeout(
+      () => {
+        this.#frame = requestAnimationFrame(() => this.#takeOver())
+      },
+      this.#tookOverMs + PAUSE_MS - performance.now(),
+    )
+  }
+
+  /** Takes over what came since the last time. */
+  #takeOver(): void {
+    this.#pause = undefined
+    this.#tookOverMs = performance.now()
+    const since = performance.now() - RATE_MS
+    if ((this.#times[0] ?? since) < since) this.#times = this.#times.filter(at => at > since)
+    this.#add(this.#incoming.map(record => this.#row(record)).reverse())
+    this.#incoming = []
+  }
+
+  #add(fresh: readonly LogRow[]): void {
+    if (this.paused) {
+      this.waiting += fresh.length
+      this.#held = inOrder([...fresh, ...this.#held]).slice(0, LIVE_RECORDS)
+    } else this.rows = this.#limited(inOrder([...fresh, ...this.rows]))
+    this.#host.requestUpdate()
+  }
+
+  #limited(rows: readonly LogRow[]): readonly LogRow[] {
+    if (rows.length > LIVE_RECORDS) this.cut = true
+    return rows.slice(0, LIVE_RECORDS)
+  }
+
+  /** Reads what the stream did not bring, from a time on. What fails is tried with the next break. */
+  async #readGap(since: string): Promise<void> {
+    const view = this.#view()
+    const subscription = this.#unsubscribe
+    const parts = partsOf(view).filter(({ kind }) => kind !== 'time')
+    const query = { and: [queryOf(parts), { timestamp: { gte: since } }] }
+    let cursor: string | undefined
+    for (let page = 0; page < FILL_PAGES; page += 1) {
+      const scope = view.mine ? ('mine' as const) : undefined
+      const found = await searchLogs(query, { cursor, scope }).catch(() => undefined)
+      if (found === undefined || subscription !== this.#unsubscribe || !subscription) return
+      const fresh = this.#seen.addFound(found.records).map(record => this.#row(record))
+      if (fresh.length > 0) this.#add(fresh)
+      cursor = found.nextCursor
+      if (cursor === undefined) return
+    }
+  }
+}
+
+/** Live records come in order but for those that a search has found between: sorting is needed only then. */
+function inOrder(rows: readonly LogRow[]): readonly LogRow[] {
+  const isSorted = rows.every((row, at) => at === 0 || row.record.timestamp <= (rows[at - 1]?.record.timestamp ?? ''))
+  // Times in one form are in order as plain text; comparing by a language costs many times as much.
+  return isSorted ? rows : rows.toSorted((left, right) => newestFirst(left.record.timestamp, right.record.timestamp))
+}
+
+function newestFirst(left: string, right: string): number {
+  if (left === right) return 0
+  return left < right ? 1 : -1
+}

@@ -1,0 +1,197 @@
+import { html, nothing } from 'lit'
+import { api, segment } from '../../api/client.ts'
+import { localized, type TemplateInput, type UpgradeConflict, type UpgradePlan } from '../../api/market.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { live } from '../../app/live.ts'
+import { PbElement } from '../../components/element.ts'
+import { drawer, hide } from '../../components/layer.ts'
+import { segments } from '../../components/page.ts'
+import { errorState, skeleton } from '../../components/states.ts'
+import { toast } from '../../components/toast.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+
+/** How long after the last letter the plan is asked for again, in milliseconds. */
+const PAUSE_MS = 250
+
+type Choice = 'keep' | 'take'
+
+/**
+ * The drawer of a change to another version: what would change, what stays, where both sides changed the same place, and
+ * only then the deed. Emits `pb-changed` when it is done, and `pb-close`.
+ */
+export class PbUpgrade extends PbElement {
+  static override properties = {
+    server: {},
+    way: {},
+    plan: { state: true },
+    error: { state: true },
+    busy: { state: true },
+    inputs: { state: true },
+    choices: { state: true },
+  }
+  /** `owner~name`; undefined: closed. */
+  declare server: string | undefined
+  /** To what its source lists now, or back to what it was upgraded from. */
+  declare way: 'up' | 'back'
+  declare plan: UpgradePlan | undefined
+  declare error: ApiError | undefined
+  declare busy: boolean
+  declare inputs: Readonly<Record<string, string>>
+  declare choices: Readonly<Record<string, Choice>>
+  #typing: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    super()
+    this.way = 'up'
+    this.#clear()
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearTimeout(this.#typing)
+  }
+
+  protected override willUpdate(changed: Map<string, unknown>): void {
+    if (!changed.has('server') && !changed.has('way')) return
+    this.#clear()
+    if (this.server !== undefined) void this.#ask()
+  }
+
+  override render(): unknown {
+    const name = this.server?.split('~').pop() ?? ''
+    const { plan } = this
+    return drawer({
+      open: this.server !== undefined,
+      title: this.way === 'up' ? t('Upgrade {name}', { name }) : t('Downgrade {name}', { name }),
+      onClose: () => this.dispatchEvent(new CustomEvent('pb-close')),
+      body: html`<div class="stack">${this.error ? errorState(this.error) : nothing}${plan ? this.#plan(plan) : this.error ? nothing : skeleton()}</div>`,
+      foot: plan
+        ? html`<button type="button" class="btn pri" ?disabled=${this.busy || !live.reachable || this.#open(plan)} @click=${this.#apply}>${
+            this.busy ? t('Saving') : t('Change to {version}', { version: plan.to })
+          }</button><button type="button" class="btn ghost" @click=${hide}>${t('Cancel')}</button>`
+        : undefined,
+    })
+  }
+
+  /** Whether something is still to be filled in or chosen. */
+  #open({ missing, conflicts }: UpgradePlan): boolean {
+    return missing.length > 0 || conflicts.some(({ pointer }) => this.choices[pointer] === undefined)
+  }
+
+  #plan(plan: UpgradePlan): unknown {
+    const { argv, argvBefore, inputs } = plan
+    const sameCommand = argv.join(' ') === argvBefore.join(' ')
+    const changes = plan.changes.filter(({ pointer }) => !/^\/(?:command|args)\b/.test(pointer) || argv.length === 0)
+    return html`<p class="s">${t('From {from} to {to}.', { from: plan.from, to: plan.to })} ${
+      plan.reconnects ? t('The server connects anew.') : t('The server is off and stays off.')
+    }</p>${plan.warnings.map(text => html`<div class="callout warn">${icon('triangle-alert')}<p>${text}</p></div>`)}${plan.conflicts.map(
+      conflict => this.#conflict(conflict),
+    )}${inputs.added.map(input => this.#input(input))}${
+      argv.length === 0 || sameCommand
+        ? nothing
+        : html`<div class="field"><span class="lbl">${t('Runs now')}</span><pre class="code wrap" tabindex="0">${argvBefore.join(' ')}</pre></div><div class="field"><span class="lbl">${t('Will run')}</span><pre class="code wrap" tabindex="0">${argv.join(' ')}</pre></div>`
+    }${changes.length === 0 ? nothing : changesTable(changes)}${names(t('What you changed by hand and keep'), plan.kept)}${names(t('Values that stay'), inputs.kept)}${names(t('Values that are not asked for any more'), inputs.removed)}`
+  }
+
+  #conflict({ pointer, installed, present, offered }: UpgradeConflict): unknown {
+    return html`<section class="callout warn clash" aria-label=${pointer}>${icon('git-compare')}<div class="grow stack t"><p><b>${t('You and the template both changed {place}', { place: pointer })}</b></p>
+      <dl class="kv short"><dt>${t('Installed')}</dt><dd class="mono wrapx">${text(installed)}</dd><dt>${t('Yours')}</dt><dd class="mono wrapx">${text(present)}</dd><dt>${t('The template')}</dt><dd class="mono wrapx">${text(offered)}</dd></dl>
+      ${segments<Choice | 'open'>(
+        t('Which counts at {place}', { place: pointer }),
+        [
+          { id: 'keep', label: t('Keep mine') },
+          { id: 'take', label: t('Take the template’s') },
+        ],
+        this.choices[pointer] ?? 'open',
+        choice => {
+          if (choice !== 'open') this.choices = { ...this.choices, [pointer]: choice }
+          void this.#ask()
+        },
+      )}</div></section>`
+  }
+
+  #input(input: TemplateInput): unknown {
+    const id = `upgrade-${input.name}`
+    return html`<div class="field"><label class="lbl" for=${id}><code>${input.name}</code>${input.secret ? html`<span class="tag">${icon('lock')}${t('Secret')}</span>` : nothing}${
+      input.required ? nothing : html`<span class="o">${t('optional')}</span>`
+    }</label><input id=${id} class="in code" type=${input.secret ? 'password' : 'text'} autocomplete="off" spellcheck="false" .value=${this.inputs[input.name] ?? ''} @input=${(
+      event: InputEvent,
+    ) => {
+      this.inputs = { ...this.inputs, [input.name]: (event.target as HTMLInputElement).value }
+      clearTimeout(this.#typing)
+      this.#typing = setTimeout(() => void this.#ask(), PAUSE_MS)
+    }}><p class="hint">${localized(input.description)}</p></div>`
+  }
+
+  #clear(): void {
+    this.plan = undefined
+    this.error = undefined
+    this.busy = false
+    this.inputs = {}
+    this.choices = {}
+  }
+
+  #path(): string {
+    return `/api/servers/${segment(this.server ?? '')}/${this.way === 'up' ? 'upgrade' : 'downgrade'}`
+  }
+
+  #wish(): object {
+    const inputs = Object.fromEntries(Object.entries(this.inputs).filter(([, value]) => value !== ''))
+    return { inputs, choices: this.choices }
+  }
+
+  async #ask(): Promise<void> {
+    const path = this.#path()
+    const body = this.#wish()
+    try {
+      const plan = await api.post<UpgradePlan>(path, { query: { dryRun: true }, body })
+      if (path !== this.#path()) return
+      this.plan = plan
+      this.error = undefined
+    } catch (error) {
+      if (path === this.#path()) this.error = asApiError(error)
+    }
+  }
+
+  readonly #apply = async (): Promise<void> => {
+    const { plan } = this
+    if (!plan) return
+    this.busy = true
+    try {
+      await api.post(this.#path(), { body: { ...this.#wish(), planHash: plan.planHash } })
+      toast(t('{name} is now of version {version}.', { name: this.server?.split('~').pop() ?? '', version: plan.to }))
+      this.dispatchEvent(new CustomEvent('pb-changed'))
+      this.dispatchEvent(new CustomEvent('pb-close'))
+    } catch (error) {
+      const problem = asApiError(error)
+      if (problem.code === 'plan_changed') await this.#ask()
+      this.error = problem
+    }
+    this.busy = false
+  }
+}
+customElements.define('pb-upgrade', PbUpgrade)
+
+function changesTable(changes: UpgradePlan['changes']): unknown {
+  return html`<div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Field')}</th><th scope="col">${t('Now')}</th><th scope="col">${t('Then')}</th></tr></thead><tbody>${changes.map(
+    ({ pointer, from, to }) =>
+      html`<tr><td class="mono wrapx">${pointer}</td><td class="mono wrapx" data-l=${t('Now')}>${text(from)}</td><td class="mono wrapx" data-l=${t('Then')}>${text(to)}</td></tr>`,
+  )}</tbody></table></div>`
+}
+
+function names(label: string, entries: readonly string[]): unknown {
+  if (entries.length === 0) return nothing
+  return html`<div class="field"><span class="lbl">${label}</span><p class="row wrap">${entries.map(entry => html`<code class="tag line">${entry}</code>`)}</p></div>`
+}
+
+function text(value: unknown): string {
+  if (value === undefined || value === null) return t('not set')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-upgrade': PbUpgrade
+  }
+}

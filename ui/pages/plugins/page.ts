@@ -1,0 +1,146 @@
+import { html, nothing } from 'lit'
+import { api, type Page, segment } from '../../api/client.ts'
+import { asApiError } from '../../api/problem.ts'
+import { live } from '../../app/live.ts'
+import { Resource } from '../../app/resource.ts'
+import { href } from '../../app/router.ts'
+import { drawer, hide } from '../../components/layer.ts'
+import { type Crumb, PbPage } from '../../components/page.ts'
+import { errorText, show } from '../../components/states.ts'
+import { mark } from '../../components/status.ts'
+import type { Column } from '../../components/table.ts'
+import { toast } from '../../components/toast.ts'
+import { formatBytes, formatCount } from '../../text/format.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
+import type { Plugin } from './plugin.ts'
+import '../../components/table.ts'
+import '../../components/time.ts'
+import './config.ts'
+
+/** The plugins of the hub: state, what they contribute, switching and configuring them without a restart. */
+export class PbPagePlugins extends PbPage {
+  readonly #plugins = new Resource<Page<Plugin>>(this, {
+    read: signal => api.get('/api/admin/plugins', { query: { limit: 1000 }, signal }),
+    topics: ['servers'],
+    apply: ({ event }) => (event.startsWith('plugin.') ? 'stale' : 'same'),
+  })
+
+  override crumbs(): readonly Crumb[] {
+    return [{ label: t('Plugins') }]
+  }
+
+  override content(): unknown {
+    return html`${show(this.#plugins, page => this.#list(page.items))}${this.#details()}`
+  }
+
+  #list(plugins: readonly Plugin[]): unknown {
+    const q = (this.view('q') ?? '').toLowerCase()
+    const shown = plugins
+      .filter(({ name, contributions }) => `${name} ${contributions.join(' ')}`.toLowerCase().includes(q))
+      .sort((left, right) => rank(left) - rank(right))
+    const columns: readonly Column<Plugin>[] = [
+      {
+        id: 'name',
+        head: t('Plugin'),
+        cell: plugin =>
+          html`<span class="nm">${plugin.name}</span>${plugin.message ? html`<span class="cellsub st-bad" title=${plugin.message}>${plugin.message}</span>` : nothing}`,
+      },
+      { id: 'state', head: t('State'), cell: stateMark },
+      {
+        id: 'kind',
+        head: t('Kind'),
+        class: 'x',
+        cell: plugin => (plugin.isolated ? t('in a worker of its own') : plugin.bundled ? t('bundled') : t('added')),
+      },
+      {
+        id: 'gives',
+        head: t('Contributes'),
+        class: 'full',
+        cell: plugin => html`<span class="q xs">${plugin.contributions.join(', ') || '–'}</span>`,
+      },
+      {
+        id: 'on',
+        head: t('On'),
+        cell: plugin =>
+          html`<input type="checkbox" class="sw" role="switch" aria-label=${t('{name} on', { name: plugin.name })} ?disabled=${!live.reachable} .checked=${plugin.state !== 'disabled'} @change=${() => void this.#switch(plugin)}>`,
+      },
+    ]
+    return html`<div class="filters"><div class="wrapin">${icon('search')}<input class="in" type="search" data-search placeholder=${t('Name or point')} aria-label=${t('Name or point')} .value=${this.view('q') ?? ''} @input=${(event: InputEvent) => this.setView({ q: (event.target as HTMLInputElement).value })}></div></div>
+      <pb-table .label=${t('Plugins')} .rows=${shown} .columns=${columns} .keyOf=${(plugin: Plugin) => plugin.name} @pb-open=${(event: CustomEvent<Plugin>) => this.setView({ plugin: event.detail.name }, { push: true })}></pb-table>`
+  }
+
+  #details(): unknown {
+    const name = this.view('plugin')
+    const plugin = this.#plugins.data?.items.find(each => each.name === name)
+    return drawer({
+      open: plugin !== undefined,
+      title: name ?? '',
+      onClose: () => this.setView({ plugin: undefined }),
+      body: plugin
+        ? html`<div class="stack l">${facts(plugin)}${failure(plugin)}<pb-plugin-config .plugin=${plugin} @pb-saved=${() => void this.#plugins.reload()}></pb-plugin-config></div>`
+        : nothing,
+      foot: html`<button type="button" class="btn push" @click=${hide}>${t('Close')}</button>${
+        plugin?.configurable === false
+          ? nothing
+          : html`<button class="btn pri" form="plugin-config" ?disabled=${!live.reachable}>${t('Save')}</button>`
+      }`,
+    })
+  }
+
+  async #switch({ name, state }: Plugin): Promise<void> {
+    try {
+      await api.patch(`/api/admin/plugins/${segment(name)}`, { body: { enabled: state === 'disabled' } })
+    } catch (error) {
+      toast(errorText(asApiError(error)))
+    }
+    await this.#plugins.reload()
+  }
+}
+customElements.define('pb-page-plugins', PbPagePlugins)
+
+function rank({ state }: Plugin): number {
+  return { failed: 0, stopped: 1, running: 2, disabled: 3 }[state]
+}
+
+function stateMark({ state }: Plugin): unknown {
+  if (state === 'running') return mark('ok', 'circle-check', t('Runs'))
+  if (state === 'failed') return mark('bad', 'circle-x', t('Failed'))
+  return mark('rest', 'circle-minus', state === 'disabled' ? t('Switched off') : t('Stopped'))
+}
+
+/** What the plugin is, what depends on it, and where its log is. */
+function facts(plugin: Plugin): unknown {
+  const { name, version, isolated, starts, startedAt, heapBytes, contributions, usedBy, sha256 } = plugin
+  return html`<dl class="kv"><dt>${t('State')}</dt><dd>${stateMark(plugin)}</dd>
+    <dt>${t('Version')}</dt><dd>${version ?? '–'}</dd>
+    ${startedAt ? html`<dt>${t('Started')}</dt><dd><pb-time .at=${startedAt}></pb-time></dd>` : nothing}
+    ${isolated ? html`<dt>${t('Memory of its worker')}</dt><dd>${heapBytes === undefined ? '–' : formatBytes(heapBytes)}</dd>` : nothing}
+    <dt>${t('Restarts')}</dt><dd>${formatCount(Math.max(0, starts - 1))}</dd>
+    <dt>${t('Contributes')}</dt><dd>${contributions.join(', ') || '–'}</dd>
+    <dt>${t('Used by')}</dt><dd>${usedBy ? dependents(usedBy) : t('nothing')}</dd>
+    ${sha256 ? html`<dt>SHA-256</dt><dd><code class="wrapx">${sha256}</code></dd>` : nothing}
+    <dt>${t('Log')}</dt><dd><a href=${href('/logs', { q: `component:"plugin:${name}"` })}>${t('Its log lines')}</a></dd></dl>`
+}
+
+function dependents({ servers, serversTotal, channels }: NonNullable<Plugin['usedBy']>): unknown {
+  const named = servers.length < serversTotal ? `${servers.join(', ')} …` : servers.join(', ')
+  return html`${serversTotal > 0 ? html`<span title=${named}>${plural(serversTotal, '{n} server', '{n} servers')}</span>` : nothing}
+    ${channels > 0 ? plural(channels, '{n} alert channel', '{n} alert channels') : nothing}
+    ${serversTotal > 0 ? html`<span class="cellsub wrapx">${named}</span>` : nothing}`
+}
+
+function failure({ message, stack }: Plugin): unknown {
+  if (!message) return nothing
+  return html`<div class="callout bad" role="alert">${icon('circle-x')}<div class="grow stack t"><p><b>${message}</b></p>${
+    stack
+      ? html`<details><summary class="xs">${t('Stack')}</summary><pre class="code wrap" tabindex="0">${stack}</pre></details>`
+      : nothing
+  }</div></div>`
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-page-plugins': PbPagePlugins
+  }
+}

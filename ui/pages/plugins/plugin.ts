@@ -1,0 +1,28 @@
+/** A plugin as administrators get it. */
+export interface Plugin {
+  readonly name: string
+  readonly state: 'running' | 'failed' | 'disabled' | 'stopped'
+  readonly bundled: boolean
+  readonly isolated: boolean
+  readonly contributions: readonly string[]
+  /** Why it failed. */
+  readonly message?: string
+  readonly stack?: string
+  readonly version?: string
+  readonly sha256?: string
+  /** With masks in place of secrets. */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** JSON Schema of its configuration, once it was loaded and where it has one. */
+  readonly configSchema?: Readonly<Record<string, unknown>>
+  /** False: it takes no configuration. */
+  readonly configurable?: boolean
+  readonly starts: number
+  readonly startedAt?: string
+  /** Bytes of JavaScript's heap in its worker. */
+  readonly heapBytes?: number
+  readonly usedBy?: {
+    readonly servers: readonly string[]
+    readonly serversTotal: number
+    readonly channels: number
+  }
+}

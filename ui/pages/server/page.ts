@@ -1,0 +1,248 @@
+import { html, nothing } from 'lit'
+import { api } from '../../api/client.ts'
+import { asApiError } from '../../api/problem.ts'
+import { controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
+import type { GroupRecord, ServerRecord } from '../../api/types.ts'
+import { live } from '../../app/live.ts'
+import { Resource } from '../../app/resource.ts'
+import { href, router } from '../../app/router.ts'
+import { menu } from '../../components/menu.ts'
+import { PbPage, tabs } from '../../components/page.ts'
+import { errorText, show, skeleton } from '../../components/states.ts'
+import { attemptText, isResting, serverState } from '../../components/status.ts'
+import { toast } from '../../components/toast.ts'
+import { formatSpan } from '../../text/format.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+import { deleteServers } from '../servers/bulk.ts'
+import { readGroups } from '../servers/data.ts'
+import './access.ts'
+import './logs.ts'
+import './metrics.ts'
+import './overview.ts'
+import './parts.ts'
+import './settings.ts'
+import './tools.ts'
+
+type Tab = 'overview' | 'tools' | 'prompts' | 'resources' | 'logs' | 'metrics' | 'settings' | 'access'
+/** Tabs of those who only see a public server of somebody else. */
+const PUBLIC_TABS: ReadonlySet<string> = new Set(['overview', 'tools', 'prompts', 'resources'])
+
+/** One server: its state, what it offers, its records and its settings. */
+class PbPageServer extends PbPage {
+  static override properties = { ...PbPage.properties, busy: { state: true }, now: { state: true } }
+  /** The deed under way. */
+  declare busy: ServerVerb | undefined
+  declare now: number
+  #timer: ReturnType<typeof setInterval> | undefined
+  readonly #server = new Resource<ServerRecord>(this, {
+    key: () => this.params.ref,
+    read: signal => api.get<ServerRecord>(serverPath(this.params.ref ?? ''), { signal }),
+    topics: ['servers'],
+    apply: ({ event, data }, server) => {
+      if (!/^(server|connection|catalog|tool)\./.test(event)) return 'same'
+      return data.serverId === server.id || server.id === undefined ? 'stale' : 'same'
+    },
+    pauseMs: 500,
+    everyMs: 30_000,
+  })
+  readonly #groups = new Resource<readonly GroupRecord[]>(this, {
+    read: readGroups,
+    topics: ['servers'],
+    pauseMs: 5000,
+  })
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    this.#timer = setInterval(() => {
+      this.now = Date.now()
+    }, 1000)
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearInterval(this.#timer)
+  }
+
+  override crumbs() {
+    const name = this.#server.data?.name ?? this.params.ref?.split('~').at(-1) ?? ''
+    return [{ label: t('Servers'), path: '/servers' }, { label: name }]
+  }
+
+  override headNote(): unknown {
+    const server = this.#server.data
+    if (!server) return nothing
+    const { status } = server
+    const beside =
+      status.state === 'online'
+        ? t('for {time}', { time: formatSpan(Date.now() - Date.parse(status.since)) })
+        : attemptText(status)
+    return html`${serverState(server)}<span class="q s wide">${beside ?? nothing}</span>${
+      server.visibility === 'public' ? html`<span class="tag line">${t('Public')}</span>` : nothing
+    }`
+  }
+
+  override actions(): unknown {
+    const server = this.#server.data
+    if (!server || !isEditable(server)) return nothing
+    const isOff = !live.reachable || this.busy !== undefined
+    const runs = server.enabled === true
+    const isDown = runs && server.status.state === 'offline' && !isResting(server.status)
+    const needsReview = (server.review as { readonly required?: boolean } | undefined)?.required === true
+    const act = (verb: ServerVerb) => (): void => void this.#control(server, verb)
+    const again = isDown ? t('Try now') : t('Restart')
+    return html`${
+      runs
+        ? html`<span class="wide"><button type="button" class="btn" ?disabled=${isOff} @click=${act('restart')}>${icon('rotate-cw')}${again}</button></span>
+          <button type="button" class="btn" ?disabled=${isOff} @click=${act('stop')}>${icon('square')}${this.busy === 'stop' ? t('Stopping') : t('Stop server')}</button>`
+        : html`<button type="button" class="btn pri" ?disabled=${isOff || needsReview} @click=${act('start')}>${icon('play')}${this.busy === 'start' ? t('Starting') : t('Start server')}</button>`
+    }${menu(t('More actions'), [
+      { label: again, icon: 'rotate-cw', disabled: isOff || !runs, action: act('restart') },
+      { label: t('Read its lists anew'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
+      { label: t('Settings'), icon: 'settings-2', action: () => this.#open('settings') },
+      {
+        label: t('Delete server'),
+        icon: 'trash-2',
+        danger: true,
+        disabled: isOff,
+        action: () => void this.#remove(server),
+      },
+    ])}`
+  }
+
+  override content(): unknown {
+    return show(
+      this.#server,
+      server => this.#whole(server),
+      () => skeleton(8),
+    )
+  }
+
+  #whole(server: ServerRecord): unknown {
+    const tab = this.#tab(server)
+    return html`${this.#tabs(server, tab)}${this.#notes(server)}${this.#part(server, tab)}`
+  }
+
+  #tab(server: ServerRecord): Tab {
+    const wanted = this.view('tab') ?? 'overview'
+    const entries = this.#entries(server)
+    return (entries.find(({ id }) => id === wanted)?.id ?? 'overview') as Tab
+  }
+
+  #entries(server: ServerRecord) {
+    const { counts } = server.status
+    const all = [
+      { id: 'overview', label: t('Overview') },
+      { id: 'tools', label: t('Tools'), n: counts.tools },
+      { id: 'prompts', label: t('Prompts'), n: counts.prompts },
+      { id: 'resources', label: t('Resources'), n: counts.resources },
+      { id: 'logs', label: t('Logs') },
+      { id: 'metrics', label: t('Metrics') },
+      { id: 'settings', label: t('Settings') },
+      { id: 'access', label: t('Access') },
+    ]
+    return isEditable(server) ? all : all.filter(({ id }) => PUBLIC_TABS.has(id))
+  }
+
+  #tabs(server: ServerRecord, tab: Tab): unknown {
+    const entries = this.#entries(server)
+    const label = t('Parts of {name}', { name: server.name })
+    const address = (id: string): string =>
+      href(this.#path(), { tab: id === 'overview' ? undefined : id, scope: this.view('scope') })
+    return html`<div class="wide">${tabs(label, entries, tab, address)}</div>
+      <label class="phone tabmenu"><span class="vh">${label}</span><select class="in" @change=${(event: Event) =>
+        this.#open((event.target as HTMLSelectElement).value as Tab)}>${entries.map(
+        ({ id, label: word, n }) =>
+          html`<option value=${id} ?selected=${id === tab}>${word}${n === undefined ? '' : ` · ${n}`}</option>`,
+      )}</select></label>`
+  }
+
+  /** What matters on every tab: whose it is, where it comes from, whether it waits for somebody. */
+  #notes(server: ServerRecord): unknown {
+    const review = server.review as { readonly required?: boolean; readonly hash: string } | undefined
+    return html`${
+      isEditable(server)
+        ? nothing
+        : html`<div class="callout">${icon('eye')}<p>${t('This server belongs to {owner}. You can use it; only its owner changes it.', { owner: server.owner })}</p></div>`
+    }${
+      server.origin === 'file'
+        ? html`<div class="callout">${icon('file-text')}<p>${t('This server stands in the settings file. Change it there: the hub takes edits of the file over by itself.')}</p></div>`
+        : nothing
+    }${review ? this.#review(server, review) : nothing}`
+  }
+
+  #review(
+    server: ServerRecord,
+    { required = false, hash }: { readonly required?: boolean; readonly hash: string },
+  ): unknown {
+    const save = async (): Promise<void> => {
+      try {
+        this.#server.set(
+          await api.patch<ServerRecord>(serverPath(refOf(server)), {
+            body: { reviewed: hash },
+            revision: server.revision,
+          }),
+        )
+        toast(t('Reviewed. {name} may be started now.', { name: server.name }))
+      } catch (error) {
+        toast(errorText(asApiError(error)))
+        await this.#server.reload()
+      }
+    }
+    const text = required
+      ? t(
+          'This server was configured by somebody with fewer rights than you have. It stays off until you have read its configuration.',
+        )
+      : t('This server was configured by somebody with fewer rights than you have, and runs with theirs.')
+    return html`<div class="callout warn">${icon('triangle-alert')}<div class="grow"><p>${text}</p><p class="row wrap"><a href=${href(this.#path(), { tab: 'settings' })}>${t('Read its configuration')}</a>
+      <button type="button" class="btn sm push" ?disabled=${!live.reachable} @click=${save}>${t('I have read it: give it my rights')}</button></p></div></div>`
+  }
+
+  #part(server: ServerRecord, tab: Tab): unknown {
+    const groups = this.#groups.data ?? []
+    const changed = ({ detail }: CustomEvent<ServerRecord>): void => this.#server.set(detail)
+    const reload = (): void => void this.#server.reload()
+    if (tab === 'tools')
+      return html`<pb-server-tools .server=${server} .groups=${this.#groups.data} .query=${this.query} @pb-server=${reload}></pb-server-tools>`
+    if (tab === 'prompts' || tab === 'resources')
+      return html`<pb-server-parts .server=${server} .groups=${this.#groups.data} .kind=${tab}></pb-server-parts>`
+    if (tab === 'logs') return html`<pb-server-logs .server=${server}></pb-server-logs>`
+    if (tab === 'metrics') return html`<pb-server-metrics .server=${server}></pb-server-metrics>`
+    if (tab === 'settings')
+      return html`<pb-server-settings .server=${server} .groups=${groups} @pb-server=${changed} @pb-delete=${() => void this.#remove(server)}></pb-server-settings>`
+    if (tab === 'access')
+      return html`<pb-server-access .server=${server} .groups=${groups} @pb-server=${changed}></pb-server-access>`
+    return html`<pb-server-overview .server=${server} .groups=${groups} .now=${this.now}></pb-server-overview>`
+  }
+
+  #path(): string {
+    return `/servers/${encodeURIComponent(this.params.ref ?? '')}`
+  }
+
+  #open(tab: Tab): void {
+    void router.go(`${this.#path()}${tab === 'overview' ? '' : `?tab=${tab}`}`)
+  }
+
+  async #control(server: ServerRecord, verb: ServerVerb): Promise<void> {
+    this.busy = verb
+    try {
+      const after = await controlServer(refOf(server), verb)
+      this.#server.set(after)
+      if (verb === 'stop') toast(t('{name} stopped', { name: server.name }), () => void this.#control(after, 'start'))
+    } catch (error) {
+      toast(errorText(asApiError(error)))
+    }
+    this.busy = undefined
+  }
+
+  async #remove(server: ServerRecord): Promise<void> {
+    if (await deleteServers([server], this.#groups.data ?? [])) await router.go('/servers', { replace: true })
+  }
+}
+customElements.define('pb-page-server', PbPageServer)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-page-server': PbPageServer
+  }
+}

@@ -1,0 +1,70 @@
+import { refOf } from '../../api/servers.ts'
+import type { ServerRecord } from '../../api/types.ts'
+import { isResting } from '../../components/status.ts'
+
+/** States that the chips filter by; servers at rest by somebody's will are no faults. */
+export type Condition = 'online' | 'connecting' | 'offline' | 'stopped'
+export const CONDITIONS: readonly Condition[] = ['online', 'connecting', 'offline', 'stopped']
+
+/** The condition of a server. */
+export function conditionOf({ status }: ServerRecord): Condition {
+  return status.state === 'offline' && isResting(status) ? 'stopped' : status.state
+}
+
+/** Faults first: what needs somebody stands at the top. */
+const RANK: Readonly<Record<Condition, number>> = { offline: 0, connecting: 1, stopped: 3, online: 4 }
+
+/** What the list is sorted by in the column of states. */
+export function rankOf(server: ServerRecord): string {
+  const waits = server.review !== undefined && (server.review as { required?: boolean }).required === true
+  return `${waits ? 2 : RANK[conditionOf(server)]} ${server.name}`
+}
+
+/** What the list is narrowed to; absent parts narrow nothing. */
+export interface ServerFilter {
+  readonly text?: string | undefined
+  readonly condition?: string | undefined
+  readonly transport?: string | undefined
+  readonly owner?: string | undefined
+  /** References of the group's members. */
+  readonly members?: ReadonlySet<string> | undefined
+}
+
+/** Whether all but the state fits: the chips count these. */
+export function fitsBeyondState(server: ServerRecord, { text, transport, owner, members }: ServerFilter): boolean {
+  if (transport && server.transport !== transport) return false
+  if (owner && server.owner !== owner) return false
+  if (members && !members.has(refOf(server))) return false
+  return !text || searchText(server).includes(text.toLowerCase())
+}
+
+const texts = new WeakMap<ServerRecord, string>()
+
+/** Name, owner, command, address and error of a server in lower case. */
+function searchText(server: ServerRecord): string {
+  const known = texts.get(server)
+  if (known !== undefined) return known
+  const { name, owner, description, command, args, url, status, problem } = server
+  const parts = [name, owner, description, command, ...(args ?? []), url, status.reason?.message, problem?.message]
+  const text = parts
+    .filter(part => typeof part === 'string')
+    .join('\n')
+    .toLowerCase()
+  texts.set(server, text)
+  return text
+}
+
+/** How many servers are in each condition. */
+export function countConditions(servers: readonly ServerRecord[]): Readonly<Record<Condition, number>> {
+  const counts = { online: 0, connecting: 0, offline: 0, stopped: 0 }
+  for (const server of servers) counts[conditionOf(server)] += 1
+  return counts
+}
+
+/** The last error of a server in one line, where there is something wrong. */
+export function lastError(server: ServerRecord): string | undefined {
+  if (server.problem) return server.problem.message
+  const { reason, state } = server.status
+  if (!reason || state === 'online' || isResting(server.status)) return undefined
+  return reason.message.replace(/\s+/g, ' ')
+}

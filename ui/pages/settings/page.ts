@@ -1,0 +1,50 @@
+import { html, nothing } from 'lit'
+import { href } from '../../app/router.ts'
+import { session } from '../../app/session.ts'
+import { type Crumb, PbPage } from '../../components/page.ts'
+import { t } from '../../text/t.ts'
+import './own.ts'
+import './system.ts'
+
+interface Section {
+  readonly id: string
+  readonly label: () => string
+  readonly admin?: true
+}
+
+const SECTIONS: readonly Section[] = [
+  { id: 'profile', label: () => t('Profile and password') },
+  { id: 'hosted-keys', label: () => t('Hosted keys') },
+  { id: 'appearance', label: () => t('Appearance and keys') },
+  { id: 'limits', label: () => t('Your limits') },
+  { id: 'hub', label: () => t('General'), admin: true },
+  { id: 'logs', label: () => t('Logs and sinks'), admin: true },
+  { id: 'raw', label: () => t('All as JSON'), admin: true },
+]
+
+/** One's own settings, and for administrators those of the hub with the source of each. */
+export class PbPageSettings extends PbPage {
+  override crumbs(): readonly Crumb[] {
+    return [{ label: t('Settings') }]
+  }
+
+  override content(): unknown {
+    const present = this.params.section ?? 'profile'
+    const own = SECTIONS.filter(({ admin }) => !admin)
+    const hub = SECTIONS.filter(({ admin }) => admin)
+    const list = (sections: readonly Section[]): unknown =>
+      html`<ul>${sections.map(
+        ({ id, label }) =>
+          html`<li><a href=${href(`/settings/${id}`)} aria-current=${id === present ? 'page' : nothing}>${label()}</a></li>`,
+      )}</ul>`
+    return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Yours')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
+      <div class="stack">${own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : nothing}</div></div>`
+  }
+}
+customElements.define('pb-page-settings', PbPageSettings)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-page-settings': PbPageSettings
+  }
+}

@@ -1,0 +1,100 @@
+import { html, nothing } from 'lit'
+import { api, segment } from '../../api/client.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { Resource } from '../../app/resource.ts'
+import { session } from '../../app/session.ts'
+import { confirmed } from '../../components/confirm.ts'
+import { PbElement } from '../../components/element.ts'
+import { errorState, show } from '../../components/states.ts'
+import { toast } from '../../components/toast.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
+import { programOf } from './user-agent.ts'
+import '../../components/time.ts'
+
+interface SignIn {
+  readonly id: string
+  readonly current: boolean
+  readonly createdAt: string
+  readonly lastUsedAt: string
+  readonly clientAddress: string
+  readonly client: string | null
+}
+
+/** Where somebody is signed in, with a way to end each. */
+export class PbSignIns extends PbElement {
+  static override properties = { error: { state: true } }
+  declare error: ApiError | undefined
+  readonly #signIns = new Resource<{ readonly items: readonly SignIn[] }>(this, {
+    read: signal => api.get('/api/auth/sign-ins', { signal }),
+  })
+
+  override render(): unknown {
+    return html`<section class="card"><div class="ch line"><h2>${t('Sign-ins')}</h2></div>${this.error ? errorState(this.error) : nothing}${show(
+      this.#signIns,
+      ({ items }) => this.#list(items),
+    )}</section>`
+  }
+
+  #list(items: readonly SignIn[]): unknown {
+    const others = items.filter(({ current }) => !current).length
+    return html`<ul class="list">${items.map(each => this.#row(each))}</ul>
+      <div class="cb stack padt"><p class="hint">${t('A sign-in ends by itself after 12 hours without an open console, and after 30 days at the latest. Access keys are not among them.')}</p><div class="row wrap">
+      <button type="button" class="btn" @click=${() => void session.signOut()}>${icon('log-out')}${t('Sign out')}</button>${
+        others > 0
+          ? html`<button type="button" class="btn bad" @click=${() => void this.#endOthers(others)}>${t('End all others')}</button>`
+          : nothing
+      }</div></div>`
+  }
+
+  #row({ id, current, client, clientAddress, createdAt, lastUsedAt }: SignIn): unknown {
+    const name = programOf(client) ?? t('Unknown program')
+    return html`<li><span class="tx"><span class="t1">${name}${current ? html`<span class="tag ok">${t('this one')}</span>` : nothing}</span>
+      <span class="t2">${clientAddress} · ${t('since')} <pb-time .at=${createdAt}></pb-time> · ${t('last used')} <pb-time .at=${lastUsedAt}></pb-time></span></span>${
+        current
+          ? nothing
+          : html`<button type="button" class="btn" aria-label=${t('End the sign-in of {program} at {address}', { program: name, address: clientAddress })} @click=${() => void this.#end(id)}>${t('End')}</button>`
+      }</li>`
+  }
+
+  async #end(id: string): Promise<void> {
+    await this.#try(async () => {
+      await api.delete(`/api/auth/sign-ins/${segment(id)}`)
+      toast(t('The sign-in is ended'))
+    })
+  }
+
+  async #endOthers(others: number): Promise<void> {
+    const yes = await confirmed({
+      title: t('End all other sign-ins?'),
+      text: plural(
+        others,
+        '{n} other sign-in of yours is signed out at once.',
+        '{n} other sign-ins of yours are signed out at once.',
+      ),
+      action: t('End all others'),
+    })
+    if (!yes) return
+    await this.#try(async () => {
+      const { ended } = await api.delete<{ readonly ended: number }>('/api/auth/sign-ins')
+      toast(plural(ended, '{n} sign-in is ended', '{n} sign-ins are ended'))
+    })
+  }
+
+  async #try(act: () => Promise<void>): Promise<void> {
+    this.error = undefined
+    try {
+      await act()
+    } catch (error) {
+      this.error = asApiError(error)
+    }
+    await this.#signIns.reload()
+  }
+}
+customElements.define('pb-sign-ins', PbSignIns)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-sign-ins': PbSignIns
+  }
+}

@@ -1,0 +1,251 @@
+import { html, nothing } from 'lit'
+import { api } from '../../api/client.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { live } from '../../app/live.ts'
+import { Resource } from '../../app/resource.ts'
+import { router } from '../../app/router.ts'
+import { confirmed } from '../../components/confirm.ts'
+import { PbElement } from '../../components/element.ts'
+import { errorState, show } from '../../components/states.ts'
+import { mark } from '../../components/status.ts'
+import { toast } from '../../components/toast.ts'
+import { formatCount } from '../../text/format.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
+
+type Values = Readonly<Record<string, unknown>>
+
+interface Source {
+  readonly source: 'default' | 'file' | 'env' | 'store'
+  readonly variable: string
+  readonly locked: boolean
+  readonly restart: boolean
+  readonly pending: boolean
+}
+
+interface Settings {
+  readonly values: Values
+  readonly sources: Readonly<Record<string, Source>>
+}
+
+interface Sink {
+  readonly id: string
+  readonly state: string
+  readonly waiting: number
+  readonly sent: number
+  readonly dropped: Readonly<Record<string, number>>
+  readonly message?: string
+}
+
+interface Logging {
+  readonly level: string
+  readonly levels: readonly { readonly component?: string; readonly server?: string; readonly level: string }[]
+  readonly sinks: readonly Sink[]
+}
+
+const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  stdioPolicy: ['sandboxed', 'admin', 'off'],
+  logLevel: LEVELS,
+  logFormat: ['json', 'pretty'],
+  logRotation: ['hourly', 'daily', 'weekly', 'none'],
+}
+const FLAGS: ReadonlySet<string> = new Set(['requestLogs', 'logCompress', 'logDatabase'])
+const LISTS: ReadonlySet<string> = new Set([
+  'allowedHosts',
+  'allowedOrigins',
+  'adminAddresses',
+  'trustedProxies',
+  'outboundAllow',
+  'logIndexes',
+])
+const IS_LOG = /^log|^history|^request|^syslog|^search|^otel/
+
+/** The settings of the hub, each with where it comes from; what is set in the environment is locked. */
+export class PbSystemSettings extends PbElement {
+  static override properties = {
+    section: {},
+    changes: { state: true },
+    error: { state: true },
+    busy: { state: true },
+    q: { state: true },
+  }
+  declare section: string
+  /** Values that were changed and not saved, as they were typed. */
+  declare changes: Readonly<Record<string, unknown>>
+  declare error: ApiError | undefined
+  declare busy: boolean
+  declare q: string
+  #unguard: (() => void) | undefined
+  readonly #settings = new Resource<Settings>(this, {
+    read: signal => readSettings(signal),
+    topics: ['servers'],
+    apply: event => (event.event === 'config.changed' ? 'stale' : 'same'),
+  })
+  readonly #logging = new Resource<Logging>(this, {
+    key: () => (this.section === 'logs' ? 'read' : undefined),
+    read: signal => api.get('/api/admin/logging', { signal }),
+    everyMs: 5000,
+  })
+
+  constructor() {
+    super()
+    this.changes = {}
+    this.q = ''
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#unguard?.()
+  }
+
+  override render(): unknown {
+    return show(
+      this.#settings,
+      settings =>
+        html`${this.section === 'raw' ? raw(settings) : this.#rows(settings)}${this.section === 'logs' ? show(this.#logging, logging => this.#sinks(logging)) : nothing}`,
+    )
+  }
+
+  #rows({ values, sources }: Settings): unknown {
+    const logs = this.section === 'logs'
+    const keys = Object.keys(sources).filter(
+      key => IS_LOG.test(key) === logs && label(key).toLowerCase().includes(this.q.toLowerCase()),
+    )
+    const changed = Object.keys(this.changes).length
+    return html`${this.error ? errorState(this.error) : nothing}<section class="card"><div class="ch line"><h2>${logs ? t('Logs') : t('General')}</h2><div class="r"><div class="wrapin">${icon('search')}<input class="in" type="search" data-search placeholder=${t('Find a setting')} aria-label=${t('Find a setting')} @input=${(
+      event: InputEvent,
+    ) => {
+      this.q = (event.target as HTMLInputElement).value
+    }}></div></div></div>${keys.map(key => this.#row(key, values[key], sources[key]))}${
+      changed === 0
+        ? nothing
+        : html`<div class="setfoot row"><span class="s">${plural(changed, '{n} change', '{n} changes')}</span><span class="push row"><button type="button" class="btn" @click=${() => this.#set({})}>${t('Discard')}</button><button type="button" class="btn pri" ?disabled=${this.busy || !live.reachable} @click=${() => void this.#save()}>${this.busy ? t('Saving') : t('Save')}</button></span></div>`
+    }</section>`
+  }
+
+  #row(key: string, value: unknown, source: Source | undefined): unknown {
+    if (!source) return nothing
+    const mistake = this.error?.field(`#/${key}`)
+    return html`<div class="setrow"><div><p class="med s" id="label-${key}">${label(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${mistake.detail}</span>` : hint(source)}</p></div>
+      <div class="setv">${this.#field(key, key in this.changes ? this.changes[key] : value, source)}</div><div class="row wrap sets">${sourceTag(source)}${source.pending || key in this.changes ? html`<span class="tag warn">${icon('rotate-cw')}${t('Needs a restart')}</span>` : nothing}${
+        source.source === 'store' && !source.locked
+          ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Reset')}</button>`
+          : nothing
+      }</div></div>`
+  }
+
+  #field(key: string, value: unknown, { locked }: Source): unknown {
+    const set = (next: unknown): void => this.#set({ ...this.changes, [key]: next })
+    const name = `label-${key}`
+    if (FLAGS.has(key))
+      return html`<input type="checkbox" class="sw" role="switch" aria-labelledby=${name} ?disabled=${locked} .checked=${value === true} @change=${(event: Event) => set((event.target as HTMLInputElement).checked)}>`
+    const choices = CHOICES[key]
+    if (choices)
+      return html`<select class="in" aria-labelledby=${name} ?disabled=${locked} @change=${(event: Event) => set((event.target as HTMLSelectElement).value)}>${choices.map(choice => html`<option ?selected=${choice === value}>${choice}</option>`)}</select>`
+    return html`<input class="in code" aria-labelledby=${name} ?disabled=${locked} spellcheck="false" .value=${textOf(value)} @change=${(event: Event) => set(settingOf(key, (event.target as HTMLInputElement).value, value))}>`
+  }
+
+  #sinks({ level, sinks }: Logging): unknown {
+    return html`<section class="card"><div class="ch line"><h2>${t('Level now')}</h2><div class="r"><select class="in" aria-label=${t('Level now')} @change=${(event: Event) => void this.#level((event.target as HTMLSelectElement).value)}>${LEVELS.map(each => html`<option ?selected=${each === level}>${each}</option>`)}</select></div></div><div class="cb"><p class="hint">${t('Holds at once and until the next start.')}</p></div></section>
+      <section class="card"><div class="ch line"><h2>${t('Sinks')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Sink')}</th><th scope="col">${t('State')}</th><th scope="col" class="num">${t('Sent')}</th><th scope="col" class="num">${t('Waiting')}</th><th scope="col" class="num">${t('Dropped')}</th></tr></thead><tbody>${sinks.map(
+        sink =>
+          html`<tr><td><span class="nm">${sink.id}</span>${sink.message ? html`<span class="cellsub">${sink.message}</span>` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', sink.state)}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}</td></tr>`,
+      )}</tbody></table></div></section>`
+  }
+
+  #set(changes: Readonly<Record<string, unknown>>): void {
+    this.changes = changes
+    this.error = undefined
+    this.#unguard?.()
+    this.#unguard =
+      Object.keys(changes).length === 0
+        ? undefined
+        : router.guard(() =>
+            confirmed({
+              title: t('Leave without saving?'),
+              text: t('The changed settings are lost.'),
+              action: t('Leave'),
+              danger: false,
+            }),
+          )
+  }
+
+  async #save(): Promise<void> {
+    this.busy = true
+    try {
+      await api.patch('/api/admin/settings', { body: this.changes })
+      this.#set({})
+      toast(t('Saved. What needs a restart counts from the next start of the hub.'))
+      await this.#settings.reload()
+    } catch (error) {
+      this.error = asApiError(error)
+    }
+    this.busy = false
+  }
+
+  async #level(level: string): Promise<void> {
+    try {
+      await api.patch('/api/admin/logging', { body: { level } })
+    } catch (error) {
+      toast((error as Error).message)
+    }
+    await this.#logging.reload()
+  }
+}
+customElements.define('pb-system-settings', PbSystemSettings)
+
+async function readSettings(signal: AbortSignal): Promise<Settings> {
+  const [values, sources] = await Promise.all([
+    api.get<Values>('/api/admin/settings', { signal }),
+    api.get<Settings['sources']>('/api/admin/settings/sources', { signal }),
+  ])
+  return { values, sources }
+}
+
+function raw({ values }: Settings): unknown {
+  const text = JSON.stringify(values, null, 2)
+  return html`<section class="card"><div class="ch line"><h2>${t('All as JSON')}</h2></div><div class="cb padt"><pre class="code" tabindex="0">${text}</pre><p class="hint">${t('Secrets are never among them.')}</p></div></section>`
+}
+
+/** `trustedProxies` as words: "Trusted proxies". */
+function label(key: string): string {
+  const words = key
+    .replace(/Ms$|Bytes$/, '')
+    .replace(/([A-Z])/g, ' $1')
+    .toLowerCase()
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+}
+
+function hint({ source, variable, locked }: Source): string {
+  if (source === 'env') return t('Locked: {variable} is set in the environment.', { variable })
+  return locked ? t('Set by {variable} in the environment alone.', { variable }) : variable
+}
+
+function sourceTag({ source, locked }: Source): unknown {
+  if (source === 'env') return html`<span class="tag line">${icon('lock')}${t('Environment')}</span>`
+  if (source === 'file') return html`<span class="tag line">${icon('file-json')}${t('File')}</span>`
+  if (source === 'store') return html`<span class="tag acc">${t('Set here')}</span>`
+  return html`<span class="tag line">${locked ? icon('lock') : nothing}${t('Default')}</span>`
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return Array.isArray(value) ? value.join(', ') : String(value)
+}
+
+function settingOf(key: string, text: string, before: unknown): unknown {
+  if (text.trim() === '') return null
+  if (LISTS.has(key))
+    return text
+      .split(',')
+      .map(one => one.trim())
+      .filter(one => one !== '')
+  return typeof before === 'number' && /^\d+$/.test(text.trim()) ? Number(text) : text.trim()
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-system-settings': PbSystemSettings
+  }
+}

@@ -1,0 +1,126 @@
+import { html, nothing } from 'lit'
+import { api } from '../../api/client.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { placeOf } from '../../app/places.ts'
+import { router } from '../../app/router.ts'
+import { session } from '../../app/session.ts'
+import { PbElement } from '../../components/element.ts'
+import { errorText } from '../../components/states.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+import { gate } from './gate.ts'
+
+type Session = Parameters<typeof session.accept>[0]
+
+/** The gate: signs in, or has a password changed that must be. Nothing of the hub's data is shown before it. */
+export class PbSignIn extends PbElement {
+  static override properties = {
+    error: { state: true },
+    busy: { state: true },
+    shown: { state: true },
+    wait: { state: true },
+  }
+  declare error: ApiError | undefined
+  declare busy: boolean
+  /** Whether the password is readable. */
+  declare shown: boolean
+  /** Seconds until the next attempt is allowed. */
+  declare wait: number
+  #timer: ReturnType<typeof setInterval> | undefined
+  /** Kept in this element alone, for the change that a first sign-in asks for. */
+  #password = ''
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearInterval(this.#timer)
+  }
+
+  override render(): unknown {
+    const { user, ended } = session
+    document.title = `${t('Sign in')} · Patchbay`
+    if (user?.mustChangePassword) return gate(this.#changeForm(user.name))
+    const place = placeOf(router.place.path)
+    const back =
+      place && router.place.path !== '/'
+        ? html`<p class="xs q gfoot">${t('Afterwards you come back to {page}.', { page: place.place.title() })}</p>`
+        : nothing
+    return gate(html`<section class="card gcard"><h1>${t('Sign in to {host}', { host: location.host })}</h1>
+      ${ended && !this.error ? html`<div class="callout warn" role="status">${icon('clock')}<p>${t('Your sign-in has ended. Sign in again to go on.')}</p></div>` : nothing}
+      <form class="stack l" @submit=${this.#submit}>
+        <div class="field"><label class="lbl" for="user">${t('User')}</label><input id="user" name="username" class="in big" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus></div>
+        ${this.#passwordField('password', t('Password'), 'current-password')}${this.#problem()}
+        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form></section>${back}`)
+  }
+
+  #passwordField(id: string, label: string, autocomplete: string): unknown {
+    return html`<div class="field"><label class="lbl" for=${id}>${label}</label><div class="wrapin"><input id=${id} name=${id} class="in big hasact"
+      type=${this.shown ? 'text' : 'password'} autocomplete=${autocomplete} required><span class="ina"><button type="button" class="btn ghost ico"
+      aria-pressed=${this.shown ? 'true' : 'false'} aria-label=${t('Show password')} @click=${() => {
+        this.shown = !this.shown
+      }}>${icon(this.shown ? 'eye-off' : 'eye')}</button></span></div></div>`
+  }
+
+  #problem(): unknown {
+    if (!this.error) return nothing
+    const text =
+      this.error.code === 'login_failed'
+        ? t('User and password do not match. Try again, or ask an administrator for a new password.')
+        : errorText(this.error)
+    return html`<div class="callout bad" role="alert">${icon('circle-x')}<p>${text}</p></div>`
+  }
+
+  #changeForm(name: string): unknown {
+    return html`<section class="card gcard"><h1>${t('Choose a new password')}</h1>
+      <form class="stack l" @submit=${this.#change}><p class="s q">${t('Somebody else has set the present one. Only you should know the next.')}</p>
+        <input class="vh" tabindex="-1" aria-hidden="true" autocomplete="username" .value=${name} readonly>
+        ${this.#password === '' ? this.#passwordField('current', t('Present password'), 'current-password') : nothing}
+        ${this.#passwordField('next', t('New password'), 'new-password')}${this.#problem()}
+        <button class="btn pri big full" ?disabled=${this.busy}>${t('Change password')}</button></form></section>`
+  }
+
+  readonly #submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault()
+    const form = new FormData(event.target as HTMLFormElement)
+    this.#password = String(form.get('password'))
+    await this.#try(() => session.signIn(String(form.get('username')), this.#password))
+  }
+
+  readonly #change = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault()
+    const form = new FormData(event.target as HTMLFormElement)
+    const body = {
+      currentPassword: String(form.get('current') ?? this.#password),
+      newPassword: String(form.get('next')),
+    }
+    await this.#try(async () => session.accept(await api.post<Session>('/api/auth/password', { body })))
+  }
+
+  async #try(act: () => Promise<void>): Promise<void> {
+    this.busy = true
+    this.error = undefined
+    try {
+      await act()
+    } catch (error) {
+      this.error = asApiError(error)
+      this.#countDown(this.error.retryAfterSeconds ?? 0)
+    }
+    this.busy = false
+  }
+
+  #countDown(seconds: number): void {
+    clearInterval(this.#timer)
+    this.wait = seconds
+    if (seconds <= 0) return
+    this.#timer = setInterval(() => {
+      this.wait -= 1
+      if (this.wait <= 0) clearInterval(this.#timer)
+    }, 1000)
+  }
+}
+customElements.define('pb-sign-in', PbSignIn)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-sign-in': PbSignIn
+  }
+}
