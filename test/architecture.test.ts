@@ -24,13 +24,14 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['config'],
     ['store', 'secrets'],
     ['registry', 'telemetry'],
-    ['history'],
+    ['history', 'bundles'],
     ['auth'],
     ['request'],
     ['outbound'],
     ['connections'],
     ['mcp', 'alerts'],
-    ['assistant', 'market', 'moving'],
+    ['assistant', 'market'],
+    ['moving'],
     ['http'],
     ['plugin-host'],
     ['hub'],
@@ -46,6 +47,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-fields'],
     ['group-body'],
   ],
+  'core/moving': [['*'], ['backup']],
   'core/store': [['migrations'], ['*']],
   'core/cli': [
     ['io', 'arguments'],
@@ -357,7 +359,7 @@ describe('what only some files may do', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 870 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,100 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -365,13 +367,29 @@ test('the contract is types and few functions, in at most 870 lines with text be
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(870)
+  expect(lines.length).toBeLessThanOrEqual(1_100)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],
     ),
   )
   expect(functions.sort()).toEqual(['HubError', 'definePlugin', 'isJsonObject'])
+})
+
+test('at least 90 % of what is exported is documented', () => {
+  const declared =
+    /^export (?:default )?(?:abstract )?(?:async )?(?:function\*?|class|interface|type|const|enum) (\w+)/gm
+  const exported = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(declared)].map(match => ({
+      name: `${path}: ${match[1]}`,
+      documented: text.slice(0, match.index).trimEnd().endsWith('*/'),
+    })),
+  )
+  const without = exported.filter(({ documented }) => !documented).map(({ name }) => name)
+  const percent = 100 * (1 - without.length / exported.length)
+  console.log(`${exported.length} exported symbols, ${percent.toFixed(1)} % of them documented`)
+  expect(exported.length).toBeGreaterThan(1_000)
+  expect(percent, without.join('\n')).toBeGreaterThanOrEqual(90)
 })
 
 test('contract/mod.ts and transport-kit/mod.ts are the only barrels', () => {

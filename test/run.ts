@@ -3,7 +3,7 @@
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
- * Families wait more than they work, so that four run side by side, the longest first and in two halves; what measures time
+ * Families wait more than they work, so that three run side by side, the longest first and in two halves; what measures time
  * or memory runs alone, after them.
  *
  *   bun run test                     everything
@@ -43,7 +43,7 @@ interface Suite {
 
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
-const LANES = 4
+const LANES = 3
 const bun = process.execPath
 const bin = (name: string): string => join('node_modules/.bin', name)
 
@@ -71,7 +71,9 @@ const FAMILIES: readonly Suite[] = [
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/unit/registry/'), './test/postgres/'],
     single: false,
   },
+  family('browser'),
   family('plugins'),
+  family('deploy'),
   family('fuzz'),
   family('load', { alone: true }),
   family('runtime', { alone: true }),

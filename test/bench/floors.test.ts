@@ -94,12 +94,12 @@ describe('floors of the call path', () => {
 })
 
 describe('floors of memory', () => {
-  test('an empty hub holds at most 112 MB, and each further idle stdio server costs it at most 0.4 MB', async () => {
+  test('an empty hub holds at most 115 MB, and each further idle stdio server costs it at most 0.4 MB', async () => {
     // What the collector has not come to yet counts too: one measurement differs from the next by 0.9 MB of an empty hub,
     // and by 0.1 MB of a server.
-    const isHeld = ({ emptyMb, perServerMb }: Memory): boolean => emptyMb <= 112 && perServerMb <= 0.4
+    const isHeld = ({ emptyMb, perServerMb }: Memory): boolean => emptyMb <= 115 && perServerMb <= 0.4
     const memory = await tried(() => measureMemory(), isHeld)
-    expect(memory.emptyMb).toBeLessThanOrEqual(112)
+    expect(memory.emptyMb).toBeLessThanOrEqual(115)
     expect(memory.perServerMb).toBeLessThanOrEqual(0.4)
   }, 240_000)
 })

@@ -69,7 +69,8 @@ export async function openSession(target: HttpTarget): Promise<Record<string, st
  * Knows just enough of HTTP/1.1 to see where an answer ends, so that the client is not what is measured.
  */
 export class HttpSession {
-  readonly #socket: Socket
+  readonly #connect: (session: HttpSession) => Promise<Socket>
+  #socket: Socket
   readonly #head: string
   readonly #bodyHead: string
   readonly #bodyMiddle: string
@@ -84,12 +85,14 @@ export class HttpSession {
 
   private constructor(
     socket: Socket,
+    connect: (session: HttpSession) => Promise<Socket>,
     url: URL,
     headers: Record<string, string>,
     { tool, wire, mark }: HttpTarget,
     onAnswer: (ms: number, error: string | undefined) => boolean,
   ) {
     this.#socket = socket
+    this.#connect = connect
     this.#onAnswer = onAnswer
     this.#bodyHead = '{"jsonrpc":"2.0","id":'
     const envelope = wire === 'modern' ? `,"_meta":${JSON.stringify(ENVELOPE)}` : ''
@@ -108,28 +111,42 @@ export class HttpSession {
   ): Promise<HttpSession> {
     const headers = await openSession(target)
     const url = new URL(target.url)
-    let session: HttpSession | undefined
-    const socket = await Bun.connect({
-      hostname: url.hostname,
-      port: Number(url.port),
-      socket: {
-        data: (_, chunk) => session?.received(chunk),
-        close: () => session?.lost('the connection was closed'),
-        error: (_, error) => session?.lost(error.message),
-      },
-    })
-    session = new HttpSession(socket, url, headers, target, onAnswer)
-    return session
+    let opened: HttpSession | undefined
+    const connect = (session: () => HttpSession | undefined): Promise<Socket> =>
+      Bun.connect({
+        hostname: url.hostname,
+        port: Number(url.port),
+        socket: {
+          data: (_, chunk) => session()?.received(chunk),
+          close: () => session()?.lost('the connection was closed'),
+          error: (_, error) => session()?.lost(error.message),
+        },
+      })
+    const socket = await connect(() => opened)
+    opened = new HttpSession(socket, session => connect(() => session), url, headers, target, onAnswer)
+    return opened
   }
 
   call(): void {
     if (this.#gone !== undefined) {
-      this.#onAnswer(0, `${this.#gone} before the call`)
+      void this.#reconnect(this.#gone)
       return
     }
     this.#id += 1
     this.#sentAt = performance.now()
     this.#socket.write(this.#head + this.#bodyHead + this.#id + this.#bodyRest(this.#id))
+  }
+
+  /** A connection at rest may be closed by the server at any time: the next call makes another, as clients do. */
+  async #reconnect(gone: string): Promise<void> {
+    try {
+      this.#socket = await this.#connect(this)
+    } catch {
+      this.#onAnswer(0, `${gone} before the call`)
+      return
+    }
+    this.#gone = undefined
+    this.call()
   }
 
   #bodyRest(id: number): string {

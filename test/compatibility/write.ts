@@ -2,8 +2,11 @@
  * Tries every cell, every client and every server, and writes docs/reference/compatibility.md: `bun run compatibility`, which
  * first installs what is tried. Ends with 1 where something is not as its row expects.
  */
+
+import { runningHub } from '../unit/cli/running-hub.ts'
 import { OLDER_UPSTREAMS, UPSTREAMS } from './axes.ts'
 import { CLIENTS } from './foreign/clients.ts'
+import { CONNECTED, readBack } from './foreign/connected.ts'
 import { FAILED, foreignSection } from './foreign/page.ts'
 import { runClients, runServers } from './foreign/run-all.ts'
 import { SERVERS } from './foreign/servers.ts'
@@ -20,10 +23,27 @@ async function matrix(): Promise<string> {
   }
 }
 
+/** Real clients read what `patchbay connect` writes for them; what one of them says otherwise. */
+async function runConnected(): Promise<readonly string[]> {
+  const hub = await runningHub()
+  try {
+    await hub.run(['groups', 'create', 'work'])
+    const wrong: string[] = []
+    for (const client of CONNECTED) {
+      const { listed, printed } = await readBack(client, hub)
+      if (!listed) wrong.push(`${client.client} does not read what connect writes: ${printed}`)
+    }
+    return wrong
+  } finally {
+    await hub[Symbol.asyncDispose]()
+  }
+}
+
 // One after the other, since each fills the machine.
 const first = await matrix()
 const clients = await runClients(CLIENTS)
 const servers = await runServers(SERVERS)
+const unread = await runConnected()
 const page = `${first}\n${foreignSection(clients, servers)}`
 await Bun.write(PAGE, page)
 
@@ -32,5 +52,6 @@ const unlike = clients.filter(
 )
 for (const { client, speaks, refused } of unlike)
   console.error(`${client.name} speaks ${speaks} and says to its user: ${refused}`)
+for (const line of unread) console.error(line)
 for (const line of page.split('\n')) if (line.includes(FAILED)) console.error(line)
-process.exit(unlike.length > 0 || page.includes(FAILED) ? 1 : 0)
+process.exit(unlike.length > 0 || unread.length > 0 || page.includes(FAILED) ? 1 : 0)

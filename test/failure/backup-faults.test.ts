@@ -3,13 +3,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { copyFile, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { writeBackupFile } from '../../core/moving/backup-file.ts'
+import { writeBackupFile } from '../../core/moving/backup/backup-file.ts'
 import { schemaNames } from '../../core/store/migrate.ts'
 import { type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { inFolder } from '../support/moving.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
-import { MAIN } from '../unit/cli/running-hub.ts'
+import { until } from '../support/wait.ts'
 
 const PASSPHRASE = 'a long passphrase of mine'
 const SECRET = 'sk-backup-secret-1'
@@ -242,7 +243,7 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
   const old = await rowsIn(folder)
   const seen = new Set<string>()
   for (const ms of [150, 250, 350, 450, 550, 700]) {
-    const child = Bun.spawn([process.execPath, MAIN, 'restore', big, '--replace'], {
+    const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
       cwd: folder,
       env: { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') },
       stdio: ['ignore', 'ignore', 'ignore'],
@@ -284,7 +285,11 @@ test('the hub works on while a backup is made', async () => {
   await writeFile(downloaded, new Uint8Array(await ok.arrayBuffer()))
   // Whoever goes away in the middle holds nobody up.
   await (await get(admin.token)).body?.cancel()
-  expect((await get(admin.token)).status).toBe(200)
+  await until(async () => {
+    const again = await get(admin.token)
+    await again.body?.cancel()
+    return again.status === 200
+  })
   const apiKey = (await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api'] })).secret
   expect((await get(apiKey)).status).toBe(403)
   await admin.ok('POST', '/api/admin/users', { username: 'dora', password: PASSWORD })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { descendants } from '../support/processes.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -42,7 +43,7 @@ async function onSmallDisk(disk: string, prepare: string, free: number, env: Rec
 
 /** The hub itself, below the program that made the disk for it. */
 function inner(pid: number): number {
-  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('core/main.ts')
+  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
   return descendants(pid).find(child => isHub(child.pid))?.pid ?? pid
 }
 
@@ -70,7 +71,7 @@ test('a settings file on a full disk: 507 storage_full, the old file is whole, a
 
 test('a store on a full disk: 507 storage_full, nothing half-done, and calls go on', async () => {
   const disk = await makeTemp('disk')
-  const hub = await onSmallDisk(disk, ':', 1_100 * 1024, { DATA_DIR: disk })
+  const hub = await onSmallDisk(disk, ':', 1_500 * 1024, { DATA_DIR: disk })
   const admin = await hub.setup()
   await online(admin, ['echo', 'other'])
   const seen = `/proc/${hubs.at(-1)?.pid}/root${disk}`

@@ -91,7 +91,7 @@ test('who imports again and again is answered one at a time, and others go on', 
 test('choices and answers that are none are refused by their place', async () => {
   const document = { mcpServers: { a: { url: 'https://never.example/' } } }
   const wrong: [object, string][] = [
-    [{ choices: { '#/mcpServers/a': 'replace' } }, '#/choices'],
+    [{ choices: { '#/mcpServers/a': 'merge' } }, '#/choices'],
     [{ answers: { A: 5 } }, '#/answers/A'],
     [{ off: 'yes' }, '#/off'],
     [{ more: 1 }, '#/more'],

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { constants, type FileHandle, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants } from '../support/processes.ts'
 import { callText, online } from '../support/servers.ts'
@@ -81,7 +82,7 @@ test('a log file on a full disk stops no call, and goes on where it stopped once
       ...['sh', '-c', script, 'sh'],
     ],
   })
-  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('core/main.ts')
+  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
   pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
   const admin = await hub.setup()
   await online(admin, ['echo'])

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { BUN_CACHE, ROOT, startHub } from '../support/hub.ts'
+import { BUN_CACHE, startHub } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 
 /** Another user than root as far as the program can tell, who may still read what is root's. Where nobody is root: itself. */
 const WRAP = process.getuid?.() === 0 ? ['unshare', '--user'] : []
@@ -18,7 +19,7 @@ test('a hub that is not root has no sandbox and says so, refuses ordinary usersâ
   await admin.ok('POST', '/api/servers', { name: 'cat', command: 'cat' })
   // No copy of the runtime above all.
   expect(existsSync(join(hub.dataDir, 'runtime'))).toBe(false)
-  const doctor = Bun.spawnSync([...WRAP, process.execPath, join(ROOT, 'core/main.ts'), 'doctor'], {
+  const doctor = Bun.spawnSync([...WRAP, process.execPath, HUB_MAIN, 'doctor'], {
     env: {
       ...BUN_CACHE,
       PATH: process.env.PATH,

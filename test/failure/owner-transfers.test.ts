@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BUN_CACHE, type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { online, type Status, statusOf } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { until } from '../support/wait.ts'
@@ -31,7 +32,8 @@ beforeAll(async () => {
   plain = await shutIn('plain')
   const hash = await Bun.password.hash(PASSWORD, { algorithm: 'bcrypt', cost: 4 })
   const users = Object.fromEntries(FILED.map(name => [name, { password: hash }]))
-  hub = await startHub({ settings: { users, mcpServers: {} } })
+  const env = { ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: crypto.randomUUID() }
+  hub = await startHub({ env, settings: { users, mcpServers: {} } })
   admin = await hub.setup()
   admin.patient = true
   expect((await admin.ok('GET', '/health')).checks.sandbox).toBe('full')
@@ -176,21 +178,10 @@ async function pass({ way, kind, heir }: Case, { name, giver }: Made): Promise<v
   else if (way === 'put') await admin.ok('PUT', ref, { ...KINDS[kind](name), owner: heir })
   else if (way === 'delete') await admin.ok('DELETE', `/api/admin/users/${giver.name}?transferTo=${heir}`)
   else {
-    const ran = Bun.spawn(
-      [
-        process.execPath,
-        join(import.meta.dir, '../../core/main.ts'),
-        'user',
-        'remove',
-        giver.name,
-        '--transfer-to',
-        heir,
-      ],
-      {
-        env: { ...BUN_CACHE, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token, PATH: process.env.PATH ?? '' },
-        stderr: 'pipe',
-      },
-    )
+    const ran = Bun.spawn([process.execPath, HUB_MAIN, 'user', 'remove', giver.name, '--transfer-to', heir], {
+      env: { ...BUN_CACHE, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token, PATH: process.env.PATH ?? '' },
+      stderr: 'pipe',
+    })
     expect([await ran.exited, await new Response(ran.stderr).text()]).toEqual([0, ''])
   }
 }
@@ -242,6 +233,18 @@ describe('a server that comes to somebody with more rights waits for a review', 
     await tryToStart(`admin~${made.name}`)
     expect([await starts(taken.id), filesRead(made.name)]).toEqual([[], 0])
   }, 20_000)
+
+  test('an export of somebody else that an administrator imports', async () => {
+    const made = await make({ way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' })
+    const document = await made.giver.ok('POST', '/api/export', {})
+    const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
+    const { items } = await admin.ok('POST', '/api/import', { document, planHash })
+    expect(items).toMatchObject([{ verdict: 'new', ref: `admin~${made.name}` }])
+    const taken = await admin.ok('GET', `/api/servers/admin~${made.name}`)
+    expect(taken).toMatchObject({ enabled: false, sandbox: 'full', review: { required: true, network: 'none' } })
+    await tryToStart(`admin~${made.name}`)
+    expect([await starts(taken.id), filesRead(made.name)]).toEqual([[], 0])
+  }, 40_000)
 
   test('an entry of the settings file that gets another owner in the file', async () => {
     await editSettings(settings => {
@@ -365,6 +368,53 @@ test('a group that passes to an administrator takes along no server that its own
   for (const name of ['by-patch', 'by-delete'])
     expect((await admin.ok('GET', `/api/groups/admin~${name}`)).members).toEqual([])
 }, 20_000)
+
+describe('what acts for its owner goes to nobody', () => {
+  const RECORDS = [
+    ['/api/assistant/endpoints', { direction: 'inbound' }],
+    ['/api/monitoring/channels', { type: 'webhook', enabled: false, config: { url: 'https://hooks.example/a' } }],
+    ['/api/monitoring/rules', { condition: 'servers_offline > 1000', severity: 'warning', enabled: false }],
+    ['/api/monitoring/dashboards', { widgets: [{ type: 'table', query: 'servers' }] }],
+  ] as const
+  const namesIn = async (path: string, owner: string) =>
+    ((await admin.ok('GET', `${path}?owner=${owner}`)).items as { name: string }[]).map(({ name }) => name)
+
+  /** Whether an assistant that has this token is let in. */
+  const dialsIn = (token: string) =>
+    new Promise<boolean>(resolve => {
+      const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/api/assistant/ws?token=${token}`)
+      socket.onopen = () => {
+        resolve(true)
+        socket.close()
+      }
+      socket.onclose = () => resolve(false)
+    })
+
+  for (const [path, body] of RECORDS) {
+    test(`${path}: "owner" in a body changes nothing, and a removed owner takes it along`, async () => {
+      const made = await make({ way: 'delete', kind: 'off already', giver: 'user', heir: 'admin' })
+      const { name: giver } = made.giver
+      const name = `of-${giver}`
+      const whole = { name, ...body, ...('direction' in body ? { group: made.name } : {}) }
+      const { token } = await made.giver.ok('POST', path, whole)
+      if (typeof token === 'string') expect(await dialsIn(token)).toBe(true)
+      for (const [client, ref] of [
+        [made.giver, name],
+        [admin, `${giver}~${name}`],
+      ] as const) {
+        await client.request('PATCH', `${path}/${ref}`, { owner: 'admin' })
+        await client.request('PUT', `${path}/${ref}`, { ...whole, owner: 'admin' })
+      }
+      expect(await namesIn(path, giver)).toContain(name)
+      expect(await namesIn(path, 'admin')).not.toContain(name)
+      await admin.ok('DELETE', `/api/admin/users/${giver}?transferTo=admin`)
+      expect(await namesIn(path, 'admin')).not.toContain(name)
+      expect((await admin.request('GET', `${path}/${name}`)).status).toBe(404)
+      if (typeof token === 'string') expect(await dialsIn(token)).toBe(false)
+      expect(filesRead(made.name)).toBe(0)
+    }, 40_000)
+  }
+})
 
 test('the quota of an heir holds for what a removed user leaves', async () => {
   const ned = await hub.user('ned')

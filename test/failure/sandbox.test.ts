@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, startHub } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 import { removeTemp } from '../support/temp.ts'
@@ -87,7 +88,7 @@ if (level !== 'full') {
         ...['/etc/shadow', '/etc/passwd', '/home/server/../../etc/hostname', folderOf(id, id)],
       ]
       expect(await ask(bob, 'probe', 'read', { paths: [...paths, '/usr/bin/env'] })).toEqual(['/usr/bin/env'])
-      const texts = [CANARY, 'canary-of-another-owner', 'core/main.ts', hub.setupToken ?? CANARY]
+      const texts = [CANARY, 'canary-of-another-owner', HUB_MAIN, hub.setupToken ?? CANARY]
       expect(await ask(bob, 'probe', 'search', { backwards: texts.map(backwards) })).toEqual([])
       expect(await ask(bob, 'probe', 'search', { backwards: [backwards('/home/server')] })).not.toEqual([])
     })

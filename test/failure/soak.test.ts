@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { broken, soak } from '../soak/soak.ts'
 import { extent } from '../support/extent.ts'
 
-const CALLS = extent(30_000, 100_000)
+const CALLS = extent(15_000, 100_000)
 /** Of live objects, in all calls. They come and go by 1.4 MB, which a million calls even out and these do not. */
 const MOST_HEAP_BYTES = 3 * 1024 * 1024
 /** Seen at 4 to 5 MB, and once at 8.1 beside three other families: pages that the allocator keeps. */

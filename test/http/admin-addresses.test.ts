@@ -113,13 +113,13 @@ test('no route starts a command outside the sandbox for an administrator outside
     names.includes(each.name),
   )
   for (const { name, ...server } of there.filter((each: { name: string }) => each.name !== 'stopped'))
-    expect([name, server.confined]).toEqual([name, true])
+    expect([name, server.review?.network]).toEqual([name, 'none'])
   await until(
     async () => {
       const states = await Promise.all(there.map(({ name }: { name: string }) => statusOf(admin, name)))
       return states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
     },
-    { what: 'the confined servers to have been started once', timeoutMs: 15_000 },
+    { what: 'the limited servers to have been started once', timeoutMs: 15_000 },
   )
   const routes = ['created', 'batched', 'imported', 'tried', 'patched', 'put', 'plain', 'loader', 'reach']
   const ran = routes.filter(name => existsSync(file(name)) && readFileSync(file(name), 'utf8') === '0')
@@ -139,18 +139,36 @@ test('a server that is there keeps running, may be described and stopped, and is
   expect(told(await outside('POST', '/api/servers/mine/start'))).toBe('403 address_not_allowed')
   expect(told(await admin.request('POST', '/api/servers/mine/start'))).toBe('202')
   await online(admin, ['mine'])
-  expect((await admin.ok('GET', '/api/servers/mine')).confined).toBeUndefined()
+  expect((await admin.ok('GET', '/api/servers/mine')).review).toBeUndefined()
   expect(told(await outside('PATCH', '/api/servers/filed', { command: 'x' }))).toStartWith('403 ')
 })
 
-test('what was reconfigured from outside stays confined until it is saved from a listed address', async () => {
+test('what was configured from outside has fewer rights until it is reviewed at a listed address', async () => {
   const made = await outside('POST', '/api/servers', { name: 'remote', url: 'https://one.example/', enabled: false })
-  expect([made.status, made.json.confined]).toEqual([201, true])
-  expect((await admin.ok('PATCH', '/api/servers/remote', { enabled: false })).confined).toBe(true)
-  expect((await admin.ok('PATCH', '/api/servers/remote', { description: 'looked at' })).confined).toBeUndefined()
-  const changed = await outside('PATCH', '/api/servers/remote', { url: 'https://two.example/' })
-  expect(changed.json.confined).toBe(true)
-  expect((await outside('PUT', '/api/servers/remote', changed.json)).status).toBe(200)
+  expect([made.status, made.json.review.required, made.json.review.network]).toEqual([201, false, 'none'])
+  const path = '/api/servers/remote'
+  const inner = { url: 'http://127.0.0.1:9/' }
+  // No change from a listed address lifts it by the way, and what needs more rights is refused until then.
+  expect((await admin.ok('PATCH', path, { description: 'looked at' })).review.network).toBe('none')
+  expect((await admin.ok('PUT', path, { ...made.json, timeout: 5000 })).review.network).toBe('none')
+  expect(told(await admin.request('PATCH', path, inner))).toBe('409 review_required')
+  const { hash } = (await admin.ok('GET', path)).review
+  expect(told(await outside('PATCH', path, { reviewed: hash }))).toBe('403 address_not_allowed')
+  expect(told(await admin.request('PATCH', path, { reviewed: '0'.repeat(64) }))).toBe('409 review_required')
+  expect((await admin.ok('PATCH', path, { reviewed: hash })).review).toBeUndefined()
+  expect((await admin.ok('PATCH', path, inner)).review).toBeUndefined()
+  // Reconfigured from outside it is limited again, and the answer is an ordinary user's, not a hint to review it.
+  expect(told(await outside('PATCH', path, { url: 'http://127.0.0.1:10/' }))).toBe('403 url_address_blocked')
+  const changed = await outside('PATCH', path, { url: 'https://two.example/' })
+  expect(changed.json.review.network).toBe('none')
+  expect((await outside('PUT', path, changed.json)).status).toBe(200)
+})
+
+test('a harmless change beside it does not start a command outside the sandbox', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'plain-off', ...stdioFixture('echo'), enabled: false })
+  const both = { enabled: true, description: 'switched on from outside' }
+  expect(told(await outside('PATCH', '/api/servers/plain-off', both))).toBe('403 address_not_allowed')
+  expect((await admin.ok('GET', '/api/servers/plain-off')).enabled).toBe(false)
 })
 
 test('the live stream and an MCP session show outside only what an ordinary user sees', async () => {

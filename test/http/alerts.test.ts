@@ -161,6 +161,24 @@ describe('channels', () => {
     await carol.ok('POST', '/api/monitoring/test-alert', { rule: 'tried' })
   })
 
+  test('one is tried without any rule, while it is off too, and by its owner alone', async () => {
+    const dan = await hub.user('dan')
+    const url = `${receiver.url}/lonely`
+    await dan.ok('POST', CHANNELS, { name: 'lonely', type: 'webhook', enabled: false, config: { url } })
+    const tried = await dan.ok('POST', `${CHANNELS}/lonely/test`)
+    expect(tried).toEqual({ channel: 'lonely', ok: true, detail: '200' })
+    const last = receiver.received.at(-1)
+    expect(last?.json).toMatchObject({ kind: 'test', owner: 'dan', instances: [{ subject: 'channel lonely' }] })
+    expect((await dan.ok('GET', `${CHANNELS}/lonely/deliveries`)).items).toMatchObject([
+      { kind: 'test', state: 'sent' },
+    ])
+    const foreign = await alice.request('POST', `${CHANNELS}/dan~lonely/test`)
+    expect([foreign.status, foreign.json.code]).toEqual([404, 'channel_not_found'])
+    const codes: number[] = []
+    for (let n = 0; n < 6; n += 1) codes.push((await dan.request('POST', `${CHANNELS}/lonely/test`)).status)
+    expect(codes).toEqual([200, 200, 200, 200, 200, 429])
+  })
+
   test('what is gone is said, and a delivery of a test is made anew', async () => {
     await alice.ok('POST', CHANNELS, { name: 'gone', type: 'webhook', config: { url: `${receiver.url}/gone` } })
     await alice.ok('POST', RULES, { ...RULE, name: 'to-gone', channels: ['gone'] })

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Canaries, filesBelow, type Said } from '../support/canaries.ts'
 import { BUN_CACHE, Client, type Hub, HubDidNotStart, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { type LiveStream, openStream } from '../support/live-stream.ts'
 import { descendants } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -267,7 +268,7 @@ describe('no canary comes out', () => {
       ['serve'],
       ['import', hub.settingsFile],
     ]) {
-      const child = Bun.spawn([process.execPath, join(ROOT, 'core/main.ts'), ...args], {
+      const child = Bun.spawn([process.execPath, HUB_MAIN, ...args], {
         env,
         cwd: hub.folder,
         stdin: 'ignore',

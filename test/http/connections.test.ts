@@ -10,7 +10,7 @@ interface Shown {
   readonly omitted: number
   readonly clients: readonly { id: string; kind: string; name: string; user: string; key?: object; sessions: number }[]
   readonly groups: readonly { id: string; kind: string; name: string; owner?: string; servers?: string[] }[]
-  readonly servers: readonly { id: string; ref: string; state: string }[]
+  readonly servers: readonly { id: string; ref: string; state: string; reason?: { code: string; message: string } }[]
   readonly links: readonly { client: string; group: string; server?: string; calls: number; failures: number }[]
 }
 
@@ -98,6 +98,18 @@ describe('what others see', () => {
     expect(await shown(admin, '?scope=mine')).toMatchObject({ clients: [], groups: [], servers: [], links: [] })
     expect((await shown(ada, '?scope=all')).servers).toHaveLength(2)
   })
+})
+
+test('why a server is not online is told to those who may edit it', async () => {
+  await ada.ok('POST', '/api/servers', { name: 'halted', visibility: 'public', url: remote.url, enabled: false })
+  await ada.ok('POST', '/api/groups', { name: 'resting', visibility: 'public', servers: ['halted', 'open'] })
+  const reasonFor = async (user: Client) => (await shown(user)).servers.find(({ ref }) => ref === 'ada~halted')?.reason
+  expect(await reasonFor(ada)).toEqual({ code: 'stopped', message: expect.any(String) })
+  expect(await reasonFor(admin)).toMatchObject({ code: 'stopped' })
+  expect(await reasonFor(bob)).toBeUndefined()
+  expect((await shown(ada)).servers.find(({ ref }) => ref === 'ada~open')?.reason).toBeUndefined()
+  await ada.ok('DELETE', '/api/groups/resting')
+  await ada.ok('DELETE', '/api/servers/halted')
 })
 
 test('a range is whole minutes up to an hour', async () => {

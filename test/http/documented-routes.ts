@@ -6,6 +6,7 @@ export interface DocumentedRoute {
   readonly path: string
   /** Whether it is open to everybody. */
   readonly open: boolean
+  /** Whether it takes JSON. */
   readonly takesBody: boolean
   /** A body as the document shows it; undefined where none is taken. */
   readonly example: unknown
@@ -21,8 +22,8 @@ export async function documentedRoutes(client: Client): Promise<readonly Documen
       method: method.toUpperCase(),
       path: path.replace(/\{\w+\}/g, 'thing'),
       open: operation['x-access'] === 'public',
-      takesBody: operation.requestBody !== undefined,
-      example: operation.requestBody?.content['application/json'].example,
+      takesBody: operation.requestBody?.content['application/json'] !== undefined,
+      example: operation.requestBody?.content['application/json']?.example,
       query: operation.parameters
         .filter((each: { in: string }) => each.in === 'query')
         .map((each: { name: string }) => each.name),

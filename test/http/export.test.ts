@@ -8,6 +8,8 @@ import { callText, online } from '../support/servers.ts'
 
 const PASSPHRASE = 'a passphrase of some words'
 const SECRET = 'sk-export-secret-1'
+const HOOK = 'hook-export-secret-2'
+const DIAL = 'dial-export-secret-3'
 const DOCUMENT = {
   openapi: '3.1.0',
   info: { title: 'weather', version: '1' },
@@ -25,7 +27,8 @@ beforeAll(async () => {
   ;[one, two] = await Promise.all([startHub(), startHub()])
   await Promise.all([one.setup(), two.setup()])
   ada = await one.user('ada', 'admin')
-  bob = await two.user('bob', 'admin')
+  // The same person on another hub: an export of somebody else would wait for a review.
+  bob = await two.user('ada', 'admin')
   await ada.ok('POST', '/api/servers', {
     ...{ name: 'echo', ...stdioFixture('echo', { API_KEY: `\${OWN_TOKEN}`, WHO: `$\${kept} as it is` }) },
     ...{ variables: { OWN_TOKEN: SECRET, part: 'x' }, description: 'Says it back', timeout: 20_000 },
@@ -34,7 +37,10 @@ beforeAll(async () => {
       whoami: { enabled: false },
     },
   })
-  await ada.ok('POST', '/api/servers', { name: 'weather', openapi: { schema: DOCUMENT }, enabled: false })
+  await ada.ok('POST', '/api/servers', {
+    ...{ name: 'weather', openapi: { schema: DOCUMENT }, enabled: false },
+    ...{ tools: { now: { enabled: true } }, toolsDefault: 'off' },
+  })
   await ada.ok('POST', '/api/servers', {
     ...{ name: 'far', url: `https://never.example/mcp?key=${SECRET}`, secrets: ['/url'], enabled: false },
     ...{ passthroughHeaders: ['x-team'], start: 'lazy', visibility: 'public' },
@@ -43,6 +49,22 @@ beforeAll(async () => {
     ...{ name: 'work', description: 'For work', naming: 'prefixed' },
     members: ['echo', { server: 'weather', alias: 'sky', tools: ['now'] }],
   })
+  await ada.ok('POST', '/api/monitoring/dashboards', {
+    name: 'Mine',
+    widgets: [{ type: 'metric', title: 'Calls', query: 'request_count over 1h' }],
+  })
+  await ada.ok('POST', '/api/monitoring/channels', {
+    ...{ name: 'hook', type: 'webhook' },
+    config: { url: `https://hooks.never.example/${HOOK}`, headers: { 'X-Key': HOOK } },
+  })
+  await ada.ok('POST', '/api/monitoring/rules', {
+    ...{ name: 'errors', condition: 'error_rate[5m] > 5%', severity: 'critical', per: 'server', channels: ['hook'] },
+  })
+  await ada.ok('POST', '/api/assistant/endpoints', {
+    ...{ name: 'desk', direction: 'outbound', url: `wss://never.example/mcp?token=${DIAL}`, group: 'work' },
+    ...{ enabled: false, limits: { tools: 12 } },
+  })
+  await ada.ok('POST', '/api/assistant/endpoints', { name: 'all', direction: 'inbound', group: '$smart/echo' })
   await ada.ok('PATCH', '/api/settings', { theme: 'dark', hostedKeys: { modelscope: 'ms-export-1' } })
   await online(ada, ['echo'])
 }, 60_000)
@@ -60,11 +82,19 @@ test('an export names no secret, no id and no other owner’s things', async () 
   for (const content of [plain, sealed]) {
     const text = JSON.stringify(content)
     expect(text).not.toContain(SECRET)
-    expect(text).not.toContain('ms-export-1')
+    for (const secret of [HOOK, DIAL, 'ms-export-1', 'pba_']) expect(text).not.toContain(secret)
     expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/)
   }
   expect(Object.keys(plain.servers)).toEqual(['echo', 'far', 'weather'])
   expect(plain.servers.echo.variables.OWN_TOKEN).toBe('<secret:/servers/echo/variables/OWN_TOKEN>')
+  expect(plain.servers.weather).toMatchObject({ tools: { now: { enabled: true } }, toolsDefault: 'off' })
+  expect(plain.dashboards.Mine.widgets).toMatchObject([{ query: 'request_count over 1h' }])
+  expect(plain.rules.errors).toMatchObject({ channels: ['hook'], duration: '1m' })
+  expect(plain.endpoints.desk).toEqual({
+    ...{ direction: 'outbound', group: 'work', enabled: false, url: '<secret:/endpoints/desk/url>' },
+    limits: { tools: 12, resultCharacters: 2_000 },
+  })
+  expect(plain.endpoints.all).toMatchObject({ direction: 'inbound', group: '$smart/echo' })
   expect(plain.groups.work.members[1]).toMatchObject({ server: 'weather', alias: 'sky' })
   const carol = await one.user('carol')
   expect(comparable(await carol.ok('POST', '/api/export', {}))).toMatchObject({
@@ -92,7 +122,7 @@ test('export, import, export is equal; calls go with the secrets', async () => {
   const wish = { document, passphrase: PASSPHRASE }
   const plan = await bob.ok('POST', '/api/import?dryRun=true', wish)
   expect([plan.source, plan.warnings]).toEqual(['patchbay', []])
-  expect(plan.items.map(({ verdict }: { verdict: string }) => verdict)).toEqual(Array(6).fill('new'))
+  expect(plan.items.map(({ verdict }: { verdict: string }) => verdict)).toEqual(Array(11).fill('new'))
   const done = await bob.ok('POST', '/api/import', { ...wish, planHash: plan.planHash })
   await online(bob, ['echo'])
   const client = await bob.mcp('/mcp/echo')
@@ -100,9 +130,9 @@ test('export, import, export is equal; calls go with the secrets', async () => {
   const [mine, theirs] = [await bob.ok('POST', '/api/export', {}), await ada.ok('POST', '/api/export', {})]
   expect(comparable(mine)).toEqual(comparable(theirs))
   const again = await bob.ok('POST', '/api/import?dryRun=true', wish)
-  expect(again.items.map(({ verdict }: { verdict: string }) => verdict)).toEqual(Array(6).fill('same'))
+  expect(again.items.map(({ verdict }: { verdict: string }) => verdict)).toEqual(Array(11).fill('same'))
   const back = await bob.ok('POST', `/api/import/${done.id}/rollback`)
-  expect([back.removed.length, back.kept]).toEqual([6, []])
+  expect([back.removed.length, back.restored, back.kept]).toEqual([11, [], []])
   expect(comparable(await bob.ok('POST', '/api/export', {}))).toMatchObject({ servers: {}, groups: {}, settings: {} })
 }, 60_000)
 

@@ -269,7 +269,9 @@ describe('what a model pays to read a group’s tools', () => {
     ])
     expect(costly[0].message).toContain('/mcp/$smart/costly')
     expect(costly[0].message).toContain('tool_0001 (2,')
-    expect(costly[1]).toMatchObject({ server: 'large', tools: ['tool_0001'] })
+    expect(costly[0].params).toMatchObject({ path: '/mcp/$smart/costly', tokens: expect.any(Number) })
+    expect(costly[1]).toMatchObject({ server: 'large', tools: ['tool_0001'], params: { tool: 'tool_0001' } })
+    expect(costly[1].params.tokens).toBeGreaterThan(2_000)
     // Others of the same owner are told nothing.
     const calm = await admin.ok('GET', '/api/groups/g/tools')
     expect(calm.warnings.filter(({ code }: { code: string }) => /costly/.test(code))).toEqual([])

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Hub, send, startHub } from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { descendants } from '../support/processes.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -53,7 +54,7 @@ test('/health is degraded while the log cannot be written, says so, and recovers
       ...['sh', '-c', script, 'sh'],
     ],
   })
-  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('core/main.ts')
+  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
   pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
   expect(await health(hub.url)).toMatchObject({ code: 200, status: 'ok', checks: { sinks: 'ok' } })
   const failing = await until(

@@ -43,6 +43,23 @@ test('totals are those that the client counted, newest first, in the shape of th
   expect((await found(admin, `${CALL}&order=asc`)).items).toEqual(items.toReversed())
 })
 
+test('the matches are also counted over time by level, with the same rights and the same total', async () => {
+  const { total, histogram } = await found(admin, `${CALL}&histogram=1h&limit=1`)
+  expect(histogram.interval).toBe('1h')
+  const counts = histogram.points.map((point: { counts: Record<string, number> }) => point.counts.INFO ?? 0)
+  expect([counts.reduce((sum: number, count: number) => sum + count, 0), total]).toEqual([CALLS + 1, CALLS + 1])
+  expect(histogram.points.every(({ timestamp }: { timestamp: string }) => timestamp.endsWith(':00:00.000Z'))).toBe(true)
+  const body = { query: { tool: 'missing_tool' }, histogram: '1s' }
+  const posted = await alice.ok('POST', '/api/logs/search', body)
+  expect(posted.histogram.points).toEqual([expect.objectContaining({ total: 1 })])
+  expect((await bob.ok('POST', '/api/logs/search', body)).histogram.points).toEqual([])
+  expect((await found(admin, CALL)).histogram).toBeUndefined()
+  for (const step of ['0s', '5', 'often']) {
+    const refused = await admin.request('GET', `/api/logs/search?histogram=${step}`)
+    expect([refused.status, refused.json.errors[0].pointer]).toEqual([400, '?histogram'])
+  }
+})
+
 test('a user finds own calls on a public server and no others; a third finds none; an administrator may look as a user', async () => {
   const { id } = (await alice.ok('GET', '/api/auth/me')).user ?? (await alice.ok('GET', '/api/auth/me'))
   const own = await found(alice, 'q=tools/call')
@@ -105,6 +122,10 @@ test('conditions combine in a body', async () => {
   expect(await post({ and: [{ message: { prefix: 'tools/' } }, { not: { status: 'success' } }] })).toBe(1)
   expect(await post({ or: [{ tool: 'missing_tool' }, { tool: 'none' }], timestamp: { gte: '2020-01-01' } })).toBe(1)
   expect(await post({ timestamp: { lt: '2020-01-01' } })).toBe(0)
+  expect(await post({ text: 'missing_tool' })).toBe((await found(admin, 'q=missing_tool')).total)
+  expect(await post({ and: [{ text: 'TOOLS/call' }, { not: { text: 'missing_tool' } }, { tool: 'echo' }] })).toBe(
+    CALLS + 1,
+  )
   expect(await post({ tool: 'echo', duration: { gte: 3_600_000 } }, { sort: [{ timestamp: 'asc' }], limit: 1 })).toBe(0)
 })
 
@@ -135,6 +156,9 @@ describe('what is wrong is refused with its place', () => {
     [{ query: { duration: { gte: {} } } }, '#/query/duration/gte', 'type'],
     [{ query: { tool: { like: 'x' } } }, '#/query/tool/like', 'condition_unknown'],
     [{ query: { and: {} } }, '#/query/and', 'type'],
+    [{ query: { text: '' } }, '#/query/text', 'type'],
+    [{ query: { not: { text: ['x'] } } }, '#/query/not/text', 'type'],
+    [{ query: { text: 'y'.repeat(300) } }, '#/query/text', 'query_too_complex'],
     [{ query: deep(8) }, `#/query${'/not'.repeat(8)}`, 'query_too_complex'],
     [{ query: { and: many(101).map(tool => ({ tool })) } }, '#/query/and/99', 'query_too_complex'],
     [{ query: {}, sort: [{ timestamp: 'up' }] }, '#/sort/0/timestamp', 'enum'],

@@ -138,6 +138,12 @@ const GROUPS: readonly Row[] = [
     body: ({ fresh, shared }) => ({ name: fresh, members: [shared] }),
     ...signedIn(201),
   },
+  {
+    method: 'POST',
+    path: '/api/groups/preview',
+    body: ({ fresh, shared }) => ({ name: fresh, members: [shared] }),
+    ...signedIn(200),
+  },
   { method: 'GET', path: '/api/groups/{ref}', thing: 'group', ...seen(200) },
   { method: 'PUT', path: '/api/groups/{ref}', thing: 'group', body: sameGroup, ...edited(200) },
   { method: 'PATCH', path: '/api/groups/{ref}', thing: 'group', body: () => ({ description: 'x' }), ...edited(200) },
@@ -178,6 +184,16 @@ const PEOPLE: readonly Row[] = [
     ...everybody([401, 429]),
   },
   { method: 'GET', path: '/api/auth/me', ...signedIn(200) },
+  { method: 'GET', path: '/api/auth/sign-ins', ...signedIn(200) },
+  { method: 'DELETE', path: '/api/auth/sign-ins', ...signedIn(200) },
+  { method: 'DELETE', path: '/api/auth/sign-ins/{id}', ...signedIn(404) },
+  {
+    method: 'POST',
+    path: '/api/auth/reset',
+    body: () => ({ token: 'x', newPassword: 'long enough to be one' }),
+    ...everybody([403, 429]),
+  },
+  { method: 'POST', path: '/api/admin/users/{name}/reset-link', ...administrators(404) },
   { method: 'GET', path: '/api/admin/users', ...administrators(200) },
   {
     method: 'POST',
@@ -206,6 +222,9 @@ const ASSISTANTS: readonly Row[] = [
   { method: 'POST', path: `${ENDPOINT}/token`, ...signedIn(404) },
   { method: 'POST', path: `${ENDPOINT}/reconnect`, ...signedIn(404) },
   { method: 'GET', path: `${ENDPOINT}/messages`, ...signedIn(404) },
+  { method: 'GET', path: `${ENDPOINT}/tools`, ...signedIn(404) },
+  { method: 'POST', path: `${ENDPOINT}/test`, ...signedIn(404) },
+  { method: 'GET', path: '/api/assistant', ...signedIn(200) },
   { method: 'GET', path: '/api/assistant/ws', ...everybody(426) },
 ]
 
@@ -217,6 +236,21 @@ const MARKET: readonly Row[] = [
   { method: 'GET', path: '/api/market/categories', ...signedIn(200) },
   { method: 'GET', path: '/api/market/sources', ...signedIn(200) },
   { method: 'POST', path: '/api/market/sources/{id}/refresh', ...administrators(404) },
+  { method: 'GET', path: '/api/market/updates', ...signedIn(200) },
+  {
+    method: 'POST',
+    path: '/api/servers/{ref}/upgrade',
+    thing: 'server',
+    body: () => ({ planHash: '0'.repeat(64) }),
+    ...edited(409),
+  },
+  {
+    method: 'POST',
+    path: '/api/servers/{ref}/downgrade',
+    thing: 'server',
+    body: () => ({ planHash: '0'.repeat(64) }),
+    ...edited(409),
+  },
 ]
 
 /** The alerts of nobody: what belongs to whom is asked in alerts.test.ts. */
@@ -230,6 +264,7 @@ const ALERTS: readonly Row[] = [
     { method: 'DELETE', path: `/api/monitoring/${what}/{ref}`, ...signedIn(404) },
   ]),
   { method: 'GET', path: '/api/monitoring/channel-types', ...signedIn(200) },
+  { method: 'POST', path: '/api/monitoring/channels/{ref}/test', ...signedIn(404) },
   { method: 'GET', path: '/api/monitoring/channels/{ref}/deliveries', ...signedIn(404) },
   { method: 'POST', path: '/api/monitoring/channels/{ref}/deliveries/{id}/retry', ...signedIn(404) },
   { method: 'GET', path: '/api/monitoring/dashboards/{ref}/data', ...signedIn(404) },
@@ -244,6 +279,12 @@ const ALERTS: readonly Row[] = [
   { method: 'GET', path: '/api/monitoring/alerts', ...signedIn(200) },
   { method: 'POST', path: '/api/monitoring/alerts/{id}/ack', ...signedIn(404) },
   { method: 'POST', path: '/api/monitoring/test-alert', body: () => ({ rule: 'none' }), ...signedIn(404) },
+  {
+    method: 'POST',
+    path: '/api/monitoring/rule-preview',
+    body: () => ({ condition: 'error_rate > 5%' }),
+    ...signedIn(200),
+  },
 ]
 
 const REST: readonly Row[] = [
@@ -255,6 +296,11 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/admin/processes', ...administrators(200) },
   { method: 'GET', path: '/api/admin/backup', ...administrators(200) },
   { method: 'POST', path: '/api/export', body: () => ({}), ...signedIn(200) },
+  { method: 'POST', path: '/api/bundles', body: () => ({}), ...signedIn(400) },
+  { method: 'GET', path: '/api/bundles', ...signedIn(200) },
+  { method: 'GET', path: '/api/bundles/{id}', ...signedIn(404) },
+  { method: 'DELETE', path: '/api/bundles/{id}', ...signedIn(404) },
+  { method: 'POST', path: '/api/bundles/{id}/install', body: () => ({ planHash: '0'.repeat(64) }), ...signedIn(404) },
   { method: 'GET', path: '/api/import', ...signedIn(200) },
   { method: 'GET', path: '/api/import/sources', ...signedIn(200) },
   { method: 'POST', path: '/api/import', body: () => ({ document: 'uvx x' }), ...signedIn(400) },
@@ -271,10 +317,10 @@ const REST: readonly Row[] = [
   { method: 'PATCH', path: '/api/admin/logging', body: () => ({ levels: { http: null } }), ...administrators(200) },
   { method: 'GET', path: '/api/admin/plugins', ...administrators(200) },
   { method: 'PATCH', path: '/api/admin/plugins/{name}', body: () => ({ enabled: true }), ...administrators(404) },
+  { method: 'GET', path: '/api/plugins/pages', ...signedIn(200) },
+  { method: 'GET', path: '/plugins/{plugin}/{digest}/{file}', ...everybody(404) },
   { method: 'GET', path: '/api/limits', ...signedIn(200) },
   { method: 'GET', path: '/api/stream', anonymous: 401 },
-  // Programs find nothing there; browsers are led on.
-  { method: 'GET', path: '/', ...everybody(404) },
   { method: 'GET', path: '/health', ...everybody(200) },
   { method: 'GET', path: '/api/monitoring/metrics', ...signedIn(200) },
   { method: 'GET', path: '/api/monitoring/overview', ...signedIn(200) },

@@ -146,6 +146,28 @@ test('health has the checks of each server, and how long it was online', async (
   expect(items[0]).toMatchObject({ health: 'off', lastCheck: null, checks: [], responseTime: { avg: null } })
 })
 
+test('health of one server by its name has its changes, and as many checks as asked for', async () => {
+  const one = async (query: string) => (await admin.ok('GET', `/api/monitoring/health?${query}`)).items
+  await until(async () => (await one('server=echo'))[0].checks.length >= 3, { timeoutMs: 10_000 })
+  const [two, ...others] = await one('server=echo&checks=2')
+  expect([two.server, two.checks.length, others]).toEqual(['admin~echo', 2, []])
+  expect(two.changes).toContainEqual(expect.objectContaining({ state: 'online' }))
+  const [none] = await one('server=echo&checks=0')
+  expect([none.checks, none.lastCheck.ok, none.responseTime.avg]).toEqual([[], true, expect.any(Number)])
+  const all = await one('checks=0')
+  expect(all.map(({ checks, changes }: Record<string, unknown>) => [checks, changes])).toEqual([
+    [[], undefined],
+    [[], undefined],
+  ])
+  for (const [query, code] of [
+    ['server=admin~echo', 'server_not_found'],
+    ['checks=-1', 'validation_failed'],
+    ['checks=100000', 'validation_failed'],
+  ]) {
+    expect([query, (await ada.request('GET', `/api/monitoring/health?${query}`)).json.code]).toEqual([query, code])
+  }
+})
+
 test('resources are those of this machine', async () => {
   const { cpu, memory, disk, network, reasons } = await ada.ok('GET', '/api/monitoring/resources')
   expect(reasons).toEqual({})

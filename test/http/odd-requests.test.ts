@@ -69,7 +69,7 @@ rawTable('the request line', [
     code: 'host_not_allowed',
   },
   { what: 'OPTIONS *', line: 'OPTIONS * HTTP/1.1', status: 400 },
-  { what: 'CONNECT', line: 'CONNECT 127.0.0.1:22 HTTP/1.1', status: 405, code: 'method_not_allowed' },
+  { what: 'CONNECT', line: 'CONNECT 127.0.0.1:22 HTTP/1.1', status: 404, code: 'route_not_found' },
   { what: 'OPTIONS', line: 'OPTIONS /api/servers HTTP/1.1', status: 405, code: 'method_not_allowed' },
   { what: 'OPTIONS of an unknown path', line: 'OPTIONS /api/none HTTP/1.1', status: 404, code: 'route_not_found' },
   {

@@ -9,6 +9,7 @@ import { check, fuzzTimeout } from '../support/fuzz.ts'
 import { Client, type Hub, LOOPBACK, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { type LiveStream, openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
+import { RawClient } from '../support/raw-mcp.ts'
 import { statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { patient } from './rows.ts'
@@ -103,6 +104,12 @@ function comparable(text: string, { hub }: World): string {
       .replace(/"state":"(connecting|offline)"/g, '"state":"down"')
       .replace(/trial-[0-9a-f]{8}/g, 'TRIAL')
       .replace(/"(last4|secret)":"[^"]*"/g, '"$1":""')
+      .replace(/pba_[\w-]+/g, 'TOKEN')
+      // Of the whole export, with the time at which it was made.
+      .replace(/(patchbay-export.*"sha256":")[0-9a-f]{64}/s, '$1HASH')
+      // A row of the servers' table: state, calls, errors and time.
+      .replace(/"online":\d+,"connecting":\d+,"offline":\d+/g, '"states":"COUNTS"')
+      .replace(/(\["mallory~[^"]*"),"(?:online|connecting|offline)","TIME",\d+,\d+,(?:[\d.]+|null)/g, '$1,"state"')
       // Random, whatever the secrets are.
       .replace(/(x-patchbay-instance\W+)[\w-]{20}/g, '$1MARK')
       .replace(/"requestId":"[^"]*"/g, '"requestId":""')
@@ -154,12 +161,68 @@ async function listed(who: Client, name: string): Promise<void> {
   await until(async () => (await statusOf(who, name)).counts.tools > 0, { what: `the tools of ${name}` })
 }
 
+/** Market, moving, assistants, logs, monitoring, alerts, and tools as routes: with guesses wherever a text is taken. */
+async function askNewerRoutes(
+  ask: (method: string, path: string, body?: unknown, has?: string) => Promise<unknown>,
+  texts: readonly string[],
+  name: string,
+): Promise<void> {
+  const all = texts.join('\n')
+  const hers = `olga~${name}`
+  const [first = '', second = ''] = texts
+  await ask('GET', `/api/market/templates?q=${encodeURIComponent(all.slice(0, 200))}`)
+  await ask('POST', '/api/market/templates/bundled:memory/install?dryRun=true', {
+    name: 'm',
+    inputs: { [second]: first },
+  })
+  const file = {
+    mcpServers: { one: { url: `${upstream.url}/body`, headers: { Authorization: first }, description: all } },
+  }
+  await ask('POST', '/api/import?dryRun=true', { document: file, answers: { A: first } })
+  await ask('POST', '/api/import?dryRun=true', { document: { mcpServers: { [hers]: { url: first } } } })
+  await ask('POST', '/api/export', {})
+  for (const text of [first, second, hers]) {
+    await ask('GET', `/api/logs/search?server=${encodeURIComponent(hers)}&q=${encodeURIComponent(text)}`)
+    await ask('POST', '/api/logs/search', { query: { server: hers, message: { contains: text } } })
+    const query = `request_count{server=${JSON.stringify(text)}}`
+    await ask('POST', '/api/monitoring/query', { type: 'metric', query })
+    const rule = { name: `r-${name}`, severity: 'warning', condition: `${query} > 0` }
+    await ask('POST', '/api/monitoring/rules', rule)
+    await ask('POST', '/api/monitoring/test-alert', { rule: rule.name })
+    await ask('DELETE', `/api/monitoring/rules/${rule.name}`)
+  }
+  await ask('GET', '/api/logs/aggregations/errors?by=server')
+  const config = { url: `${upstream.url}/body`, headers: { 'X-Guess': Buffer.from(first).toString('hex') } }
+  await ask('POST', '/api/monitoring/channels', { name: `c-${name}`, type: 'webhook', config, enabled: false })
+  await ask('GET', `/api/monitoring/channels/c-${name}`)
+  await ask('DELETE', `/api/monitoring/channels/c-${name}`)
+  const widgets = [{ type: 'table', title: first.slice(0, 60), query: 'servers' }]
+  await ask('POST', '/api/monitoring/dashboards', { name: `d-${name}`, widgets })
+  // The table shows a reason while its server waits for the next attempt.
+  await ask('GET', `/api/monitoring/dashboards/d-${name}/data`, undefined, 'answered initialize')
+  await ask('DELETE', `/api/monitoring/dashboards/d-${name}`)
+  await ask('POST', '/api/groups', {
+    name: `g-${name}`,
+    description: all.slice(0, 1_000),
+    members: [`own-${name}`, hers],
+  })
+  await ask('POST', '/api/assistant/endpoints', { name: `a-${name}`, direction: 'inbound', group: `g-${name}` })
+  await ask('GET', `/api/assistant/endpoints/a-${name}/messages`)
+  await ask('DELETE', `/api/assistant/endpoints/a-${name}`)
+  await ask('GET', `/api/groups/g-${name}/openapi.json`)
+  await ask('POST', `/api/groups/g-${name}/tools/t0`, { q: first })
+  await ask('DELETE', `/api/groups/g-${name}`)
+}
+
 /** Everything that guessers ask of one hub, and what they get. */
 async function askAll(world: World, texts: readonly string[], name: string): Promise<readonly [string, string][]> {
   const { mallory, maud, nobody } = world
   const got: [string, string][] = []
-  const ask = async (who: Client, method: string, path: string, body?: unknown) => {
-    const answer = await patient(() => who.request(method, path, body))
+  const ask = async (who: Client, method: string, path: string, body?: unknown, has = '') => {
+    const answer = await until(async () => {
+      const next = await patient(() => who.request(method, path, body))
+      return next.text.includes(has) ? next : undefined
+    })
     got.push([`${who.name}: ${method} ${path} ${answer.status}`, comparable(answer.text, world)])
     return answer
   }
@@ -189,6 +252,14 @@ async function askAll(world: World, texts: readonly string[], name: string): Pro
   await ask(mallory, 'POST', '/api/keys', { label: word.slice(0, 60), scopes: ['mcp'] })
   await ask(mallory, 'GET', `/api/servers/olga~${name}`)
   await ask(mallory, 'GET', `/api/servers/olga~${name}/tools`)
+  await askNewerRoutes((...asked) => ask(mallory, ...asked), texts, name)
+  const smart = await new RawClient(world.hub, '/mcp/$smart', mallory.token).open()
+  for (const query of [texts[0] ?? '', all.slice(0, 400), `olga ${name}`]) {
+    const found = await smart.call('tools/call', { name: 'search_tools', arguments: { query } })
+    expect(found.error).toBeUndefined()
+    got.push([`search_tools ${query}`, comparable(JSON.stringify(found.result), world)])
+  }
+  await smart.delete()
   await ask(nobody, 'POST', '/api/auth/login', { username: word, password: all })
   await ask(nobody, 'GET', `/api/${said.slice(0, 1_000)}`)
   await ask(nobody, 'GET', '/api/public/servers')

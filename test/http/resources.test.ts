@@ -36,6 +36,8 @@ describe('entity tags', () => {
     expect(first.headers.get('etag')).not.toBe(created.headers.get('etag'))
     const second = await ada.request('PUT', '/api/servers/twice', { ...body, description: 'second' }, seen)
     expect([second.status, second.json.code]).toEqual([412, 'version_conflict'])
+    const { updatedAt: changedAt, revision } = first.json
+    expect(second.json).toMatchObject({ changedBy: 'ada', changedAt, revision, record: 'ada~twice' })
     expect((await ada.ok('GET', '/api/servers/twice')).description).toBe('first')
     const malformed = await ada.request('DELETE', '/api/servers/twice', undefined, { 'if-match': 'abc' })
     expect(malformed.status).toBe(412)
@@ -49,6 +51,9 @@ describe('entity tags', () => {
     const seen = ifMatch(created.headers.get('etag'))
     expect((await ada.request('PATCH', '/api/groups/tagged', { description: 'x' }, seen)).status).toBe(200)
     expect((await ada.request('PATCH', '/api/groups/tagged', { description: 'y' }, seen)).status).toBe(412)
+    await admin.ok('PATCH', '/api/groups/ada~tagged', { description: 'by an administrator' })
+    const later = await ada.request('PATCH', '/api/groups/tagged', { description: 'y' }, seen)
+    expect(later.json).toMatchObject({ code: 'version_conflict', changedBy: 'admin', kind: 'group' })
   })
 })
 

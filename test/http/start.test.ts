@@ -186,7 +186,7 @@ describe('the data folder', () => {
     expect([exit, line]).toEqual([1, expect.stringMatching(/^error: data_dir_unwritable: .*may be removed/)])
     await unlink(join(data, 'hub.lock'))
     await (await startHub({ env: { DATA_DIR: data } })).stop()
-  }, 30_000)
+  }, 60_000)
 
   test('on a full disk ends the start with 1', async () => {
     const disk = join(temp, 'disk')

@@ -125,5 +125,6 @@ test('a group of many large members has a list of bounded size and bounded pages
   expect(view.warnings).toContainEqual({
     code: 'items_left_out',
     message: '15000 tools are left out: one address offers at most 5000',
+    params: { kind: 'tools', count: 15_000, limit: 5_000 },
   })
 }, 60_000)

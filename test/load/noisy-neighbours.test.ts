@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { runLoad } from '../bench/measure.ts'
 import { median } from '../bench/rounds.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
@@ -9,8 +10,11 @@ const LEAST_ROUNDS = 5
 /** A machine that others use at the same time makes single rounds slow: then more of them are made before the verdict. */
 const MOST_ROUNDS = 15
 const SECONDS = 1
-/** On two quiet processors it is 2; the same code was seen at 1.6 to 2.7 where others use them too. */
-const MOST = Number(process.env.PATCHBAY_NOISE_RATIO ?? 4)
+/**
+ * On two quiet processors it is 2; the same code was seen at 1.6 to 2.7 where others use them too, and at 10.8 on a virtual
+ * machine where new memory costs 5 ms a megabyte, of which lines of 9 MB need much: the suite allows for that.
+ */
+const MOST = Number(process.env.PATCHBAY_NOISE_RATIO ?? extent(16, 4))
 /**
  * What one turn of the system's scheduler may add, whatever the ratio: two processors that all want wait about so long for each
  * other (Linux: base_slice_ns, 2.8 to 3 ms), which is more than a quiet p99.

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { startHub, stdioFixture } from '../support/hub.ts'
-import { fuzzWork } from '../support/work-fuzz.ts'
+import { ROUTES_WITH_BODIES } from '../support/route-bodies.ts'
+import { fuzzWork, targetsOf } from '../support/work-fuzz.ts'
 
 /** How often everything is sent; `bun run soak` says more. */
 const ROUNDS = Number(process.env.PATCHBAY_WORK_ROUNDS ?? 1)
@@ -32,3 +33,29 @@ test(
   },
   ROUNDS * LIMIT_MS + 60_000,
 )
+
+test('every route that takes JSON is sent bodies, and one whose fields hold others has bodies of its own', async () => {
+  const hub = await startHub({ settings: { mcpServers: { s: stdioFixture('varied', {}) } } })
+  try {
+    const admin = await hub.setup()
+    const targets = (await targetsOf(hub)).map(({ name }) => name)
+    // biome-ignore lint/suspicious/noExplicitAny: the document as it is
+    const paths: [string, Record<string, any>][] = Object.entries((await admin.ok('GET', '/api/openapi.json')).paths)
+    const taking = paths.flatMap(([path, item]) =>
+      Object.entries(item).flatMap(([method, { requestBody }]) =>
+        requestBody?.content['application/json'] ? [{ route: `${method.toUpperCase()} ${path}`, requestBody }] : [],
+      ),
+    )
+    expect(taking.length).toBeGreaterThan(40)
+    expect(taking.filter(({ route }) => !targets.includes(route))).toEqual([])
+    const nested = taking.filter(({ requestBody }) => {
+      const { schema } = requestBody.content['application/json']
+      return /"type":"(?:array|object)"/.test(JSON.stringify(schema.properties ?? {}))
+    })
+    const own = (route: string) => ROUTES_WITH_BODIES.includes(route)
+    expect(nested.map(({ route }) => route).filter(route => !own(route))).toEqual([])
+    expect(ROUTES_WITH_BODIES.filter(route => !targets.includes(route))).toEqual([])
+  } finally {
+    await hub.stop()
+  }
+}, 60_000)

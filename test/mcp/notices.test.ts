@@ -34,7 +34,7 @@ describe('progress', () => {
     const client = await admin.mcp('/mcp/g')
     const seen: { readonly progress: Progress; readonly at: number }[] = []
     const start = performance.now()
-    await client.callTool({ name: 'wait', arguments: { ms: 300 } }, undefined, {
+    await client.callTool({ name: 'wait', arguments: { ms: 900 } }, undefined, {
       onprogress: progress => seen.push({ progress, at: performance.now() - start }),
     })
     const count = seen.length

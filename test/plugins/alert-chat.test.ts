@@ -114,6 +114,7 @@ test('the configuration is checked', () => {
   expect(codes({ webhook: 'https://hooks.slack.com/x' })).toEqual([])
   expect(codes({})).toEqual(['required #/webhook'])
   expect(codes({ webhook: 5, url: '' })).toEqual(['unknown_field #/url', 'type #/webhook'])
+  expect(codes({ webhook: 'https://hooks.slack.com/x', channel: 'x'.repeat(8_193) })).toEqual(['length #/channel'])
   expect(codes({ webhook: 'x' })).toEqual(['url_invalid #/webhook'])
   expect(codes({ webhook: 'ftp://x' })).toEqual(['url_scheme #/webhook'])
   expect(codes({ webhook: 'https://a:b@x' })).toEqual(['url_credentials #/webhook'])

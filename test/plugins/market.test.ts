@@ -1,10 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the hub, not template strings
 /** The market: what it takes from sources, what an installation would do, and that it does exactly this. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { MarketSource, MarketTemplate } from '../../core/contract/mod.ts'
-import { MarketCache } from '../../core/market/cache.ts'
+import type { MarketTemplate } from '../../core/contract/mod.ts'
 import { planInstall } from '../../core/market/plan.ts'
-import { searchTemplates } from '../../core/market/search.ts'
 import { checkTemplate, unusable } from '../../core/market/template-check.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 
@@ -117,48 +115,6 @@ describe('a plan', () => {
   })
 })
 
-describe('the cache', () => {
-  const log = { warn() {} }
-
-  test('takes a list as a whole or not at all, and says why', async () => {
-    let broken = false
-    const source: MarketSource = {
-      label: 'Pages',
-      refreshMs: 0,
-      async page({ cursor }) {
-        if (cursor === undefined) return { templates: [TEMPLATE, { ...TEMPLATE, title: '' }], next: '2' }
-        if (broken) throw new Error('gone')
-        return { templates: [{ ...TEMPLATE, name: 'other' }], next: '2' }
-      },
-    }
-    const cache = new MarketCache(() => new Map([['pages', source]]), log)
-    expect((await cache.all()).map(({ id }) => id)).toEqual(['pages:files', 'pages:other'])
-    expect(cache.states()).toMatchObject([{ id: 'pages', state: 'ready', templates: 2, leftOut: 1 }])
-    broken = true
-    expect(await cache.refresh('pages')).toBe(true)
-    expect((await cache.all()).length).toBe(2)
-    expect(cache.states()).toMatchObject([{ state: 'failed', templates: 2, error: 'gone' }])
-    expect(await cache.refresh('none')).toBe(false)
-    cache.dispose()
-  })
-
-  test('finds words in both languages among 20,000 in 20 ms', async () => {
-    const many = Array.from({ length: 20_000 }, (_, at) => ({ ...TEMPLATE, name: `n${at}`, title: `Files ${at}` }))
-    const source: MarketSource = { label: 'Many', refreshMs: 0, page: async () => ({ templates: many }) }
-    const cache = new MarketCache(() => new Map([['many', source]]), log)
-    const all = await cache.all()
-    expect(all).toHaveLength(20_000)
-    expect(searchTemplates(all, { q: 'Ｆiles 19999' }).map(({ id }) => id)).toEqual(['many:n19999'])
-    const times = Array.from({ length: 9 }, () => {
-      const startedMs = performance.now()
-      expect(searchTemplates(all, { q: '读取 777' }).length).toBeGreaterThan(0)
-      return performance.now() - startedMs
-    }).sort((one, other) => one - other)
-    expect(times[4]).toBeLessThan(20)
-    cache.dispose()
-  })
-})
-
 describe('a hub', () => {
   let hub: Hub
   let admin: Client
@@ -193,7 +149,7 @@ describe('a hub', () => {
     const { items: categories } = await admin.ok('GET', '/api/market/categories')
     expect(categories).toContainEqual({ name: 'files', templates: files.total })
     expect((await admin.ok('GET', '/api/market/sources')).items).toMatchObject([
-      { id: 'bundled', state: 'ready', templates: total, leftOut: 0 },
+      { id: 'bundled', origin: 'bundled', state: 'ready', templates: total, leftOut: 0 },
     ])
   }, 60_000)
 

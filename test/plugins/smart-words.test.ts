@@ -61,6 +61,28 @@ describe('search', () => {
     expect(await first('zzz', tools)).toEqual([])
   })
 
+  test('takes words together that say together what none of them says', async () => {
+    const labels = [tool('get_label', 'A label of a repository'), tool('delete_label', 'A label of a repository')]
+    expect((await first('get rid of a label', labels))[0]).toBe('delete_label')
+    expect((await first('Get  rid\nof a label', labels))[0]).toBe('delete_label')
+    // Only whole words are such a phrase.
+    expect((await first('get ridges of a label', labels))[0]).toBe('get_label')
+  })
+
+  test('keeps names with digits, and leaves numbers between Chinese words out', async () => {
+    const other = [tool('list_workflows', 'Lists n things', 'n'), tool('list_workflows', 'Lists workflows', 'n8n')]
+    const found = await new ToolIndex(words, () => 0).search({ key: 'k', tools: other as never }, 'n8n workflows')
+    expect(found[0]?.server).toBe('n8n')
+    expect(words.ofQuery('12 k8s pods').map(wanted => [...wanted.keys()][0])).toEqual(['12', 'k8s', 'pod'])
+    expect(words.ofQuery('等待30秒').some(wanted => wanted.has('30'))).toBe(false)
+    expect(words.ofQuery('s3的文件').map(wanted => [...wanted.keys()].includes('s3'))).toContain(true)
+  })
+
+  test('prefers a name that says nothing else than what is asked for', async () => {
+    const tables = [tool('list_table_column_types', 'Tables of a base'), tool('list_tables', 'Tables of a base')]
+    expect((await first('list tables', tables))[0]).toBe('list_tables')
+  })
+
   test('the order depends on the tools in view alone, and not on what others have', async () => {
     const index = new ToolIndex(words, () => 0)
     const mine = { key: 'mine', tools: tools as never }

@@ -37,9 +37,10 @@ export async function readDefinitions(folder: string): Promise<ReadonlyMap<strin
 
 async function toolsOf(server: Packaged, folder: string): Promise<readonly JsonObject[]> {
   const { package: name, version, args = [], env = [], fixed = {} } = server
-  const manifest = Bun.file(join(folder, 'node_modules', name, 'package.json'))
-  if (!(await manifest.exists())) await install(`${name}@${version}`, folder)
-  const { bin } = await manifest.json()
+  const manifest = join(folder, 'node_modules', name, 'package.json')
+  if (!(await Bun.file(manifest).exists())) await install(`${name}@${version}`, folder)
+  // Another object: one whose `exists` was false remembers a size of 0.
+  const { bin } = await Bun.file(manifest).json()
   const program = typeof bin === 'string' ? bin : Object.values(bin as Record<string, string>)[0]
   const transport = new StdioClientTransport({
     command: 'node',

@@ -4,10 +4,12 @@
  *
  *   bun run recall                     installs into a new folder below the system's one for temporary files
  *   bun run recall --folder DIR        uses what is installed there already, and keeps it
+ *   bun run recall --definitions FILE  reads the tools of this file, which is made when it is not there
  *   bun run recall --misses            names the requests whose tool was not found
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { JsonObject } from '../../core/contract/json.ts'
 import { ToolIndex } from '../../plugins/smart-group/tool-index.ts'
 import { Words } from '../../plugins/smart-group/words.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -16,13 +18,26 @@ import { readDefinitions } from './definitions.ts'
 const FIRST = 5
 /** Of 100 requests: of all, in English, in Chinese. */
 const DEMANDED = { all: 90, en: 88, zh: 92 } as const
-const LEAST_TOOLS = 500
+const LEAST_TOOLS = 1_000
 const MOST_P95_MS = 20
 
-const { values } = parseArgs({ options: { folder: { type: 'string' }, misses: { type: 'boolean', default: false } } })
-const folder = values.folder ?? (await makeTemp('recall'))
-const servers = await readDefinitions(folder)
-if (values.folder === undefined) await removeTemp(folder)
+const { values } = parseArgs({
+  options: {
+    ...{ folder: { type: 'string' }, definitions: { type: 'string' } },
+    misses: { type: 'boolean', default: false },
+  },
+})
+const stored = values.definitions === undefined ? undefined : Bun.file(values.definitions)
+const servers: ReadonlyMap<string, readonly JsonObject[]> =
+  stored && (await stored.exists()) ? new Map(await stored.json()) : await installed()
+
+async function installed(): ReturnType<typeof readDefinitions> {
+  const folder = values.folder ?? (await makeTemp('recall'))
+  const found = await readDefinitions(folder)
+  if (values.folder === undefined) await removeTemp(folder)
+  if (values.definitions !== undefined) await Bun.write(values.definitions, JSON.stringify([...found]))
+  return found
+}
 
 const tools = [...servers].flatMap(([server, list]) =>
   list.map(definition => ({ name: String(definition.name), server, definition: () => definition })),

@@ -8,9 +8,18 @@ export function extent<T>(core: T, all: T): T {
 /** The files whose tests are a part of themselves in the suite. */
 export const LONG_TESTS = [
   './test/failure/killed-in-writes.test.ts',
+  './test/failure/key-rotation.test.ts',
   './test/failure/random-operations.test.ts',
   './test/failure/soak.test.ts',
   './test/unit/history/large-history.test.ts',
   './test/load/log-flood.test.ts',
+  './test/load/noisy-neighbours.test.ts',
   './test/mcp/crowd.test.ts',
+  './test/deploy/versions.test.ts',
+  './test/plugins/market-npm.test.ts',
+  './test/postgres/migrate.test.ts',
+  './test/deploy/image.test.ts',
+  './test/deploy/arm64.test.ts',
+  './test/deploy/systemd.test.ts',
+  './test/browser/',
 ] as const

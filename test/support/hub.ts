@@ -2,6 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Client, send } from './client.ts'
+import { HUB_MAIN } from './hub-main.ts'
 import { atMost } from './pace.ts'
 import { descendants } from './processes.ts'
 import { makeTemp, removeTemp } from './temp.ts'
@@ -32,7 +33,12 @@ export interface HubOptions {
   readonly settings?: object | string
   /** A program, with its arguments, that starts the hub in its own place. */
   readonly wrap?: readonly string[]
-  /** Arguments behind `core/main.ts`. */
+  /**
+   * What is started in place of {@link HUB_MAIN} with this Bun, in the folder of the hub instead of the repository, and
+   * without a settings file unless `settings` is given.
+   */
+  readonly program?: readonly string[]
+  /** Arguments behind {@link HUB_MAIN}. */
   readonly args?: readonly string[]
   /** A data folder of an earlier hub; its settings file is kept unless `settings` is given. */
   readonly folder?: string
@@ -169,13 +175,14 @@ export class Hub {
   }
 }
 
-/** Starts `core/main.ts` on a free port and waits for its address. */
+/** Starts {@link HUB_MAIN} on a free port and waits for its address. */
 export async function startHub(options: HubOptions = {}): Promise<Hub> {
   const folder = options.folder ?? (await makeTemp('hub'))
   // What is above the data folder must be searchable for the users under whom sandboxed servers run.
   await chmod(folder, 0o711)
   const settingsFile = join(folder, 'mcp_settings.json')
-  const settings = options.settings ?? (options.folder === undefined ? { mcpServers: {} } : undefined)
+  const fresh = options.folder === undefined && options.program === undefined
+  const settings = options.settings ?? (fresh ? { mcpServers: {} } : undefined)
   if (settings !== undefined) {
     await writeFile(settingsFile, typeof settings === 'string' ? settings : JSON.stringify(settings, null, 2), {
       mode: 0o600,
@@ -184,25 +191,23 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
   const log = { text: '' }
   const loaded = [...(options.countTimers ? ['count-timers.ts'] : []), ...(options.watchTurns ? ['turn-watch.ts'] : [])]
   const preload = loaded.flatMap(file => ['--preload', join(import.meta.dir, file)])
-  const child = Bun.spawn(
-    [...(options.wrap ?? []), process.execPath, ...preload, join(ROOT, 'core/main.ts'), ...(options.args ?? [])],
-    {
-      cwd: ROOT,
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'pipe',
-      env: {
-        PATH: process.env.PATH ?? '',
-        HOME: folder,
-        TMPDIR: process.env.TMPDIR ?? '/tmp',
-        ...BUN_CACHE,
-        PORT: '0',
-        DATA_DIR: join(folder, 'data'),
-        SETTINGS_FILE: settingsFile,
-        ...options.env,
-      },
+  const program = options.program ?? [process.execPath, ...preload, HUB_MAIN]
+  const child = Bun.spawn([...(options.wrap ?? []), ...program, ...(options.args ?? [])], {
+    cwd: options.program ? folder : ROOT,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      TMPDIR: process.env.TMPDIR ?? '/tmp',
+      ...BUN_CACHE,
+      PORT: '0',
+      DATA_DIR: join(folder, 'data'),
+      SETTINGS_FILE: settingsFile,
+      ...options.env,
     },
-  )
+  })
   const reading = [gather(child.stdout, log), gather(child.stderr, log)]
   const deadline = performance.now() + atMost(options.timeoutMs ?? 15_000)
   for (;;) {

@@ -13,6 +13,9 @@ const DEBIAN_PACKAGES = [
   { command: 'bwrap', name: 'bubblewrap' },
   { command: 'strace', name: 'strace' },
   { command: '/usr/bin/python3', name: 'python3-minimal' },
+  { command: '/usr/bin/chromium', name: 'chromium' },
+  // Chinese texts would be boxes on the pages that tests look at.
+  { command: '/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc', name: 'fonts-noto-cjk' },
 ]
 
 const root = join(import.meta.dirname, '../..')
@@ -32,7 +35,7 @@ function onPath(command: string): boolean {
 }
 
 const install = ['install', '--frozen-lockfile', '--silent']
-// The development packages there weigh 500 MB, and the suite does without.
+// The development packages there weigh 900 MB, and the suite does without.
 const foreignInstall = process.argv.includes('--all') ? install : [...install, '--production']
 
 if (!run(process.execPath, install) || !run(process.execPath, foreignInstall, foreign)) {
@@ -41,6 +44,8 @@ if (!run(process.execPath, install) || !run(process.execPath, foreignInstall, fo
   )
   process.exit(1)
 }
+
+if (!run(process.execPath, ['ui/build.ts', '--if-stale'])) process.exit(1)
 
 const missing = DEBIAN_PACKAGES.filter(entry => !onPath(entry.command))
 if (missing.length > 0) {

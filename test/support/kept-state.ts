@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { Hub } from './hub.ts'
 import { descendants } from './processes.ts'
 
-/** Written beside every request, refused or not: who did what, when a key was used, which sessions are open, how an upstream turned out to be. */
-const BESIDE = new Set(['audit', 'access_key.last_used_at', 'client_session', 'server_era', 'server_asking'])
+/** Written beside every request, refused or not: who did what, when a key was used, who is signed in, which sessions are open, how an upstream turned out to be. */
+const BESIDE = new Set(['audit', 'access_key.last_used_at', 'sign_in', 'client_session', 'server_era', 'server_asking'])
 
 /** What must not change by a request that is refused: the settings file, every row of the store, the hub's children. */
 export interface KeptState {

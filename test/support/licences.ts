@@ -34,6 +34,9 @@ The hub itself is Apache-2.0. These are the packages that it runs with, as \`bun
 licence; the texts are in the packages. \`bun run sbom\` prints the same with hashes as a CycloneDX document, \`bun run sbom
 --dev\` with everything that the tests use. A package under a licence that is not permissive fails the tests.
 
+Bun itself, which the one program contains and the npm package brings along (\`@oven/bun-…\`), is under MIT; it links
+JavaScriptCore, which is under LGPL-2. Whoever passes the program on passes that on as well.
+
 | package | version | licence |
 |---|---|---|
 ${rows.join('\n')}

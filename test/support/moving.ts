@@ -26,7 +26,17 @@ export async function contentOf(hub: Hub): Promise<unknown> {
       '/api/monitoring/dashboards',
     ].map(async path => (await admin.ok('GET', path)).items),
   )
-  const changing = new Set(['status', 'endpoint', 'lastUsedAt', 'tokens', 'state', 'health', 'warnings'])
+  const changing = new Set([
+    'status',
+    'endpoint',
+    'lastUsedAt',
+    'tokens',
+    'state',
+    'health',
+    'warnings',
+    'signIns',
+    'lastSeenAt',
+  ])
   // Of a group, a number that grows while its members start.
   const isChanging = (key: string, value: unknown) =>
     changing.has(key) || (key === 'tools' && typeof value === 'number')

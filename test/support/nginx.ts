@@ -15,8 +15,13 @@ export interface Nginx extends AsyncDisposable {
 
 /** Starts nginx with these `location` blocks in its one server. Unpacks Debian's package where it is not installed. */
 export async function startNginx(locations: string): Promise<Nginx> {
-  const folder = await makeTemp('nginx')
   const port = await freePort()
+  const http = `access_log off; server { listen 127.0.0.1:${port}; server_name _; ${locations} }`
+  return startNginxWith(http, await makeTemp('nginx'), `http://127.0.0.1:${port}`)
+}
+
+/** Starts nginx with what belongs into its `http` block; it answers at `url`, and removes `folder` at its end. */
+export async function startNginxWith(http: string, folder: string, url: string): Promise<Nginx> {
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     name => `${name}_temp_path ${folder}/${name};`,
   )
@@ -24,8 +29,8 @@ export async function startNginx(locations: string): Promise<Nginx> {
   const config = `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log; ${user}
 events { worker_connections 256; }
 http {
-  access_log off; ${places.join(' ')}
-  server { listen 127.0.0.1:${port}; server_name _; ${locations} }
+  ${places.join(' ')}
+  ${http}
 }`
   await writeFile(join(folder, 'nginx.conf'), config)
   const { program, env } = await nginx()
@@ -33,7 +38,6 @@ http {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: process.env.PATH ?? '', ...env },
   })
-  const url = `http://127.0.0.1:${port}`
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
     await child.exited
@@ -43,7 +47,7 @@ http {
     await until(
       async () => {
         if (child.exitCode !== null) throw new Error(`nginx ended: ${await new Response(child.stderr).text()}`)
-        return (await fetch(url)).status > 0
+        return (await fetch(url, { redirect: 'manual', tls: { rejectUnauthorized: false } })).status > 0
       },
       { timeoutMs: 10_000, what: 'nginx to answer' },
     )

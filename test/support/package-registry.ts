@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Certificate } from './certificates.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 
 export interface Package {
@@ -18,7 +19,8 @@ export interface PackageRegistry {
   stop(): Promise<void>
 }
 
-export async function startRegistry(packages: readonly Package[]): Promise<PackageRegistry> {
+/** With `tls` it is one of https. */
+export async function startRegistry(packages: readonly Package[], tls?: Certificate): Promise<PackageRegistry> {
   const folder = await makeTemp('registry')
   const tarballs = new Map<string, Buffer>()
   for (const one of packages) tarballs.set(fileOf(one), await pack(folder, one))
@@ -26,6 +28,7 @@ export async function startRegistry(packages: readonly Package[]): Promise<Packa
   const server: Bun.Server<undefined> = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    ...(tls ? { tls } : {}),
     fetch(request): Response {
       const path = decodeURIComponent(new URL(request.url).pathname).slice(1)
       asked.push(path)

@@ -10,6 +10,8 @@ import { until } from './wait.ts'
 export interface Prometheus extends AsyncDisposable {
   /** The value of an expression that has one result; undefined while it has none. */
   query(expression: string): Promise<number | undefined>
+  /** How many results an expression has. Throws what Prometheus says of one that is wrong. */
+  count(expression: string): Promise<number>
 }
 
 /** What promtool says of a text of metrics; empty when it has nothing to say. */
@@ -34,21 +36,29 @@ export async function blocksFrom(file: string, folder: string): Promise<string> 
   return said
 }
 
+/** What promtool says of a configuration; empty when it has nothing to say. */
+export async function promtoolSaysOfConfig(file: string): Promise<string> {
+  const { folder } = await programs()
+  const { exitCode, stdout, stderr } = Bun.spawnSync([join(folder, 'usr/bin/promtool'), 'check', 'config', file])
+  return exitCode === 0 ? '' : `${stdout}${stderr}exit code ${exitCode}`
+}
+
 /** Starts Prometheus for a hub whose METRICS_TOKEN this is. Unpacks Debian's package where it is not installed. */
-export async function startPrometheus(hubUrl: string, token: string): Promise<Prometheus> {
-  const { folder: root } = await programs()
-  const folder = await makeTemp('prometheus')
-  const port = await freePort()
-  const { host } = new URL(hubUrl)
-  await writeFile(
-    join(folder, 'prometheus.yml'),
-    `scrape_configs:
+export function startPrometheus(hubUrl: string, token: string): Promise<Prometheus> {
+  return startPrometheusWith(`scrape_configs:
   - job_name: patchbay
     scrape_interval: 1s
     authorization: { credentials: ${token} }
-    static_configs: [{ targets: ['${host}'] }]
-`,
-  )
+    static_configs: [{ targets: ['${new URL(hubUrl).host}'] }]
+`)
+}
+
+/** The same with this `prometheus.yml`. */
+export async function startPrometheusWith(config: string): Promise<Prometheus> {
+  const { folder: root } = await programs()
+  const folder = await makeTemp('prometheus')
+  const port = await freePort()
+  await writeFile(join(folder, 'prometheus.yml'), config)
   const child = Bun.spawn(
     [
       join(root, 'usr/bin/prometheus'),
@@ -72,13 +82,21 @@ export async function startPrometheus(hubUrl: string, token: string): Promise<Pr
     await stop()
     throw error
   }
+  const results = async (expression: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`)
+    const { data, error } = (await answer.json()) as {
+      data?: { result: readonly { value: readonly [number, string] }[] }
+      error?: string
+    }
+    if (!data) throw new Error(`${expression}: ${error}`)
+    return data.result
+  }
   return {
     async query(expression) {
-      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`)
-      const { data } = (await answer.json()) as { data: { result: readonly { value: readonly [number, string] }[] } }
-      const [found] = data.result
+      const [found] = await results(expression)
       return found && Number(found.value[1])
     },
+    count: async expression => (await results(expression)).length,
     [Symbol.asyncDispose]: stop,
   }
 }

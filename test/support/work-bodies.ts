@@ -17,9 +17,12 @@ export interface Growth {
 }
 
 const ref = (name: string): string => `\${${name}}`
-const json = JSON.stringify
-const many = <T>(n: number, item: (index: number) => T): T[] => Array.from({ length: n }, (_, index) => item(index))
-const map = (n: number, entry: (index: number) => readonly [string, unknown]) => Object.fromEntries(many(n, entry))
+/** Short names for what makes bodies. */
+export const json = JSON.stringify
+export const many = <T>(n: number, item: (index: number) => T): T[] =>
+  Array.from({ length: n }, (_, index) => item(index))
+export const map = (n: number, entry: (index: number) => readonly [string, unknown]) =>
+  Object.fromEntries(many(n, entry))
 
 /** `[[[…]]]`, as text: writers of JSON overflow their stack sooner than the hub does. */
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`

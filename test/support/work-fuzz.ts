@@ -1,7 +1,8 @@
 import { LIMITS } from '../../core/config/limits.ts'
 import { Client, type Hub, PASSWORD } from './hub.ts'
+import { PLUGIN_ROUTES, queryOf, routeGrowths } from './route-bodies.ts'
 import { growsTooFast, MOST_MS, slowness, workOf } from './work.ts'
-import { type BodySchema, type Growth, growths, importGrowths, messageGrowths, serverGrowths } from './work-bodies.ts'
+import { type BodySchema, type Growth, growths, messageGrowths } from './work-bodies.ts'
 
 /** People who take turns, so that the rate of one is never reached. */
 const PEOPLE = 4
@@ -23,7 +24,11 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: BodySchema }>> }
 }
 
-interface Target {
+/** Larger bodies do not come in one turn of the event loop. */
+export const MOST_BYTES_AT_ONCE = 4 * 1024 * 1024
+
+/** What is sent bodies: a route such as `POST /api/servers`, or a method such as `MCP tools/call`. */
+export interface Target {
   readonly name: string
   readonly growths: readonly Growth[]
   send(body: string): Promise<number>
@@ -69,7 +74,9 @@ export async function fuzzWork(
             requests += 1
             if (cost.ms < least.ms) least = cost
           }
-          if (growth.sliced && least.ms > MOST_MS * factor) {
+          // A body of megabytes comes in many turns, each with a part of it.
+          const inTurns = growth.sliced || body.length > MOST_BYTES_AT_ONCE
+          if (inTurns && least.ms > MOST_MS * factor) {
             const turn = await longestTurn(hub, () => target.send(body))
             if (turn > MOST_MS * factor) problems.push(`${name} of ${n}: a turn of ${turn.toFixed(0)} ms`)
             continue
@@ -103,7 +110,18 @@ async function longestTurn(hub: Hub, work: () => Promise<unknown>): Promise<numb
   return least
 }
 
-async function targetsOf(hub: Hub): Promise<Target[]> {
+/** What is changed by routes that change one thing. */
+const RECORDS = [
+  ['/api/groups', { name: 'g', members: ['s'] }],
+  ['/api/groups', { name: 't', members: ['s'] }],
+  ['/api/monitoring/rules', { name: 't', severity: 'warning', condition: 'servers_offline > 10' }],
+  ['/api/monitoring/channels', { name: 't', type: 'webhook', enabled: false, config: { url: 'https://a.example/' } }],
+  ['/api/monitoring/dashboards', { name: 't', widgets: [{ type: 'chart', query: 'request_count' }] }],
+  ['/api/assistant/endpoints', { name: 't', direction: 'inbound', group: 's' }],
+] as const
+
+/** Everything to which bodies are sent: every route that takes JSON, and every method of MCP. */
+export async function targetsOf(hub: Hub): Promise<Target[]> {
   const admin = await hub.setup()
   const people: Client[] = [admin]
   for (let index = 1; index < PEOPLE; index += 1) {
@@ -112,6 +130,7 @@ async function targetsOf(hub: Hub): Promise<Target[]> {
   }
   let turn = 0
   const next = (): Client => people[++turn % people.length] ?? admin
+  for (const [path, body] of RECORDS) await admin.ok('POST', path, body)
   return [...(await routeTargets(admin, next)), ...(await messageTargets(hub, admin))]
 }
 
@@ -133,45 +152,50 @@ async function routeTargets(admin: Client, next: () => Client): Promise<Target[]
   const { paths } = (await admin.ok('GET', '/api/openapi.json')) as {
     paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   }
-  return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { security = [], requestBody }]): Target[] => {
+  const documented = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { security = [], requestBody }]) => {
       if (!requestBody) return []
-      const [schema] = Object.values(requestBody.content).map(one => one.schema)
-      const open = security.length === 0
-      const filled = path.replace(/\{(?:ref|server|name)\}/, 't').replaceAll(/\{\w+\}/g, 'raw')
-      const limits = open
-        ? { members: LIMITS.publicJsonMembers, bytes: LIMITS.publicBodyBytes }
-        : { members: LIMITS.jsonMembers, bytes: LIMITS.bodyBytes }
-      const takesServers = /^\/api\/servers(?:\/test|\/\{ref\})?$/.test(path)
-      return [
-        {
-          name: `${method.toUpperCase()} ${path}`,
-          growths: [
-            ...growths(schema ?? {}, limits),
-            ...(takesServers ? serverGrowths(path === '/api/servers' ? LIMITS.serverBodyBytes : LIMITS.bodyBytes) : []),
-            ...(path === '/api/servers/import' ? importGrowths(LIMITS.serverBodyBytes) : []),
-          ],
-          async send(body) {
-            const query = path === '/api/servers/import' ? '?dryRun=true' : ''
-            for (;;) {
-              const answer = await fetch(`${admin.url}${filled}${query}`, {
-                method: method.toUpperCase(),
-                headers: {
-                  'content-type': 'application/json',
-                  ...(open ? {} : { authorization: `Bearer ${next().token}` }),
-                },
-                body,
-              })
-              await answer.arrayBuffer()
-              // Counted before the body is read; the next one is measured.
-              if (answer.status !== 429) return answer.status
-              await Bun.sleep(100)
-            }
-          },
-        },
-      ]
+      const [schema = {}] = Object.values(requestBody.content).map(one => one.schema)
+      return [{ method: method.toUpperCase(), path, schema, open: security.length === 0 }]
     }),
   )
+  const offered = PLUGIN_ROUTES.map(route => {
+    const [method = '', path = ''] = route.split(' ')
+    return { method, path, schema: {}, open: false }
+  })
+  return [...documented, ...offered].map(({ method, path, schema, open }): Target => {
+    const name = `${method} ${path}`
+    const filled = path
+      .replace('/templates/{id}', '/templates/bundled:memory')
+      .replace('/groups/{ref}/tools/{tool}', '/groups/g/tools/echo')
+      .replace('/members/{server}', '/members/s')
+      .replace('{tool}', 'echo')
+      .replace(/\{(?:ref|server|name)\}/, 't')
+      .replaceAll(/\{\w+\}/g, 'raw')
+    const limits = open
+      ? { members: LIMITS.publicJsonMembers, bytes: LIMITS.publicBodyBytes }
+      : { members: LIMITS.jsonMembers, bytes: LIMITS.bodyBytes }
+    return {
+      name,
+      growths: [...growths(schema, limits), ...routeGrowths(name)],
+      async send(body) {
+        for (;;) {
+          const answer = await fetch(`${admin.url}${filled}${queryOf(name)}`, {
+            method,
+            headers: {
+              'content-type': 'application/json',
+              ...(open ? {} : { authorization: `Bearer ${next().token}` }),
+            },
+            body,
+          })
+          await answer.arrayBuffer()
+          // Counted before the body is read; the next one is measured.
+          if (answer.status !== 429) return answer.status
+          await Bun.sleep(100)
+        }
+      },
+    }
+  })
 }
 
 const LEGACY = [

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
 import { HubFacts, type HubFactsDeps } from '../../../core/alerts/hub-facts.ts'
 import { acknowledge } from '../../../core/alerts/incidents.ts'
-import { prepareRule } from '../../../core/alerts/rules.ts'
+import { activeRule, prepareRule } from '../../../core/alerts/rules.ts'
+import { testRule } from '../../../core/alerts/test-rule.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
@@ -211,6 +212,23 @@ test('a server that is removed resolves, and calls are counted once a rule asks 
   hub.bus.emit('server.removed', world.bob.userId, { serverId, name: 'fake' })
   await after(1, 'offline')
   expect(await incidents()).toEqual(['resolved removed', 'resolved removed'])
+})
+
+test('trying one rule leaves what the others count as it is', async () => {
+  await addRule({ duration: '0s' })
+  await addRule({ name: 'calls', condition: 'request_count[10s] > 0', duration: '0s', keepFiringFor: '0s' })
+  await hub.engine.begin()
+  await after(10, 'online')
+  const who = { at: '', requestId: '', userId: '', userName: '', group: 'g', groupId: 'g', ownerId: world.bob.userId }
+  const called = { ...who, serverId, server: 'fake', tool: 't', durationMs: 5, status: 'success' } as const
+  hub.bus.emit('tool.called', world.bob.userId, called)
+  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const [down] = activeRule(await rules.get(world.bob, 'down'))
+  if (!down) throw new Error('No rule')
+  const deps = { store: world.store, facts: hub.facts, engine: hub.engine, outbox: { send: () => Promise.reject() } }
+  expect(await testRule(deps, down, false)).toMatchObject({ rule: 'down', holds: false })
+  await after(1, 'online')
+  expect(await firing()).toEqual(['bob~fake'])
 })
 
 test('a percentile is that of the calls of the window, told apart by tool where the rule wants it', async () => {

@@ -64,11 +64,12 @@ export class People {
     return { key, secret }
   }
 
-  removeKey(id: string): void {
+  removeKey(id: string) {
     const at = this.keyRows.findIndex(key => key.id === id)
     const [gone] = at < 0 ? [] : this.keyRows.splice(at, 1)
     if (!gone) throw new HubError('key_not_found', 'No such access key')
     this.#bus.emit('key.removed', gone.ownerId, { keyId: id })
+    return gone
   }
 
   #row(name: string): Row {

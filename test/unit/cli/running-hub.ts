@@ -5,8 +5,7 @@ import { runCommand } from '../../../core/cli/run.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import { BUN_CACHE } from '../../support/hub.ts'
-
-export const MAIN = join(import.meta.dir, '..', '..', '..', 'core', 'main.ts')
+import { HUB_MAIN } from '../../support/hub-main.ts'
 
 export interface Finished {
   readonly code: number
@@ -54,7 +53,7 @@ export interface RunningHub extends AsyncDisposable {
 export async function runningHub(settings?: string): Promise<RunningHub> {
   const cwd = await mkdtemp(join(tmpdir(), 'patchbay-cli-'))
   if (settings !== undefined) await writeFile(join(cwd, 'mcp_settings.json'), settings, { mode: 0o600 })
-  const hub = Bun.spawn([process.execPath, MAIN], {
+  const hub = Bun.spawn([process.execPath, HUB_MAIN], {
     cwd,
     env: {
       ...BUN_CACHE,

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { MAIN } from './running-hub.ts'
+import { HUB_MAIN } from '../../support/hub-main.ts'
 
 let client: Client | undefined
 afterEach(async () => {
@@ -11,7 +11,7 @@ afterEach(async () => {
 test('sample-server offers three tools, a prompt and a resource to an MCP client over stdio, and ends with its input', async () => {
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [MAIN, 'sample-server'],
+    args: [HUB_MAIN, 'sample-server'],
     env: {},
     stderr: 'pipe',
   })

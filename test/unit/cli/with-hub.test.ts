@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onlyServers } from '../../../core/cli/client-files/import-places.ts'
+import { HUB_MAIN } from '../../support/hub-main.ts'
 import { type RunningHub, runningHub } from './running-hub.ts'
 
 let hub: RunningHub
@@ -49,7 +50,7 @@ describe('the command line on the hub’s own machine', () => {
   })
 
   test('adds a server, starts, calls, stops and removes it', async () => {
-    const sample = ['--', process.execPath, join(import.meta.dir, '../../../core/main.ts'), 'sample-server']
+    const sample = ['--', process.execPath, HUB_MAIN, 'sample-server']
     const added = await hub.run(['servers', 'add', 'mine', '--env', 'A=b=c', ...sample])
     expect(added).toEqual({ code: 0, stdout: 'created ada~mine\n', stderr: '' })
     expect((await hub.run(['servers', 'start', 'mine', '--wait', '20s'])).stdout).toBe('ada~mine: online\n')

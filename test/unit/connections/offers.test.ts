@@ -18,7 +18,7 @@ async function start(version: string, more: Partial<ServerRecord> = {}): Promise
   running.push(server)
   const rig = await startRig([httpRecord('a', `${server.url}/mcp`, more)], { transports: mcpTransports })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+  expect((await rig.connections.settled('a', 15_000)).state).toBe('online')
   return { rig, server }
 }
 

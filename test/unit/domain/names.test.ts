@@ -106,3 +106,9 @@ describe('nameKey()', () => {
 test('quoteName() cuts after 64 characters and escapes controls', () => {
   expect(quoteName(`a\n${'x'.repeat(100)}`)).toBe(`"a\\n${'x'.repeat(62)}…"`)
 })
+
+test('nameKey() folds the beginning of a text alone, which may grow 18 times by it', () => {
+  const key = nameKey('ﷺ'.repeat(10_000))
+  expect(key.length).toBeLessThan(4_096 * 18 + 10_000)
+  expect(key.endsWith('ﷺ'.repeat(10_000 - 4_096))).toBe(true)
+})

@@ -105,13 +105,28 @@ describe('the fields of a body', () => {
   }
 
   test('of a server come back as they were given', () => {
-    const body = { name: 's', command: 'x', tools, definitionPolicy: 'pin', prompts: ['p'], resources: [] }
+    const body = {
+      name: 's',
+      command: 'x',
+      tools,
+      toolsDefault: 'off',
+      definitionPolicy: 'pin',
+      prompts: ['p'],
+      resources: [],
+    }
     const { settings } = parseServerBody(body as JsonObject)
-    expect(settings).toMatchObject({ tools, definitionPolicy: 'pin', prompts: ['p'], resources: [] })
+    expect(settings).toMatchObject({
+      tools,
+      toolsDefault: 'off',
+      definitionPolicy: 'pin',
+      prompts: ['p'],
+      resources: [],
+    })
     expect(parseServerBody(serverBodyOf(settings)).settings).toEqual(settings)
-    const plain = parseServerBody({ name: 's', command: 'x', prompts: 'all', definitionPolicy: 'report' }).settings
+    const plain = parseServerBody({ name: 's', command: 'x', prompts: 'all', toolsDefault: 'on' }).settings
     expect(plain).not.toHaveProperty('prompts')
     expect(plain).not.toHaveProperty('definitionPolicy')
+    expect(plain).not.toHaveProperty('toolsDefault')
   })
 
   test('of a group come back as they were given', () => {

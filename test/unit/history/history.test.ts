@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { UserActor } from '../../../core/contract/records.ts'
@@ -191,4 +192,15 @@ test('of 20,000 records the newest with a word are found without looking at all 
   expect([messages(found.items), found.total, found.totalIsExact]).toEqual([['call 12345 of 连接超时'], 1, true])
   const many = search(made.all, { readers: ['u1'], ...query({ where: { text: '超时' } }) }, 5_000)
   expect([many.items.length, many.total, many.totalIsExact]).toEqual([100, 10_000, false])
+})
+
+test('a folder that is away when the first record comes is not made anew; once it is back, records are stored', async () => {
+  const history = new History(options(), log)
+  open.push(history)
+  await rename(folder, `${folder}-away`)
+  const batch = { lines: [line('kept')], readers: [''] }
+  await expect(history.write(batch)).rejects.toThrow('The history thread ended')
+  expect(existsSync(folder)).toBe(false)
+  await rename(`${folder}-away`, folder)
+  expect(await history.write(batch)).toEqual({ rejected: 0 })
 })

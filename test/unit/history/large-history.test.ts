@@ -44,7 +44,10 @@ beforeAll(
     )
     for (let first = 0; first < RECORDS; first += BATCH) {
       const numbers = Array.from({ length: BATCH }, (_, n) => first + n)
-      await history.write({ lines: numbers.map(record), readers: numbers.map(n => `u${n % 20}`) })
+      const written = history.write({ lines: numbers.map(record), readers: numbers.map(n => `u${n % 20}`) })
+      // Without a rest after each part: on a busy machine a batch would take longer than the thread is waited for.
+      history.hurry()
+      await written
     }
   },
   extent(180_000, 300_000),

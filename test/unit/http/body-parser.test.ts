@@ -12,7 +12,7 @@ test('senders take turns at the thread, and one has a limited number of bodies w
   try {
     const order: string[] = []
     const send = async (sender: string, value: object): Promise<void> => {
-      const parsed = await parser.parse(body(value), {}, sender)
+      const parsed = await parser.parse([body(value)], {}, sender)
       order.push(`${sender}${parsed.n}`)
     }
     // The first one is with the thread, the others wait.

@@ -199,6 +199,9 @@ describe('what is known of a request', () => {
     expect(client('2.2.2.2', '::ffff:10.0.0.1')).toBe('2.2.2.2')
     expect(client('[2001:db8::5]:443', '::1')).toBe('2001:db8::5')
     expect(client('1.1.1.1:55', '10.0.0.1')).toBe('1.1.1.1')
+    expect(client(`fe80::1%${'a'.repeat(4_000)}`, '10.0.0.1')).toBe('fe80::1')
+    expect(client('1.1.1.1, '.repeat(20), '10.0.0.1')).toBe('10.0.0.1')
+    expect(client(`${'10.0.0.9, '.repeat(20)}10.0.0.8`, '10.0.0.1')).toBe('10.0.0.9')
     expect(client('1.1.1.1, not an address', '10.0.0.1')).toBe('10.0.0.1')
   })
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { type Auth, createAuth } from '../../../core/auth/create.ts'
 import type { JsonValue } from '../../../core/contract/json.ts'
 import type { PluginLogger } from '../../../core/contract/plugin.ts'
@@ -75,6 +76,8 @@ export async function startHttp(
   const http = createHttp({
     transports: bundledTransports(),
     bodyParser,
+    bundles: { list: async () => [] },
+    consoleFolder: join(import.meta.dir, 'no-console'),
     findPluginRoute: () => undefined,
     config: {
       host: '127.0.0.1',
@@ -106,7 +109,10 @@ export async function startHttp(
         ...{ bytesInFlightPerUser: 0, eventReplayBytesPerUser: 0 },
       }),
     },
-    alerts: { usage: async () => ({ alertRulesPerUser: 0, alertChannelsPerUser: 0, alertSilencesPerUser: 0 }) },
+    alerts: {
+      usage: async () => ({ alertRulesPerUser: 0, alertChannelsPerUser: 0, alertSilencesPerUser: 0 }),
+      channelTypes: () => [],
+    },
     dashboards: { count: async () => 0 },
     assistant: { count: async () => 0 },
     upstreams: { processesOf: () => 0, isolatedThreadsOf: () => 0, catalogBytesOf: () => 0 },
@@ -118,7 +124,7 @@ export async function startHttp(
   })
   const end = async (): Promise<void> => {
     await http.stop(false)
-    auth.dispose()
+    await auth.dispose()
     await room.close()
     await store.close()
     await removeTemp(folder)

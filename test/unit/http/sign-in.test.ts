@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { RefusedSignIns } from '../../../core/auth/refused-sign-ins.ts'
 import { HUB, PASSWORD, startHttp, type TestHttp } from './server.ts'
 
 const NEW = 'an entirely other sentence 9'
@@ -29,7 +30,7 @@ describe('set-up', () => {
       404,
       'route_not_found',
     ])
-    expect(await hub.audited()).toEqual(['setup.complete'])
+    expect(await hub.audited()).toEqual(['setup.failed', 'setup.complete'])
   })
 
   test('without a token nothing can be set up', async () => {
@@ -69,6 +70,76 @@ describe('sign-in', () => {
     }
     expect(new Set(bodies).size).toBe(1)
     expect(bodies[0]).toContain('login_failed')
+  })
+
+  test.each([
+    ['a proxy that is not listed', [], '127.0.0.1'],
+    ['a listed proxy', ['127.0.0.1'], '203.0.113.9'],
+  ])('the audit has the client’s address, of a refused one too, behind %s', async (_, trustedProxies, address) => {
+    await using hub = await startHttp({ config: { trustedProxies } })
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '10.9.9.9, 203.0.113.9' }
+    for (const password of ['wrong', PASSWORD]) {
+      const body = JSON.stringify({ username: 'ada', password })
+      await hub.get('/api/auth/login', undefined, { method: 'POST', headers, body })
+    }
+    await hub.registry.audit.flush()
+    const { items } = await hub.registry.audit.list(HUB, { limit: 10, offset: 0 })
+    expect(items.map(item => [item.action, item.address, typeof item.requestId])).toEqual([
+      ['auth.login', address, 'string'],
+      ['auth.login_failed', address, 'string'],
+    ])
+  })
+
+  test('the audit has attempts that were slowed down and wrong set-up tokens, one a minute and address', async () => {
+    await using hub = await startHttp({
+      config: { trustedProxies: ['127.0.0.1'] },
+      setupToken: 'the right token',
+      empty: true,
+    })
+    const noted = async () => {
+      await hub.registry.audit.flush()
+      const { items } = await hub.registry.audit.list(HUB, { limit: 100, offset: 0 })
+      return items.map(({ action, address, user, detail }) => [action, address, user, detail]).toReversed()
+    }
+    const setUp = (from: string) => {
+      const headers = { 'content-type': 'application/json', 'x-forwarded-for': from }
+      const body = JSON.stringify({ token: 'another token', username: 'ada', password: PASSWORD })
+      return hub.get('/api/setup', undefined, { method: 'POST', headers, body })
+    }
+    const statuses: number[] = []
+    for (let count = 0; count < 20; count += 1) statuses.push((await setUp('203.0.113.9')).status)
+    expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401])
+    expect(statuses.slice(6)).toContain(429)
+    expect((await setUp('203.0.113.10')).status).toBe(401)
+    expect(await noted()).toEqual([
+      ['setup.failed', '203.0.113.9', 'set-up', { unnoted: 0 }],
+      ['auth.login_throttled', '203.0.113.9', 'set-up', { unnoted: 0 }],
+      ['setup.failed', '203.0.113.10', 'set-up', { unnoted: 0 }],
+    ])
+  })
+
+  test('refusals that were not noted are counted in the next row', () => {
+    let nowMs = 0
+    const refused = new RefusedSignIns(() => nowMs)
+    const at = (ms: number) => {
+      nowMs = ms
+      return refused.note('setup.failed', '203.0.113.9')
+    }
+    expect([0, 1, 59_999, 60_000, 60_001, 180_000].map(at)).toEqual([0, undefined, undefined, 2, undefined, 1])
+    expect(refused.note('auth.login_throttled', '203.0.113.9')).toBe(0)
+  })
+
+  test('a wrong present password and a sign-in that is slowed down are in the audit', async () => {
+    await using hub = await startHttp()
+    const token = await hub.tokenOf('ada')
+    const change = { currentPassword: 'wrong', newPassword: 'another long sentence 42' }
+    expect((await hub.send('POST', '/api/auth/password', change, token)).status).toBe(403)
+    for (let failure = 2; failure <= 5; failure += 1) await login(hub, 'ada', 'wrong')
+    for (let early = 0; early < 3; early += 1) expect((await login(hub, 'ada', 'wrong')).status).toBe(429)
+    const actions = await hub.audited()
+    expect(actions.filter(action => action === 'auth.login_throttled').length).toBe(1)
+    expect(actions.filter(action => action === 'auth.password_failed').length).toBe(1)
+    expect(actions.filter(action => action === 'auth.login_failed').length).toBe(4)
   })
 
   test('the sixth failure is 429 with Retry-After, for the right password too', async () => {

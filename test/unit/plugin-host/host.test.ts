@@ -235,7 +235,7 @@ describe('an isolated plugin', () => {
     const { host } = await start()
     const answer = await host
       .contributions('routes')
-      .get('status')!
+      .get('./middleware.ts/status')!
       .fetch(new Request('http://hub/x', { method: 'POST', body: 'hi' }), actor)
     expect(answer.status).toBe(201)
     expect(await answer.json()).toEqual({ method: 'POST', echo: 'hi' })

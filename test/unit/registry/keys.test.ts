@@ -70,6 +70,23 @@ describe('access keys', () => {
     expect(await keys().list(world.bob)).toEqual([])
   })
 
+  test('that rotate with an overlap are two, of which the old one ends', async () => {
+    const old = await keys().create(world.bob, { label: 'k', scopes: ['api'] })
+    const next = await keys().rotate(world.bob, old.key.id, 60_000)
+    expect(next.key).toMatchObject({ label: 'k', scopes: ['api'] })
+    expect(next.key.expiresAt).toBeUndefined()
+    const hash = (secret: string) => createHash('sha256').update(secret).digest('hex')
+    const kept = await keys().byHash(hash(old.secret))
+    expect(kept?.id).toBe(old.key.id)
+    const left = Date.parse(kept?.expiresAt ?? '') - Date.parse(next.key.createdAt)
+    expect([left > 0, left <= 60_000]).toEqual([true, true])
+    expect((await keys().byHash(hash(next.secret)))?.id).toBe(next.key.id)
+    // A second overlap does not make the old one last longer.
+    await keys().rotate(world.bob, old.key.id, 3_600_000)
+    expect((await keys().byHash(hash(old.secret)))?.expiresAt).toBe(kept?.expiresAt as string)
+    for (const { id } of await keys().list(world.bob)) await keys().remove(world.bob, id)
+  })
+
   test('note their use at most once a minute', async () => {
     const { key } = await keys().create(world.bob, { label: 'k', scopes: ['api'] })
     const used = async () => {
@@ -124,7 +141,7 @@ describe('audit', () => {
       action: 'login',
       target: 'cleo',
       ownerId: null,
-      requestId: 'r1',
+      request: { requestId: 'r1', clientAddress: '192.0.2.4' },
       detail: { token: 'x' },
     })
     audit.record({ kind: 'system', purpose: 'start' }, { action: 'start', target: 'hub', ownerId: null })
@@ -133,6 +150,11 @@ describe('audit', () => {
     const all = await audit.list(world.ada, page)
     expect(all.total).toBe(3)
     expect(all.items.map(({ user }) => user)).toEqual(['start', 'cleo', 'ada'])
+    expect(all.items.map(({ requestId, address }) => [requestId, address])).toEqual([
+      [null, null],
+      ['r1', '192.0.2.4'],
+      [null, null],
+    ])
     expect(all.items[2]).toMatchObject({ target: 'bob~canary-secret' })
     expect(all.items[1]).toMatchObject({ requestId: 'r1', detail: { token: '[redacted]' } })
     expect((await audit.list(world.bob, page)).items.map(({ action }) => action)).toEqual(['server.create'])

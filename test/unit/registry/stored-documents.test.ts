@@ -123,6 +123,9 @@ describe('an inline document', () => {
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
     for (const table of [
+      'bundle_part',
+      'bundle_owner',
+      'bundle',
       'import_run',
       'group_former_path',
       'alert_delivery',
@@ -130,6 +133,8 @@ describe('an inline document', () => {
       'alert_instance',
       'alert_silence',
       'owned_setting',
+      'sign_in',
+      'reset_link',
     ])
       await db.schema.dropTable(table).execute()
     await db.schema.dropTable('openapi_document_part').execute()
@@ -139,6 +144,7 @@ describe('an inline document', () => {
     await db.schema.dropTable('server_asking').execute()
     await db.schema.dropTable('group_lost_member').execute()
     await db.schema.dropIndex('audit_at').execute()
+    await db.schema.alterTable('audit').dropColumn('client_address').execute()
     await sql`delete from kysely_migration where name >= '0006'`.execute(db)
     await db.updateTable('server').set({ config: inline }).execute()
     await migrateToLatest(db, dialect)

@@ -33,7 +33,7 @@ describe('clientConfig()', () => {
   test('for Claude Desktop starts a bridge, told to allow http where it would refuse it', async () => {
     const args = async (endpoint: string): Promise<string[]> =>
       JSON.parse((await config('claude-desktop', endpoint)).text).mcpServers['daily-work'].args
-    expect(await args(url)).toEqual(['-y', 'mcp-remote', url, '--header', `Authorization:${'$'}{AUTHORIZATION}`])
+    expect(await args(url)).toEqual(['-y', 'mcp-remote@0.15.1', url, '--header', `Authorization:${'$'}{AUTHORIZATION}`])
     expect(await args('http://127.0.0.1:3000/mcp/x')).not.toContain('--allow-http')
     expect(await args('http://10.0.0.7:3000/mcp/x')).toContain('--allow-http')
     expect(JSON.parse((await config('claude-desktop')).text).mcpServers['daily-work'].env).toEqual({
@@ -51,8 +51,16 @@ describe('clientConfig()', () => {
 
   test('has the client’s own command where there is one', async () => {
     expect((await config('claude-code')).command).toBe(
-      `claude mcp add --transport http daily-work '${url}' --header 'Authorization: ${bearer}'`,
+      `claude mcp add --transport http --scope user daily-work '${url}' --header 'Authorization: ${bearer}'`,
     )
+    expect((await config('codex')).command).toBe(
+      `codex mcp add daily-work --url '${url}' --bearer-token-env-var PATCHBAY_KEY`,
+    )
+    const words = Bun.spawnSync(['sh', '-c', `printf '%s\\n' ${(await config('vscode')).command}`]).stdout.toString()
+    const [program, flag, entry = ''] = words.split('\n')
+    expect([program, flag, JSON.parse(entry)]).toEqual([
+      ...['code', '--add-mcp', { name: 'daily-work', type: 'http', url, headers }],
+    ])
   })
 
   test('links open the clients and hold no key', async () => {

@@ -144,10 +144,18 @@ describe('sessions and plugins', () => {
   })
 
   test('a plugin is changed by name, and one that is not there is 404', async () => {
-    const plugin = { name: 'groups', state: 'running', bundled: true, isolated: false, contributions: [] } as const
+    const plugin = {
+      name: 'groups',
+      state: 'running',
+      bundled: true,
+      isolated: false,
+      contributions: [],
+      starts: 1,
+    } as const
     const changes: object[] = []
     const made = new World({
       plugins: {
+        pages: () => [],
         list: () => [plugin],
         configure: async (_name, change) => {
           changes.push(change)

@@ -57,7 +57,9 @@ describe('one server', () => {
     expect(reply.status).toBe(201)
     expect(reply.headers).toEqual({ etag: '"1"', location: 'http://hub.test/base/api/servers/ada~my%20time' })
     expect(of(reply.body).status.state).toBe('online')
-    expect(made.audit).toMatchObject([{ action: 'server.create', target: 'ada~my time', requestId: 'r-1' }])
+    expect(made.audit).toMatchObject([
+      { action: 'server.create', target: 'ada~my time', request: { requestId: 'r-1' } },
+    ])
   })
 
   test('is answered with its entity tag to the owner, and without to who only sees it', async () => {

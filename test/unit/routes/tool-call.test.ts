@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
 import { HubError } from '../../../core/contract/errors.ts'
-import { answerText, sseEvent, wantsStream } from '../../../core/http/routes/servers/server-tool-call.ts'
+import { sseEvent, wantsStream } from '../../../core/http/routes/servers/event-reply.ts'
+import { answerText } from '../../../core/http/routes/servers/server-tool-call.ts'
 import { until } from '../../support/wait.ts'
 import { type Asked, ask, bob, catalog, serverRecord, World } from './doubles.ts'
 

@@ -97,7 +97,7 @@ describe('the tools of a server over REST', () => {
     expect(made.deeds).toEqual(['patch {"tools":{"now":{"enabled":false,"name":null}}} {"ifRevision":3}'])
     expect(headers).toEqual({ etag: '"4"' })
     expect(of(body)).toMatchObject({ original: 'now', enabled: false })
-    expect(made.audit).toMatchObject([{ action: 'server.update', target: 'ada~time', requestId: 'r-1' }])
+    expect(made.audit).toMatchObject([{ action: 'server.update', target: 'ada~time', request: { requestId: 'r-1' } }])
   })
 
   test('cannot be changed when there is no such tool', async () => {

@@ -1,0 +1,162 @@
+/**
+ * Rules, channels and endpoints that were saved with the rights of an ordinary user have no more, although their owner is an
+ * administrator: what they reach and tell is seen from outside.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Answer } from '../support/client.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+setDefaultTimeout(20_000)
+
+/** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
+const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
+const RULES = '/api/monitoring/rules'
+const CHANNELS = '/api/monitoring/channels'
+const ENDPOINTS = '/api/assistant/endpoints'
+const RULE = { name: 'down', condition: 'server_status == offline', severity: 'critical' }
+
+let hub: Hub
+let admin: Client
+let ann: Client
+const receiver = startReceiver()
+const webhook = { type: 'webhook', config: { url: `${receiver.url}/hook` } }
+const bridged = { direction: 'outbound', url: `${receiver.url.replace('http', 'ws')}/bridge?token=0123456789abcdef` }
+
+beforeAll(async () => {
+  hub = await startHub({
+    env: {
+      ...{ TRUSTED_PROXIES: '127.0.0.1', ADMIN_ADDRESSES: '127.0.0.1', ALLOWED_HOSTS: '127.0.0.1' },
+      ...{ ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: crypto.randomUUID() },
+    },
+  })
+  admin = await hub.setup()
+  ann = await hub.user('ann')
+  await ann.ok('POST', '/api/servers', { name: 'hers', url: 'https://one.example/', enabled: false })
+  await admin.ok('POST', '/api/servers', { name: 'own', url: 'https://one.example/', enabled: false })
+  await admin.ok('POST', '/api/groups', { name: 'g', members: [] })
+}, 30_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  receiver.stop()
+}, 40_000)
+
+const outside = (method: string, path: string, body?: object) => admin.request(method, path, body, OUTSIDE)
+const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()
+
+/** What a trial message by this rule says of each channel, and the subjects that it told. */
+async function tried(by: (method: string, path: string, body?: object) => Promise<Answer>, rule: string) {
+  const before = receiver.received.length
+  const { json } = await by('POST', '/api/monitoring/test-alert', { rule, send: true })
+  const arrived = receiver.received.length > before
+  const deliveries = (json.deliveries ?? []).map(({ channel, ok }: { channel: string; ok: boolean }) => [channel, ok])
+  return { arrived, deliveries, subjects: json.subjects.map(({ subject }: { subject: string }) => subject).sort() }
+}
+const inside = (method: string, path: string, body?: object) => admin.request(method, path, body)
+
+test('a channel from outside the list reaches no private network until the whole of it is sent from a listed address', async () => {
+  await admin.ok('POST', RULES, RULE)
+  await admin.ok('POST', CHANNELS, { name: 'plain', ...webhook })
+  const made = await outside('POST', CHANNELS, { name: 'hook', ...webhook })
+  expect([made.status, made.json.limited]).toEqual([201, true])
+  expect((await admin.ok('GET', `${CHANNELS}/plain`)).limited).toBeUndefined()
+
+  // The rule sees the servers of all; a channel that does not may not be told of them, and no rule of outside sees them.
+  expect(await tried(inside, 'down')).toMatchObject({ arrived: true, deliveries: [['plain', true]] })
+  const narrow = await outside('POST', RULES, { ...RULE, name: 'narrow', channels: ['hook'] })
+  expect([narrow.status, narrow.json.limited]).toEqual([201, true])
+  for (const by of [inside, outside]) {
+    expect(await tried(by, 'narrow')).toEqual({
+      arrived: false,
+      deliveries: [['hook', false]],
+      subjects: ['admin~own'],
+    })
+  }
+  const { json } = await outside('POST', '/api/monitoring/test-alert', { rule: 'down' })
+  expect(json.subjects.map(({ subject }: { subject: string }) => subject)).toEqual(['admin~own'])
+
+  // Neither a change of one field nor a mask, behind which nobody sees where it leads.
+  expect((await admin.ok('PATCH', `${CHANNELS}/hook`, { enabled: true })).limited).toBe(true)
+  expect((await admin.ok('PUT', `${CHANNELS}/hook`, await admin.ok('GET', `${CHANNELS}/hook`))).limited).toBe(true)
+  expect((await admin.ok('PUT', `${CHANNELS}/hook`, { name: 'hook', ...webhook })).limited).toBeUndefined()
+  expect((await admin.ok('PUT', `${RULES}/narrow`, { ...RULE, name: 'narrow', channels: ['hook'] })).limited).toBe(
+    undefined,
+  )
+  expect(await tried(inside, 'narrow')).toMatchObject({ arrived: true, subjects: ['admin~own', 'ann~hers'] })
+  // And back.
+  expect((await outside('PATCH', `${CHANNELS}/hook`, { enabled: true })).json.limited).toBe(true)
+})
+
+test('outside the list a kind of channel that is for administrators is refused, and is not added to one that is limited', async () => {
+  const config = { recipients: ['a@example.com'], from: 'hub@example.com', smtp: { host: '127.0.0.1', port: 2525 } }
+  const mail = { name: 'mail', type: 'email', config }
+  expect(told(await outside('POST', CHANNELS, mail))).toBe('403 admin_only')
+  expect((await outside('POST', CHANNELS, { name: 'other', ...webhook })).status).toBe(201)
+  const patched = await admin.request('PATCH', `${CHANNELS}/other`, { type: 'email', config: { ...config, url: null } })
+  expect(told(patched)).toBe('409 review_required')
+  expect((await admin.ok('PUT', `${CHANNELS}/other`, { ...mail, name: 'other' })).limited).toBeUndefined()
+  expect(told(await outside('PATCH', `${CHANNELS}/other`, { enabled: false }))).toBe('403 admin_only')
+})
+
+/** Whether a test of the endpoint came as far as a connection. */
+async function dialled(by: Client, name: string): Promise<boolean> {
+  const before = receiver.received.length
+  const { ok } = await by.ok('POST', `${ENDPOINTS}/${name}/test`)
+  expect(ok).toBe(false)
+  return receiver.received.length > before
+}
+
+test('an endpoint from outside the list dials no private network until the whole of it is sent from a listed address', async () => {
+  const body = { name: 'speaker', group: 'g', enabled: false, ...bridged }
+  expect((await outside('POST', ENDPOINTS, body)).json.limited).toBe(true)
+  expect(await dialled(admin, 'speaker')).toBe(false)
+  expect((await admin.ok('PATCH', `${ENDPOINTS}/speaker`, { enabled: false })).limited).toBe(true)
+  expect(await dialled(admin, 'speaker')).toBe(false)
+  expect((await admin.ok('PUT', `${ENDPOINTS}/speaker`, body)).limited).toBeUndefined()
+  expect(await dialled(admin, 'speaker')).toBe(true)
+})
+
+test('what a user has made reaches no more when the user becomes an administrator, also by a rollback', async () => {
+  const eve = await hub.user('eve')
+  await eve.ok('POST', '/api/groups', { name: 'g', members: [] })
+  await eve.ok('POST', CHANNELS, { name: 'hook', ...webhook })
+  await eve.ok('POST', RULES, { ...RULE, channels: ['hook'] })
+  await eve.ok('POST', ENDPOINTS, { name: 'speaker', group: 'g', enabled: false, ...bridged })
+  await admin.ok('PATCH', '/api/admin/users/eve', { role: 'admin' })
+  const now = await hub.signIn('eve')
+  const limits = async () =>
+    Promise.all(
+      [`${CHANNELS}/hook`, `${RULES}/down`, `${ENDPOINTS}/speaker`].map(
+        async path => (await now.ok('GET', path)).limited,
+      ),
+    )
+  expect(await limits()).toEqual([true, true, true])
+  const byEve = (method: string, path: string, body?: object) => now.request(method, path, body)
+  expect(await tried(byEve, 'down')).toEqual({ arrived: false, deliveries: [['hook', false]], subjects: [] })
+  expect(await dialled(now, 'speaker')).toBe(false)
+
+  const document = {
+    ...{ format: 'patchbay-export', version: 1, owner: 'eve', sha256: '' },
+    channels: { hook: { name: 'hook', type: 'webhook', enabled: false, config: webhook.config } },
+  }
+  const choices = { '#/channels/hook': 'replace' }
+  const { planHash } = await now.ok('POST', '/api/import?dryRun=true', { document, choices })
+  const { id, items } = await now.ok('POST', '/api/import', { document, choices, planHash })
+  expect(items).toMatchObject([{ verdict: 'replaced' }])
+  expect((await now.ok('GET', `${CHANNELS}/hook`)).limited).toBeUndefined()
+  expect((await now.ok('POST', `/api/import/${id}/rollback`)).restored).toEqual([{ kind: 'channel', name: 'hook' }])
+  expect((await now.ok('GET', `${CHANNELS}/hook`)).limited).toBe(true)
+  expect((await tried(byEve, 'down')).arrived).toBe(false)
+})
+
+test('a channel of somebody else’s export is off, and has the rights of an ordinary user when it is switched on', async () => {
+  const document = {
+    ...{ format: 'patchbay-export', version: 1, owner: 'ann', sha256: '' },
+    channels: { hers: { name: 'hers', ...webhook } },
+  }
+  const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
+  await admin.ok('POST', '/api/import', { document, planHash })
+  expect(await admin.ok('GET', `${CHANNELS}/hers`)).toMatchObject({ enabled: false, limited: true })
+  expect(await admin.ok('PATCH', `${CHANNELS}/hers`, { enabled: true })).toMatchObject({ enabled: true, limited: true })
+})
