@@ -1,11 +1,12 @@
 import type { PluginLogger } from '../../contract/plugin.ts'
 
 /**
- * Keeps a list of process groups, and kills them when its input ends, which happens whenever the hub ends. Plain sh
- * takes 2 MB where another Bun would take 25. dash accepts a negative id only after `--`, some others only without.
+ * Keeps a list of process groups, and kills them when its input ends, which happens whenever the hub ends. It begins with
+ * those in its arguments, so that it knows them even when the hub ends before it has written a line. Plain sh takes 2 MB
+ * where another Bun would take 25. dash accepts a negative id only after `--`, some others only without.
  */
 const SCRIPT = `trap '' INT TERM HUP QUIT
-groups=' '
+groups=" $* "
 while read -r what group; do
   case $what in
     +) groups="$groups$group " ;;
@@ -54,7 +55,7 @@ export class Watchdog {
   #start(): void {
     if (this.#disposed || this.#restart) return
     try {
-      this.#process = Bun.spawn(['/bin/sh', '-c', SCRIPT], {
+      this.#process = Bun.spawn(['/bin/sh', '-c', SCRIPT, 'watchdog', ...[...this.#groups].map(String)], {
         stdin: 'pipe',
         stdout: 'ignore',
         stderr: 'ignore',
@@ -67,9 +68,7 @@ export class Watchdog {
       this.#log.warn('The watchdog could not be started: a kill -9 of the hub may leave processes behind', {
         error: String(error),
       })
-      return
     }
-    for (const group of this.#groups) this.#send(`+ ${group}`)
   }
 
   #exited(): void {
