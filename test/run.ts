@@ -4,7 +4,8 @@
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
  * Families wait more than they work, so that three run side by side, the longest first and in two halves; what measures time
- * or memory runs alone, after them.
+ * or memory runs alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
+ * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
  *
  *   bun run test                     everything
  *   bun run test http mcp            these families
@@ -25,6 +26,7 @@ import {
   type FileTime,
   failuresOf,
   timesOfFiles,
+  withoutUnsteady,
 } from './support/count.ts'
 import { SIDE_BY_SIDE } from './support/pace.ts'
 
@@ -44,6 +46,8 @@ interface Suite {
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
 const LANES = 3
+/** More failures than this are not for want of a quiet machine. */
+const MOST_AGAIN = 12
 const bun = process.execPath
 const bin = (name: string): string => join('node_modules/.bin', name)
 
@@ -126,10 +130,14 @@ function changedSince(commit: string): readonly Suite[] {
   const families = undivided(FAMILIES).flatMap(suite => {
     const paths = suite.command.filter(argument => argument.startsWith('./test/'))
     const files = touched.filter(file => paths.some(path => file.startsWith(path)))
-    const command = [...suite.command.filter(argument => !paths.includes(argument)), ...files]
-    return files.length > 0 ? [{ ...suite, command }] : []
+    return files.length > 0 ? [{ ...suite, command: commandFor(suite, files) }] : []
   })
   return [...CHECKS, ...families]
+}
+
+/** The command of a family for some of its files. */
+function commandFor(suite: Suite, files: readonly string[]): readonly string[] {
+  return [...suite.command.filter(argument => !argument.startsWith('./test/')), ...files]
 }
 
 interface Result {
@@ -207,6 +215,25 @@ await Promise.all(Array.from({ length: lanes }, lane))
 await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])
 
+/** Runs the files of failed tests once more, each alone. Gives the tests that passed then. */
+async function again(): Promise<readonly Failure[]> {
+  const unsteady: Failure[] = []
+  if (results.reduce((sum, { count }) => sum + count.failed, 0) > MOST_AGAIN) return unsteady
+  for (const [index, result] of results.entries()) {
+    const { suite, failures } = result
+    for (const file of new Set(failures.map(failure => failure.file).filter(name => name !== ''))) {
+      const { shard: _, ...whole } = suite
+      const second = await run({ ...whole, command: commandFor(suite, [`./${file}`]) }, extra, 1)
+      const passed = failures.filter(failure => failure.file === file)
+      if (second.count.failed > 0 || second.count.problem !== undefined) continue
+      unsteady.push(...passed)
+      results[index] = { ...result, ...withoutUnsteady(results[index] ?? result, passed) }
+    }
+  }
+  return unsteady
+}
+
+const unsteady = await again()
 await rm(folder, { recursive: true })
 console.log('\n=== slowest files')
 const files = results.flatMap(result => result.files).toSorted((a, b) => b.seconds - a.seconds)
@@ -220,9 +247,12 @@ for (const { suite, count: counted, seconds, cpuSeconds } of results) {
     `${mark.padEnd(6)} ${`${suite.name} ${suite.shard ?? ''}`.padEnd(13)} ${counted.passed} passed, ${counted.failed} failed in ${time}${told}`,
   )
 }
+function tell(mark: string, { file, test, error }: Failure): void {
+  console.log(`\n${mark} ${file}: ${test}\n${error.map(line => `       ${line}\n`).join('')}`)
+}
 // Last, since whoever reads a long log begins at its end.
-for (const { file, test, error } of results.flatMap(result => result.failures).slice(0, 10))
-  console.log(`\nFAILED ${file}: ${test}\n${error.map(line => `       ${line}\n`).join('')}`)
+for (const failure of unsteady) tell('UNSTEADY (passed alone)', failure)
+for (const failure of results.flatMap(result => result.failures).slice(0, 10)) tell('FAILED', failure)
 const passed = results.reduce((sum, result) => sum + result.count.passed, 0)
 const failed = results.reduce((sum, result) => sum + result.count.failed, 0)
 console.log(`${passed} passed, ${failed} failed`)

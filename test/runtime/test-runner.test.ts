@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { testsTouchedBy } from '../support/changed.ts'
-import { countTests, countWhole, failuresOf } from '../support/count.ts'
+import { countTests, countWhole, failuresOf, withoutUnsteady } from '../support/count.ts'
 import { ROOT } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 
@@ -65,6 +65,13 @@ test('late', () => Bun.sleep(1000), 20)`
     ['expected', 'error: expect(received).toBe(expected)'],
     ['late', 'this test timed out after 20ms.'],
   ])
+})
+
+test('failed tests that passed alone count as passed, and what else was wrong stays', () => {
+  const [one, other] = ['one', 'other'].map(name => ({ file: 'test/a.test.ts', test: name, error: [] }))
+  if (!one || !other) throw new Error('made above')
+  const run = { count: { passed: 5, failed: 3, problem: '1 errors outside of any test' }, failures: [one, other] }
+  expect(withoutUnsteady(run, [other])).toEqual({ count: { ...run.count, passed: 6, failed: 2 }, failures: [one] })
 })
 
 test('a program counts once, by its exit code', () => {

@@ -76,6 +76,19 @@ export function failuresOf(output: string): readonly Failure[] {
   return failures
 }
 
+/** The count and the failures of a run, when these of its failed tests passed alone. */
+export function withoutUnsteady(
+  { count, failures }: { readonly count: Count; readonly failures: readonly Failure[] },
+  passed: readonly Failure[],
+): { readonly count: Count; readonly failures: readonly Failure[] } {
+  const failed = count.failed - passed.length
+  // A problem other than failed tests, such as an error outside of any, is one still.
+  return {
+    count: { ...count, passed: count.passed + passed.length, failed },
+    failures: failures.filter(failure => !passed.includes(failure)),
+  }
+}
+
 function withoutColours(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
   return text.replaceAll(/\x1b\[[0-9;]*m/g, '')
