@@ -1,7 +1,7 @@
 import { atMost } from './pace.ts'
 
 export interface UntilOptions {
-  /** Default 5_000. */
+  /** Default 20_000: it bounds a hang, and says nothing of speed. */
   readonly timeoutMs?: number
   /** Pause between two looks. Default 20. */
   readonly intervalMs?: number
@@ -17,7 +17,7 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
 ): Promise<Exclude<Awaited<T>, undefined | null | false | 0 | ''>> {
-  const { timeoutMs = 5_000, intervalMs = 20, what = 'the condition' } = options
+  const { timeoutMs = 20_000, intervalMs = 20, what = 'the condition' } = options
   const deadline = performance.now() + atMost(timeoutMs)
   let last: unknown
   for (;;) {

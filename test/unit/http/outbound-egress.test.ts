@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LIMITS } from '../../../core/config/limits.ts'
 import { ExitShare } from '../../../core/connections/sandbox/exit-share.ts'
@@ -16,16 +16,10 @@ const DIAL = `use Socket; $| = 1; my @held;
 sub dial { socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un($ARGV[0])) or die $!; syswrite($s, shift); $s }
 `
 
-function sockets(): number {
-  const targets = readdirSync('/proc/self/fd').map(fd => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`)
-    } catch {
-      // The one that listed them.
-      return ''
-    }
-  })
-  return targets.filter(target => target.startsWith('socket:')).length
+/** Connections at a Unix socket that are not closed at its own end: 03 is the kernel's word for connected. */
+function connections(path: string): number {
+  const rows = readFileSync('/proc/net/unix', 'utf8').split('\n')
+  return rows.filter(row => row.endsWith(` ${path}`) && row.split(/\s+/)[5] === '03').length
 }
 
 /** A way out of a sandbox with one client program of it; `out` is what that has said. */
@@ -40,7 +34,6 @@ async function withClient(script: string, more: Partial<EgressOptions> = {}) {
     ...more,
   })
   const child = Bun.spawn(['/usr/bin/perl', '-e', DIAL + script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const own = sockets()
   const said = { out: '' }
   const reading = (async () => {
     for await (const chunk of child.stdout) said.out += new TextDecoder().decode(chunk)
@@ -48,7 +41,7 @@ async function withClient(script: string, more: Partial<EgressOptions> = {}) {
   return {
     said,
     /** Connections of the client that are still held here. */
-    held: () => sockets() - own,
+    held: () => connections(path),
     path,
     async [Symbol.asyncDispose]() {
       child.kill()
