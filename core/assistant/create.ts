@@ -1,7 +1,7 @@
 import type { FailedCredentials } from '../auth/failed-credentials.ts'
+import type { Bridge, BridgeEndpoint, BridgeLink, BridgePreview, BridgeTestStep } from '../contract/bridge.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Bridge, BridgeEndpoint, BridgeLink, BridgePreview, BridgeTestStep } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { WriteOptions } from '../registry/api.ts'

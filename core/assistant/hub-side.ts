@@ -1,13 +1,13 @@
-import { HubError } from '../contract/errors.ts'
-import { isJsonObject } from '../contract/json.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
 import type {
   BridgeAnswer,
   BridgeEndpoint,
   BridgeSession,
   BridgeSocket,
   BridgeSocketEvents,
-} from '../contract/points.ts'
+} from '../contract/bridge.ts'
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
 import type { Role } from '../contract/records.ts'
 import { quoteName } from '../domain/names.ts'
 import type { McpEndpoint } from '../mcp/api.ts'

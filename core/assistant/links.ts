@@ -1,4 +1,4 @@
-import type { Bridge, BridgeLink } from '../contract/points.ts'
+import type { Bridge, BridgeLink } from '../contract/bridge.ts'
 import { nameKey, parseRef } from '../domain/names.ts'
 import type { EventBus } from '../events/bus.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'

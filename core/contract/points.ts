@@ -1,3 +1,4 @@
+import type { Bridge } from './bridge.ts'
 import type { FieldError } from './errors.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { JsonObject, JsonValue } from './json.ts'
@@ -230,100 +231,6 @@ export interface ImportedServer extends Readonly<Record<'name' | 'pointer', stri
 
 /** A part of a file that is left behind. */
 export type NotCarried = Readonly<Record<'pointer' | 'what' | 'instead', string>>
-
-/** Serves the hub's tools to assistants over a wire of their own: one link for each endpoint that is on. */
-export interface Bridge {
-  serve(endpoint: BridgeEndpoint): BridgeLink
-  /** The tools as the assistant would get them now. Rejects with HubError as `open` does. Absent: unknown. */
-  preview?(endpoint: BridgeEndpoint): Promise<BridgePreview>
-  /** The parts of a test of an endpoint that has no link, within 25 s. Rejects with nothing. */
-  test?(endpoint: BridgeEndpoint): Promise<readonly BridgeTestStep[]>
-}
-
-/** What an assistant gets. */
-export interface BridgePreview {
-  readonly tools: readonly JsonObject[]
-  /** Names of those beyond the limits. */
-  readonly leftOut: readonly string[]
-}
-
-/** One step of a test, such as `target`, `tools`, `address`, `dial` and `handshake`. */
-export interface BridgeTestStep {
-  readonly name: string
-  readonly outcome: 'ok' | 'failed' | 'skipped'
-  readonly durationMs: number
-  /** Of a failure: as in errors. */
-  readonly code?: string
-  readonly detail?: string
-}
-
-/** Where an assistant meets a group, in the rights that the owner of the endpoint has now. */
-export interface BridgeEndpoint {
-  readonly name: string
-  /** Of the hub. */
-  readonly version: string
-  /** `outbound`: the hub dials the platform. `inbound`: the platform, or a device, dials the hub. */
-  readonly direction: 'outbound' | 'inbound'
-  /** Tools that are offered, 1 to 64, and characters of a result's text, 100 to 2,000. */
-  readonly limits: { readonly tools: number; readonly resultCharacters: number }
-  /** Writes to the hub's log, for the owner too. */
-  report(level: 'info' | 'warn', message: string): void
-  /** Rejects with HubError while the owner may not use what the endpoint is bound to. */
-  open(events: { changed(): void; ended(): void }): Promise<BridgeSession>
-  /**
-   * Outbound: opens a WebSocket to the platform, and closes it when `signal` aborts. Rejects with HubError,
-   * `authorization_required` for HTTP 401 and 403.
-   */
-  dial(events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket>
-  /** Outbound: whether the owner's assistants may reach the host of the address. Rejects with HubError. */
-  checkAddress(): Promise<void>
-  /** To be called when the link's state is another one. */
-  stateChanged(): void
-}
-
-/** MCP for one endpoint. */
-export interface BridgeSession {
-  /** As clients of the group see them, at most so many. */
-  tools(most: number): Promise<readonly JsonObject[]>
-  /** What the server answered. Rejects with HubError. */
-  call(tool: string, args: JsonObject, signal: AbortSignal): Promise<BridgeAnswer>
-  close(): void
-}
-
-/** A result, or a JSON-RPC error of the server. */
-export type BridgeAnswer = { readonly result: JsonObject } | { readonly error: { code: number; message: string } }
-
-/** One WebSocket with an assistant. */
-export interface BridgeSocket {
-  /** False: it reads too slowly, and the text was dropped. */
-  send(text: string): boolean
-  ping(): void
-  close(code: number, reason?: string): void
-}
-
-/** What a socket is notified of. */
-export interface BridgeSocketEvents {
-  message(text: string): void
-  /** A frame of any kind has come. */
-  alive(): void
-  /** The code of the close frame, where there was one. Called once. */
-  closed(code: number | undefined): void
-}
-
-/** An endpoint that is served. */
-export interface BridgeLink {
-  /** Inbound: takes over a socket; an earlier one gives way. */
-  accept(socket: BridgeSocket): BridgeSocketEvents
-  reconnect(): void
-  /** `{state, since, …}`. */
-  status(): JsonObject
-  /** What went over it last, without contents. */
-  messages(): readonly JsonObject[]
-  /** Tests the endpoint as `Bridge.test` does; never a second connection beside an open one. */
-  test?(): Promise<readonly BridgeTestStep[]>
-  /** Ends it after its calls, at most `graceMs` later. `code`: of the close frame. Calls nothing afterwards. */
-  close(code: number, graceMs: number): Promise<void>
-}
 
 /** A message about alerts of one rule, with the same `id` at every attempt. Times are ISO 8601 UTC. */
 export interface AlertMessage extends Readonly<Record<'id' | 'rule' | 'owner' | 'condition' | 'at', string>> {
