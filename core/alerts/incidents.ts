@@ -4,8 +4,8 @@ import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { Page } from '../registry/api.ts'
 import { missing, ownerFor } from '../registry/owned/place.ts'
+import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Store } from '../store/open.ts'
-import type { AlertDeliveryTable, AlertIncidentTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 
 /** Which alerts are listed. */

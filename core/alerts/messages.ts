@@ -1,7 +1,7 @@
 import type { AlertMessage, AlertSubject } from '../contract/points.ts'
 import { isSilenced } from '../domain/alerts/silence.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
-import type { AlertDeliveryTable, AlertIncidentTable } from '../store/tables.ts'
+import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'
 import { channelOf } from './channels.ts'
 import { silencesOf } from './silences.ts'

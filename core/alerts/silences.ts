@@ -6,8 +6,8 @@ import type { Actor } from '../contract/records.ts'
 import { parseSilence, type Silence } from '../domain/alerts/silence.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import { missing, ownerFor } from '../registry/owned/place.ts'
+import type { AlertSilenceTable } from '../store/alert-tables.ts'
 import type { Store } from '../store/open.ts'
-import type { AlertSilenceTable } from '../store/tables.ts'
 import { type Reader, read, write } from '../store/transact.ts'
 
 /** A stored silence. */

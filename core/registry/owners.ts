@@ -4,7 +4,7 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
 import { validationError } from '../domain/validation-error.ts'
-import type { UserTable } from '../store/tables.ts'
+import type { UserTable } from '../store/people-tables.ts'
 import type { Reader } from '../store/transact.ts'
 import type { OwnerColumns } from './rows.ts'
 

@@ -2,7 +2,8 @@ import type { Selectable } from 'kysely'
 import type { JsonObject } from '../contract/json.ts'
 import type { TemplateOrigin } from '../contract/market.ts'
 import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/records.ts'
-import type { AccessKeyTable, ServerTable, UserTable } from '../store/tables.ts'
+import type { AccessKeyTable, UserTable } from '../store/people-tables.ts'
+import type { ServerTable } from '../store/tables.ts'
 import type { KeyRecord, UserRecord } from './api.ts'
 
 /** The owner's columns, joined from the user table. */

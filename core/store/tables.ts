@@ -1,4 +1,13 @@
 import type { Generated } from 'kysely'
+import type { AlertDeliveryTable, AlertIncidentTable, AlertInstanceTable, AlertSilenceTable } from './alert-tables.ts'
+import type {
+  AccessKeyTable,
+  ClientSessionTable,
+  ResetLinkTable,
+  RevokedTokenTable,
+  SignInTable,
+  UserTable,
+} from './people-tables.ts'
 
 /** Times are ISO 8601 UTC text of fixed width, JSON is text, booleans are 0 and 1: the same in SQLite and PostgreSQL. */
 export interface Tables {
@@ -31,28 +40,6 @@ export interface Tables {
   bundle_owner: BundleOwnerTable
   bundle_part: BundlePartTable
   group_former_path: GroupFormerPathTable
-}
-
-/** A user. Times are ISO 8601 UTC. */
-export interface UserTable {
-  id: string
-  /** Never reused: a process uid may be made of it. */
-  number: number
-  /** Null for the first row until set-up fills it in. */
-  name: string | null
-  /** NFKC case-folded name, which must be unique. */
-  name_key: string | null
-  role: 'admin' | 'user'
-  password_hash: string | null
-  token_epoch: number
-  disabled: number
-  must_change_password: number
-  /** The most network that the user's servers may have. */
-  network_grant: 'none' | 'proxy'
-  origin: 'file' | 'store'
-  revision: number
-  created_at: string
-  updated_at: string
 }
 
 /** A server with its configuration. Times are ISO 8601 UTC. */
@@ -145,54 +132,6 @@ export interface SettingTable {
   updated_at: string
 }
 
-/** An access key; only the hash of its secret is stored. Times are ISO 8601 UTC. */
-export interface AccessKeyTable {
-  id: string
-  owner_id: string
-  /** SHA-256 of the secret, hex. */
-  hash: string
-  label: string
-  last4: string
-  /** JSON of KeyScope[]. */
-  scopes: string
-  expires_at: string | null
-  last_used_at: string | null
-  created_at: string
-}
-
-/** Signed-out sign-ins. A row is deleted once all its tokens have expired. */
-export interface RevokedTokenTable {
-  /** The id of the first token of the sign-in. */
-  token_id: string
-  expires_at: string
-}
-
-/** A sign-in whose tokens are taken. Times are ISO 8601 UTC. */
-export interface SignInTable {
-  /** The id of the first token of the sign-in. */
-  id: string
-  user_id: string
-  /** The user's token epoch at the sign-in; another one has ended it. */
-  epoch: number
-  client_address: string
-  /** The client's User-Agent, cut. */
-  client: string | null
-  created_at: string
-  last_used_at: string
-  /** When its newest token ends. */
-  expires_at: string
-}
-
-/** The link with which a user sets a new password, once. */
-export interface ResetLinkTable {
-  user_id: string
-  /** SHA-256 of the token in the link, hex. */
-  hash: string
-  /** The user's token epoch when it was made; another one has ended it. */
-  epoch: number
-  expires_at: string
-}
-
 /** The last lists of each server, so that the tools of a sleeping or starting server stay listed. */
 export interface ServerCatalogTable {
   server_id: string
@@ -248,14 +187,6 @@ export interface ServerAskingTable {
   seen_at: string
 }
 
-/** Open sessions of MCP clients. The row is deleted when the session ends, so that no later process accepts its id. */
-export interface ClientSessionTable {
-  /** Hash of the session's id. */
-  key: string
-  /** Updated at most every 30 s. */
-  used_at: string
-}
-
 /** One audit record. */
 export interface AuditTable {
   id: Generated<number>
@@ -290,70 +221,6 @@ export interface OwnedSettingTable {
   /** 1: it has the rights of an ordinary user, whoever owns it. */
   limited: number
   revision: number
-  created_at: string
-  updated_at: string
-}
-
-/** Holds back messages; null matches everything. */
-export interface AlertSilenceTable {
-  id: string
-  owner_id: string
-  rule: string | null
-  server: string | null
-  severity: 'warning' | 'critical' | null
-  comment: string
-  starts_at: string
-  ends_at: string
-  created_at: string
-}
-
-/** The state of a rule for one subject, unless nothing about it need be kept. */
-export interface AlertInstanceTable {
-  rule_id: string
-  subject: string
-  /** JSON of AlertInstance. */
-  state: string
-  incident_id: string | null
-}
-
-/** One alert from firing to resolved. Its rule may be gone. */
-export interface AlertIncidentTable {
-  id: string
-  owner_id: string
-  rule_id: string
-  rule: string
-  severity: 'warning' | 'critical'
-  condition: string
-  threshold: number | null
-  subject: string
-  server: string | null
-  tool: string | null
-  state: 'firing' | 'resolved'
-  /** JSON of the value when it fired, or last. */
-  value: string
-  flapping: number
-  starts_at: string
-  ends_at: string | null
-  reason: string | null
-  acked_by: string | null
-  acked_at: string | null
-}
-
-/** One message about an incident to one channel; those with one `message_id` are sent together. */
-export interface AlertDeliveryTable {
-  id: string
-  owner_id: string
-  channel_id: string
-  rule_id: string
-  /** Null for a test. */
-  incident_id: string | null
-  kind: 'fired' | 'resolved' | 'repeat' | 'test'
-  number: number
-  /** Given when it is first sent, and kept by every further attempt. */
-  message_id: string | null
-  state: 'waiting' | 'sent' | 'failed' | 'dead'
-  attempts: number
-  detail: string | null
   created_at: string
   updated_at: string
 }

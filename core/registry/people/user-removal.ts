@@ -1,7 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import { nameKey, quoteName } from '../../domain/names.ts'
 import { validationError } from '../../domain/validation-error.ts'
-import type { UserTable } from '../../store/tables.ts'
+import type { UserTable } from '../../store/people-tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { groupOwnerInFile } from '../groups/file-groups.ts'

@@ -3,7 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { Actor, Origin, Role } from '../../contract/records.ts'
 import { nameKey, quoteName } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
-import type { UserTable } from '../../store/tables.ts'
+import type { UserTable } from '../../store/people-tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 

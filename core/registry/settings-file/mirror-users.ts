@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Role } from '../../contract/records.ts'
 import { checkName, isNameProblem, quoteName } from '../../domain/names.ts'
-import type { UserTable } from '../../store/tables.ts'
+import type { UserTable } from '../../store/people-tables.ts'
 import type { FileState } from '../api.ts'
 import { timestamp } from '../context.ts'
 import { fileOwner } from '../owners.ts'
