@@ -1,6 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import type { HeaderProvider, TransportContribution } from '../../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
@@ -24,6 +24,7 @@ import type { Child, Children } from '../spawn/children.ts'
 import type { PackageInstaller } from '../spawn/package-installer.ts'
 import { Connection } from './connection.ts'
 import type { ConnectionEvents } from './connection-events.ts'
+import { type LentHeaders, lentHeaders, NOTHING_LENT, withHeaders } from './lent-headers.ts'
 import type { WorkerPool } from './pool.ts'
 import type { WorkerPort } from './port.ts'
 
@@ -113,7 +114,9 @@ export class Launcher {
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
     const confinement = child && this.#confinement(effective)
-    const lent = child ? NOTHING_LENT : await this.#lentHeaders(serverId, ownerId, settings)
+    const lent = child
+      ? NOTHING_LENT
+      : await lentHeaders(this.#options.headerProviders(), { id: serverId, ownerId }, settings)
     const redactor = redactors.hold(serverId, secrets, Object.values(lent.headers).flatMap(secretParts))
     const isLent = Object.keys(lent.headers).length > 0
     const config = isLent ? withHeaders(settings.config, lent.headers) : settings.config
@@ -307,41 +310,6 @@ export class Launcher {
     const message = `Cannot start "${settings.name}": ${most} processes of its owner run, the most that may`
     throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
   }
-
-  /** Headers of the providers. A header of the configuration wins, whatever its case. */
-  async #lentHeaders(serverId: string, ownerId: string, { config, transport }: ServerSettings): Promise<LentHeaders> {
-    const providers = this.#options.headerProviders()
-    if (providers.size === 0 || typeof config.url !== 'string') return NOTHING_LENT
-    const taken = new Set(Object.keys(headersIn(config)).map(name => name.toLowerCase()))
-    const headers: Record<string, string> = {}
-    let redirects: HeaderProvider['redirects']
-    for (const provider of providers.values()) {
-      const offeredHeaders = await provider.headersFor({ id: serverId, ownerId, transport, url: config.url })
-      for (const [name, value] of Object.entries(offeredHeaders)) {
-        if (taken.has(name.toLowerCase())) continue
-        taken.add(name.toLowerCase())
-        headers[name] = value
-        redirects ??= provider.redirects
-      }
-    }
-    return redirects === undefined ? { headers } : { headers, redirects }
-  }
-}
-
-/** What header providers gave a connection. */
-export interface LentHeaders {
-  readonly headers: Readonly<Record<string, string>>
-  readonly redirects?: 'none'
-}
-
-const NOTHING_LENT: LentHeaders = { headers: {} }
-
-function headersIn({ headers }: JsonObject): JsonObject {
-  return isJsonObject(headers) ? headers : {}
-}
-
-function withHeaders(config: JsonObject, lent: Readonly<Record<string, string>>): JsonObject {
-  return { ...config, headers: { ...headersIn(config), ...lent } }
 }
 
 function healthEndpointsOf({ enabled, endpoints = {} }: HealthCheck): readonly string[] {
