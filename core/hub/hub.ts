@@ -1,21 +1,17 @@
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { type Auth, createAuth } from '../auth/create.ts'
+import { createAuth } from '../auth/create.ts'
 import { makeFirstAdministrator } from '../auth/first-administrator.ts'
 import { createBundles } from '../bundles/create.ts'
 import { BundleStore } from '../bundles/store.ts'
 import { requireDatabase } from '../config/data-dir.ts'
 import { type DataLock, lockDataDir } from '../config/data-lock.ts'
 import { LIMITS } from '../config/limits.ts'
-import type { LoadedConfig } from '../config/load.ts'
-import type { HubConfig } from '../config/schema.ts'
-import type { StartError } from '../config/start-error.ts'
 import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
 import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
@@ -32,7 +28,6 @@ import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { OneAtATime } from '../moving/one-at-a-time.ts'
 import { PluginHost } from '../plugin-host/host.ts'
 import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
-import type { Registry } from '../registry/api.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
 import { countStored } from '../registry/sealed-values.ts'
 import { removeUnownedDocuments } from '../registry/servers/document-parts.ts'
@@ -41,10 +36,9 @@ import { HubMarks } from '../secrets/hub-marks.ts'
 import { type HubKeys, readHubKeys } from '../secrets/key-file.ts'
 import { openSealer } from '../secrets/own-secrets.ts'
 import { keyTexts } from '../secrets/parts.ts'
-import type { Redactor } from '../secrets/redact.ts'
-import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { SQLITE_FILE } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
+import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
 import { bundledPlugins, pluginEntries } from './bundled.ts'
 import { createMeters } from './meters.ts'
@@ -61,40 +55,6 @@ import { openTraces } from './traces.ts'
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../ui/dist')
 /** After so many bytes of large messages the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
-
-/** What a process passes to its hub. */
-export interface HubOptions {
-  readonly loaded: LoadedConfig
-  /** Reads or creates the token for `POST /api/setup`; called when there is no administrator. */
-  readonly setupToken: () => Promise<string>
-  /** Is given the keys that the hub generates, for the log and the crash report. */
-  readonly redactor: Redactor
-  /** Holds the secrets of each server while the server is in use. */
-  readonly servers: ServerRedactors
-  /** The part of the hub's environment that child processes get. */
-  readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
-}
-
-/** One whole hub, built by {@link startHub}; `stop` releases everything it holds. */
-export interface Hub {
-  /** As printed: scheme, host, port and base path. */
-  readonly address: string
-  readonly config: HubConfig
-  readonly registry: Registry
-  readonly auth: Auth
-  readonly bus: EventBus
-  readonly log: PluginLogger
-  /** The token for `POST /api/setup`; undefined if there was an administrator at the start. */
-  readonly setupToken: string | undefined
-  /** Resolves when another hub has taken over the PostgreSQL database: this one must stop. */
-  readonly takenOver: Promise<StartError>
-  /** False once the data folder was moved, removed or replaced. */
-  inPlace(): boolean
-  /** Reopens the log file after it was moved away. Never rejects. */
-  reopenLog(): Promise<void>
-  /** Rejects new work, lets calls in flight finish (at most 30 s), ends streams, connections and processes. */
-  stop(): Promise<void>
-}
 
 /**
  * Builds every part in order and listens. Servers are started in the background: none of them can delay the hub. Throws
