@@ -112,6 +112,8 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 }
 
 /** A folder holds one kind of thing: with more files than this it holds two. */
+const MOST_LINES = 350
+const MEDIAN_LINES = 110
 const MOST_FILES = 26
 
 function room(path: string): string {
@@ -184,6 +186,15 @@ describe('imports', () => {
     expect([...counts].filter(([, files]) => files > MOST_FILES)).toEqual([])
     const [largest = ''] = [...counts].toSorted((a, b) => b[1] - a[1])
     console.log(`${counts.size} folders, ${core.length} files, largest folder ${largest}`)
+  })
+
+  test(`half of the files have at most ${MEDIAN_LINES} lines, and none over ${MOST_LINES}`, () => {
+    const lines = sources.map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
+    const [longest, ...shorter] = lines.toSorted((a, b) => b.lines - a.lines)
+    const median = shorter[Math.floor(shorter.length / 2)]?.lines ?? 0
+    console.log(`median ${median} lines, longest ${longest?.path},${longest?.lines}`)
+    expect(lines.filter(file => file.lines > MOST_LINES)).toEqual([])
+    expect(median).toBeLessThanOrEqual(MEDIAN_LINES)
   })
 
   test('every relative import names a file that exists', () => {
