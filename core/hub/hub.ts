@@ -38,6 +38,7 @@ import { openSealer } from '../secrets/own-secrets.ts'
 import { keyTexts } from '../secrets/parts.ts'
 import { SQLITE_FILE } from '../store/open.ts'
 import { HubLog } from '../telemetry/log.ts'
+import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
 import { bundledPlugins, pluginEntries } from './bundled.ts'
@@ -95,6 +96,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const meters = createMeters(hubLog, bus, loaded.config.dataDir)
   undo.defer(() => meters.dispose())
+  undo.use(await UptimeFile.open(loaded.config.dataDir, meters.uptime, log))
   // Ended later than what is opened from here on, whose last records it stores.
   const untilLast = undo.use(new AsyncDisposableStack())
 

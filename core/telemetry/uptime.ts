@@ -19,16 +19,26 @@ export interface StateChange {
   readonly reason?: { readonly code: ErrorCode; readonly message: string }
 }
 
-interface Hour {
-  /** Hours of the clock. */
+/** What was seen of a server in one hour of the clock. */
+export interface UptimeHour {
+  /** Hours since 1970. */
   readonly number: number
   onlineMs: number
   downMs: number
 }
 
-/** How long servers that should run were online, by the clock's hours of the last day, since the hub's start. */
+/** What is kept of a server over a restart of the hub. */
+export interface SavedUptime {
+  readonly hours: readonly UptimeHour[]
+  readonly changes: readonly StateChange[]
+}
+
+/**
+ * How long servers that should run were online, by the clock's hours of the last day. The time between two runs of the hub
+ * does not count.
+ */
 export class Uptime {
-  readonly #servers = new Map<string, { kind: Kind; sinceMs: number; hours: Hour[] }>()
+  readonly #servers = new Map<string, { kind: Kind; sinceMs: number; hours: UptimeHour[] }>()
   readonly #changes = new Map<string, StateChange[]>()
   readonly #now: () => number
 
@@ -56,7 +66,29 @@ export class Uptime {
     return online + down === 0 ? undefined : online / (online + down)
   }
 
-  /** The changes of the last 24 hours since the hub's start, at most 200, oldest first; the first may be older: the state that the day began with. */
+  /** What a later run may go on with, by the server's id: those of which anything was seen in the last 24 hours. */
+  saved(): ReadonlyMap<string, SavedUptime> {
+    const all = new Map<string, SavedUptime>()
+    for (const [id, { kind, hours }] of this.#servers) {
+      this.#become(id, kind)
+      if (hours.length > 0) all.set(id, { hours, changes: this.changes(id) })
+    }
+    return all
+  }
+
+  /** Goes on with what an earlier run saved; call it before a server changes its state. Hours that have not come yet are left out. */
+  restore(saved: ReadonlyMap<string, SavedUptime>): void {
+    const nowMs = this.#now()
+    const thisHour = Math.floor(nowMs / HOUR_MS)
+    for (const [id, { hours, changes }] of saved) {
+      const known = hours.filter(({ number }) => number <= thisHour && number > thisHour - HOURS)
+      if (known.length === 0) continue
+      this.#servers.set(id, { kind: 'resting', sinceMs: nowMs, hours: known.map(hour => ({ ...hour })) })
+      this.#changes.set(id, changes.slice(-MOST_CHANGES))
+    }
+  }
+
+  /** The changes of the last 24 hours, at most 200, oldest first; the first may be older: the state that the day began with. */
   changes(serverId: string): readonly StateChange[] {
     const all = this.#changes.get(serverId) ?? []
     const dayAgo = new Date(this.#now() - HOURS * HOUR_MS).toISOString()
@@ -82,7 +114,7 @@ export class Uptime {
   }
 
   /** A clock that went back counts nothing; one that went far ahead counts the last day. */
-  #count(hours: Hour[], kind: 'online' | 'down', fromMs: number, toMs: number): void {
+  #count(hours: UptimeHour[], kind: 'online' | 'down', fromMs: number, toMs: number): void {
     let at = Math.max(fromMs, toMs - HOURS * HOUR_MS)
     while (at < toMs) {
       const number = Math.floor(at / HOUR_MS)

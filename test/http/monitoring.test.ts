@@ -317,8 +317,12 @@ test('the dashboard for Grafana asks for metrics that there are', async () => {
 
 test('what was counted is there after a restart', async () => {
   const before = (await metrics(admin)).metrics.requests.total
+  const changes = async () => (await admin.ok('GET', '/api/monitoring/health?server=echo')).items[0].changes
+  const seen = await changes()
+  expect(seen.length).toBeGreaterThan(0)
   await hub.stop({ keep: true })
   hub = await startHub({ folder: hub.folder })
   admin = await hub.signIn('admin')
   expect((await metrics(admin)).metrics.requests.total).toBe(before)
-}, 30_000)
+  expect((await changes()).slice(0, seen.length)).toEqual(seen)
+}, 60_000)

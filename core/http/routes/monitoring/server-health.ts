@@ -32,13 +32,13 @@ const item = z.object({
   health: z.enum(['off', 'unknown', 'healthy', 'failing']),
   lastCheck: anyObject.nullable(),
   consecutiveFailures: z.number().int(),
-  uptimeRatio24h: z.number().nullable().meta({ description: 'Since the hub’s start; null: it should not run' }),
+  uptimeRatio24h: z.number().nullable().meta({ description: 'Of the time that the hub ran; null: it should not run' }),
   responseTime: z.object({ avg: ms, min: ms, max: ms }).meta({ description: 'Of the checks, in milliseconds' }),
   changes: z
     .array(z.object({ at: timestamp, state: connectionState, reason: anyObject.optional() }))
     .optional()
     .meta({
-      description: 'With `server`: its states of the last 24 hours since the hub’s start, at most 200, oldest first',
+      description: 'With `server`: its states of the last 24 hours, at most 200, oldest first',
     }),
   checks: z.array(check).meta({ description: 'The last ones, at most 100, oldest first' }),
 })
