@@ -131,7 +131,7 @@ export function refuseOthers(
 }
 
 /** A channel with fewer rights than a rule learns nothing of what the rule sees. */
-export function mayTell(rule: Pick<OwnedSetting, 'owner'>, channel: Pick<OwnedSetting, 'owner'>): boolean {
+export function mayNotify(rule: Pick<OwnedSetting, 'owner'>, channel: Pick<OwnedSetting, 'owner'>): boolean {
   return rule.owner.role !== 'admin' || channel.owner.role === 'admin'
 }
 

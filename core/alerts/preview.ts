@@ -60,7 +60,7 @@ export function whyNoPast({ condition, rule }: EvaluatedRule): string | undefine
 
 /**
  * Runs a rule over the stored calls of the last 24 hours, in steps of a minute (with percentiles of their window). Reads with
- * the rights of whoever asks. Undefined: there are too many series. Throws as `ActorHistory.measure`.
+ * the rights of the caller. Undefined: there are too many series. Throws as `ActorHistory.measure`.
  */
 export async function pastOfRule(
   rule: EvaluatedRule,

@@ -7,7 +7,7 @@ import { conditionText } from '../domain/alerts/condition-text.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
-import { channelOf, mayTell } from './channels.ts'
+import { channelOf, mayNotify } from './channels.ts'
 import type { AlertEngine } from './engine.ts'
 import type { AlertFacts } from './facts.ts'
 import type { Delivered, Outbox } from './outbox.ts'
@@ -69,8 +69,8 @@ async function sendTest(
 ): Promise<JsonValue[]> {
   const { owner } = rule
   const channels = await read(store, db => activeSettings(db, 'channel', owner.id))
-  const told = channels.filter(channel => mayTell(rule, channel))
-  const wanted = told.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
+  const permitted = channels.filter(channel => mayNotify(rule, channel))
+  const wanted = permitted.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
   const enabled = wanted.filter(channel => channelOf(channel).enabled)
   const at = new Date().toISOString()
   return Promise.all(

@@ -5,7 +5,7 @@ import type { FactValue } from '../domain/alerts/verdict.ts'
 import { activeSettings } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable } from '../store/alert-tables.ts'
 import type { Writer } from '../store/transact.ts'
-import { channelOf, mayTell } from './channels.ts'
+import { channelOf, mayNotify } from './channels.ts'
 import type { Subject } from './facts.ts'
 import type { ActiveRule } from './rules.ts'
 
@@ -97,8 +97,8 @@ function incidentRow({ id, owner, rule }: ActiveRule, transition: Transition, in
 /** Ids of the enabled channels that the rule names, or of all enabled ones of its owner. */
 async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<readonly string[]> {
   const channels = await activeSettings(trx, 'channel', owner.id)
-  const told = channels.filter(channel => mayTell({ owner }, channel))
-  const wanted = told.filter(channel => rule.channels?.includes(channel.name) ?? true)
+  const permitted = channels.filter(channel => mayNotify({ owner }, channel))
+  const wanted = permitted.filter(channel => rule.channels?.includes(channel.name) ?? true)
   return wanted.filter(channel => channelOf(channel).enabled).map(({ id }) => id)
 }
 

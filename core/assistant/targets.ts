@@ -17,7 +17,7 @@ export interface BoundThing {
 }
 
 /**
- * The owner of an endpoint as the one who calls: the rights of an ordinary user, whoever made the endpoint or changed it
+ * The owner of an endpoint as the caller: the rights of an ordinary user, no matter who made the endpoint or changed it
  * last. Administrators have no further ones at `/mcp`.
  */
 export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>): UserActor {

@@ -29,7 +29,7 @@ export interface PageRequest {
 }
 
 /**
- * The hub's API in the rights of whoever is signed in. `path` begins with `/api/`. Resolves with the JSON of the answer,
+ * The hub's API in the rights of the signed-in user. `path` begins with `/api/`. Resolves with the JSON of the answer,
  * undefined for one without a body; rejects with PageError.
  */
 export interface PageApi {

@@ -25,7 +25,7 @@ const CLOSE_MS = 3_000
 const SEARCHES_PER_USER = 2
 const SEARCHES = 20
 
-/** A search without its reader: that is whoever asks. */
+/** A search without its reader, who is the caller. */
 export type Search = Omit<HistoryQuery, 'readers'> & {
   /** Administrators: only what they could read as an ordinary user. */
   readonly mine?: boolean

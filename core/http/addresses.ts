@@ -44,7 +44,7 @@ function parseNetwork(entry: string): Network {
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
   if (!ipaddr.IPv6.isValid(text)) return undefined
-  // A zone names an interface of whoever wrote it, in as many characters as that likes.
+  // A zone names an interface of the machine that wrote it, in any number of characters.
   const address = new ipaddr.IPv6(ipaddr.IPv6.parse(text).parts)
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }

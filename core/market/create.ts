@@ -9,7 +9,7 @@ import type { Registry } from '../registry/api.ts'
 import { type Listed, MarketCache, type SourceState } from './cache.ts'
 import { refuseMissing } from './inputs.ts'
 import { KeptLists } from './kept-list.ts'
-import { chooseVariant, type Plan, planInstall, type Wish } from './plan.ts'
+import { chooseVariant, type InstallRequest, type Plan, planInstall } from './plan.ts'
 import { searchTemplates, type TemplateQuery } from './search.ts'
 import type { MarketSettings } from './settings.ts'
 import { CATEGORIES, isUnpinned } from './template-check.ts'
@@ -57,9 +57,9 @@ export interface Market {
   /** Throws `source_not_found`. */
   refresh(actor: UserActor, id: string): Promise<SourceState>
   /** What an installation would do, checked as saving it would. Changes nothing. */
-  plan(actor: UserActor, id: string, wish: Wish): Promise<Plan>
+  plan(actor: UserActor, id: string, request: InstallRequest): Promise<Plan>
   /** Throws `plan_changed` when what it would do is not what was planned, and `validation_failed` for missing inputs. */
-  install(actor: UserActor, id: string, wish: Wish, planHash: string): Promise<ServerRecord>
+  install(actor: UserActor, id: string, request: InstallRequest, planHash: string): Promise<ServerRecord>
   readonly upgrades: Upgrades
   dispose(): void
 }
@@ -92,10 +92,10 @@ export function createMarket({ registry, sources, settings, folder, log }: Marke
     return { ...template, version, variants }
   }
   const installedOf = async (actor: UserActor) => fromMarket(await registry.servers.list(actor, { scope: 'mine' }))
-  const planned = async (actor: UserActor, id: string, wish: Wish): Promise<Plan> => {
+  const planned = async (actor: UserActor, id: string, request: InstallRequest): Promise<Plan> => {
     const found = await listed(actor, id)
-    const template = await pinned(found, wish.variant)
-    const plan = planInstall(id, template, wish)
+    const template = await pinned(found, request.variant)
+    const plan = planInstall(id, template, request)
     // Rights come before inputs: who may not run programs is not asked for keys.
     await registry.servers.draft(actor, plan.body).catch((error: unknown) => {
       if (plan.missing.length === 0 || !isInvalid(error)) throw error
@@ -134,8 +134,8 @@ export function createMarket({ registry, sources, settings, folder, log }: Marke
       return cache.refresh(id, await opened(actor))
     },
     plan: planned,
-    async install(actor, id, wish, planHash) {
-      const plan = await planned(actor, id, wish)
+    async install(actor, id, request, planHash) {
+      const plan = await planned(actor, id, request)
       refuseMissing(plan.missing)
       if (plan.planHash !== planHash)
         throw new HubError('plan_changed', 'What this installation would do is not what was planned')

@@ -9,7 +9,7 @@ import { readInputs } from './inputs.ts'
 import { unusable } from './template-check.ts'
 
 /** What a user asks for. */
-export interface Wish {
+export interface InstallRequest {
   readonly name: string
   /** Default: the first usable one. */
   readonly variant: string | undefined
@@ -34,16 +34,16 @@ export interface Plan {
   readonly missing: readonly string[]
   readonly warnings: readonly string[]
   readonly permissions: JsonObject
-  /** Equal only for the same template, wish and outcome. */
+  /** Equal only for the same template, request and outcome. */
   readonly planHash: string
 }
 
 /** What installing a template would do. Throws `validation_failed` with all wrong inputs, `template_unusable`. */
-export function planInstall(id: string, template: MarketTemplate, wish: Wish): Plan {
-  const variant = chooseVariant(template, wish.variant)
-  const { values, missing } = readInputs(template.inputs, variant, wish.inputs)
+export function planInstall(id: string, template: MarketTemplate, request: InstallRequest): Plan {
+  const variant = chooseVariant(template, request.variant)
+  const { values, missing } = readInputs(template.inputs, variant, request.inputs)
   const { body: fields, variables, secrets, ...filled } = fillVariant(variant, template.inputs, values)
-  const body: JsonObject = { name: wish.name, enabled: wish.start, ...fields }
+  const body: JsonObject = { name: request.name, enabled: request.start, ...fields }
   const shown = {
     ...{ version: template.version, variant: variant.id },
     ...filled,

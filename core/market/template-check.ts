@@ -82,7 +82,7 @@ export function checkTemplate(given: unknown): MarketTemplate | undefined {
   return { ...(data as MarketTemplate), categories: categories.length > 0 ? categories : ['utility'], tags }
 }
 
-/** Whether a package's variant leaves the version to whoever installs it. */
+/** Whether a package's variant leaves the version to the user who installs it. */
 export function isUnpinned({ kind, version = 'latest' }: MarketVariant): boolean {
   return kind !== 'remote' && (version === '' || version === 'latest')
 }

@@ -9,7 +9,7 @@ import { type Choices, type Conflict, mergeFields, TEMPLATE_FIELDS } from './mer
 import { hashOf, permissionsOf, warningsOf } from './plan.ts'
 
 /** What a user asks of a change to another version. */
-export interface UpgradeWish {
+export interface UpgradeRequest {
   /** Of inputs that are new, or shall have another value. */
   readonly inputs: Readonly<Record<string, string>>
   /** What counts where the user and the template changed the same place. */
@@ -60,7 +60,7 @@ export function planUpgrade(
   present: JsonObject,
   origin: TemplateOrigin,
   target: UpgradeTarget,
-  { inputs: given, choices }: UpgradeWish,
+  { inputs: given, choices }: UpgradeRequest,
 ): UpgradePlan {
   const held = isJsonObject(present.variables) ? present.variables : {}
   const known = knownInputs(origin, held)

@@ -9,7 +9,7 @@ import type { Listed } from './cache.ts'
 import { refuseMissing } from './inputs.ts'
 import { chooseVariant, installedPart } from './plan.ts'
 import { availability, sameVariant } from './updates.ts'
-import { planUpgrade, type UpgradePlan, type UpgradeTarget, type UpgradeWish } from './upgrade.ts'
+import { planUpgrade, type UpgradePlan, type UpgradeRequest, type UpgradeTarget } from './upgrade.ts'
 import { fromMarket, type InstalledServer } from './views.ts'
 
 /** `up`: to what its source lists now. `back`: to what it was upgraded from. */
@@ -49,8 +49,8 @@ export class Upgrades {
   }
 
   /** What the change would do. Throws `upgrade_unavailable` when there is nothing to change to. */
-  async plan(actor: UserActor, ref: string, direction: Direction, wish: UpgradeWish): Promise<UpgradePlan> {
-    return (await this.#planned(actor, ref, direction, wish)).plan
+  async plan(actor: UserActor, ref: string, direction: Direction, request: UpgradeRequest): Promise<UpgradePlan> {
+    return (await this.#planned(actor, ref, direction, request)).plan
   }
 
   /**
@@ -61,10 +61,10 @@ export class Upgrades {
     actor: UserActor,
     ref: string,
     direction: Direction,
-    wish: UpgradeWish,
+    request: UpgradeRequest,
     planHash: string,
   ): Promise<ServerRecord> {
-    const { plan, server } = await this.#planned(actor, ref, direction, wish)
+    const { plan, server } = await this.#planned(actor, ref, direction, request)
     refuseMissing(plan.missing)
     refuseUndecided(plan)
     if (plan.planHash !== planHash)
@@ -73,7 +73,7 @@ export class Upgrades {
     return this.#deps.registry.servers.replace(actor, ref, plan.body, { ifRevision: server.revision, template })
   }
 
-  async #planned(actor: UserActor, ref: string, direction: Direction, wish: UpgradeWish) {
+  async #planned(actor: UserActor, ref: string, direction: Direction, request: UpgradeRequest) {
     const { servers } = this.#deps.registry
     const record = await servers.resolve(actor, ref, 'edit')
     const { template } = record
@@ -82,7 +82,7 @@ export class Upgrades {
     }
     const server: InstalledServer = { ...record, template }
     const target = direction === 'back' ? previousOf(server) : await this.#targetOf(actor, server)
-    const plan = planUpgrade(server, servers.publicBody(record), template, target, wish)
+    const plan = planUpgrade(server, servers.publicBody(record), template, target, request)
     if (plan.missing.length === 0) await servers.draft(actor, plan.body, ref)
     return { plan, server }
   }

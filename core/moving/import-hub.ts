@@ -66,7 +66,7 @@ function pointerOf(path: readonly (string | number)[]): string {
 
 function readServers({ file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
   return file.servers.map(({ owner, name, body }, at) => {
-    // Whoever they were private to owned them: the other hub knew groups of users too.
+    // The other hub also had servers private to a group of users; here they are private to their owner.
     const visibility = body.visibility === 'group' ? { visibility: 'private' } : {}
     const pointer = pointerOf(places.servers[at] ?? [])
     return { kind: 'server', pointer, name, ...ownerOf(owner), body: { ...body, ...visibility }, references: 'plain' }

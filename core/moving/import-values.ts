@@ -49,7 +49,7 @@ async function secret(
     await settings.setUserSecret(actor, owner, key, value)
     return (await settings.userSecretInfo(owner, key))[key]?.setAt ?? ''
   }
-  // Its value is not compared: whoever imports must not learn by trying what is stored.
+  // Its value is not compared: an import must not tell by trial what is stored.
   if (Object.hasOwn(await settings.userSecretInfo(owner, key), key)) {
     if (!scope.replaces(item, { ownerId: owner }, warnings)) return { verdict: 'same' }
     const before = await settings.openUserSecret(owner, key)

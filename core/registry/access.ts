@@ -181,7 +181,7 @@ export function byText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** A stored record as far as a refused writer is told of it. */
+/** The part of a stored record that a rejected writer may see. */
 interface RevisedRow {
   readonly name: string | null
   readonly revision: number

@@ -218,7 +218,7 @@ export interface OwnedSettingTable {
   secrets: string | null
   /** `file`: held by the settings file. */
   origin: 'api' | 'file'
-  /** 1: it has the rights of an ordinary user, whoever owns it. */
+  /** 1: it has the rights of an ordinary user, no matter who owns it. */
   limited: number
   revision: number
   created_at: string

@@ -279,7 +279,7 @@ export class HubLog {
     this.#emit(level, text, written, owner, () => /"timestamp":"([^"]+)"/.exec(line)?.[1] ?? new Date().toISOString())
   }
 
-  /** `timestamp`: that of the line, by which whoever follows the log matches the record with those that a search finds. */
+  /** `timestamp`: that of the line, by which a reader of the live log matches the record with those that a search finds. */
   #emit(
     level: LogLevel,
     message: string,

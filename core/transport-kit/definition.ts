@@ -152,7 +152,7 @@ export interface SocketRequest {
   tooLong(message: LongMessage): void
   /** A frame of any kind has come. */
   alive?(): void
-  /** It has ended, whoever ended it; `code`: of the server's close frame. Called once, and never before it was open. */
+  /** It has ended, from either side; `code`: of the server's close frame. Called once, and never before it was open. */
   closed(reason: WireError, code?: number): void
 }
 

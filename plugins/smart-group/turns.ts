@@ -1,6 +1,6 @@
 /**
- * One piece of work at a time, the users in turn: whoever searches without end waits for its own earlier searches, and all
- * searches together use at most half of the thread.
+ * One piece of work at a time, the users in turn: a user who searches without end waits for the own earlier searches, and
+ * all searches together use at most half of the thread.
  */
 export class Turns {
   readonly #now: () => number

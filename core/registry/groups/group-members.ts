@@ -85,7 +85,7 @@ function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointe
 
 async function lookUp(db: Reader, owner: Owner, ref: string): Promise<ServerRow | Omit<FieldError, 'pointer'>> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
-  // Only servers that the group's owner may use can be members, whoever writes the group.
+  // Only servers that the group's owner may use can be members, no matter who writes the group.
   const usable = (await serverRowsByKey(db, refKey(ref))).filter(row => canUse(owner.id, owned(row)))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()

@@ -6,7 +6,7 @@ import type { Reader } from '../../store/transact.ts'
 
 /**
  * Checks that the owner has the bundle that a server is to run: a hash that somebody has heard of opens nobody else's file.
- * One that the server had before stays, whoever owns it now. Throws `validation_failed`.
+ * One that the server had before stays, no matter who owns it now. Throws `validation_failed`.
  */
 export async function requireBundle(
   db: Reader,

@@ -18,7 +18,7 @@ interface StoredServer {
 }
 
 /**
- * Checks whether a server of this owner may have this configuration; the owner's rights count, whoever saves it. Throws
+ * Checks whether a server of this owner may have this configuration; the owner's rights count, no matter who saves it. Throws
  * HubError: field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted,
  * url_address_blocked, and `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is
  * undefined for a new server.

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Rules, channels and endpoints that have the rights of an ordinary user, whoever owns them. */
+/** Rules, channels and endpoints that have the rights of an ordinary user, no matter who owns them. */
 export const limitedSettings: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

@@ -96,13 +96,13 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
       },
       async handle({ actor, params, query, body, info }) {
         const { name = serverName(params.id), variant, inputs = {}, start = false, planHash } = body
-        const wish = { name, variant, inputs, start }
+        const request = { name, variant, inputs, start }
         if (query.dryRun === 'true') {
-          const { body: _, installed: __, ...shown } = await market.plan(actor, idOf(params.id), wish)
+          const { body: _, installed: __, ...shown } = await market.plan(actor, idOf(params.id), request)
           return { body: shown }
         }
         if (planHash === undefined) throw planMissing('Nothing is installed unseen')
-        const made = await market.install(actor, idOf(params.id), wish, planHash)
+        const made = await market.install(actor, idOf(params.id), request, planHash)
         noteChange(registry.audit, actor, info, 'server.create', made, { template: idOf(params.id) })
         const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
         return recordReply(serverView(deps, actor, made), 201, address)

@@ -64,8 +64,12 @@ function changeRoute(deps: MarketRoutesDeps, path: string, direction: Direction)
     },
     async handle({ actor, params, query, body, info }) {
       if (query.dryRun === 'true') {
-        const wish = { inputs: body.inputs ?? {}, choices: body.choices ?? {} }
-        const { body: _, installed: __, ...shown } = await deps.market.upgrades.plan(actor, params.ref, direction, wish)
+        const request = { inputs: body.inputs ?? {}, choices: body.choices ?? {} }
+        const {
+          body: _,
+          installed: __,
+          ...shown
+        } = await deps.market.upgrades.plan(actor, params.ref, direction, request)
         return { body: shown }
       }
       return applied(deps, actor, params.ref, direction, body, info)

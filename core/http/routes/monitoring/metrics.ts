@@ -49,7 +49,7 @@ function refuseStrangers(
   }
   const given = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '')?.[1]
   if (token !== undefined && given !== undefined && equalSecrets(given, token)) return
-  // Whoever sets a token wants it to be asked for. With a wrong credential nobody is let in for being near.
+  // A token that is set is always required: a wrong credential is rejected from a near address too.
   const isNear = token === undefined && given === undefined && !untrustedForwarding && isLocalAddress(clientAddress)
   if (isNear) return
   throw new HubError('unauthenticated', 'Metrics need the METRICS_TOKEN as bearer token', {

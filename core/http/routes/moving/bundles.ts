@@ -188,16 +188,16 @@ function installRoute(deps: BundleRoutesDeps): Route {
     },
     async handle({ actor, params: { id }, query, body, info }) {
       const { inputs = {}, start = false, planHash, name, network } = body
-      const wish = { name, inputs, start, network }
+      const request = { name, inputs, start, network }
       if (query.dryRun === 'true') {
-        const { body: _, ...rest } = await bundles.plan(actor, id, wish)
+        const { body: _, ...rest } = await bundles.plan(actor, id, request)
         return { body: rest }
       }
       if (planHash === undefined) {
         const detail = 'Ask with ?dryRun=true, and send its planHash'
         throw validationError([{ pointer: '#/planHash', code: 'required', detail }], 'Nothing is installed unseen')
       }
-      const made = await bundles.install(actor, id, wish, planHash)
+      const made = await bundles.install(actor, id, request, planHash)
       noteChange(registry.audit, actor, info, 'server.create', made, { bundle: id })
       const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
       return recordReply(serverView(deps, actor, made), 201, address)

@@ -69,7 +69,7 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
   ]
 }
 
-/** Whoever finds a session open must not be able to carry its secrets away. */
+/** An open session that somebody else finds must not give its secrets away. */
 function checkPassphrase(actor: UserActor, passphrase: string): void {
   requireRecentSignIn(actor)
   const characters = [...passphrase].length

@@ -242,7 +242,7 @@ async function takeOver(
   }
 }
 
-/** What an entry holds, for a form in which it is completed; whoever has the document finds the secrets in it. */
+/** What an entry holds, for a form in which it is completed; a reader of the document finds the secrets in it. */
 function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<Verdict, 'body' | 'places'> {
   const body = { ...entry.body, name: entry.name }
   const secrets = secretPointers(transports, body)
