@@ -1,4 +1,4 @@
-/** What the program in one file needs to know of the hub's modules. */
+/** What the builds of the hub need to know of its modules. */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -30,12 +30,12 @@ export async function modulesByAddress(): Promise<string[]> {
 }
 
 /**
- * The text of a module as it stands in the program: it finds files in the folder `tree`, and there too the modules that
+ * The text of a module as it stands in what is built: it finds files in the folder `tree`, and in `built` the modules that
  * are loaded by their address, whose `.ts` became `.js`.
  */
-export function placed(path: string, text: string, tree: string): string {
+export function placed(path: string, text: string, tree: string, built = tree): string {
   const folder = dirname(path)
-  const address = (to: string): string => JSON.stringify(pathToFileURL(resolve(tree, folder, `${to}.js`)).href)
+  const address = (to: string): string => JSON.stringify(pathToFileURL(resolve(built, folder, `${to}.js`)).href)
   return text
     .replace(/^#!.*\n/, '')
     .replaceAll(BY_ADDRESS, (_, to) => `new URL(${address(to)})`)

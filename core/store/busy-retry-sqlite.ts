@@ -1,4 +1,12 @@
-import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult, SqliteDialect } from 'kysely'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type DialectAdapter,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteDialect,
+} from 'kysely'
 import { storageCode } from './errors.ts'
 
 /** How long a statement may wait for the lock of another process, in milliseconds. */
@@ -15,6 +23,20 @@ const FORGET_MS = 100
 export class BusyRetrySqliteDialect extends SqliteDialect {
   override createDriver(): Driver {
     return new BusyRetryDriver(super.createDriver())
+  }
+
+  override createAdapter(): DialectAdapter {
+    return new TransactionalAdapter()
+  }
+}
+
+/**
+ * Has all pending migrations run in one transaction, which SQLite can do though Kysely does not assume it: each statement
+ * would else be one of its own, written through to the disk, and a crash would leave a migration half done.
+ */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
   }
 }
 

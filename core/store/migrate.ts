@@ -57,7 +57,7 @@ export async function migrateTo(db: Kysely<Tables>, dialect: 'sqlite' | 'postgre
   if (error) throw error
 }
 
-/** Brings the tables to the newest schema, one transaction per migration. Throws the database's own error. */
+/** Brings the tables to the newest schema, all or nothing. Throws the database's own error. */
 export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'postgres'): Promise<void> {
   const known = migrations(dialect)
   const migrator = new Migrator({ db, provider: { getMigrations: async () => known } })

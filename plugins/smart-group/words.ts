@@ -19,23 +19,24 @@ const HAN_OR_WORD = /\p{Script=Han}+|[[\p{L}\p{N}]--\p{Script=Han}]+/gv
 /** Words that belong together, each with its alternatives. */
 type Translation = readonly (readonly string[])[]
 
+interface Tables {
+  readonly stop: ReadonlySet<string>
+  readonly near: ReadonlyMap<string, ReadonlyMap<string, number>>
+  readonly glossary: ReadonlyMap<string, Translation>
+  /** Characters of the longest entry of the glossary. */
+  readonly longest: number
+  /** Words that say together what none of them says. */
+  readonly phrase: RegExp
+}
+
 /** English and Chinese words as they are looked for: in lower case, without their endings, Chinese ones translated too. */
 export class Words {
-  readonly #stop: ReadonlySet<string>
-  readonly #near = new Map<string, Map<string, number>>()
-  readonly #glossary = new Map<string, Translation>()
-  readonly #longest: number
-  /** Words that say together what none of them says. */
-  readonly #phrase: RegExp
+  #read: Tables | undefined
 
-  constructor() {
-    const phrases = Object.keys(lists.phrases).toSorted((one, other) => other.length - one.length)
-    this.#phrase = new RegExp(`\\b(?:${phrases.join('|')})\\b`, 'g')
-    this.#stop = new Set(lists.stop.split(' ').map(stem))
-    for (const group of lists.near) this.#relate(group, NEAR_WEIGHT)
-    for (const group of lists.same) this.#relate(group, SAME_WEIGHT)
-    for (const [chinese, english] of Object.entries(glossary)) this.#glossary.set(chinese, translationOf(english))
-    this.#longest = Math.max(...[...this.#glossary.keys()].map(({ length }) => length))
+  /** Read at the first use, as most starts of a hub come to none. */
+  get #tables(): Tables {
+    this.#read ??= readTables()
+    return this.#read
   }
 
   /** The words of a text, repeated ones too. */
@@ -62,7 +63,7 @@ export class Words {
   #wanted(text: string, withoutStops: boolean): readonly Wanted[] {
     const wanted = new Map<string, Wanted>()
     const add = (words: readonly string[], beside: readonly string[] = []): void => {
-      const kept = withoutStops ? words.filter(word => !this.#stop.has(word)) : words
+      const kept = withoutStops ? words.filter(word => !this.#tables.stop.has(word)) : words
       if (kept.length === 0 && beside.length === 0) return
       const key = [...kept, ...beside].join(' ')
       if (wanted.size < MOST_WANTED && !wanted.has(key)) wanted.set(key, this.#withSynonyms(kept, beside))
@@ -95,7 +96,7 @@ export class Words {
     for (const word of beside) put(word, HAN_WEIGHT)
     for (const word of words) {
       put(word, 1)
-      for (const [other, weight] of this.#near.get(word) ?? []) put(other, weight)
+      for (const [other, weight] of this.#tables.near.get(word) ?? []) put(other, weight)
     }
     return wanted
   }
@@ -116,7 +117,7 @@ export class Words {
         continue
       }
       flush()
-      parts.push({ chinese: entry, english: this.#glossary.get(entry) ?? [] })
+      parts.push({ chinese: entry, english: this.#tables.glossary.get(entry) ?? [] })
       at += entry.length
     }
     flush()
@@ -124,9 +125,9 @@ export class Words {
   }
 
   #entryAt(run: string, at: number): string | undefined {
-    for (let length = Math.min(this.#longest, run.length - at); length > 0; length -= 1) {
+    for (let length = Math.min(this.#tables.longest, run.length - at); length > 0; length -= 1) {
       const piece = run.slice(at, at + length)
-      if (this.#glossary.has(piece)) return piece
+      if (this.#tables.glossary.has(piece)) return piece
     }
     return undefined
   }
@@ -134,20 +135,35 @@ export class Words {
   /** `get rid of a label` is `delete a label`. */
   #withoutPhrases(text: string): string {
     const meanings: Readonly<Record<string, string>> = lists.phrases
-    return text.replaceAll(/\s+/g, ' ').replace(this.#phrase, phrase => meanings[phrase] ?? phrase)
+    return text.replaceAll(/\s+/g, ' ').replace(this.#tables.phrase, phrase => meanings[phrase] ?? phrase)
   }
 
   #push(found: string[], word: string): void {
-    if (!this.#stop.has(word)) found.push(word)
+    if (!this.#tables.stop.has(word)) found.push(word)
   }
+}
 
-  #relate(group: string, weight: number): void {
-    const words = group.split(' ').map(stem)
-    for (const word of words) {
-      const related = this.#near.get(word) ?? new Map<string, number>()
-      for (const other of words) if (other !== word) related.set(other, Math.max(weight, related.get(other) ?? 0))
-      this.#near.set(word, related)
-    }
+function readTables(): Tables {
+  const phrases = Object.keys(lists.phrases).toSorted((one, other) => other.length - one.length)
+  const near = new Map<string, Map<string, number>>()
+  for (const group of lists.near) relate(near, group, NEAR_WEIGHT)
+  for (const group of lists.same) relate(near, group, SAME_WEIGHT)
+  const entries = Object.entries(glossary).map(([chinese, english]) => [chinese, translationOf(english)] as const)
+  return {
+    stop: new Set(lists.stop.split(' ').map(stem)),
+    near,
+    glossary: new Map(entries),
+    longest: Math.max(...entries.map(([chinese]) => chinese.length)),
+    phrase: new RegExp(`\\b(?:${phrases.join('|')})\\b`, 'g'),
+  }
+}
+
+function relate(near: Map<string, Map<string, number>>, group: string, weight: number): void {
+  const words = group.split(' ').map(stem)
+  for (const word of words) {
+    const related = near.get(word) ?? new Map<string, number>()
+    for (const other of words) if (other !== word) related.set(other, Math.max(weight, related.get(other) ?? 0))
+    near.set(word, related)
   }
 }
 

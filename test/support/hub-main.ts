@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { bundledMain } from '../../deploy/bundle.ts'
 
-/** What Bun runs as the hub. */
-export const HUB_MAIN = join(import.meta.dir, '../../core/main.ts')
+/** What Bun runs as the hub: the sources as they are now, in few files. */
+export const HUB_MAIN = await bundledMain()

@@ -3,10 +3,14 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import { HubError } from '../../../core/contract/errors.ts'
+import { BusyRetrySqliteDialect } from '../../../core/store/busy-retry-sqlite.ts'
 import { isUniqueViolation, StoreOpenError, withStorageErrors } from '../../../core/store/errors.ts'
+import { migrateTo } from '../../../core/store/migrate.ts'
 import { openStore } from '../../../core/store/open.ts'
+import { adapted } from '../../../core/store/sqlite-adapter.ts'
+import type { Tables } from '../../../core/store/tables.ts'
 import { write } from '../../../core/store/transact.ts'
 import { atMost } from '../../support/pace.ts'
 
@@ -87,6 +91,23 @@ describe('openStore()', () => {
     await store.close()
     const error = await openError(openStore({ dataDir }))
     expect([error.exitName, error.message]).toEqual(['store_newer', expect.stringContaining('newer Patchbay')])
+  })
+
+  test('changes nothing of the tables when one of several changes fails', async () => {
+    const database = new Database(join(dataDir, 'patchbay.db'))
+    const db = new Kysely<Tables>({ dialect: new BusyRetrySqliteDialect({ database: adapted(database) }) })
+    await migrateTo(db, 'sqlite', '0010-document-parts')
+    // In the way of the last change, after others have been made.
+    await sql`create table sign_in (id text)`.execute(db)
+    const schema = () => database.prepare('select name, sql from sqlite_schema order by name').all()
+    const before = schema()
+    expect((await openError(openStore({ dataDir }))).exitName).toBe('store_unavailable')
+    expect(schema()).toEqual(before)
+    await sql`drop table sign_in`.execute(db)
+    await db.destroy()
+    const store = await openStore({ dataDir })
+    expect(await store.db.selectFrom('sign_in').selectAll().execute()).toEqual([])
+    await store.close()
   })
 
   test('refuses a folder that is not there, and an address of another kind of database', async () => {
