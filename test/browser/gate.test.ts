@@ -70,7 +70,7 @@ test.each(VIEWS)('sign-in, a deep link kept, reload, sign out, Back: %s', async 
     await alert.waitFor()
     said.push((await alert.textContent()) ?? '')
     await until(async () => !(await page.locator('button.pri').isDisabled()), {
-      timeoutMs: 15_000,
+      timeoutMs: 60_000,
       what: 'the next attempt',
     })
   }

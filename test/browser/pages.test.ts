@@ -58,7 +58,7 @@ test.each(VIEWS)(
     await tab.close()
     expect(found).toEqual([])
   },
-  240_000,
+  600_000,
 )
 
 test('with its policy on, no page breaks it', async () => {
@@ -68,7 +68,7 @@ test('with its policy on, no page breaks it', async () => {
     await tab.page.waitForSelector(ready)
   }
   await tab.close()
-}, 120_000)
+}, 300_000)
 
 test('a page for administrators says so to others, and its data are not asked for', async () => {
   const tab = await openTab(browser, hub, user)
@@ -145,7 +145,7 @@ test('a reset link sets a password once and signs in; open sign-ins are listed a
   await late.page.keyboard.press('Enter')
   await late.page.waitForSelector('text=This link was used or has ended')
   await late.close()
-}, 90_000)
+}, 120_000)
 
 test('the market installs what it shows, and starts nothing', async () => {
   const tab = await openTab(browser, hub, admin)

@@ -58,7 +58,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
   } finally {
     await hub.stop()
   }
-}, 180_000)
+}, 300_000)
 
 test('a newcomer: from the first start to a tool called by a real client, in at most 12 clicks and one paste', async () => {
   const hub = await startHub()
@@ -120,4 +120,4 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   } finally {
     await hub.stop()
   }
-}, 180_000)
+}, 300_000)

@@ -23,9 +23,9 @@ beforeAll(async () => {
   await admin.ok('POST', '/api/groups', { name: 'daily', members: [{ server: 'echo' }] })
   await until(async () => (await admin.ok('GET', '/api/servers/echo')).status.state === 'online', {
     what: 'echo online',
-    timeoutMs: 45_000,
+    timeoutMs: 60_000,
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()

@@ -30,7 +30,7 @@ for (const revision of ['2025-11-25', '2026-07-28'] as const) {
 
     beforeAll(async () => {
       run = await twiceAtMost(() => runClientLeg(CLIENT, revision, join(import.meta.dir, `client-${revision}.yaml`)))
-    }, 240_000)
+    }, 600_000)
 
     test('all that the suite requires but OAuth is asked of the hub here', () => {
       const others = requiredScenarios('client', revision).filter(scenario => !scenario.startsWith('auth/'))

@@ -56,11 +56,11 @@ beforeAll(async () => {
       }),
     )
   }
-}, 480_000)
+}, 900_000)
 
 afterAll(async () => {
   for (const one of started.splice(0).reverse()) await one.stop()
-}, 45_000)
+}, 120_000)
 
 function passedBy(run: SuiteRun, revision: Requirements): readonly string[] {
   return requiredScenarios('server', revision).filter(name => {

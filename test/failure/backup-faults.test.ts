@@ -35,7 +35,7 @@ beforeAll(async () => {
   expect((await inFolder(hub.folder, ['backup', keyed, '--with-key'], { stdin: `${PASSPHRASE}\n` })).code).toBe(0)
   await hub.stop({ keep: true })
   used = hub.folder
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await removeTemp(used)
@@ -105,7 +105,7 @@ test('with --with-key a backup and its passphrase are enough; another passphrase
   const done = await inFolder(folder, ['restore', keyed, '--passphrase-stdin'], { stdin: PASSPHRASE })
   expect([done.code, done.stderr]).toEqual([0, ''])
   expect(await secretIn(folder)).toBe(SECRET)
-}, 30_000)
+}, 120_000)
 
 test('a hub that is used keeps what it holds without --replace; with it, the old can be put back', async () => {
   const other = await startHub({ folder, settings: { mcpServers: {} } })
@@ -129,7 +129,7 @@ test('a hub that is used keeps what it holds without --replace; with it, the old
   await copyFile(join(aside, 'master.key'), join(folder, 'data', 'master.key'))
   expect((await inFolder(folder, ['restore', join(aside, 'database.backup'), '--replace'])).code).toBe(0)
   expect((await rowsIn(folder)).replace(/"token_epoch":\d+/g, '')).toBe(before.replace(/"token_epoch":\d+/g, ''))
-}, 60_000)
+}, 120_000)
 
 test('a file that is cut, changed or something else changes nothing', async () => {
   await cp(join(used, 'data'), join(folder, 'data'), { recursive: true })
@@ -161,7 +161,7 @@ test('a file that is cut, changed or something else changes nothing', async () =
   expect((await refused(join(folder, 'absent'), '', 1)).trim()).toEndWith('ENOENT')
   expect(await rowsIn(folder)).toBe(before)
   expect((await readdir(join(folder, 'data'))).filter(name => /^restore-|^backups$/.test(name))).toEqual([])
-}, 60_000)
+}, 120_000)
 
 test('rows that the tables do not take are refused before anything is written', async () => {
   await withKey()
@@ -258,7 +258,7 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
   }
   for (const state of seen) expect(['old', 'new']).toContain(state)
   expect(seen).toContain('old')
-}, 60_000)
+}, 120_000)
 
 let hub: Hub | undefined
 afterAll(() => hub?.stop())
@@ -300,4 +300,4 @@ test('the hub works on while a backup is made', async () => {
   await withKey()
   expect((await inFolder(folder, ['restore', downloaded])).stderr).toBe('')
   expect(await secretIn(folder)).toBe(SECRET)
-}, 30_000)
+}, 120_000)

@@ -48,12 +48,12 @@ beforeAll(async () => {
   await carol.ok('POST', '/api/servers', { name: 'own', url: upstream.url })
   await online(carol, ['own'])
   await carol.ok('POST', '/api/groups', { name: 'mixed', members: ['own', ...members] })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 const setDisabled = (name: string, disabled: boolean) => admin.ok('PATCH', `/api/admin/users/${name}`, { disabled })
 
@@ -123,7 +123,7 @@ describe('an account that is disabled', () => {
     expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
     await stream.close()
     await tryEverything()
-  }, 30_000)
+  }, 120_000)
 
   test('stays ended over a restart of the hub', async () => {
     await hub.stop({ keep: true })
@@ -132,7 +132,7 @@ describe('an account that is disabled', () => {
     carol = await hub.signIn('carol')
     await online(carol, ['own'])
     await tryEverything()
-  }, 40_000)
+  }, 120_000)
 
   test('stays ended over a kill of the hub', async () => {
     await hub.kill9()
@@ -141,7 +141,7 @@ describe('an account that is disabled', () => {
     carol = await hub.signIn('carol')
     await online(carol, ['own'])
     await tryEverything()
-  }, 40_000)
+  }, 120_000)
 
   test('gets its enabled servers back when it is enabled', async () => {
     for (const name of OWNERS) {
@@ -154,7 +154,7 @@ describe('an account that is disabled', () => {
     expect(await callText(lazy, 'quick')).not.toBe('')
     const session = await carol.mcp('/mcp/mixed')
     await until(async () => (await toolNames(session)).length > 10)
-  }, 30_000)
+  }, 120_000)
 })
 
 test('an administrator who is demoted has programs in the sandbox at once', async () => {
@@ -178,7 +178,7 @@ test('an administrator who is demoted has programs in the sandbox at once', asyn
     return prying?.sandbox === 'full' && own.every(({ sandbox }) => sandbox === undefined || sandbox === 'full')
   })
   expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
-}, 20_000)
+}, 120_000)
 
 test('an account that is deleted takes its programs along, those that others use too', async () => {
   const session = await carol.mcp('/mcp/@bob/each')
@@ -188,4 +188,4 @@ test('an account that is deleted takes its programs along, those that others use
   await admin.ok('DELETE', '/api/admin/users/dana?cascade=true')
   await until(async () => (await theirs()).length === 0 && runningWith(MARK).length === 0)
   expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
-}, 20_000)
+}, 120_000)

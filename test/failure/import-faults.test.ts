@@ -15,11 +15,11 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['echo'])
   unharmed = await watchFor(hub, admin)
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const importing = (document: unknown, query = '?dryRun=true') =>
   admin.request('POST', `/api/import${query}`, { document })
@@ -65,7 +65,7 @@ test('what is no document is refused, and nothing is written', async () => {
   }
   await nothingIsThere()
   await unharmed()
-}, 60_000)
+}, 120_000)
 
 test('who imports again and again is answered one at a time, and others go on', async () => {
   const mallory = await hub.user('mallory')
@@ -86,7 +86,7 @@ test('who imports again and again is answered one at a time, and others go on', 
   expect(new Set(statuses)).toEqual(new Set([200, 'overloaded']))
   expect(statuses.filter(status => status === 200).length).toBeLessThanOrEqual(4)
   await admin.ok('DELETE', '/api/admin/users/mallory')
-}, 20_000)
+}, 120_000)
 
 test('choices and answers that are none are refused by their place', async () => {
   const document = { mcpServers: { a: { url: 'https://never.example/' } } }
@@ -155,4 +155,4 @@ test('an import that is killed at any moment exists whole or not at all', async 
   }
   for (const state of seen) expect(['1 1 0 0', '151 21 1 1']).toContain(state)
   expect(seen).toContain('1 1 0 0')
-}, 90_000)
+}, 120_000)

@@ -31,13 +31,13 @@ beforeAll(async () => {
   await online(admin, ['echo', 'unruly', 'long', 'stubborn', 'frozen'])
   await callText(await admin.mcp('/mcp/echo'), 'whoami')
   unharmed = await watchFor(hub, admin)
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
-afterEach(() => unharmed(), 30_000)
+afterEach(() => unharmed(), 120_000)
 
 test('a call that runs out of time: upstream_timeout, the server is told, its late answer is dropped', async () => {
   const client = await admin.mcp('/mcp/unruly')
@@ -69,7 +69,7 @@ test('a child that is stopped misses its pings and is replaced', async () => {
   )
   expect(JSON.parse(await callText(client, 'whoami')).pid).toBe(status.pid)
   await until(() => processStat(old) === undefined, { what: 'the stopped process to be gone' })
-}, 15_000)
+}, 120_000)
 
 test('a line of 100 MB ends the only call, and the process and the memory of the hub stay', async () => {
   const client = await admin.mcp('/mcp/long')
@@ -82,10 +82,10 @@ test('a line of 100 MB ends the only call, and the process and the memory of the
   expect((await statusOf(admin, 'long')).pid).toBe(pid)
   // What was held for the line is collected in a while.
   await until(() => (processStat(hub.pid)?.residentBytes ?? 0) - resident < 64 * MB, {
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     what: 'the hub to hold at most 64 MB more',
   })
-}, 25_000)
+}, 120_000)
 
 test('a child that ignores TERM and the end of its input is gone within 5 s of a stop', async () => {
   const { pid } = await statusOf(admin, 'stubborn')
@@ -97,7 +97,7 @@ test('a child that ignores TERM and the end of its input is gone within 5 s of a
   await until(() => descendants(hub.pid).every(stat => stat.pid !== pid), { what: 'the process to be collected' })
   await admin.ok('POST', '/api/servers/stubborn/start?wait=5s')
   await online(admin, ['stubborn'])
-}, 15_000)
+}, 120_000)
 
 test('a killed child fails its call within 100 ms, is not online within 1 s unless it is another process', async () => {
   const client = await admin.mcp('/mcp/long')

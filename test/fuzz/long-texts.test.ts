@@ -207,7 +207,7 @@ for (const [name, parse] of Object.entries(PARSERS)) {
         expect(ms).toBeLessThanOrEqual(allowed)
       }
     }
-  }, 120_000)
+  }, 300_000)
 }
 
 function timeOf(work: () => unknown): number {

@@ -38,12 +38,12 @@ beforeAll(async () => {
   await make(bob, 'group', 'foreign', 'private')
   await online(alice, ['own'])
   await online(bob, ['foreign'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 async function make(owner: Client, thing: 'server' | 'group', name: string, visibility: Filled['visibility']) {
   const body = thing === 'server' ? { url: upstream.url } : { members: ['bob~public'] }
@@ -150,7 +150,7 @@ describe('each kind of caller gets what the matrix says', () => {
         }
       }
     },
-    60_000,
+    120_000,
   )
 
   test.each(PLAIN.map(row => [`${row.method} ${row.path}`, row] as const))('%s', async (name, row) => {

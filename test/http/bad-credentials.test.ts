@@ -19,8 +19,8 @@ beforeAll(async () => {
   alice = await hub.user('alice')
   claims = decodeJwt(alice.token)
   routes = await documentedRoutes(admin)
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const as = (headers: Record<string, string>, path = '/api/servers', method = 'GET'): Promise<Answer> =>
   patient(() => send(hub.url, method, path, undefined, headers))
@@ -124,7 +124,7 @@ describe('a credential', () => {
       else expect([path, answer.status, answer.json.code]).toEqual([path, 401, 'unauthenticated'])
     }
     await expectRefusal(await as({}, '/api/none'), 401, 'unauthenticated', 'GET', '/api/none')
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('more than 100 requests at once', () => {

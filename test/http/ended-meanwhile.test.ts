@@ -9,7 +9,7 @@ import { noteCodes } from '../support/seen-codes.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 let hub: Hub
 let admin: Client
@@ -20,11 +20,11 @@ beforeAll(async () => {
   admin.patient = true
   await admin.ok('POST', '/api/servers', { name: 'echo', visibility: 'public', ...stdioFixture('echo') })
   await online(admin, ['echo'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 interface Begun {
   /** Sends the last byte of the body; the answer’s head and what came with it. */

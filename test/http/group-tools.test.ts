@@ -50,12 +50,12 @@ beforeAll(async () => {
   }
   ;({ hub, admin } = await startOnline({ env: LOOPBACK, settings }))
   bob = await hub.user('bob')
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 const path = (tool: string, group = 'g') => `/api/groups/${group}/tools/${encodeURIComponent(tool)}`
 const withKey = async (scopes: readonly unknown[]) =>
@@ -105,13 +105,13 @@ describe('the document', () => {
           headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
           body: JSON.stringify(body),
         })
-      await until(async () => (await post({ a: 1, b: 2 })).status === 200, { timeoutMs: 20_000, what: 'Prism' })
+      await until(async () => (await post({ a: 1, b: 2 })).status === 200, { timeoutMs: 60_000, what: 'Prism' })
       expect((await post({ a: 'text' })).status).toBe(422)
     } finally {
       child.kill('SIGKILL')
       await child.exited
     }
-  }, 40_000)
+  }, 120_000)
 
   test('is one of which a client of HTTP APIs makes tools that work', async () => {
     const token = await withKey([{ group: 'g' }])

@@ -10,7 +10,7 @@ let hub: Hub
 beforeAll(async () => {
   hub = await startHub()
 })
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 test.each([
   ['GET', '/.well-known/oauth-protected-resource', 404],

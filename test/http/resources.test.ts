@@ -17,12 +17,12 @@ beforeAll(async () => {
   ada = await hub.user('ada')
   await ada.ok('POST', '/api/servers', { name: 'echo', url: upstream.url })
   await online(ada, ['echo'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 const ifMatch = (etag: string | null) => ({ 'if-match': etag ?? '' })
 

@@ -5,7 +5,7 @@ import { HEADERS, RawClient, SseReader } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 let hub: Hub
 let admin: Client
@@ -14,8 +14,8 @@ beforeAll(async () => {
   hub = await startHub({ settings: { mcpServers: { slow: stdioFixture('slow') } } })
   admin = await hub.setup()
   await online(admin, ['slow'])
-}, 40_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 /** Everything that comes until the stream ends. */
 async function lastEvent(response: Response): Promise<string> {

@@ -29,7 +29,7 @@ beforeAll(async () => {
   hub = await startHub({ settings: SETTINGS })
   admin = await hub.setup()
 })
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 type Errors = readonly { readonly code: string; readonly pointer: string }[]
 

@@ -6,7 +6,7 @@ import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 /** An address that no test has used before: the hub believes its proxy, which is the test. */
 let addresses = 0
@@ -22,11 +22,11 @@ let admin: Client
 beforeAll(async () => {
   hub = await startHub({ env: { TRUSTED_PROXIES: '127.0.0.1', ALLOWED_HOSTS: '127.0.0.1' } })
   admin = await hub.setup()
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const randomKey = () => `pb_${randomBytes(32).toString('base64url')}`
 /** A token with everything but the right signature. */

@@ -73,12 +73,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['good'])
   await leaveSessionsOpen()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   reading.abort()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Sessions that see all servers, hear of all of them, and are subscribed where there are resources. */
 async function leaveSessionsOpen(): Promise<void> {
@@ -146,4 +146,4 @@ test(`a good server's p99 beside floods, hangs, crashes and huge lines is at mos
   console.log(`p99 in ms, quiet: ${shown(quiet)}; noisy: ${shown(noisy)}; ratio of the medians ${ratio.toFixed(2)}`)
   expect(median(noisy)).toBeLessThanOrEqual(most())
   expect(hub.unhandled()).toEqual([])
-}, 120_000)
+}, 300_000)

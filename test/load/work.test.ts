@@ -45,11 +45,11 @@ beforeAll(async () => {
       const { items } = await admin.ok('GET', '/api/servers')
       return items.every((one: { status: { counts: { tools: number } } }) => one.status.counts.tools === 5_000)
     },
-    { what: 'the tools of all four servers', timeoutMs: 20_000 },
+    { what: 'the tools of all four servers', timeoutMs: 60_000 },
   )
   calm = await calmHealth(hub, 1_000)
   slow = slowness()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
@@ -216,7 +216,7 @@ describe('one request of a user holds the main thread for 50 ms at most:', () =>
         text.length,
       )
     },
-    60_000,
+    120_000,
   )
 
   test('a sign-in body of 1 MB from nobody', async () => {
@@ -245,7 +245,7 @@ describe('calls of unknown tools', () => {
       }
     })
     await client.delete()
-  }, 60_000)
+  }, 120_000)
 
   test('are rate_limited after 200, whatever era, while known tools are called as before', async () => {
     const client = await new RawClient(hub, '/mcp/crowd', await user.mcpKey()).open('2025-03-26')
@@ -273,7 +273,7 @@ describe('calls of unknown tools', () => {
     const { result } = await client.call('tools/call', { name, arguments: {} })
     expect(result).toBeDefined()
     await client.delete()
-  }, 60_000)
+  }, 120_000)
 })
 
 /** The messages of an answer, as JSON or as a stream of events. */

@@ -33,11 +33,11 @@ beforeAll(async () => {
   keys.admin = await admin.mcpKey()
   keys.bert = await bert.mcpKey()
   await online(admin, ['varied', 'slow'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const raw = (path: string, who = 'admin'): RawClient => new RawClient(hub, path, keys[who] ?? who)
 
@@ -167,7 +167,7 @@ describe('P-02 every use of a session that has ended is 404 with a JSON-RPC body
     } finally {
       await second.stop()
     }
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('P-04 a wrong Host or Origin', () => {

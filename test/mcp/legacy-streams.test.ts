@@ -23,9 +23,9 @@ beforeAll(async () => {
   }))
   ;({ hub, admin } = world)
   key = await admin.mcpKey()
-}, 60_000)
+}, 120_000)
 
-afterAll(() => world?.stop(), 40_000)
+afterAll(() => world?.stop(), 120_000)
 
 const open = (path = '/mcp/g', version?: string): Promise<RawClient> => new RawClient(hub, path, key).open(version)
 
@@ -111,7 +111,7 @@ describe('P-08 notifications', () => {
     expect(event?.comment).toBe('ok')
     expect(performance.now() - start).toBeLessThan(atMost(30_000))
     await get.close()
-  }, 40_000)
+  }, 120_000)
 })
 
 describe('P-09 Last-Event-ID', () => {
@@ -157,7 +157,7 @@ describe('P-09 Last-Event-ID', () => {
     // Again from the same place: the same again; from the end: nothing is left to come back for.
     const again = await rest(new SseReader(await client.get({ 'last-event-id': last ?? '' })))
     expect(again).toHaveLength(messages.length)
-  }, 20_000)
+  }, 120_000)
 
   test('P-09 of the stream of its own replays list changes that came while nobody was connected', async () => {
     const client = await open()

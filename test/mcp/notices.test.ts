@@ -25,9 +25,9 @@ beforeAll(async () => {
     },
   }))
   admin = world.admin
-}, 60_000)
+}, 120_000)
 
-afterAll(() => world?.stop(), 40_000)
+afterAll(() => world?.stop(), 120_000)
 
 describe('progress', () => {
   test('P-08, P-13 progress comes one by one, rising, under the token of the client, and ends with the answer', async () => {

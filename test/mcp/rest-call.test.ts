@@ -7,7 +7,7 @@ import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { patchbay } from '../unit/cli/running-hub.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
 const MIB = 1024 * 1024
@@ -34,12 +34,12 @@ for (const isolate of [true, false]) {
       })
       admin = await hub.setup()
       await online(admin, ['varied', 'slow', 'web'])
-    }, 40_000)
+    }, 120_000)
 
     afterAll(async () => {
       await hub?.stop()
       await web?.stop()
-    }, 40_000)
+    }, 120_000)
 
     const call = (server: string, tool: string, args: object, headers: Record<string, string> = {}) =>
       admin.request('POST', `/api/servers/${server}/tools/${tool}/call`, { arguments: args }, headers)

@@ -34,13 +34,13 @@ beforeAll(async () => {
   admin = await hub.setup()
   key = await admin.mcpKey()
   await online(admin, ['varied', 'slow', 'web', 'lax', 'dying'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
   await lax?.stop()
-}, 40_000)
+}, 120_000)
 
 describe('P-03 an upstream that has lost its sessions', () => {
   const whoami = async (client: RawClient) => {
@@ -67,7 +67,7 @@ describe('P-03 an upstream that has lost its sessions', () => {
       }
       await online(admin, [name])
     },
-    20_000,
+    120_000,
   )
 
   test('P-03 a call that had begun when the connection was lost is not sent twice', async () => {

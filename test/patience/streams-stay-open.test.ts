@@ -101,4 +101,4 @@ test('streams live as long as their readers: SSE, WebSocket and MCP are silent f
   await admin.close()
   await unharmed()
   await hub.stop()
-}, 90_000)
+}, 120_000)

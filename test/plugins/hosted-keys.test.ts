@@ -63,7 +63,7 @@ describe('a hub', () => {
       settings: { plugins: [{ use: 'hosted-keys', config: { platforms } }] },
     })
     admin = await hub.setup()
-  }, 30_000)
+  }, 120_000)
   beforeEach(() => {
     seen = []
   })
@@ -148,7 +148,7 @@ describe('a hub', () => {
       ].map(async path => (await admin.request('GET', path)).text),
     )
     for (const text of [...shown, hub.log()]) expect(text).not.toContain('key-canary')
-  }, 30_000)
+  }, 120_000)
 
   test('sends the configured key where the owner has none, and none at all when there is none', async () => {
     await setKey(admin, null)
@@ -162,7 +162,7 @@ describe('a hub', () => {
     await until(() => keysAt('/mcp').includes('Bearer system-key-canary'))
     expect((await platforms(admin)).key).toEqual({ from: 'system' })
     expect((await admin.request('GET', '/api/admin/plugins')).text).not.toContain('key-canary')
-  }, 30_000)
+  }, 120_000)
 
   test('follows no redirect with a key', async () => {
     await setKey(admin, 'third-key-canary')
@@ -178,7 +178,7 @@ describe('a hub', () => {
     expect(keysAt('/there')).toEqual([])
     expect([keysAt('/moved'), keysAt('/there')]).toEqual([['Bearer third-key-canary'], []])
     expect(JSON.stringify(status)).not.toContain('key-canary')
-  }, 30_000)
+  }, 120_000)
 
   test('sends none to another port of the host, and none for a document of OpenAPI', async () => {
     using other = Bun.serve({ hostname: HOST, port: 0, fetch: answer })
@@ -188,5 +188,5 @@ describe('a hub', () => {
     await admin.ok('POST', '/api/servers', { name: 'api', openapi: { url: `https://${HOST}/document` } })
     await until(() => keysAt('/document').length > 0)
     expect(keysAt('/document')).toEqual(['null'])
-  }, 30_000)
+  }, 120_000)
 })

@@ -121,7 +121,7 @@ describe('a hub', () => {
   beforeAll(async () => {
     hub = await startHub({})
     admin = await hub.setup()
-  }, 30_000)
+  }, 120_000)
   afterAll(() => hub?.stop())
 
   const install = (id: string, body: object, query = '') =>
@@ -151,7 +151,7 @@ describe('a hub', () => {
     expect((await admin.ok('GET', '/api/market/sources')).items).toMatchObject([
       { id: 'bundled', origin: 'bundled', state: 'ready', templates: total, leftOut: 0 },
     ])
-  }, 60_000)
+  }, 120_000)
 
   test('installs what was planned, switched off, with its secrets sealed', async () => {
     const wanted = { name: 'hub-git', inputs: { GITHUB_PERSONAL_ACCESS_TOKEN: 'a-token-canary-of-github' } }

@@ -80,7 +80,7 @@ test('over TLS the certificate is checked, by the authority that is configured',
   const [only] = await until(async () => ((await syslog.received()).length > 0 ? syslog.received() : undefined))
   expect(only?.msg.trim()).toBe('two lines\nover 127.0.0.1')
   await removeTemp(folder)
-}, 30_000)
+}, 120_000)
 
 const calls = (received: readonly Received[]) => received.filter(({ msg }) => msg.trimStart() === 'tools/call')
 
@@ -121,7 +121,7 @@ describe.each(['udp', 'tcp'] as const)('a hub that writes to rsyslogd over %s', 
     } finally {
       await hub.stop()
     }
-  }, 40_000)
+  }, 120_000)
 })
 
 test('what is logged while rsyslogd is down arrives when it is up again, in order; it is told once each', async () => {
@@ -152,7 +152,7 @@ test('what is logged while rsyslogd is down arrives when it is up again, in orde
     })
     expect((await admin.request('GET', '/health')).json.status).toBe('ok')
     await syslog.start()
-    await until(async () => (await state()).state === 'up' && (await state()).waiting === 0, { timeoutMs: 15_000 })
+    await until(async () => (await state()).state === 'up' && (await state()).waiting === 0, { timeoutMs: 60_000 })
     await until(async () => calls(await syslog.received()).length >= 31)
     const said = (await syslog.received()).filter(({ msgid }) => msgid === 'sink:syslog').map(({ msg }) => msg.trim())
     expect(said).toEqual(['The log sink takes records again'])
@@ -161,7 +161,7 @@ test('what is logged while rsyslogd is down arrives when it is up again, in orde
   } finally {
     await hub.stop()
   }
-}, 60_000)
+}, 120_000)
 
 test('a collector that closes each connection, or reads nothing, is a failure and holds nothing', async () => {
   const closing = createServer(socket => socket.destroy())

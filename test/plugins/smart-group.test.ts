@@ -45,14 +45,14 @@ beforeAll(async () => {
   far = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
   await bob.ok('POST', '/api/servers', { name: 'bobs', url: far.url })
   await online(bob, ['bobs'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await Promise.allSettled(opened.map(client => client.close()))
   await hub?.stop()
   await far?.stop()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 interface Hit {
   readonly tool: string

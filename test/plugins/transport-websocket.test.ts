@@ -201,7 +201,7 @@ describe('when the plugin is withdrawn', () => {
     await upgrade("'upgraded: '", "'again: '")
     const client = await admin.mcp('/mcp/g')
     const answered = async () => (await callText(client, 'made_echo', { text: 'hello' })) === 'again: hello'
-    await until(answered, { timeoutMs: 10_000, what: 'an answer of the newest version' })
+    await until(answered, { timeoutMs: 60_000, what: 'an answer of the newest version' })
     expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'undisturbed' })).toBe('undisturbed')
   })
 })

@@ -19,7 +19,7 @@ export function rawRequest(
   options: { readonly quietMs?: number; readonly limitMs?: number } = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
-  const { quietMs = 300, limitMs = 10_000 } = options
+  const { quietMs = 300, limitMs = 60_000 } = options
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   let seen = ''
   let quiet: ReturnType<typeof setTimeout> | undefined

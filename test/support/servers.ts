@@ -28,7 +28,7 @@ function isOnline({ state, reason }: Status): boolean {
 }
 
 /** Waits until these servers are online with their lists and were looked at, asking with one request at a time. */
-export async function online(client: Client, refs: readonly string[], timeoutMs = 15_000): Promise<void> {
+export async function online(client: Client, refs: readonly string[], timeoutMs = 60_000): Promise<void> {
   for (const ref of refs) {
     await until(async () => isOnline(await statusOf(client, ref)), {
       timeoutMs,

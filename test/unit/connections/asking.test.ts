@@ -88,7 +88,7 @@ test('a session beyond the quota of processes shares, with a warning, but for to
   rig.connections.endSession('other')
   await until('one process', () => rig.connections.processes().length === 1)
   expect(rig.connections.status('a').warnings).toHaveLength(1)
-}, 20_000)
+}, 120_000)
 
 test('as configured nothing is looked at', async () => {
   for (const session of ['shared', 'per-session', 'per-user'] as const) {

@@ -264,7 +264,7 @@ describe('a program', () => {
         .flatMap(heard => heard.slice(0, 1))
         .slice(-2),
     ).toEqual(['initialize', 'server/discover'])
-  }, 30_000)
+  }, 120_000)
 
   test('that is switched off while it is asked leaves nothing behind', async () => {
     const config = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }

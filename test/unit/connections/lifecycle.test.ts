@@ -36,7 +36,7 @@ test('dispose() leaves no process, no descriptor and no child that ignores TERM'
   rig = undefined
   expect(pids.filter(isAlive)).toEqual([])
   await until('the descriptors are closed', () => descriptors() <= before, 30_000)
-}, 60_000)
+}, 120_000)
 
 test('stop() during a start ends offline, and start() starts again', async () => {
   const { connections, call, turn } = await start([fixture('a', 'hang'), serverRecord('b')])
