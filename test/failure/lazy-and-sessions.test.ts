@@ -4,12 +4,13 @@ import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, PASSWORD, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-const IDLE_MS = 700
+const IDLE_MS = atLeast(1_000)
 
 let hub: Hub
 let admin: Client
@@ -130,7 +131,7 @@ test('the processes of sessions end when their server is switched off, and with 
   await admin.ok('POST', '/api/servers/own/stop')
   await until(() => !alive(first), { what: 'the other one to be gone' })
   expect((await failureOf(callText(mine, 'whoami'))).data?.code).toBe('server_offline')
-  await admin.ok('POST', '/api/servers/own/start?wait=5s')
+  await admin.ok('POST', '/api/servers/own/start?wait=30s')
   expect(JSON.parse(await callText(mine, 'whoami')).who).toBe('own')
   await end(mine)
   await settledTo(hub.pid, own)

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
-import { atMost } from '../support/pace.ts'
+import { atLeast, atMost } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 const FIXTURE = join(ROOT, 'test/support/mcp-servers/faulty-http.ts')
-const TIMEOUT_MS = 1_000
+const TIMEOUT_MS = atLeast(1_500)
 
 /** What the remote server does instead of answering initialize, and the reason that the hub must give. */
 const AT_START = {

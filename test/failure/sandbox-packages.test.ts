@@ -129,7 +129,7 @@ function aRunnerInside(): void {
       }
       await until(() => registry.asked.includes('slow-1.0.0.tgz'), { timeoutMs: 60_000 })
       expect(await running()).toHaveLength(1)
-      await bob.ok('POST', '/api/servers/slow/stop?wait=10s')
+      await bob.ok('POST', '/api/servers/slow/stop?wait=30s')
       expect((await statusOf(bob, 'slow')).reason?.code).toBe('stopped')
       await until(async () => (await running()).length === 0, { timeoutMs: 60_000, what: 'the installation to end' })
     }, 120_000)

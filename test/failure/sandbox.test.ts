@@ -157,9 +157,9 @@ if (level !== 'full') {
     test('ends with its whole tree when it is stopped, also what left its session', async () => {
       await ask(bob, 'probe', 'linger', { seconds: '987651' })
       await until(() => running('987651').length === 1, { what: 'the process to be seen' })
-      await bob.ok('POST', '/api/servers/probe/stop?wait=10s')
+      await bob.ok('POST', '/api/servers/probe/stop?wait=30s')
       await until(() => running('987651').length === 0, { timeoutMs: 3_000, what: 'its process to be gone' })
-      await bob.ok('POST', '/api/servers/probe/start?wait=10s')
+      await bob.ok('POST', '/api/servers/probe/start?wait=30s')
     })
 
     test('is held at its limits of memory and processes, and the hub and others go on', async () => {
@@ -190,7 +190,7 @@ if (level !== 'full') {
       await ask(bob, 'probe', 'write', { path: 'file', text: '' })
       const places = { long: 'x'.repeat(300), below: 'file/x', file: 'file' }
       for (const [name, cwd] of Object.entries(places)) {
-        await bob.ok('POST', '/api/servers/probe/stop?wait=5s')
+        await bob.ok('POST', '/api/servers/probe/stop?wait=30s')
         await bob.ok('PATCH', '/api/servers/probe', { cwd })
         await bob.ok('POST', '/api/servers/probe/start')
         const reason = `the reason for the folder ${name}`
@@ -222,7 +222,7 @@ if (level !== 'full') {
       const session = await max.mcp('/mcp/small-0')
       const failure = await failureOf(session.callTool({ name: 't', arguments: {} }))
       expect(failure.message).toContain('32 processes of its owner run')
-      await max.ok('POST', '/api/servers/small-31/stop?wait=10s')
+      await max.ok('POST', '/api/servers/small-31/stop?wait=30s')
       await until(async () => (await session.callTool({ name: 't', arguments: {} })).content, { timeoutMs: 60_000 })
       await admin.ok('DELETE', '/api/admin/users/max?cascade=true')
     }, 120_000)
@@ -275,9 +275,9 @@ if (level !== 'full') {
       const more = (): number => (quickest.inside ?? 0) - (quickest.plain ?? 0)
       for (let round = 0; round < ROUNDS || (more() > 100 && round < MOST_ROUNDS); round += 1) {
         for (const name of ['plain', 'inside']) {
-          await admin.ok('POST', `/api/servers/${name}/stop?wait=10s`)
+          await admin.ok('POST', `/api/servers/${name}/stop?wait=30s`)
           const start = performance.now()
-          await admin.ok('POST', `/api/servers/${name}/start?wait=10s`)
+          await admin.ok('POST', `/api/servers/${name}/start?wait=30s`)
           quickest[name] = Math.min(quickest[name] ?? 0, performance.now() - start)
         }
       }

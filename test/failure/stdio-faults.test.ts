@@ -59,7 +59,7 @@ describe('a child that breaks the protocol costs itself alone', () => {
 })
 
 test('half a line and then silence: calls end with upstream_timeout at their limit', async () => {
-  await admin.ok('POST', '/api/servers/partial/start?wait=10s')
+  await admin.ok('POST', '/api/servers/partial/start?wait=30s')
   await online(admin, ['partial'])
   const client = await admin.mcp('/mcp/partial')
   for (const call of [() => callText(client, 'flood', { mode: 'partial' }), () => callText(client, 'quick')]) {
@@ -103,7 +103,7 @@ test('a grandchild that left its session ends with the server too', async () => 
   const { child, grandchild } = JSON.parse(await callText(client, 'pids'))
   try {
     expect([alive(child), alive(grandchild)]).toEqual([true, true])
-    await admin.ok('POST', '/api/servers/daemon/stop?wait=10s')
+    await admin.ok('POST', '/api/servers/daemon/stop?wait=30s')
     await until(() => !alive(child) && !alive(grandchild), {
       timeoutMs: 1_000,
       what: 'child and grandchild to be gone',

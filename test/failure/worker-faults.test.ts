@@ -7,7 +7,9 @@ import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 /** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
-const SILENCE_MS = 21_000
+const SILENCE_MS = 15_000
+/** What noticing it and ending the worker may take. */
+const LATER_MS = 6_000
 
 let hub: Hub
 let admin: Client
@@ -85,7 +87,7 @@ test('a worker that spins is ended after 15 s of silence; nobody else notices', 
   }
   const { value: failure, ms } = await ended
   expect(failure.data?.code).toBe('connection_lost')
-  expect(ms).toBeLessThan(SILENCE_MS)
+  expect(ms).toBeLessThan(SILENCE_MS + atMost(LATER_MS))
   // Hundreds of them, of which the machine may hold up one or two.
   expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.95)]).toBeLessThan(atMost(250))
   await online(admin, ['alone'])

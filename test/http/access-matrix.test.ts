@@ -130,7 +130,7 @@ test('a start, a stop and an edit of one owner leave the server of that name of 
   await online(alice, ['twin'])
   await online(bob, ['twin'])
   await alice.ok('PATCH', '/api/servers/twin', { description: 'of alice' })
-  const stopped = await alice.ok('POST', '/api/servers/twin/stop?wait=5s')
+  const stopped = await alice.ok('POST', '/api/servers/twin/stop?wait=30s')
   expect(stopped).toMatchObject({ ref: 'alice~twin', enabled: false, status: { state: 'offline' } })
   const other = await bob.ok('GET', '/api/servers/twin')
   expect(other).toMatchObject({ ref: 'bob~twin', enabled: true, status: { state: 'online' } })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Answer } from '../support/client.ts'
 import { Client, type Hub, LOOPBACK, PASSWORD, ROOT, send, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { atMost } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { failureOf, online, statusOf } from '../support/servers.ts'
@@ -60,7 +61,7 @@ async function expectEnded({ other, stream, mcp, call, rest, sse }: Awaited<Retu
     await call
     await Promise.all([rest, sse])
   })
-  expect(ms).toBeLessThan(ENDS_WITHIN_MS)
+  expect(ms).toBeLessThan(atMost(ENDS_WITHIN_MS))
   expect(stream.events.at(-1)).toMatchObject({ event: 'stream.end', data: { code: 'token_revoked' } })
   const restAnswer = await rest
   expect([restAnswer.status, restAnswer.json.code]).toEqual([401, 'token_revoked'])

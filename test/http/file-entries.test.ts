@@ -117,9 +117,9 @@ describe('entries of the file', () => {
   })
 
   test('are switched off and on, renamed and removed through the API', async () => {
-    await admin.ok('POST', '/api/servers/echo/stop?wait=5s')
+    await admin.ok('POST', '/api/servers/echo/stop?wait=30s')
     expect(await file()).toMatch(/"echo": \{[^\n]*("disabled": ?true|"enabled": ?false)/)
-    await admin.ok('POST', '/api/servers/echo/start?wait=5s')
+    await admin.ok('POST', '/api/servers/echo/start?wait=30s')
     await online(admin, ['echo'])
     expect((await admin.ok('PATCH', '/api/servers/remote', { name: 'far away' })).ref).toBe('art~far away')
     expect(await file()).toContain('"far away": {')

@@ -72,7 +72,7 @@ describe('of two people, each with a server and a group "same"', () => {
     const ada = of(people, 'ada')
     await ada.ok('PATCH', '/api/servers/same/tools/whoami', { enabled: false })
     await ada.ok('POST', '/api/servers/same/restart?wait=5s')
-    await ada.ok('POST', '/api/servers/same/stop?wait=5s')
+    await ada.ok('POST', '/api/servers/same/stop?wait=30s')
     await ada.ok('PATCH', '/api/groups/same', { description: 'of ada' })
     await ada.ok('DELETE', '/api/groups/same')
     await ada.ok('DELETE', '/api/servers/same')

@@ -102,7 +102,7 @@ test('they are free again when the credential ends, when the server stops, and w
     Array(2).fill('connection_lost'),
   )
   expect(await leases()).toBe(0)
-  await ann.ok('POST', '/api/servers/raw/start?wait=10s')
+  await ann.ok('POST', '/api/servers/raw/start?wait=30s')
   const lost = await held(['f1', 'f2'])
   const { port } = server
   await server.down()

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
-import { atMost } from '../support/pace.ts'
+import { atLeast, atMost } from '../support/pace.ts'
 import { type Answer, RawClient, type SseEvent, SseReader } from '../support/raw-mcp.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
+import { inFlight } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 
 let world: BesideReference
@@ -215,14 +216,19 @@ describe('P-10 a client that drops its POST', () => {
   test('P-10 before anything came keeps its id in flight until the answer, and the session goes on', async () => {
     const client = await open()
     const leaving = new AbortController()
-    const body = { jsonrpc: '2.0', id: 5, method: 'tools/call', params: { name: 'wait', arguments: { ms: 400 } } }
+    const body = {
+      jsonrpc: '2.0',
+      id: 5,
+      method: 'tools/call',
+      params: { name: 'wait', arguments: { ms: atLeast(1_000) } },
+    }
     const work = fetch(`${hub.url}/mcp/g`, {
       method: 'POST',
       headers: client.headers,
       body: JSON.stringify(body),
       signal: leaving.signal,
     }).catch(() => undefined)
-    await Bun.sleep(100)
+    await inFlight(admin)
     leaving.abort()
     await work
     expect((await client.send('ping', undefined, 5)).status).toBe(400)

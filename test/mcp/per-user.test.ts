@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
 import { type Answer, RawClient, SseReader } from '../support/raw-mcp.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
@@ -7,7 +8,7 @@ import { until } from '../support/wait.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 
 const VARIED = { RESOURCES: '["test://one"]', CAPABILITIES: '{"resources":{"subscribe":true},"logging":{}}' }
-const IDLE_MS = 4_000
+const IDLE_MS = atLeast(4_000)
 
 let hub: Hub
 let ann: Client

@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { type Answer, RawClient, SseReader } from '../support/raw-mcp.ts'
 import { callText, online } from '../support/servers.ts'
@@ -40,7 +41,7 @@ beforeAll(async () => {
         stdio: stdioFixture('questions'),
         sse: { url: sse.url, type: 'sse' },
         http: { url: http.url },
-        impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 1_500 },
+        impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 3_000 },
         files: {
           command: process.execPath,
           args: [FILESYSTEM, join(folder, 'configured')],
@@ -157,7 +158,7 @@ describe('questions that name no call', () => {
     await until(() => asked.includes('elicitation'))
     await newer
     // More than the time that a call may take passes while the client is asked; each of these calls ends within it.
-    for (let turn = 0; turn < 5; turn += 1) await callText(client, 'slow', { ms: 400 })
+    for (let turn = 0; turn < 9; turn += 1) await callText(client, 'slow', { ms: 400 })
     held.resolve()
     expect(await answer).toContain('dora slowly')
   }, 120_000)
@@ -207,7 +208,7 @@ describe('questions that name no call', () => {
       }
     }
     await (await call('later', { kind: 'sampling' })).text()
-    const carrying = new SseReader(await call('slow', { ms: 500 }))
+    const carrying = new SseReader(await call('slow', { ms: atLeast(1_000) }))
     await reply(await questionOn(carrying), 'by a call')
     // The call ends with its answer, and its stream with it.
     expect(await carrying.message()).toMatchObject({ result: {} })

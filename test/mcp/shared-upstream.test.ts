@@ -96,13 +96,13 @@ describe('an upstream that restarts under open sessions', () => {
 
   test('a server that was stopped answers server_offline, the others go on, and its tools come back with it', async () => {
     const sdk = await admin.mcp('/mcp/g')
-    await admin.ok('POST', '/api/servers/varied/stop?wait=5s')
+    await admin.ok('POST', '/api/servers/varied/stop?wait=30s')
     const failure = await failureOf(sdk.callTool({ name: 'raw', arguments: {} }))
     expect([failure.code, failure.data?.code]).toEqual([-32603, 'server_offline'])
     expect(JSON.stringify(await sdk.callTool({ name: 'quick', arguments: {} }))).toContain('quick')
     const names = async () => (await sdk.listTools()).tools.map(({ name }) => name)
     expect(await names()).not.toContain('raw')
-    await admin.ok('POST', '/api/servers/varied/start?wait=10s')
+    await admin.ok('POST', '/api/servers/varied/start?wait=30s')
     await until(async () => (await names()).includes('raw'), { what: 'the tools to be back' })
     await sdk.callTool({ name: 'raw', arguments: {} })
   })

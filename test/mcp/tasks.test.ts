@@ -10,6 +10,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { EVERYTHING } from '../support/peers.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf } from '../support/servers.ts'
@@ -27,7 +28,7 @@ beforeAll(async () => {
   const settings = {
     mcpServers: {
       work: { ...stdioFixture('tasks'), visibility: 'public' },
-      hasty: { ...stdioFixture('tasks'), timeout: 500, maxTimeout: 500 },
+      hasty: { ...stdioFixture('tasks'), timeout: atLeast(1_000), maxTimeout: atLeast(1_000) },
       everything: { ...everything, session: 'per-session' },
     },
     groups: [{ name: 'both', members: ['work', 'everything'] }],

@@ -78,7 +78,7 @@ for (const [first, second] of PAIRS) {
       await until(async () => (await statusOf(person(first), 'fake')).state === 'offline', { what: 'the stop' })
       expect((await statusOf(person(second), 'fake')).state).toBe('online')
       expect(await who(person(second), '/mcp/g')).toBe(second)
-      await person(first).ok('POST', '/api/servers/fake/start?wait=10s')
+      await person(first).ok('POST', '/api/servers/fake/start?wait=30s')
       await online(person(first), ['fake'])
       expect(await who(person(first), '/mcp/g')).toBe(first)
     }, 120_000)

@@ -26,7 +26,7 @@ const MESSAGE: AlertMessage = {
 async function sent(template: string, config: object = {}, message = MESSAGE): Promise<Received> {
   const webhook = `${receiver.url}/hook?access_token=t`
   const to = { config: { webhook, template, ...config }, fetch }
-  await chatChannel.send(message, to, AbortSignal.timeout(5_000))
+  await chatChannel.send(message, to, AbortSignal.timeout(60_000))
   return receiver.received.at(-1) as Received
 }
 

@@ -65,20 +65,19 @@ test('over TLS the certificate is checked, by the authority that is configured',
   await syslog.start()
   const config = { port: syslog.tcpPort, protocol: 'tls', facility: 'local0' } as const
   const never = new AbortController().signal
+  const sinks: SyslogSink[] = []
   const write = async (host: string, ca?: string) => {
     const sink = new SyslogSink({ ...config, host, ...(ca === undefined ? {} : { ca }) })
+    sinks.push(sink)
     const { write: send } = sink.contribution as Extract<LogSink, { readonly takes?: 'records' }>
-    try {
-      await send([{ ...RECORD, message: `two lines\nover ${host}` }], never)
-    } finally {
-      setTimeout(() => sink.close(), 200)
-    }
+    await send([{ ...RECORD, message: `two lines\nover ${host}` }], never)
   }
   await expect(write('127.0.0.1')).rejects.toMatchObject({ code: 'delivery_failed' })
   await expect(write('localhost', authority.certificate)).rejects.toMatchObject({ code: 'delivery_failed' })
   await write('127.0.0.1', authority.certificate)
   const [only] = await until(async () => ((await syslog.received()).length > 0 ? syslog.received() : undefined))
   expect(only?.msg.trim()).toBe('two lines\nover 127.0.0.1')
+  for (const sink of sinks) sink.close()
   await removeTemp(folder)
 }, 120_000)
 

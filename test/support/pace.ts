@@ -37,3 +37,11 @@ export function atMost(ms: number): number {
   const wanting = Math.max(loadavg()[0] ?? 0, Number(process.env[SIDE_BY_SIDE] ?? 1))
   return ms * Math.max(1, (1.5 * wanting) / availableParallelism()) * slowerTimes()
 }
+
+/**
+ * A limit of time that a test gives the product and that slowness alone must not reach, in whole milliseconds: `ms` where
+ * {@link atMost} allows no more.
+ */
+export function atLeast(ms: number): number {
+  return Math.ceil(atMost(ms))
+}

@@ -53,6 +53,18 @@ export async function callText(client: McpClient, name: string, args: Record<str
   return block?.text ?? ''
 }
 
+/** Waits until the hub has as many calls of this person, by whatever door they came, as were begun and last. */
+export async function inFlight(client: Client, calls = 1): Promise<void> {
+  await until(
+    async () => {
+      const { items } = await client.ok('GET', '/api/limits')
+      const limit = items.find(({ name }: { readonly name: string }) => name === 'callsPerUser')
+      return limit.used >= calls
+    },
+    { intervalMs: 50, what: `${calls} calls in flight` },
+  )
+}
+
 /**
  * Waits until the call that was just begun is with its server. Two requests of one client may arrive in any order; when the
  * hub has the first, the server reads it before what comes behind. `quick`: a tool of that server that answers at once.

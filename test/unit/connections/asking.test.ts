@@ -19,7 +19,7 @@ async function start(more: Partial<ServerRecord> = {}, dataDir?: string): Promis
   const record = serverRecord('a', { config: { command: '/bin/sh', args: [SCRIPT] }, ...more })
   const rig = await startRig([record], { probes: true, ...(dataDir === undefined ? {} : { config: { dataDir } }) })
   running.push(rig)
-  expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+  expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
   await until('the look', () => rig.connections.status('a').session?.probing === undefined)
   return rig
 }

@@ -15,7 +15,7 @@ afterEach(async () => {
 async function start(record: ServerRecord): Promise<Rig> {
   const rig = await startRig([record], { transports: mcpTransports, random: () => 0 })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+  expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
   return rig
 }
 
@@ -56,7 +56,7 @@ describe.each(LEGACY)('a server of the earlier era over %s', (_, record) => {
       ).toEqual(ALL)
       expect(server.of('initialize')).toHaveLength(1 + round)
     }
-    expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+    expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
   })
 
   test('P-03 was there no more when calls came, and is back: each of them reaches it once', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
+import { atLeast } from '../../support/pace.ts'
 import { until } from '../../support/wait.ts'
 import { startHttp, type TestHttp } from './server.ts'
 
@@ -40,7 +41,7 @@ async function streamsOf(hub: TestHttp, token: string): Promise<number> {
 }
 
 const PING = Buffer.from([0x89, 0x00])
-const FAST = { pingMs: 100, stuckMs: 300 }
+const FAST = { pingMs: atLeast(300), stuckMs: 300 }
 
 describe('a WebSocket', () => {
   test('whose peer answers no ping is cut off, and its place is free', async () => {
@@ -73,7 +74,7 @@ describe('a WebSocket', () => {
   })
 
   test('whose peer reads too slowly is told how many it lost, or let go with 1013', async () => {
-    await using hub = await startHttp({ live: { pingMs: 200, stuckMs: 100 } })
+    await using hub = await startHttp({ live: { pingMs: atLeast(400), stuckMs: 100 } })
     const token = await hub.tokenOf('ada')
     using slow = await openRaw(hub, token)
     slow.socket.pause()

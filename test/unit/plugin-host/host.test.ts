@@ -208,7 +208,7 @@ describe('an isolated plugin', () => {
     const { middleware } = await start()
     class UpstreamError extends Error {}
     const slow = middleware.handle(message('tools/call'), async () => {
-      await Bun.sleep(700)
+      await Bun.sleep(2_500)
       throw new UpstreamError('from the upstream')
     })
     expect(await reason(slow)).toBeInstanceOf(UpstreamError)
