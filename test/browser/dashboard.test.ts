@@ -51,7 +51,7 @@ test('tiles equal /health, what is broken needs attention, and Requests is the n
     calls =>
       [...document.querySelectorAll('pb-chart')].some(chart => chart.querySelector('.stat b')?.textContent === calls),
     String(CALLS),
-    { timeout: 30_000 },
+    { timeout: 120_000 },
   )
   expect(await figure.first().textContent()).toBe(String(CALLS))
   await page.click('.tiles .tile:has-text("Offline")')

@@ -10,12 +10,12 @@ let hub: Hub
 beforeAll(async () => {
   browser = await openBrowser()
   hub = await startHub()
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 test('first run: token from the log, administrator, dashboard; afterwards the page and the token are gone', async () => {
   const token = await until(() => hub.setupToken, { what: 'the set-up token' })

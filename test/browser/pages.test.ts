@@ -16,12 +16,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   user = await hub.user('li.wei')
   await online(admin, ['sample'])
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 /** Pages that have no file of tests of their own, each with a text that stands on it when it is ready. */
 const PAGES: readonly (readonly [string, string])[] = [

@@ -11,11 +11,11 @@ let browser: Browser
 
 beforeAll(async () => {
   browser = await openBrowser()
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
-})
+}, 120_000)
 
 test('a second user sees nothing of others but what is public, read-only; a restart of the hub under an open page', async () => {
   const port = await freePort()
@@ -51,7 +51,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
     await hub.stop({ keep: true })
     await page.waitForSelector('.banner')
     hub = await startHub({ folder: hub.folder, env: { PORT: String(port), ...LOOPBACK } })
-    await page.waitForSelector('.banner', { state: 'detached', timeout: 60_000 })
+    await page.waitForSelector('.banner', { state: 'detached', timeout: 120_000 })
     await page.waitForSelector('.live:has-text("Live")')
     expect(await page.inputValue('#pasted')).toBe('http://127.0.0.1:9/draft')
     await tab.close()

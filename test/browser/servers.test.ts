@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 test.each(VIEWS)('the list of servers has no axe violation and fits sideways: %s', async (_, view) => {
   const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })

@@ -122,7 +122,7 @@ describe('with PostgreSQL', () => {
   beforeAll(async () => {
     postgres = await startPostgres()
   }, 120_000)
-  afterAll(() => postgres?.stop())
+  afterAll(() => postgres?.stop(), 120_000)
 
   async function placedWithPostgres(name: string): Promise<{ readonly fixture: Fixture; readonly url: string }> {
     const fixture = await placed('postgres', name)

@@ -263,7 +263,7 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
 }, 600_000)
 
 let hub: Hub | undefined
-afterAll(() => hub?.stop())
+afterAll(() => hub?.stop(), 120_000)
 
 test('the hub works on while a backup is made', async () => {
   hub = await startHub({ folder: used })

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
   await remote.stop()
-})
+}, 120_000)
 
 /** The answer with names in place of ids, so that it can be read. */
 function readable({ clients, groups, servers, links }: Shown) {

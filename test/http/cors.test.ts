@@ -15,7 +15,7 @@ let admin: Client
 beforeAll(async () => {
   hub = await startHub({ env: { ALLOWED_ORIGINS: `${PAGE},http://127.0.0.1:1` } })
   admin = await hub.setup()
-})
+}, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
 function preflight(path: string, headers: Record<string, string>, method = 'POST'): Promise<Response> {

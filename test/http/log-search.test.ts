@@ -22,7 +22,7 @@ beforeAll(async () => {
   await guest.callTool({ name: 'echo', arguments: { text: 'a secret argument' } })
   await guest.callTool({ name: 'missing_tool', arguments: {} }).catch(() => undefined)
 }, 120_000)
-afterAll(() => hub?.stop())
+afterAll(() => hub?.stop(), 120_000)
 
 const found = (person: Client, query: string) => person.ok('GET', `/api/logs/search?${query}`)
 const CALL = 'q=tools/call&tool=echo'

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
   await mail.stop()
-})
+}, 120_000)
 
 const types = async (user: Client) => (await user.ok('GET', '/api/monitoring/channel-types')).items
 const tried = async (user: Client, body: object): Promise<string> => {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (let call = 0; call < 2; call += 1)
     await client.callTool({ name: `no"\\tool${call}`, arguments: {} }).catch(() => 0)
 }, 120_000)
-afterAll(() => hub?.stop())
+afterAll(() => hub?.stop(), 120_000)
 
 async function text(): Promise<string> {
   const response = await fetch(`${hub.url}/metrics`)

@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
   await remote.stop()
-})
+}, 120_000)
 
 const metrics = (user: Client, query = '') => user.ok('GET', `/api/monitoring/metrics${query}`)
 

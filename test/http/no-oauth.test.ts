@@ -9,7 +9,7 @@ let hub: Hub
 
 beforeAll(async () => {
   hub = await startHub()
-})
+}, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
 test.each([

@@ -12,7 +12,7 @@ beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
   await admin.ok('POST', '/api/groups', { name: 'there', members: [] })
-})
+}, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
 function problems(answer: Answer): string[] {

@@ -9,7 +9,7 @@ const CANARY = 'canary-of-the-start'
 let temp: string
 beforeAll(async () => {
   temp = await makeTemp('start')
-})
+}, 120_000)
 afterAll(() => removeTemp(temp))
 
 /** How a start ends that must not succeed: exit code, and the one line on standard error. */

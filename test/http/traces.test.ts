@@ -2,6 +2,7 @@
 import { afterAll, afterEach, expect, test } from 'bun:test'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { type Collected, startCollector } from '../support/otlp.ts'
+import { atLeast } from '../support/pace.ts'
 import { callText, failureOf, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
@@ -21,7 +22,7 @@ async function start(env: Record<string, string>): Promise<void> {
     settings: {
       mcpServers: {
         ...{ varied: stdioFixture('varied'), slow: stdioFixture('slow') },
-        hasty: { ...stdioFixture('slow'), timeout: 200 },
+        hasty: { ...stdioFixture('slow'), timeout: atLeast(400) },
       },
     },
   })
@@ -32,7 +33,7 @@ afterEach(async () => {
   await hub?.stop()
   collector.spans.splice(0)
 }, 120_000)
-afterAll(() => collector.stop())
+afterAll(() => collector.stop(), 120_000)
 
 /** One call with this `_meta`; what its server saw of it. */
 async function seen(meta: object): Promise<Record<string, string>> {
@@ -104,7 +105,7 @@ test('a call that fails says why, one that cannot be sent is no error of the cal
   await callText(client, 'quick')
   await until(async () => (await spans('sent')) === 4, { timeoutMs: 60_000 })
   await hub.logged('Traces are sent again')
-}, 120_000)
+}, 600_000)
 
 test('without a collector the caller’s own reaches the server', async () => {
   hub = await startHub({ settings: { mcpServers: { varied: stdioFixture('varied') } } })

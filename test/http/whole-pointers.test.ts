@@ -28,7 +28,7 @@ const SETTINGS = `{
 beforeAll(async () => {
   hub = await startHub({ settings: SETTINGS })
   admin = await hub.setup()
-})
+}, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
 type Errors = readonly { readonly code: string; readonly pointer: string }[]

@@ -60,7 +60,7 @@ afterEach(async () => {
 afterAll(async () => {
   await hub?.stop()
   upstream?.stop()
-})
+}, 120_000)
 
 async function used(name: string): Promise<number> {
   const { items } = await mallory.ok('GET', '/api/limits')

@@ -53,7 +53,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await hub?.stop()
-})
+}, 120_000)
 
 /**
  * Sends `work` a few times beside a watch of `/health`; prints and checks what it costs the hub and the others. A run that
@@ -75,6 +75,8 @@ async function check(name: string, work: () => Promise<unknown>, bytes = 0): Pro
     console.log(
       `${name}: ${least.toFixed(1)} ms of the main thread${bytes > MOST_BYTES_AT_ONCE ? ' in one turn' : ''}; /health worst ${worstMs.toFixed(0)} ms; ${residentMiB.toFixed(0)} MiB`,
     )
+    // The machine may have become slower since.
+    if (run > 1) slow = Math.max(slow, slowness())
     // Too few answers for a p99, which would be the worst of them.
     const worstAllowedMs = Math.max(WORST_MS, 5 * calm.worstMs) * slow
     if (run < RUNS && (least >= MOST_MS * slow || worstMs >= worstAllowedMs)) continue

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await hub?.stop()
-})
+}, 120_000)
 
 test('programs in threads of their own that read nothing: the one furthest behind is ended, the others stay', async () => {
   const credential = await admin.mcpKey()

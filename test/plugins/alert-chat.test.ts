@@ -9,7 +9,7 @@ import { type Received, startReceiver } from '../support/receiver.ts'
 
 let answer: (received: Received) => Response = () => new Response('ok')
 const receiver = startReceiver(received => answer(received))
-afterAll(() => void receiver.stop())
+afterAll(() => void receiver.stop(), 120_000)
 const fetch = createGuardedFetch({ rights: { networks: ['127.0.0.0/8'], admin: false }, instanceId: 'x' })
 
 const MESSAGE: AlertMessage = {

@@ -111,7 +111,7 @@ describe('a hub that serves assistants', () => {
   afterAll(async () => {
     await hub?.stop()
     await platform.stop()
-  })
+  }, 120_000)
 
   const outbound = (name: string, more: object = {}) => ({
     ...{ name, direction: 'outbound', url: `${platform.url}a-secret-token-${name}`, group: 'home', ...more },

@@ -72,7 +72,7 @@ describe('a hub', () => {
     await hub?.stop()
     await platform?.stop(true)
     await removeTemp(folder)
-  })
+  }, 120_000)
 
   async function answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)

@@ -122,7 +122,7 @@ describe('a hub', () => {
     hub = await startHub({})
     admin = await hub.setup()
   }, 120_000)
-  afterAll(() => hub?.stop())
+  afterAll(() => hub?.stop(), 120_000)
 
   const install = (id: string, body: object, query = '') =>
     admin.request('POST', `/api/market/templates/${id}/install${query}`, body)

@@ -38,12 +38,12 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   user = await hub.user('ordinary')
-})
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await program?.stop()
   await removeTemp(folder)
-})
+}, 120_000)
 
 const server = (more: object = {}) => ({ transport: 'websocket', url: program.url, accessToken: TOKEN, ...more })
 

@@ -113,13 +113,13 @@ beforeAll(async () => {
   ]
   const settings = { plugins, mcpServers: { far: { url: upstream.url } }, groups: [{ name: 'g', members: ['far'] }] }
   ;({ hub, admin } = await startOnline({ settings, env: LOOPBACK }))
-})
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
   await author?.[Symbol.asyncDispose]()
   await collector.stop(true)
-})
+}, 120_000)
 
 const set = (name: string, enabled: boolean) => admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled })
 /** Takes a new file of a running plugin in. */

@@ -9,10 +9,10 @@ let hub: RunningHub
 
 beforeAll(async () => {
   hub = await runningHub()
-})
+}, 120_000)
 afterAll(async () => {
   await hub[Symbol.asyncDispose]()
-})
+}, 120_000)
 
 const json = async (argv: readonly string[]) => {
   const { code, stdout, stderr } = await hub.run([...argv, '--json'])

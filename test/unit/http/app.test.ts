@@ -162,8 +162,8 @@ beforeAll(async () => {
   await hub.person('bob')
   ada = await hub.tokenOf('ada')
   bob = await hub.tokenOf('bob')
-})
-afterAll(() => hub[Symbol.asyncDispose]())
+}, 120_000)
+afterAll(() => hub[Symbol.asyncDispose](), 120_000)
 
 const code = async (response: Response) => [response.status, (await response.json()).code]
 
