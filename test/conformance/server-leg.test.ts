@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, twiceAtMost } from './suite.ts'
+import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, untilGood } from './suite.ts'
 
 const SUPPORT = join(import.meta.dir, '../support')
 
@@ -62,7 +62,7 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
       started.push(reference)
       const url = way === 'direct' ? reference.url : await throughHub(reference, started)
       const host = url.replace('127.0.0.1', 'localhost')
-      run = await twiceAtMost(
+      run = await untilGood(
         () => runServerLeg(host, revision, join(import.meta.dir, baseline)),
         // The suite ends with 0 however many checks fail of a scenario that the baseline names.
         first => first.exitCode === 0 && required.every(scenario => passes(first, scenario, known)),

@@ -249,6 +249,7 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
       env: { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') },
       stdio: ['ignore', 'ignore', 'ignore'],
     })
+    // The moment of the kill.
     await Bun.sleep(ms)
     child.kill('SIGKILL')
     await child.exited

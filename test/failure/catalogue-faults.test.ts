@@ -75,6 +75,7 @@ test('reading huge lists again and again delays nobody for long and leaks nothin
     for (const name of ['many', 'fat']) await admin.ok('POST', `/api/servers/${name}/restart`)
     for (let call = 0; call < 40; call += 1) {
       slowest = Math.max(slowest, (await timed(() => callText(client, 'echo', { text: 'x' }))).ms)
+      // So that the calls are spread over the reading; none waits for it.
       await Bun.sleep(5)
     }
     await online(admin, ['many', 'fat'])

@@ -58,6 +58,7 @@ async function ask(client: Client, method: string, path: string, body?: unknown)
   for (;;) {
     const answer = await client.request(method, path, body)
     if (answer.status !== 429) return answer
+    // As long as the answer says, whatever the machine.
     await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
   }
 }

@@ -74,6 +74,7 @@ test.each(['updates', 'others', 'elicitations', 'progress', 'logs', 'lists'])(
     const beginMs = performance.now()
     await call('flood', { mode })
     const [ms, sinceMs] = [mainThreadMs(), performance.now()]
+    // The span that is measured.
     await Bun.sleep(FLOOD_MS)
     const part = (mainThreadMs() - ms) / (performance.now() - sinceMs)
     await call('calm', {})

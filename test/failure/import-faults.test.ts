@@ -79,6 +79,7 @@ test('who imports again and again is answered one at a time, and others go on', 
   const waits: number[] = []
   for (let n = 0; n < 20; n += 1) {
     waits.push((await timed(() => admin.ok('GET', '/api/servers'))).ms)
+    // So that the looks are spread over the imports.
     await Bun.sleep(20)
   }
   expect(Math.max(...waits)).toBeLessThan(atMost(1_000))
@@ -140,6 +141,7 @@ test('an import that is killed at any moment exists whole or not at all', async 
         authorization: `Bearer ${admin.token}`,
       },
     ).catch(() => undefined)
+    // The moment of the kill.
     await Bun.sleep(ms)
     await hub.kill9()
     await applying

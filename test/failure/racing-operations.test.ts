@@ -121,6 +121,7 @@ async function callAll(slots: readonly Slot[], over: AbortSignal): Promise<void>
       const [place = '', version] = JSON.parse(text).who.split('.')
       expect(Number(version)).toBeGreaterThanOrEqual(confirmed.get(place) ?? Number.NaN)
     }
+    // So that the caller leaves the others their turn.
     await Bun.sleep(5)
   }
   await (await client.delete()).text()

@@ -3,6 +3,7 @@ import { createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, PASSWORD, send, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
 
@@ -130,9 +131,13 @@ describe('a credential', () => {
 describe('more than 100 requests at once', () => {
   test('of one user → 429 with Retry-After, and others are served', async () => {
     const dora = await hub.user('dora')
-    const answers = await Promise.all(Array.from({ length: 160 }, () => dora.request('GET', '/api/auth/me')))
-    const refused = answers.filter(answer => answer.status === 429)
-    expect(refused.length).toBeGreaterThan(0)
+    const answers: Answer[] = []
+    const refused = await until(async () => {
+      // Again where the machine is so slow that the bucket fills meanwhile.
+      answers.push(...(await Promise.all(Array.from({ length: 160 }, () => dora.request('GET', '/api/auth/me')))))
+      const found = answers.filter(answer => answer.status === 429)
+      return found.length > 0 && found
+    })
     expect(answers.filter(answer => answer.status === 200).length).toBeGreaterThanOrEqual(100)
     for (const answer of refused) await expectRefusal(answer, 429, 'rate_limited', 'GET', '/api/auth/me')
     expect((await alice.request('GET', '/api/auth/me')).status).toBe(200)

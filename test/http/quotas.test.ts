@@ -269,10 +269,14 @@ describe('rates', () => {
 
   test('more requests at once than an address may send → 429 rate_limited; other addresses are served', async () => {
     const ask = (address: string) => send(hub.url, 'GET', '/api/public/info', undefined, from(address))
-    const answers = await Promise.all(Array.from({ length: 60 }, () => ask('198.51.100.7')))
-    const late = answers.filter(({ status }) => status === 429)
+    const answers: Answer[] = []
+    const late = await until(async () => {
+      // Again where the machine is so slow that the bucket fills meanwhile.
+      answers.push(...(await Promise.all(Array.from({ length: 60 }, () => ask('198.51.100.7')))))
+      const found = answers.filter(({ status }) => status === 429)
+      return found.length > 0 && found
+    })
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(LIMITS.requestBurstPerAddress)
-    expect(late.length).toBeGreaterThan(0)
     for (const answer of late) await refused(answer, '/api/public/info', 429, 'rate_limited')
     expect((await ask('198.51.100.8')).status).toBe(200)
   })

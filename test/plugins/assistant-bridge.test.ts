@@ -242,8 +242,10 @@ describe('a hub that serves assistants', () => {
     const { token } = await make({ name: 'shared', direction: 'inbound', group: 'home' })
     const wrong = () =>
       rawRequest(hub.url, `GET /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\nx-auth-token: wrong\r\n\r\n`)
-    const statuses = (await Promise.all(Array.from({ length: 150 }, wrong))).map(({ status }) => status)
-    expect(statuses).toContain(429)
+    // Again where the machine is so slow that the budget comes back meanwhile.
+    await until(async () =>
+      (await Promise.all(Array.from({ length: 150 }, wrong))).some(({ status }) => status === 429),
+    )
     const device = await dial(hub, `?token=${token}`)
     expect((await ask(device, 1, 'ping')).result).toEqual({})
   })
