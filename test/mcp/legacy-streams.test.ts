@@ -4,7 +4,7 @@ import { atLeast, atMost } from '../support/pace.ts'
 import { type Answer, RawClient, type SseEvent, SseReader } from '../support/raw-mcp.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
 import { inFlight } from '../support/servers.ts'
-import { timed, until } from '../support/wait.ts'
+import { least, timed, until } from '../support/wait.ts'
 
 let world: BesideReference
 let hub: Hub
@@ -41,13 +41,6 @@ async function rest(reader: SseReader): Promise<Answer[]> {
   const found: Answer[] = []
   for (let message = await reader.message(); message; message = await reader.message()) found.push(message)
   return found
-}
-
-/** The least of three measurements: a promise about time is not broken by a machine that was busy with something else. */
-async function least(measure: () => Promise<number>): Promise<number> {
-  const measured: number[] = []
-  for (let round = 0; round < 3; round += 1) measured.push(await measure())
-  return Math.min(...measured)
 }
 
 async function cancelledUpstream(): Promise<number> {
