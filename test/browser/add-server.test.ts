@@ -15,12 +15,12 @@ beforeAll(async () => {
   hub = await startHub({ settings: { mcpServers: { taken: stdioFixture('echo') } } })
   admin = await hub.setup()
   await online(admin, ['taken'])
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 /** With a comment, a trailing comma, a secret, a variable, a placeholder, a taken name and an entry that is wrong. */
 function pasted(name: string): string {

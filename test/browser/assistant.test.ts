@@ -28,11 +28,11 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['echo'])
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 test('a device dials in with the token of an endpoint that was made here, and the page says so', async () => {
   const tab = await openTab(browser, hub, admin)
@@ -73,7 +73,7 @@ test('a device dials in with the token of an endpoint that was made here, and th
   device.close()
   await page.waitForSelector(`${card} >> text=Waiting`)
   await tab.close()
-}, 90_000)
+}, 120_000)
 
 test('says what stands in the environment and in the settings file, and where a test fails', async () => {
   const tab = await openTab(browser, hub, admin)
@@ -92,7 +92,7 @@ test('says what stands in the environment and in the settings file, and where a 
   await page.waitForSelector('.tsteps >> text=Failed')
   expect(await page.content()).not.toContain('canary-4471')
   await tab.close()
-}, 90_000)
+}, 120_000)
 
 test.each(VIEWS)(
   'axe finds nothing and nothing scrolls sideways: %s',
@@ -104,5 +104,5 @@ test.each(VIEWS)(
     await tab.fitsSideways()
     await tab.close()
   },
-  90_000,
+  120_000,
 )

@@ -60,12 +60,12 @@ let hub: Hub
 beforeAll(async () => {
   browser = await openBrowser()
   hub = await startHub()
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 test('the first paint with an empty cache comes within 500 ms, median of three', async () => {
   const admin = await hub.setup()

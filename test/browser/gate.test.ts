@@ -10,12 +10,12 @@ let hub: Hub
 beforeAll(async () => {
   browser = await openBrowser()
   hub = await startHub()
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 test('first run: token from the log, administrator, dashboard; afterwards the page and the token are gone', async () => {
   const token = await until(() => hub.setupToken, { what: 'the set-up token' })
@@ -70,7 +70,7 @@ test.each(VIEWS)('sign-in, a deep link kept, reload, sign out, Back: %s', async 
     await alert.waitFor()
     said.push((await alert.textContent()) ?? '')
     await until(async () => !(await page.locator('button.pri').isDisabled()), {
-      timeoutMs: 15_000,
+      timeoutMs: 60_000,
       what: 'the next attempt',
     })
   }

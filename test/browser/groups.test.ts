@@ -21,11 +21,11 @@ beforeAll(async () => {
   // Warns with a text of many names.
   const tools = ['a', 'b', 'c'].map(letter => letter.repeat(60))
   await admin.ok('POST', '/api/groups', { name: 'wanting', members: [{ server: 'first', tools }] })
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Makes a group of both servers in the console; answers the names that its preview shows. */
 async function makeGroup(page: Page, name: string): Promise<readonly string[]> {
@@ -77,7 +77,7 @@ test.each([
     await client.close()
     await tab.close()
   },
-  90_000,
+  120_000,
 )
 
 test.each(VIEWS)(
@@ -98,5 +98,5 @@ test.each(VIEWS)(
     }
     await tab.close()
   },
-  120_000,
+  300_000,
 )

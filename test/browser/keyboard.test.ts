@@ -14,11 +14,11 @@ beforeAll(async () => {
   browser = await openBrowser()
   hub = await startHub({ env: LOOPBACK })
   admin = await hub.setup()
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Most presses of Tab on the way to a control; a page with more stops before it is a fault of its own. */
 const MOST_STOPS = 90
@@ -138,4 +138,4 @@ test('signs in, adds a server, groups it and tries a tool; the focus is always s
   await page.waitForSelector('.tryres:has-text("by keys")')
   await kept(page, 'running the tool')
   await tab.close()
-}, 90_000)
+}, 120_000)

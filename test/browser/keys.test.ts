@@ -16,11 +16,11 @@ beforeAll(async () => {
   hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
   admin = await hub.setup()
   await online(admin, ['echo'])
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 test('a key is shown once, opens the hub for a client, and opens nothing once it is revoked', async () => {
   const tab = await openTab(browser, hub, admin)
@@ -57,7 +57,7 @@ test('a key is shown once, opens the hub for a client, and opens nothing once it
   )
   await expect(admin.mcp('/mcp/echo', { credential: secret })).rejects.toThrow()
   await tab.close()
-}, 90_000)
+}, 120_000)
 
 test.each(VIEWS)(
   'axe finds nothing and nothing scrolls sideways: %s',
@@ -72,5 +72,5 @@ test.each(VIEWS)(
     }
     await tab.close()
   },
-  90_000,
+  120_000,
 )

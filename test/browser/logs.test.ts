@@ -19,11 +19,11 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['admin~noisy', 'admin~echo'])
   await noise('before', 30, 200)
-}, 90_000)
+}, 120_000)
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 async function noise(prefix: string, count: number, perSecond: number): Promise<void> {
   const called = await admin.ok('POST', '/api/servers/admin~noisy/tools/noise/call', {
@@ -46,7 +46,7 @@ test('a range of the histogram and a query are in the address, which shows the s
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await tab.open('/logs')
-  await until(async () => (await messages(page)).includes('before 29'), { what: 'the stored lines', timeoutMs: 15_000 })
+  await until(async () => (await messages(page)).includes('before 29'), { what: 'the stored lines', timeoutMs: 60_000 })
   await page.focus('svg.hist')
   await page.keyboard.press('End')
   for (let step = 0; step < 5; step += 1) await page.keyboard.press('Shift+ArrowLeft')
@@ -83,7 +83,7 @@ test('a range of the histogram and a query are in the address, which shows the s
   await page.waitForSelector('text=No records match')
   await page.waitForSelector('text=Take it away')
   await tab.close()
-}, 90_000)
+}, 120_000)
 
 test('live tail loses and doubles no row at 200 records a second, pauses by scrolling, and goes on', async () => {
   const tab = await openTab(browser, hub, admin)
@@ -100,7 +100,7 @@ test('live tail loses and doubles no row at 200 records a second, pauses by scro
     })
   })
   await noise('load', 900, 200)
-  await until(async () => (await messages(page)).length >= 900, { what: '900 rows', timeoutMs: 20_000 })
+  await until(async () => (await messages(page)).length >= 900, { what: '900 rows', timeoutMs: 60_000 })
   const expected = Array.from({ length: 900 }, (_, at) => `load ${899 - at}`)
   expect((await messages(page)).toSorted()).toEqual(expected.toSorted())
   expect(await page.locator('tr[data-key]').count()).toBeLessThanOrEqual(100)
@@ -118,7 +118,7 @@ test('live tail loses and doubles no row at 200 records a second, pauses by scro
   await until(async () => (await messages(page)).length === 912, { what: 'the held rows' })
   expect((await messages(page))[0]).toBe('loaded 11')
   await tab.close()
-}, 90_000)
+}, 120_000)
 
 test('a record leads to its request and its neighbours; what was found is exported', async () => {
   const tab = await openTab(browser, hub, admin)
@@ -142,7 +142,7 @@ test('a record leads to its request and its neighbours; what was found is export
   expect(lines[0]).toStartWith('timestamp,level,message,server,tool,duration,status,requestId,userId')
   await page.waitForSelector('text=Exported 30 records')
   await tab.close()
-}, 90_000)
+}, 120_000)
 
 test.each(VIEWS)(
   'axe finds nothing and nothing scrolls sideways: %s',
@@ -157,5 +157,5 @@ test.each(VIEWS)(
     }
     await tab.close()
   },
-  90_000,
+  120_000,
 )

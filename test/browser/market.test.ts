@@ -23,13 +23,13 @@ beforeAll(async () => {
   admin = await hub.setup()
   const config = { registries: { mine: registry.url.href } }
   await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config })
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
   await registry?.stop(true)
-})
+}, 120_000)
 
 /** The source lists this version from now on; `mode` is the default of its only input. */
 async function list(version: string, mode: string): Promise<void> {

@@ -16,12 +16,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   user = await hub.user('li.wei')
   await online(admin, ['sample'])
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 /** Pages that have no file of tests of their own, each with a text that stands on it when it is ready. */
 const PAGES: readonly (readonly [string, string])[] = [
@@ -58,7 +58,7 @@ test.each(VIEWS)(
     await tab.close()
     expect(found).toEqual([])
   },
-  240_000,
+  600_000,
 )
 
 test('with its policy on, no page breaks it', async () => {
@@ -68,7 +68,7 @@ test('with its policy on, no page breaks it', async () => {
     await tab.page.waitForSelector(ready)
   }
   await tab.close()
-}, 120_000)
+}, 300_000)
 
 test('a page for administrators says so to others, and its data are not asked for', async () => {
   const tab = await openTab(browser, hub, user)
@@ -145,7 +145,7 @@ test('a reset link sets a password once and signs in; open sign-ins are listed a
   await late.page.keyboard.press('Enter')
   await late.page.waitForSelector('text=This link was used or has ended')
   await late.close()
-}, 90_000)
+}, 120_000)
 
 test('the market installs what it shows, and starts nothing', async () => {
   const tab = await openTab(browser, hub, admin)

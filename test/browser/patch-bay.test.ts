@@ -22,7 +22,7 @@ beforeAll(async () => {
   await ofFew.ok('POST', '/api/servers', { name: 'broken', command: `no-such-program-${'x'.repeat(150)}` })
   await ofFew.ok('POST', '/api/groups', { name: 'left', members: ['a', 'b', 'broken'] })
   await ofFew.ok('POST', '/api/groups', { name: 'right', members: ['c'] })
-  await online(ofFew, ['a', 'b', 'c', 'd'], 30_000)
+  await online(ofFew, ['a', 'b', 'c', 'd'], 60_000)
   const client = await ofFew.mcp('/mcp/left')
   const { tools } = await client.listTools()
   await client.callTool({ name: tools.find(({ name }) => name.includes('good'))?.name ?? '' })
@@ -37,13 +37,13 @@ beforeAll(async () => {
   }))
   many = await startHub({ env: LOOPBACK, settings: { mcpServers, groups } })
   ofMany = await many.setup()
-}, 120_000)
+}, 300_000)
 afterAll(async () => {
   await browser?.close()
   await few?.stop()
   await many?.stop()
   await remote.stop()
-}, 40_000)
+}, 120_000)
 
 test('five servers are cords: each plate is drawn, a broken one says so, keys go along and across columns', async () => {
   const tab = await openTab(browser, few, ofFew)
@@ -75,7 +75,7 @@ test('five servers are cords: each plate is drawn, a broken one says so, keys go
   await page.keyboard.press('Escape')
   await page.waitForSelector('.plate.lit', { state: 'detached' })
   await tab.close()
-}, 60_000)
+}, 120_000)
 
 test('200 servers are strips with a jack each, and a table with a row each', async () => {
   const tab = await openTab(browser, many, ofMany)
@@ -109,7 +109,7 @@ test('200 servers are strips with a jack each, and a table with a row each', asy
   await page.waitForSelector('.tw table.cards')
   expect(await page.locator('.tw table.cards tbody tr').count()).toBe(200)
   await tab.close()
-}, 60_000)
+}, 120_000)
 
 test.each(VIEWS)(
   'cords, strips and table have no axe violation and fit sideways: %s',
@@ -133,5 +133,5 @@ test.each(VIEWS)(
       await tab.close()
     }
   },
-  120_000,
+  300_000,
 )

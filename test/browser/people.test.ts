@@ -11,11 +11,11 @@ let browser: Browser
 
 beforeAll(async () => {
   browser = await openBrowser()
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
-})
+}, 120_000)
 
 test('a second user sees nothing of others but what is public, read-only; a restart of the hub under an open page', async () => {
   const port = await freePort()
@@ -51,14 +51,14 @@ test('a second user sees nothing of others but what is public, read-only; a rest
     await hub.stop({ keep: true })
     await page.waitForSelector('.banner')
     hub = await startHub({ folder: hub.folder, env: { PORT: String(port), ...LOOPBACK } })
-    await page.waitForSelector('.banner', { state: 'detached', timeout: 60_000 })
+    await page.waitForSelector('.banner', { state: 'detached', timeout: 120_000 })
     await page.waitForSelector('.live:has-text("Live")')
     expect(await page.inputValue('#pasted')).toBe('http://127.0.0.1:9/draft')
     await tab.close()
   } finally {
     await hub.stop()
   }
-}, 180_000)
+}, 300_000)
 
 test('a newcomer: from the first start to a tool called by a real client, in at most 12 clicks and one paste', async () => {
   const hub = await startHub()
@@ -120,4 +120,4 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   } finally {
     await hub.stop()
   }
-}, 180_000)
+}, 300_000)

@@ -14,11 +14,11 @@ let hub: Hub
 beforeAll(async () => {
   browser = await openBrowser()
   hub = await startHub()
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Taps a control, which is as high as a finger and lies under nothing else once it was scrolled to. */
 async function tap(page: Page, selector: string): Promise<void> {
@@ -88,4 +88,4 @@ test('first run, a pasted server, a tool tried, a group made and a client connec
   expect(await page.locator('pb-connect .connect-text').textContent()).toContain('/mcp/work')
   await tab.fitsSideways()
   await tab.close()
-}, 120_000)
+}, 300_000)

@@ -24,13 +24,13 @@ beforeAll(async () => {
   hub = await startHub({ settings: { plugins: [{ use: join(folder, 'plugin.ts'), config }] } })
   admin = await hub.setup()
   user = await hub.user('ulla')
-})
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
   await rm(folder, { recursive: true, force: true })
-})
+}, 120_000)
 
 const orders = async () => (await admin.request('GET', '/api/plugins/orders-page/orders')).json
 

@@ -35,12 +35,12 @@ beforeAll(async () => {
       what: `${name} online`,
       timeoutMs: 60_000,
     })
-}, 90_000)
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 const PARTS = [
   ['', '.minis'],
@@ -66,7 +66,7 @@ test.each(VIEWS)(
     expect(found).toEqual([])
     await tab.close()
   },
-  60_000,
+  120_000,
 )
 
 test('the switch for new tools keeps those that are there as they are', async () => {

@@ -23,14 +23,14 @@ beforeAll(async () => {
   await admin.ok('POST', '/api/groups', { name: 'daily', members: [{ server: 'echo' }] })
   await until(async () => (await admin.ok('GET', '/api/servers/echo')).status.state === 'online', {
     what: 'echo online',
-    timeoutMs: 45_000,
+    timeoutMs: 60_000,
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
-})
+}, 120_000)
 
 test.each(VIEWS)('the list of servers has no axe violation and fits sideways: %s', async (_, view) => {
   const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })

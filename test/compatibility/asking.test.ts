@@ -16,11 +16,11 @@ let world: World
 
 beforeAll(async () => {
   world = await startWorld(KINDS)
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await world?.stop()
-}, 40_000)
+}, 120_000)
 
 async function withPeer(client: ClientKind, path: string, asked: Manner, work: (peer: Peer) => Promise<void>) {
   const peer = await connect(world.admin, client, { name: 'ann', path, asked })
@@ -109,7 +109,7 @@ describe('a call that its client cancels while it is asked', () => {
   async function leave(peer: Peer, tool: string, args: Record<string, string>): Promise<void> {
     const leaving = new AbortController()
     const call = peer.call(tool, args, { signal: leaving.signal }).catch(() => 'left')
-    await until(() => peer.heard.asked.length === 1, { what: 'the question', timeoutMs: 15_000 })
+    await until(() => peer.heard.asked.length === 1, { what: 'the question', timeoutMs: 60_000 })
     leaving.abort()
     expect(await call).toBe('left')
   }
@@ -121,7 +121,7 @@ describe('a call that its client cancels while it is asked', () => {
         const before = await cancelled(peer)
         await leave(peer, 'ask', { method: 'roots/list' })
         const heard = async () => (await cancelled(peer)) === before + 1
-        await until(heard, { what: 'the server to hear', timeoutMs: 15_000 })
+        await until(heard, { what: 'the server to hear', timeoutMs: 60_000 })
         expect(await textOf(peer.call('echo', { text: 'still there' }))).toBe('still there')
       })
     },

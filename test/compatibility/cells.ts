@@ -102,10 +102,10 @@ async function cancel(cell: Cell): Promise<Outcome> {
     const seen = await upstream.noted(event)
     return wanted.every(each => seen.includes(each))
   }
-  await until(() => holds('begun', keys), { what: 'both calls to have begun', timeoutMs: 15_000 })
+  await until(() => holds('begun', keys), { what: 'both calls to have begun', timeoutMs: 60_000 })
   leaving.abort()
   same(await left, 'left', 'the call that was cancelled')
-  await until(() => holds('cancelled', [keys[0]]), { what: 'the upstream to hear of it', timeoutMs: 15_000 })
+  await until(() => holds('cancelled', [keys[0]]), { what: 'the upstream to hear of it', timeoutMs: 60_000 })
   await upstream.release(keys[1])
   same(await stayed, `released ${keys[1]}`, 'the call of the other client')
   same((await upstream.noted('cancelled')).includes(keys[1]), false, 'the other call as cancelled')
@@ -167,7 +167,7 @@ async function subscribe(cell: Cell): Promise<Outcome> {
   await upstream.touch(FENCE)
   const { uri: shown } = upstream.place
   const heard = (peer: Peer, uri: string, what: string) =>
-    until(() => peer.heard.updates.includes(shown(uri)), { what, timeoutMs: 10_000 })
+    until(() => peer.heard.updates.includes(shown(uri)), { what, timeoutMs: 60_000 })
   await heard(ann, WATCHED, 'the update')
   await heard(bob, FENCE, 'the update of the other resource')
   same([ann.heard.updates, bob.heard.updates], [[shown(WATCHED)], [shown(FENCE)]], 'updates')
@@ -240,7 +240,7 @@ async function listChanged(cell: Cell): Promise<Outcome> {
     found = await listed()
     return found.length === everywhere.length
   }
-  await until(seen, { what: 'the notice with which all is listed', timeoutMs: 10_000 }).catch((error: Error) => {
+  await until(seen, { what: 'the notice with which all is listed', timeoutMs: 60_000 }).catch((error: Error) => {
     throw new Error(`${error.message}; it was listed in: ${found.join(', ')}`)
   })
   same(await textOf(bob.call(name, {})), `this is ${name}`, 'a call of the new tool')

@@ -8,10 +8,10 @@ let hub: RunningHub
 beforeAll(async () => {
   hub = await runningHub()
   await hub.run(['groups', 'create', 'work'])
-}, 60_000)
+}, 120_000)
 afterAll(() => hub?.[Symbol.asyncDispose]())
 
 test('Gemini CLI', async () => {
   const { listed, printed } = await readBack(GEMINI, hub)
   expect([listed, printed]).toEqual([true, printed])
-}, 130_000)
+}, 300_000)

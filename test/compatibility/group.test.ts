@@ -27,11 +27,11 @@ beforeAll(async () => {
     return rows
   })
   found = (await Promise.all(chains)).flat()
-}, 120_000)
+}, 300_000)
 
 afterAll(async () => {
   await world?.stop()
-}, 40_000)
+}, 120_000)
 
 function kindOf(id: string) {
   return UPSTREAMS.find(kind => kind.id === id) ?? UPSTREAMS[0]!

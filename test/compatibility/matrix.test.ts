@@ -13,11 +13,11 @@ let found: readonly Found[]
 beforeAll(async () => {
   world = await startWorld(KINDS)
   found = await runMatrix(world)
-}, 120_000)
+}, 300_000)
 
 afterAll(async () => {
   await world?.stop()
-}, 40_000)
+}, 120_000)
 
 for (const upstream of KINDS)
   for (const client of clientsOf(upstream))

@@ -14,11 +14,11 @@ let world: World
 
 beforeAll(async () => {
   world = await startWorld(KINDS)
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await world?.stop()
-}, 40_000)
+}, 120_000)
 
 const pairs = MAIN_CLIENTS.flatMap(client => KINDS.map(kind => [client.name, kind.name, client, kind] as const))
 

@@ -69,12 +69,12 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
     }
     hub = await startHub({ settings: { mcpServers: servers, groups: more.groups ?? [] } })
     const admin = await hub.setup()
-    await online(admin, Object.keys(servers), 30_000)
+    await online(admin, Object.keys(servers), 60_000)
     // Which names a group shows depends on the lists of all its members.
     for (const name of Object.keys(servers))
       await until(async () => (await statusOf(admin, name)).counts.tools > 0, {
         what: `the tools of ${name}`,
-        timeoutMs: 15_000,
+        timeoutMs: 60_000,
       })
     const upstreams = await Promise.all(kinds.map(kind => upstreamOf(kind, admin, api)))
     return { hub, admin, upstreams, stop }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { LOOPBACK, startHub } from '../support/hub.ts'
 import { startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
-import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, twiceAtMost } from './suite.ts'
+import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, untilGood } from './suite.ts'
 
 const SUPPORT = join(import.meta.dir, '../support')
 const REFERENCES = ['sdk-1-32', 'sdk-2-4'] as const
@@ -44,11 +44,11 @@ beforeAll(async () => {
     await Promise.all(
       REVISIONS.map(async revision => {
         const known = DIRECTLY_PASSED[`${name} ${revision}`]
-        const direct = twiceAtMost(
+        const direct = untilGood(
           () => leg(urls[name] ?? '', revision),
           run => passedBy(run, revision).length === known,
         )
-        const through = twiceAtMost(
+        const through = untilGood(
           () => leg(`${proxy.url}/mcp/${name}`, revision),
           run => passedBy(run, revision).length >= (known ?? 0),
         )
@@ -56,11 +56,11 @@ beforeAll(async () => {
       }),
     )
   }
-}, 480_000)
+}, 900_000)
 
 afterAll(async () => {
   for (const one of started.splice(0).reverse()) await one.stop()
-}, 45_000)
+}, 120_000)
 
 function passedBy(run: SuiteRun, revision: Requirements): readonly string[] {
   return requiredScenarios('server', revision).filter(name => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
-import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, twiceAtMost } from './suite.ts'
+import { excerpt, type Requirements, requiredScenarios, runServerLeg, type SuiteRun, untilGood } from './suite.ts'
 
 const SUPPORT = join(import.meta.dir, '../support')
 
@@ -62,16 +62,16 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
       started.push(reference)
       const url = way === 'direct' ? reference.url : await throughHub(reference, started)
       const host = url.replace('127.0.0.1', 'localhost')
-      run = await twiceAtMost(
+      run = await untilGood(
         () => runServerLeg(host, revision, join(import.meta.dir, baseline)),
         // The suite ends with 0 however many checks fail of a scenario that the baseline names.
         first => first.exitCode === 0 && required.every(scenario => passes(first, scenario, known)),
       )
-    }, 180_000)
+    }, 300_000)
 
     afterAll(async () => {
       for (const program of started.splice(0).reverse()) await program.stop()
-    }, 45_000)
+    }, 120_000)
 
     test.each([...required])('%s passes', scenario => {
       if (!passes(run, scenario, known)) throw new Error(excerpt(run, scenario))
@@ -101,7 +101,7 @@ async function throughHub(reference: Program, started: { stop(): Promise<unknown
   started.push(hub)
   const admin = await hub.setup()
   await until(async () => (await admin.ok('GET', '/api/servers/reference')).status.state === 'online', {
-    timeoutMs: 15_000,
+    timeoutMs: 60_000,
     intervalMs: 100,
     what: 'the reference upstream to be online',
   })

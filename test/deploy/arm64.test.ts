@@ -33,7 +33,7 @@ describe.each(extent([], ['under emulation']))('the program for arm64 %s', () =>
     expect([built.exitCode, path]).toEqual([0, join(ROOT, 'out/patchbay-linux-arm64')])
     expect(Bun.spawnSync(['od', '-An', '-tu2', '-j18', '-N2', path]).stdout.toString().trim()).toBe('183')
     program = [...(await emulator()), path]
-  }, 300_000)
+  }, 600_000)
   afterAll(() => removeTemp(folder))
 
   test('serves the console, runs servers in its threads, keeps what was stored, and ends by TERM', async () => {
@@ -61,10 +61,10 @@ describe.each(extent([], ['under emulation']))('the program for arm64 %s', () =>
     const again = await second.signIn('admin')
     expect((await again.ok('GET', '/api/groups')).items).toEqual([expect.objectContaining({ name: 'home' })])
     expect(await second.stop({ keep: true })).toBe(0)
-  }, 240_000)
+  }, 600_000)
 
   test('is the command line as well', () => {
     const { exitCode, stdout } = Bun.spawnSync([...program, '--version'], { cwd: folder, env: { HOME: folder } })
     expect([exitCode, stdout.toString()]).toEqual([0, expect.stringContaining('1.1.0')])
-  }, 60_000)
+  }, 120_000)
 })

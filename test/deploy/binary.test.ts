@@ -16,7 +16,7 @@ beforeAll(async () => {
   expect([built.exitCode, path]).toEqual([0, join(ROOT, `out/patchbay-linux-${process.arch}`)])
   program = join(folder, 'patchbay')
   await copyFile(path, program)
-}, 120_000)
+}, 300_000)
 afterAll(() => removeTemp(folder))
 
 test(

@@ -75,7 +75,7 @@ test('the sandbox holds with no more capabilities than the unit and the containe
   const sandbox = (said: string) => /[^{}]*"sandbox"[^{}]*/.exec(said)?.[0] ?? said
   expect(sandbox(child.stdout.toString())).toContain('level full')
   expect(sandbox(without.stdout)).toContain('level full')
-}, 60_000)
+}, 120_000)
 
 test('the services of compose are those of the pages', async () => {
   // biome-ignore lint/suspicious/noExplicitAny: a file of another program
@@ -103,7 +103,7 @@ test('systemd takes the unit as it is, and finds it no more open than it has to 
   await writeFile(file, unit.replaceAll(/^(?:CapabilityBoundingSet|Protect|Restrict).*\n/gm, ''))
   expect((await analyze('security', '--offline=true', '--threshold=60')).exitCode).toBe(1)
   await removeTemp(folder)
-}, 30_000)
+}, 120_000)
 
 async function systemdAnalyze() {
   const program = 'usr/bin/systemd-analyze'

@@ -46,10 +46,10 @@ describe.each(extent([], ['in a clean Debian root']))('the image %s', () => {
 
   beforeAll(async () => {
     image = await buildImage()
-  }, 600_000)
+  }, 900_000)
   afterAll(async () => {
     if (image) await removeTemp(join(image.root, '..'))
-  }, 300_000)
+  }, 600_000)
 
   const withData = async (use: () => Promise<void>): Promise<void> => {
     data = await makeTemp('volume')
@@ -73,7 +73,7 @@ describe.each(extent([], ['in a clean Debian root']))('the image %s', () => {
 
   test('as root with the capabilities of compose: console, servers in the sandbox, a stop with 0', async () => {
     await withData(() => smoke(image.entry({ data, env: { PORT: '0', HOST: '127.0.0.1' }, rights: asRoot })))
-  }, 120_000)
+  }, 300_000)
 
   test('as another user: the health check holds, the level is none, and commands are an administrator’s', async () => {
     await withData(async () => {
@@ -92,5 +92,5 @@ describe.each(extent([], ['in a clean Debian root']))('the image %s', () => {
       expect([refused.status, refused.json.code]).toEqual([403, 'stdio_not_permitted'])
       expect(await hub.stop()).toBe(0)
     })
-  }, 120_000)
+  }, 300_000)
 })

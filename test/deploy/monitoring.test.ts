@@ -64,7 +64,7 @@ test('Prometheus reads the hub with these files, and answers what the dashboard 
     expect(await promtoolSaysOfConfig(join(folder, 'prometheus.yml'))).toBe('')
     await using prometheus = await startPrometheusWith(config)
     const client = await admin.mcp('/mcp/echo')
-    await until(async () => (await prometheus.query('up{job="patchbay"}')) === 1, { timeoutMs: 20_000 })
+    await until(async () => (await prometheus.query('up{job="patchbay"}')) === 1, { timeoutMs: 60_000 })
     const asked: string[] = dashboard.panels.map(
       ({ targets: [target] }: { targets: { expr: string }[] }) => target?.expr,
     )
@@ -77,10 +77,10 @@ test('Prometheus reads the hub with these files, and answers what the dashboard 
         silent = asked.filter((expression, n) => counts[n] === 0 && !EMPTY.includes(expression))
         return silent.length === 0
       },
-      { timeoutMs: 15_000, intervalMs: 500 },
+      { timeoutMs: 60_000, intervalMs: 500 },
     ).catch(() => expect(silent).toEqual([]))
   } finally {
     await hub.stop()
     await removeTemp(folder)
   }
-}, 60_000)
+}, 120_000)

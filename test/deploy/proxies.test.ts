@@ -91,8 +91,8 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
     await direct.ok('GET', '/api/openapi.json')
     const endpoint = { name: 'kitchen', direction: 'inbound', group: 'g' }
     await direct.ok('POST', '/api/assistant/endpoints', endpoint)
-  }, 60_000)
-  afterAll(() => hub?.stop(), 40_000)
+  }, 120_000)
+  afterAll(() => hub?.stop(), 120_000)
 
   describe.each(['nginx', 'Caddy'])('behind %s', name => {
     let proxy: RunningProxy
@@ -101,11 +101,11 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
     beforeAll(async () => {
       proxy = await (name === 'nginx' ? nginxBefore(hub.url, '5s') : caddyBefore(hub.url, '5s'))
       outside = new Client(proxy.url, 'root', direct.token)
-    }, 60_000)
+    }, 120_000)
     afterAll(async () => {
       await outside?.close()
       await proxy?.[Symbol.asyncDispose]()
-    }, 20_000)
+    }, 120_000)
 
     test('MCP of both eras, and the older pair of SSE and messages', async () => {
       for (const sse of [false, true]) {
@@ -125,7 +125,7 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       const { content } = await newer.callTool({ name: 'echo', arguments: { text: 'newer' } })
       expect(content).toEqual([{ type: 'text', text: 'newer' }])
       await newer.close()
-    }, 30_000)
+    }, 120_000)
 
     test('the first event of a stream comes at once, and progress while the call goes on', async () => {
       const stream = new AbortController()
@@ -161,7 +161,7 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       )
       expect(call.ms).toBeLessThan(atMost(STREAM_MS))
       expect(await call.text()).toMatch(/notifications\/progress[\s\S]*waited 2500/)
-    }, 30_000)
+    }, 120_000)
 
     test('events by SSE and by WebSocket, and an assistant by WebSocket', async () => {
       const events = await openStream(outside)
@@ -194,13 +194,13 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       )
       await until(() => heard.some(text => text.includes('"id":5')), { what: 'an answer to the assistant' })
       assistant.close()
-    }, 30_000)
+    }, 120_000)
 
     test('bodies of 2 MB go through, both ways', async () => {
       const client = await outside.mcp('/mcp/echo')
       const text = 'x'.repeat(MB_2)
       expect((await callText(client, 'echo', { text })) === text).toBe(true)
-    }, 30_000)
+    }, 120_000)
 
     test('answers of more than 1,024 bytes are compressed, streams are not; nothing dynamic is cached', async () => {
       const fetched = (path: string, accept = 'gzip') =>
@@ -227,7 +227,7 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       })
       expect(stream.headers.get('content-encoding')).toBeNull()
       stop.abort()
-    }, 30_000)
+    }, 120_000)
 
     test('the client’s own address is logged, audited and slowed down, whatever it says of itself', async () => {
       // Each proxy has its address, since one of them has used up the other's allowance.
@@ -246,7 +246,7 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       expect(audited).toEqual(
         expect.arrayContaining([`auth.login_failed ${guesser}`, `auth.login ${honest}`, 'group.create 127.0.0.1']),
       )
-    }, 30_000)
+    }, 120_000)
 
     if (name === 'nginx')
       test('more than ten requests a second are refused with 429 and a time to wait', async () => {
@@ -259,8 +259,8 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
         // Neither streams nor MCP are counted.
         const client = await outside.mcp('/mcp/echo')
         expect(await callText(client, 'echo', { text: 'still' })).toBe('still')
-        await until(async () => (await outside.request('GET', '/api/auth/me')).status === 200, { timeoutMs: 5_000 })
-      }, 30_000)
+        await until(async () => (await outside.request('GET', '/api/auth/me')).status === 200)
+      }, 120_000)
 
     test('a call that outlasts the proxy’s patience is its 504', async () => {
       const call = () => outside.request('POST', '/api/servers/slow/tools/wait/call', { arguments: { ms: 9_000 } })
@@ -270,7 +270,7 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       })
       expect([late.status, late.json.title]).toEqual([504, 'The hub took too long'])
       expect(late.headers.get('retry-after')).toBeNull()
-    }, 30_000)
+    }, 120_000)
 
     if (name === 'nginx')
       test('a file of the console that is missing is asked of the hub once a minute', async () => {
@@ -304,7 +304,7 @@ describe.each(['', '/hub'])('a hub at "%s"', basePath => {
       expect(await answer.json()).toMatchObject({ status: 502, hint: expect.stringContaining('again') })
     }
     await Promise.all(proxies.map(proxy => proxy[Symbol.asyncDispose]()))
-  }, 60_000)
+  }, 120_000)
 })
 
 test('files of the console are kept by nginx for a day, and by browsers for as long as the hub says', async () => {
@@ -333,4 +333,4 @@ test('files of the console are kept by nginx for a day, and by browsers for as l
     expect(asked).toBe(start === nginxBefore ? 1 : 2)
   }
   await files.stop(true)
-}, 40_000)
+}, 120_000)

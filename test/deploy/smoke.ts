@@ -34,13 +34,13 @@ async function use(hub: Hub): Promise<void> {
 
   // The hub's own runtime, for commands of administrators on a machine without one.
   await admin.ok('POST', '/api/servers', await shutIn('open'))
-  await online(admin, ['open'], 30_000)
+  await online(admin, ['open'], 60_000)
 
   const ann = await hub.user('ann')
   // With the helper that carries its connections, which the hub's own runtime runs inside.
   await admin.ok('PATCH', '/api/admin/users/ann', { grants: { network: 'proxy' } })
   await ann.ok('POST', '/api/servers', await shutIn('shut', { network: 'proxy' }))
-  await online(ann, ['shut'], 30_000)
+  await online(ann, ['shut'], 60_000)
   const client = new Client({ name: 'smoke', version: '1.0.0' })
   const headers = { authorization: `Bearer ${await ann.mcpKey()}` }
   await client.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/shut`), { requestInit: { headers } }))

@@ -48,11 +48,11 @@ describe.each(extent([], ['as process 1']))('systemd %s', () => {
     await writeFile(join(root, 'etc/patchbay.env'), `PORT=${port}\n`, { mode: 0o600 })
     url = `http://127.0.0.1:${port}`
     machine = await bootMachine(root)
-  }, 600_000)
+  }, 900_000)
   afterAll(async () => {
     await machine?.[Symbol.asyncDispose]()
     await removeTemp(folder)
-  }, 300_000)
+  }, 600_000)
 
   const systemctl = (...words: string[]) => machine.run('systemctl', ...words)
   const journal = () => machine.run('journalctl', '-u', UNIT, '-o', 'cat', '--no-pager').output
@@ -63,7 +63,7 @@ describe.each(extent([], ['as process 1']))('systemd %s', () => {
 
   test('starts with the machine’s hardening: console, set-up token in the journal, a server of a user in the sandbox', async () => {
     expect(systemctl('enable', '--now', UNIT).code).toBe(0)
-    await until(answers, { timeoutMs: 30_000, what: 'the hub' })
+    await until(answers, { timeoutMs: 60_000, what: 'the hub' })
     expect((await (await fetch(`${url}/health`)).json()).checks).toMatchObject({ sandbox: 'full' })
     await consoleOf(url)
     const token = await until(() => /setup token: (\S+)/.exec(journal())?.[1])
@@ -73,13 +73,13 @@ describe.each(extent([], ['as process 1']))('systemd %s', () => {
     const signedIn = await send(url, 'POST', '/api/auth/login', { username: 'ann', password: PASSWORD })
     const ann = new Client(url, 'ann', signedIn.json.token)
     await ann.ok('POST', '/api/servers', await shutIn('shut'))
-    await online(ann, ['shut'], 30_000)
+    await online(ann, ['shut'], 60_000)
     const client = await ann.mcp('/mcp/shut')
     const self = JSON.parse(await callText(client, 'self', {}))
     expect(self).toMatchObject({ capabilities: expect.stringMatching(/^0+$/), noNewPrivileges: '1' })
     await client.close()
     await ann.close()
-  }, 120_000)
+  }, 300_000)
 
   test('reload opens the log anew without a restart', async () => {
     const before = property('MainPID')
@@ -90,33 +90,33 @@ describe.each(extent([], ['as process 1']))('systemd %s', () => {
   test('a hub that is killed comes back, with its servers and without what was left of the old ones', async () => {
     const before = property('MainPID')
     expect(systemctl('kill', '--kill-whom=main', '--signal=KILL', UNIT).code).toBe(0)
-    await until(async () => property('MainPID') !== before && (await answers()), { timeoutMs: 30_000 })
-    await until(async () => (await state()) === 'online', { timeoutMs: 30_000 })
+    await until(async () => property('MainPID') !== before && (await answers()), { timeoutMs: 60_000 })
+    await until(async () => (await state()) === 'online', { timeoutMs: 60_000 })
     expect(property('NRestarts')).toBe('1')
-  }, 90_000)
+  }, 120_000)
 
   test('stop lets a call end, ends the servers, and leaves no process', async () => {
     const address = await shutIn('slow')
     await admin.ok('POST', '/api/servers', { ...address, name: 'slow' })
-    await online(admin, ['slow'], 30_000)
+    await online(admin, ['slow'], 60_000)
     const client = await admin.mcp('/mcp/slow')
     const command = ['/bin/sh', '-c', 'sleep 3; echo done']
     const call = callText(client, 'run', { command })
     await until(() => processes().includes('sleep 3;'), { what: 'the call to be at work' })
     systemctl('stop', '--no-block', UNIT)
     expect(await call).toContain('done')
-    await until(() => property('ActiveState') === 'inactive', { timeoutMs: 45_000, what: 'the unit to be inactive' })
+    await until(() => property('ActiveState') === 'inactive', { timeoutMs: 60_000, what: 'the unit to be inactive' })
     expect([property('Result'), property('ExecMainStatus'), property('MainPID')]).toEqual(['success', '0', '0'])
     expect(processes()).not.toContain('/opt/patchbay')
     expect(processes()).not.toContain('bwrap')
     await client.close()
-  }, 90_000)
+  }, 120_000)
 
   test('a wrong setting is not started again', async () => {
     machine.run('sh', '-c', 'echo PORT=many > /etc/patchbay.env')
     systemctl('start', UNIT)
-    await until(() => property('ActiveState') === 'failed', { timeoutMs: 20_000, what: 'the unit to have failed' })
+    await until(() => property('ActiveState') === 'failed', { timeoutMs: 60_000, what: 'the unit to have failed' })
     expect([property('ExecMainStatus'), property('NRestarts')]).toEqual(['2', '0'])
     expect(journal()).toContain('error: env_invalid: PORT is "many"')
-  }, 30_000)
+  }, 120_000)
 })

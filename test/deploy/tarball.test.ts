@@ -33,12 +33,12 @@ beforeAll(async () => {
   // What npm would fetch is what the repository has installed.
   const names = (await readdir(join(ROOT, 'node_modules'))).filter(name => !name.startsWith('.') && name !== 'patchbay')
   await Promise.all(names.map(name => symlink(join(ROOT, 'node_modules', name), join(packages, name))))
-}, 120_000)
+}, 300_000)
 afterAll(() => removeTemp(folder))
 
 test('the package starts, serves the console, runs a server in the sandbox, and ends by TERM', async () => {
   await smoke(['node', join(installed, 'core/launch.mjs')])
-}, 120_000)
+}, 300_000)
 
 test('the launcher passes arguments and exit codes on, and names what is missing', async () => {
   const launch = (args: readonly string[], env: Record<string, string> = {}) => {

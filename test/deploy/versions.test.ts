@@ -39,7 +39,7 @@ afterEach(async () => {
   await hub?.stop()
   hub = undefined
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 /** Puts a fixture into the folder as the hub left it, but for the database. */
 async function placed(kind: string, name: string): Promise<Fixture> {
@@ -102,7 +102,7 @@ test('the present tables have fixtures too, for the day when they are those of a
 describe.each(extent([names[0] ?? '', '10-document-parts', newest], names))('%s', name => {
   test('opens: users, passwords, servers, secrets, groups and access keys are as they were', async () => {
     await opens(await placedWithSqlite(name))
-  }, 60_000)
+  }, 120_000)
 })
 
 test('a newer database ends the start with 78, and nothing of the folder is changed', async () => {
@@ -115,14 +115,14 @@ test('a newer database ends the start with 78, and nothing of the folder is chan
   const refused = await startHub({ folder }).catch((error: unknown) => error)
   expect(refused).toMatchObject({ exitCode: 78, log: expect.stringContaining('error: store_newer: ') })
   expect(await filesOfFolder()).toEqual(before)
-}, 60_000)
+}, 120_000)
 
 describe('with PostgreSQL', () => {
   let postgres: Postgres
   beforeAll(async () => {
     postgres = await startPostgres()
-  }, 60_000)
-  afterAll(() => postgres?.stop())
+  }, 120_000)
+  afterAll(() => postgres?.stop(), 120_000)
 
   async function placedWithPostgres(name: string): Promise<{ readonly fixture: Fixture; readonly url: string }> {
     const fixture = await placed('postgres', name)
@@ -155,7 +155,7 @@ describe('with PostgreSQL', () => {
       const { fixture, url } = await placedWithPostgres(name)
       await opens(fixture, { DATABASE_URL: url })
     },
-    60_000,
+    120_000,
   )
 
   test('a newer one ends the start with 78, and neither it nor the folder is changed', async () => {
@@ -165,5 +165,5 @@ describe('with PostgreSQL', () => {
     const refused = await startHub({ folder, env: { DATABASE_URL: url } }).catch((error: unknown) => error)
     expect(refused).toMatchObject({ exitCode: 78, log: expect.stringContaining('error: store_newer: ') })
     expect([await filesOfFolder(), await rowsOf(url)]).toEqual(before)
-  }, 60_000)
+  }, 120_000)
 })

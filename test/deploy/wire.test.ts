@@ -22,11 +22,11 @@ beforeAll(async () => {
   admin = await hub.signIn('root')
   await online(admin, ['slow'])
   proxy = await nginxBefore(hub.url)
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 interface Exchange {
   /** Of the answers, in order. */
@@ -74,7 +74,7 @@ test('pipelined requests are answered in their order, and the connection stays',
     const { statuses, closed } = await exchange(url, get() + missing + get(), { answers: 3 })
     expect([url, statuses, closed]).toEqual([url, ['200', '401', '200'], false])
   }
-}, 20_000)
+}, 120_000)
 
 test('Connection: close closes after the answer, also as the last of a pipeline', async () => {
   for (const url of [hub.url, proxy.url]) {
@@ -82,7 +82,7 @@ test('Connection: close closes after the answer, also as the last of a pipeline'
     expect((await exchange(url, last, { answers: 1, closes: true })).statuses).toEqual(['200'])
     expect((await exchange(url, get() + last, { answers: 2, closes: true })).statuses).toEqual(['200', '200'])
   }
-}, 20_000)
+}, 120_000)
 
 test('health probes by HTTP/1.0: with a Host everywhere, without one through nginx', async () => {
   for (const url of [hub.url, proxy.url])
@@ -90,7 +90,7 @@ test('health probes by HTTP/1.0: with a Host everywhere, without one through ngi
   // A name that is not listed is refused, and none is not listed; nginx puts its own in its place.
   expect((await exchange(hub.url, get('1.0', []), { answers: 1, closes: true })).statuses).toEqual(['403'])
   expect((await exchange(proxy.url, get('1.0', []), { answers: 1, closes: true })).statuses).toEqual(['200'])
-}, 20_000)
+}, 120_000)
 
 test('a client that closes its half gets what is answered at once; a call under way is given up', async () => {
   const quick = await exchange(hub.url, get(), { answers: 1, closes: true, half: true })
@@ -107,4 +107,4 @@ test('a client that closes its half gets what is answered at once; a call under 
     const { items } = await admin.ok('GET', '/api/admin/sessions')
     return items.every((one: { callsInFlight: number }) => one.callsInFlight === 0)
   })
-}, 20_000)
+}, 120_000)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   expect((await inFolder(hub.folder, ['backup', keyed, '--with-key'], { stdin: `${PASSPHRASE}\n` })).code).toBe(0)
   await hub.stop({ keep: true })
   used = hub.folder
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await removeTemp(used)
@@ -105,7 +105,7 @@ test('with --with-key a backup and its passphrase are enough; another passphrase
   const done = await inFolder(folder, ['restore', keyed, '--passphrase-stdin'], { stdin: PASSPHRASE })
   expect([done.code, done.stderr]).toEqual([0, ''])
   expect(await secretIn(folder)).toBe(SECRET)
-}, 30_000)
+}, 120_000)
 
 test('a hub that is used keeps what it holds without --replace; with it, the old can be put back', async () => {
   const other = await startHub({ folder, settings: { mcpServers: {} } })
@@ -129,7 +129,7 @@ test('a hub that is used keeps what it holds without --replace; with it, the old
   await copyFile(join(aside, 'master.key'), join(folder, 'data', 'master.key'))
   expect((await inFolder(folder, ['restore', join(aside, 'database.backup'), '--replace'])).code).toBe(0)
   expect((await rowsIn(folder)).replace(/"token_epoch":\d+/g, '')).toBe(before.replace(/"token_epoch":\d+/g, ''))
-}, 60_000)
+}, 120_000)
 
 test('a file that is cut, changed or something else changes nothing', async () => {
   await cp(join(used, 'data'), join(folder, 'data'), { recursive: true })
@@ -161,7 +161,7 @@ test('a file that is cut, changed or something else changes nothing', async () =
   expect((await refused(join(folder, 'absent'), '', 1)).trim()).toEndWith('ENOENT')
   expect(await rowsIn(folder)).toBe(before)
   expect((await readdir(join(folder, 'data'))).filter(name => /^restore-|^backups$/.test(name))).toEqual([])
-}, 60_000)
+}, 120_000)
 
 test('rows that the tables do not take are refused before anything is written', async () => {
   await withKey()
@@ -242,12 +242,14 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
   await copyFile(join(used, 'mcp_settings.json'), join(folder, 'mcp_settings.json'))
   const old = await rowsIn(folder)
   const seen = new Set<string>()
-  for (const ms of [150, 250, 350, 450, 550, 700]) {
+  // Later each time, until one was over before it was killed: how long it takes is the machine's affair.
+  for (let ms = 150; ; ms *= 1.4) {
     const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
       cwd: folder,
       env: { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') },
       stdio: ['ignore', 'ignore', 'ignore'],
     })
+    // The moment of the kill.
     await Bun.sleep(ms)
     child.kill('SIGKILL')
     await child.exited
@@ -258,10 +260,11 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
   }
   for (const state of seen) expect(['old', 'new']).toContain(state)
   expect(seen).toContain('old')
-}, 60_000)
+  expect(seen).toContain('new')
+}, 600_000)
 
 let hub: Hub | undefined
-afterAll(() => hub?.stop())
+afterAll(() => hub?.stop(), 120_000)
 
 test('the hub works on while a backup is made', async () => {
   hub = await startHub({ folder: used })
@@ -300,4 +303,4 @@ test('the hub works on while a backup is made', async () => {
   await withKey()
   expect((await inFolder(folder, ['restore', downloaded])).stderr).toBe('')
   expect(await secretIn(folder)).toBe(SECRET)
-}, 30_000)
+}, 120_000)

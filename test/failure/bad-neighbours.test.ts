@@ -23,11 +23,11 @@ beforeAll(async () => {
       },
     },
   })
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 async function health(): Promise<{ total: number; online: number; connecting: number; offline: number }> {
   return (await (await fetch(`${hub.url}/health`)).json()).servers
@@ -42,7 +42,7 @@ test('sixteen servers are online within 5 s beside one malformed, one deaf, one 
   )
   expect(GOOD.filter(name => states.get(name) !== 'online')).toEqual([])
   expect(performance.now() - startedAt).toBeLessThan(atMost(5_000))
-}, 15_000)
+}, 120_000)
 
 test('tools/list waits at most 2 s for a member that was never seen, and answers within 200 ms from then on', async () => {
   const client = await admin.mcp('/mcp')
@@ -54,7 +54,7 @@ test('tools/list waits at most 2 s for a member that was never seen, and answers
   const { value: names, ms } = await timed(() => toolNames(session))
   expect(ms).toBeLessThan(atMost(200))
   for (const name of GOOD) expect(names).toContain(`${name}_echo`)
-}, 10_000)
+}, 120_000)
 
 test('/health counts each of the twenty once and right', async () => {
   const counted = await until(async () => {
@@ -104,7 +104,7 @@ test('the neighbours of a flooding server answer within 250 ms, fifty times in a
     durations.push((await timed(() => callText(client, 'echo', { text: String(call) }))).ms)
   }
   expect(Math.max(...durations)).toBeLessThan(atMost(250))
-}, 20_000)
+}, 120_000)
 
 test('no call and no state of the bad ones has left an error that nobody handled', () => {
   expect(hub.unhandled()).toEqual([])

@@ -35,13 +35,13 @@ beforeAll(async () => {
     }`)
   outside = await signIn(`${nginx.url}/hub`)
   await online(outside, ['echo', 'slow'])
-}, 90_000)
+}, 120_000)
 
 afterAll(async () => {
   await outside?.close()
   await nginx?.[Symbol.asyncDispose]()
   await Promise.all([trusting?.stop(), wary?.stop()])
-}, 40_000)
+}, 120_000)
 
 /** The lines of the install guide, but for where it leads. */
 function documented(): string {

@@ -20,7 +20,7 @@ const { sandbox: level } = (await admin.ok('GET', '/health')).checks
 const bob = await hub.user('bob')
 console.log(`sandbox level of this machine: ${level}`)
 
-afterAll(() => hub.stop(), 40_000)
+afterAll(() => hub.stop(), 120_000)
 
 async function ask(client: Client, server: string, tool: string, args: Record<string, unknown> = {}) {
   return JSON.parse(await callText(await client.mcp(`/mcp/${server}`), tool, args))
@@ -78,7 +78,7 @@ function inTheSandbox(): void {
     const server = await bob.ok('POST', path, { planHash: plan.planHash })
     expect([server.name, server.enabled, server.bundle]).toEqual(['shut-in', false, bundleId])
     await bob.ok('POST', '/api/servers/shut-in/start')
-    await online(bob, ['shut-in'], 30_000)
+    await online(bob, ['shut-in'], 60_000)
     expect(await ask(bob, 'shut-in', 'self')).toMatchObject({ cwd: '/home/server' })
     const write = { path: '/opt/package/server/index.js', text: 'changed' }
     expect(await ask(bob, 'shut-in', 'write', write)).toBe(false)
@@ -94,7 +94,7 @@ function inTheSandbox(): void {
     await until(() => !existsSync(folder), { what: 'the unpacked files to be gone' })
     expect((await bob.request('DELETE', `/api/bundles/${bundleId}`)).status).toBe(204)
     expect((await bob.request('GET', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_not_found')
-  }, 60_000)
+  }, 120_000)
 
   test('what a user enters is one word each, secrets are sealed, and the platform’s own fields count', async () => {
     const { bundleId, inputs } = await sent(bob, await shutInBundle({ ...CONFIGURED, name: 'configured' }))
@@ -109,17 +109,17 @@ function inTheSandbox(): void {
     expect(JSON.stringify(plan)).not.toContain('4711')
     const server = await installed(bob, bundleId, { inputs: inputsGiven, start: true })
     expect(JSON.stringify(server)).not.toContain('4711')
-    await online(bob, ['configured'], 30_000)
+    await online(bob, ['configured'], 60_000)
     const { env } = await ask(bob, 'configured', 'self')
     expect([env.API_KEY, env.ON, env.QUIET, env.ABSENT]).toEqual([secret, 'linux', undefined, undefined])
-  }, 60_000)
+  }, 120_000)
 
   test('an administrator’s bundle runs in the sandbox too', async () => {
     const { bundleId } = await sent(admin, await shutInBundle())
     await installed(admin, bundleId, { name: 'mine', start: true })
-    await online(admin, ['mine'], 30_000)
+    await online(admin, ['mine'], 60_000)
     expect((await ask(admin, 'mine', 'self')).uid).toBeGreaterThan(20_000)
-  }, 60_000)
+  }, 120_000)
 
   test('a bundle in Python names its folder of modules, and nothing outside of it', async () => {
     const server = (path: string) => ({
@@ -144,12 +144,12 @@ for line in sys.stdin:
     const made = (path: string) => packed({ ...MANIFEST, name: 'snake', server: server(path) }, files)
     const { bundleId } = await sent(bob, await made('${__dirname}/lib'))
     await installed(bob, bundleId, { start: true })
-    await online(bob, ['snake'], 30_000)
+    await online(bob, ['snake'], 60_000)
     expect(await callText(await bob.mcp('/mcp/snake'), 'ask')).toBe('from its own module')
     const other = await sent(bob, await made('/tmp'))
     const answer = await bob.request('POST', `/api/bundles/${other.bundleId}/install?dryRun=true`, { name: 'x' })
     expect([answer.status, answer.json.code]).toEqual([403, 'env_key_forbidden'])
-  }, 60_000)
+  }, 120_000)
 
   test('a server does not run somebody else’s bundle, however well its hash is known', async () => {
     const { bundleId } = await sent(admin, await shutInBundle({ name: 'secret' }))
@@ -168,9 +168,9 @@ for line in sys.stdin:
     const record = join(hub.dataDir, 'packages', owner.id, `${id}.json`)
     const before = statSync(record).mtimeMs
     await bob.ok('POST', '/api/servers/snake/restart?wait=10s')
-    await online(bob, ['snake'], 30_000)
+    await online(bob, ['snake'], 60_000)
     expect(statSync(record).mtimeMs).toBe(before)
-  }, 60_000)
+  }, 120_000)
 
   test('the CLI installs a bundle, and a restored backup runs it', async () => {
     const folder = await makeTemp('bundles')
@@ -189,10 +189,10 @@ for line in sys.stdin:
     const second = await startHub({ folder })
     try {
       const again = await second.signIn('bob')
-      await online(again, ['by-command'], 30_000)
+      await online(again, ['by-command'], 60_000)
       expect((await ask(again, 'by-command', 'self')).env.API_KEY).toBe('tok-4711')
     } finally {
       await second.stop()
     }
-  }, 120_000)
+  }, 300_000)
 }

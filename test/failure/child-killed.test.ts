@@ -28,27 +28,27 @@ beforeAll(async () => {
   await online(admin, ['echo', 'slow', 'crashing'])
   for (const name of ['echo', 'slow', 'crashing']) {
     const { since } = await statusOf(admin, name)
-    await until(() => Date.now() - Date.parse(since) > SETTLED_MS, { timeoutMs: 10_000, intervalMs: 100 })
+    await until(() => Date.now() - Date.parse(since) > SETTLED_MS, { timeoutMs: 60_000, intervalMs: 100 })
   }
   unharmed = await watchFor(hub, admin)
-}, 60_000)
+}, 120_000)
 
-afterEach(() => unharmed(), 30_000)
+afterEach(() => unharmed(), 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 test('kill -9 of a stdio child: the same client session gets answers again within 1 s', async () => {
   const client = await admin.mcp('/mcp/g')
   const before = JSON.parse(await callText(client, 'whoami'))
   process.kill(before.pid, 'SIGKILL')
   const start = performance.now()
-  const after = await until(() => callText(client, 'whoami'), { timeoutMs: 5_000, intervalMs: 10 })
+  const after = await until(() => callText(client, 'whoami'), { intervalMs: 10 })
   const ms = performance.now() - start
   expect(JSON.parse(after).pid).not.toBe(before.pid)
   expect(ms).toBeLessThan(atMost(1_000))
-}, 20_000)
+}, 120_000)
 
 test('a call in flight fails with connection_lost when its child is killed, and is not repeated', async () => {
   const client = await admin.mcp('/mcp/g')
@@ -62,7 +62,7 @@ test('a call in flight fails with connection_lost when its child is killed, and 
   expect(performance.now() - start).toBeLessThan(atMost(1_000))
   expect(failure.code).toBe(-32603)
   expect(failure.data?.code).toBe('connection_lost')
-}, 20_000)
+}, 120_000)
 
 test('a child that exits in the middle of a call fails that call alone and comes back', async () => {
   const client = await admin.mcp('/mcp/g')
@@ -72,5 +72,5 @@ test('a child that exits in the middle of a call fails that call alone and comes
   ])
   expect(failure.data?.code).toBe('connection_lost')
   expect(echo).toBe('unharmed')
-  expect(Number(await until(() => callText(client, 'pid'), { timeoutMs: 5_000 }))).toBeGreaterThan(0)
-}, 20_000)
+  expect(Number(await until(() => callText(client, 'pid')))).toBeGreaterThan(0)
+}, 120_000)

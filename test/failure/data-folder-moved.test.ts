@@ -10,7 +10,7 @@ const hub = await startHub()
 const admin = await hub.setup()
 afterAll(async () => {
   await hub.stop()
-}, 40_000)
+}, 120_000)
 
 describe('a data folder that goes while the hub runs', () => {
   for (const [what, replace] of [
@@ -37,7 +37,7 @@ describe('a data folder that goes while the hub runs', () => {
       await until(async () => (await admin.request('GET', '/health')).status === 200, { what: 'the store to be back' })
       const name = what.replaceAll(' ', '-')
       await admin.ok('POST', '/api/servers', { name, url: 'https://mcp.example/mcp', enabled: false })
-    }, 20_000)
+    }, 120_000)
   }
 })
 
@@ -69,7 +69,7 @@ test('a log file that is moved away: after SIGHUP, and without it, lines go to a
     await other.stop()
     await removeTemp(folder)
   }
-}, 30_000)
+}, 120_000)
 
 test('a hub that is stopping refuses writes over REST and starts nothing', async () => {
   const other = await startHub({ settings: { mcpServers: { slow: stdioFixture('slow') } } })
@@ -90,4 +90,4 @@ test('a hub that is stopping refuses writes over REST and starts nothing', async
   await under
   await boss.close()
   await other.stop()
-}, 40_000)
+}, 120_000)

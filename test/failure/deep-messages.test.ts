@@ -34,9 +34,9 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['deep', 'slow', 'varied'])
-}, 30_000)
+}, 120_000)
 
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 for (const where of PLACES) {
   test(`messages nested 200,000 levels (${where}) cost their sender alone: a neighbour's call in flight is answered`, async () => {
@@ -59,5 +59,5 @@ for (const where of PLACES) {
     expect((await statusOf(admin, 'slow')).pid).toBe(pid as number)
     expect((await admin.request('GET', '/health')).status).toBe(200)
     expect(hub.unhandled()).toEqual([])
-  }, 60_000)
+  }, 120_000)
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { atMost } from '../support/pace.ts'
 import { descendants, runningWith } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
@@ -48,12 +49,12 @@ beforeAll(async () => {
   await carol.ok('POST', '/api/servers', { name: 'own', url: upstream.url })
   await online(carol, ['own'])
   await carol.ok('POST', '/api/groups', { name: 'mixed', members: ['own', ...members] })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 const setDisabled = (name: string, disabled: boolean) => admin.ok('PATCH', `/api/admin/users/${name}`, { disabled })
 
@@ -120,10 +121,10 @@ describe('an account that is disabled', () => {
     await until(async () => (await theirs()).length === 0 && runningWith(MARK).length === 0)
     await until(() => stream.ended())
     await until(async () => (await toolNames(mixed)).length === 3)
-    expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
+    expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
     await stream.close()
     await tryEverything()
-  }, 30_000)
+  }, 120_000)
 
   test('stays ended over a restart of the hub', async () => {
     await hub.stop({ keep: true })
@@ -132,7 +133,7 @@ describe('an account that is disabled', () => {
     carol = await hub.signIn('carol')
     await online(carol, ['own'])
     await tryEverything()
-  }, 40_000)
+  }, 120_000)
 
   test('stays ended over a kill of the hub', async () => {
     await hub.kill9()
@@ -141,7 +142,7 @@ describe('an account that is disabled', () => {
     carol = await hub.signIn('carol')
     await online(carol, ['own'])
     await tryEverything()
-  }, 40_000)
+  }, 120_000)
 
   test('gets its enabled servers back when it is enabled', async () => {
     for (const name of OWNERS) {
@@ -154,7 +155,7 @@ describe('an account that is disabled', () => {
     expect(await callText(lazy, 'quick')).not.toBe('')
     const session = await carol.mcp('/mcp/mixed')
     await until(async () => (await toolNames(session)).length > 10)
-  }, 30_000)
+  }, 120_000)
 })
 
 test('an administrator who is demoted has programs in the sandbox at once', async () => {
@@ -177,8 +178,8 @@ test('an administrator who is demoted has programs in the sandbox at once', asyn
     const prying = own.find(({ server }) => server === 'dana~prying')
     return prying?.sandbox === 'full' && own.every(({ sandbox }) => sandbox === undefined || sandbox === 'full')
   })
-  expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
-}, 20_000)
+  expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
+}, 120_000)
 
 test('an account that is deleted takes its programs along, those that others use too', async () => {
   const session = await carol.mcp('/mcp/@bob/each')
@@ -187,5 +188,5 @@ test('an account that is deleted takes its programs along, those that others use
   await admin.ok('DELETE', '/api/admin/users/bob?cascade=true')
   await admin.ok('DELETE', '/api/admin/users/dana?cascade=true')
   await until(async () => (await theirs()).length === 0 && runningWith(MARK).length === 0)
-  expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
-}, 20_000)
+  expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
+}, 120_000)

@@ -23,7 +23,7 @@ afterAll(async () => {
     await removeTemp(hub.folder)
   }
   for (const folder of folders) await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 /** A hub that sees one folder as a disk of 2 MiB, `free` bytes of it free; `prepare` is shell text that runs before. */
 async function onSmallDisk(disk: string, prepare: string, free: number, env: Record<string, string>): Promise<Hub> {
@@ -67,7 +67,7 @@ test('a settings file on a full disk: 507 storage_full, the old file is whole, a
   expect((await admin.ok('GET', '/api/servers/other')).args).not.toEqual(args)
   expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'on' })).toBe('on')
   expect((await admin.request('GET', '/health')).status).toBe(200)
-}, 30_000)
+}, 120_000)
 
 test('a store on a full disk: 507 storage_full, nothing half-done, and calls go on', async () => {
   const disk = await makeTemp('disk')
@@ -103,4 +103,4 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
   await unlink(join(seen, 'ballast'))
   await until(async () => (await health()).status === 'ok')
   await admin.ok('POST', '/api/groups', { name: 'after', members: [] })
-}, 30_000)
+}, 120_000)

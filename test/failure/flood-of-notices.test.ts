@@ -4,6 +4,7 @@ import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts
 import { RawClient, SseReader } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { slowness } from '../support/work.ts'
 
 const SESSIONS = 200
 const STREAMS = 20
@@ -37,12 +38,12 @@ beforeAll(async () => {
     streams.push(stream)
     void follow(stream)
   }
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   for (const { reader } of streams) await reader.close()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 async function follow(stream: (typeof streams)[number]): Promise<void> {
   for (;;) {
@@ -73,12 +74,14 @@ test.each(['updates', 'others', 'elicitations', 'progress', 'logs', 'lists'])(
     const beginMs = performance.now()
     await call('flood', { mode })
     const [ms, sinceMs] = [mainThreadMs(), performance.now()]
+    // The span that is measured.
     await Bun.sleep(FLOOD_MS)
     const part = (mainThreadMs() - ms) / (performance.now() - sinceMs)
     await call('calm', {})
     console.log(`${mode}: ${(part * 100).toFixed(0)} % of the main thread`)
-    expect(part).toBeLessThan(MOST)
+    expect(part).toBeLessThan(MOST * slowness())
     if (mode === 'updates') {
+      await until(() => streams.every(({ updates }) => updates >= 5), { what: 'some updates on each stream' })
       // 2,000 notices at once and 2,000 a second, shared out among all.
       const most = (2_000 * (1 + (performance.now() - beginMs) / 1_000)) / SESSIONS + 2
       for (const { updates } of streams) expect(updates).toBeWithin(5, most)
@@ -86,13 +89,13 @@ test.each(['updates', 'others', 'elicitations', 'progress', 'logs', 'lists'])(
     const told = DROPPED[mode]
     if (told !== undefined) await until(() => hub.log().includes(told), { what: `the hub to log "${told}"` })
   },
-  30_000,
+  120_000,
 )
 
 test('what was updated last in a flood is told to all who are subscribed, and earlier updates as one', async () => {
   for (const stream of streams) stream.updates = 0
   const updates = Array.from({ length: 300 }, (_, marker) => ({ uri: URI, marker }))
   await call('burst', { updates })
-  await until(() => streams.every(({ last }) => last === 299), { timeoutMs: 10_000, what: 'the last update' })
+  await until(() => streams.every(({ last }) => last === 299), { timeoutMs: 60_000, what: 'the last update' })
   for (const { updates: heard } of streams) expect(heard).toBeLessThan(200)
-}, 30_000)
+}, 120_000)

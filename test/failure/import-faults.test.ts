@@ -15,11 +15,11 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['echo'])
   unharmed = await watchFor(hub, admin)
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const importing = (document: unknown, query = '?dryRun=true') =>
   admin.request('POST', `/api/import${query}`, { document })
@@ -65,7 +65,7 @@ test('what is no document is refused, and nothing is written', async () => {
   }
   await nothingIsThere()
   await unharmed()
-}, 60_000)
+}, 120_000)
 
 test('who imports again and again is answered one at a time, and others go on', async () => {
   const mallory = await hub.user('mallory')
@@ -79,6 +79,7 @@ test('who imports again and again is answered one at a time, and others go on', 
   const waits: number[] = []
   for (let n = 0; n < 20; n += 1) {
     waits.push((await timed(() => admin.ok('GET', '/api/servers'))).ms)
+    // So that the looks are spread over the imports.
     await Bun.sleep(20)
   }
   expect(Math.max(...waits)).toBeLessThan(atMost(1_000))
@@ -86,7 +87,7 @@ test('who imports again and again is answered one at a time, and others go on', 
   expect(new Set(statuses)).toEqual(new Set([200, 'overloaded']))
   expect(statuses.filter(status => status === 200).length).toBeLessThanOrEqual(4)
   await admin.ok('DELETE', '/api/admin/users/mallory')
-}, 20_000)
+}, 120_000)
 
 test('choices and answers that are none are refused by their place', async () => {
   const document = { mcpServers: { a: { url: 'https://never.example/' } } }
@@ -128,7 +129,8 @@ test('an import that is killed at any moment exists whole or not at all', async 
   const users = Array.from({ length: 20 }, (_, n) => ({ username: `user${n}` }))
   const document = { mcpServers: servers, users, groups: [{ name: 'g', servers: ['s1', 's2'] }] }
   const seen: string[] = []
-  for (const ms of [5, 15, 30, 60, 100, 160, 250]) {
+  // Later each time, until one was over before the hub was killed: how long it takes is the machine's affair.
+  for (let ms = 5; ; ms *= 2) {
     const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
     const applying = send(
       hub.url,
@@ -139,6 +141,7 @@ test('an import that is killed at any moment exists whole or not at all', async 
         authorization: `Bearer ${admin.token}`,
       },
     ).catch(() => undefined)
+    // The moment of the kill.
     await Bun.sleep(ms)
     await hub.kill9()
     await applying
@@ -155,4 +158,5 @@ test('an import that is killed at any moment exists whole or not at all', async 
   }
   for (const state of seen) expect(['1 1 0 0', '151 21 1 1']).toContain(state)
   expect(seen).toContain('1 1 0 0')
-}, 90_000)
+  expect(seen).toContain('151 21 1 1')
+}, 600_000)

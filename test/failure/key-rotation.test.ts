@@ -31,7 +31,7 @@ beforeAll(async () => {
   await admin.ok('PATCH', '/api/settings', { hostedKeys: { modelscope: HOSTED } })
   await online(admin, ['stored', 'filed'])
   await hub.stop({ keep: true })
-}, 40_000)
+}, 120_000)
 
 afterAll(() => removeTemp(origin))
 
@@ -277,7 +277,7 @@ for (const [what, calls, places] of [
     for (const nth of places) states.add(await killedAndRepeated(() => at(calls, nth)))
     // The kills did hit different places.
     expect(states.size).toBeGreaterThan(1)
-  }, 180_000)
+  }, 300_000)
 }
 
 test.each([
@@ -289,7 +289,7 @@ test.each([
   async (_, inject, left) => {
     expect(await killedAndRepeated(() => inject)).toBe(left)
   },
-  60_000,
+  120_000,
 )
 
 test('kill -9 when the settings file is to be replaced: its value still opens, and running it again finishes it', async () => {
@@ -299,4 +299,4 @@ test('kill -9 when the settings file is to be replaced: its value still opens, a
     return at('rename', 1)
   }
   expect(await killedAndRepeated(begun)).toBe(`137 [${VALUES - 1},1]`)
-}, 60_000)
+}, 120_000)

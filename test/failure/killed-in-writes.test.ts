@@ -10,7 +10,7 @@ test(`kill -9 in the middle of store writes: what was acknowledged is there, and
   const runs = Array.from({ length: STORE_RUNS }, (_, run) => 5 + Math.round((run * 150) / STORE_RUNS))
   const acknowledged = await several(runs, AT_ONCE, killedStore)
   expect(acknowledged.every((count, run) => count >= (runs[run] ?? 0))).toBe(true)
-}, 90_000)
+}, 120_000)
 
 for (const [what, [calls, times, rounds]] of Object.entries(SAVE_CALLS)) {
   test(`kill -9 at each ${what} of four saves, ${times * rounds} runs: the file is one whole version, none older than acknowledged`, async () => {
@@ -18,7 +18,7 @@ for (const [what, [calls, times, rounds]] of Object.entries(SAVE_CALLS)) {
     const seen = new Set(await several(nths, AT_ONCE, nth => killedSave(calls, nth)))
     // The kills did hit different places.
     expect(seen.size).toBeGreaterThan(1)
-  }, 60_000)
+  }, 120_000)
 }
 
 test('these are all places, and two hundred runs in the whole', () => {

@@ -16,11 +16,11 @@ beforeAll(async () => {
   admin = await hub.setup()
   bearer = `Bearer ${await admin.mcpKey()}`
   await online(admin, ['one'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 30_000)
+}, 120_000)
 
 /** A proxy that passes everything on as it is; `seen` are the chains that came by. */
 function forwarder(target: string) {
@@ -49,7 +49,7 @@ async function loopFound(client: Client, ref: string): Promise<string> {
       const now = await statusOf(client, ref)
       return now.reason?.code === 'loop_detected' ? now : undefined
     },
-    { timeoutMs: 50_000, what: `"${ref}" to be found out` },
+    { timeoutMs: 60_000, what: `"${ref}" to be found out` },
   )
   expect(status.state).toBe('offline')
   // It may be mended elsewhere.
@@ -74,7 +74,7 @@ describe('a hub that is its own upstream', () => {
     expect(await loopFound(admin, 'self')).toContain('back to this hub')
     expect(await tools(admin)).toEqual(before)
     await admin.ok('DELETE', '/api/servers/self')
-  }, 40_000)
+  }, 120_000)
 
   test('by a program that drops headers: its lists are recognised', async () => {
     const before = await tools(admin)
@@ -85,7 +85,7 @@ describe('a hub that is its own upstream', () => {
     const mcp = await admin.mcp('/mcp/one')
     expect(await callText(mcp, 'echo', { text: 'on' })).toBe('on')
     await admin.ok('DELETE', '/api/servers/self')
-  }, 70_000)
+  }, 120_000)
 
   test('a ring of two hubs is found by one of them, and no list grows', async () => {
     const other = await startHub({ settings: { mcpServers: { two: stdioFixture('echo') } } })
@@ -109,7 +109,7 @@ describe('a hub that is its own upstream', () => {
       await admin.ok('DELETE', '/api/servers/other')
       await other.stop()
     }
-  }, 60_000)
+  }, 120_000)
 })
 
 test('a request with this hub’s mark anywhere in its chain is refused; others are told who called before them', async () => {
@@ -158,4 +158,4 @@ test('a request with this hub’s mark anywhere in its chain is refused; others 
     await admin.ok('DELETE', '/api/servers/far')
     await other.stop()
   }
-}, 40_000)
+}, 120_000)

@@ -30,4 +30,4 @@ test('a hub that is not root has no sandbox and says so, refuses ordinary usersâ
   })
   expect(doctor.stdout.toString()).toMatch(/sandbox: level none: the hub does not run as root/)
   await hub.stop()
-}, 40_000)
+}, 120_000)

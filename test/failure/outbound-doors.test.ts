@@ -57,7 +57,7 @@ beforeAll(async () => {
   // Sign-in is slower than everything else, and is not what this is about.
   users = []
   for (const name of USERS) users = [...users, await hub.user(name)]
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
@@ -65,7 +65,7 @@ afterAll(async () => {
   await guide?.stop(true)
   for (const trap of traps) trap.close()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 afterEach(async () => {
   expect(connections).toBe(0)
@@ -211,7 +211,7 @@ for (const [field, body] of Object.entries(FIELDS)) {
     expect(others(created, BLOCKED)).toEqual([])
     const outcomes = await withEach(FORBIDDEN, (client, host) => tried(client, body(at(host))))
     expect(others(outcomes, BLOCKED)).toEqual([])
-  }, 30_000)
+  }, 120_000)
 }
 
 test('an edit and a replacement of a server that was fine, a batch and an import are refused alike', async () => {
@@ -233,7 +233,7 @@ test('an edit and a replacement of a server that was fine, a batch and an import
   expect(entries.map((entry: { error?: { code: string } }) => entry.error?.code)).toEqual(
     FORBIDDEN.map(() => 'url_address_blocked'),
   )
-}, 30_000)
+}, 120_000)
 
 test('entries of the settings file that belong to an ordinary user are offline for that reason', async () => {
   const { items } = await admin.ok('GET', '/api/servers?scope=all&limit=500')
@@ -243,7 +243,7 @@ test('entries of the settings file that belong to an ordinary user are offline f
     const code = await until(async () => (await statusOf(admin, `u0~${name}`)).reason?.code)
     expect([name, code]).toEqual([name, 'url_address_blocked'])
   }
-}, 30_000)
+}, 120_000)
 
 test('a name that leads there, alone or beside an open address, is refused at each connection', async () => {
   for (const [n, host] of LITERALS.entries()) {
@@ -258,7 +258,7 @@ test('a name that leads there, alone or beside an open address, is refused at ea
     expect(others(outcomes, [200, 'url_address_blocked'])).toEqual([])
   }
   expect(names.asked).toContain('alone-0.example')
-}, 30_000)
+}, 120_000)
 
 /** What a server at an open address says to lead the hub elsewhere. */
 const ASTRAY: Readonly<Record<string, readonly [body: (n: number) => object, code: string]>> = {
@@ -280,7 +280,7 @@ for (const [what, [body, code]] of Object.entries(ASTRAY)) {
     expect(others(outcomes, [200, code])).toEqual([])
     // The guide was asked, so that something was there to be followed.
     expect(new Set(reached).size).toBeGreaterThanOrEqual(FORBIDDEN.length)
-  }, 30_000)
+  }, 120_000)
 }
 
 /** What such documents lead to besides is reached, so that the server is online. */
@@ -310,7 +310,7 @@ for (const [what, openapi] of Object.entries(CALLED)) {
       return /url_address_blocked|not reach/.test(answer.text) || answer.text
     })
     expect(others(outcomes, true)).toEqual([])
-  }, 60_000)
+  }, 120_000)
 }
 
 test('a name that is another address at each question: never one that was not checked', async () => {
@@ -323,7 +323,7 @@ test('a name that is another address at each question: never one that was not ch
   }
   // Nobody is at the open address and this port.
   expect([...new Set(outcomes)].sort()).toEqual(['connection_lost', 'url_address_blocked'])
-}, 30_000)
+}, 120_000)
 
 test('a server that moves to a forbidden address is cut off there: the next connection is checked anew', async () => {
   zone.set('moving.example', [OPEN])
@@ -355,7 +355,7 @@ test('a server that passes from an administrator to a user loses the private add
   } finally {
     await inside.stop()
   }
-}, 20_000)
+}, 120_000)
 
 test('what is behind a forbidden address cannot be told from the answer or its time', async () => {
   const [client] = users
@@ -414,4 +414,4 @@ test('names that nobody answers for keep nobody else’s waiting', async () => {
   expect(names.asked).toContain('quick.example')
   expect(ms).toBeLessThan(atMost(2_500))
   await all('DELETE', name => `/api/servers/${name}`, false)
-}, 60_000)
+}, 120_000)

@@ -38,9 +38,9 @@ beforeAll(async () => {
   await Promise.all(first.map(slot => slot.create(admin)))
   await online(admin, ['crash', ...PLACES])
   await clear()
-}, 30_000)
+}, 120_000)
 
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 interface Steps {
   /** For each place its operations, one after the other; the places do not wait for each other. */
@@ -91,7 +91,7 @@ async function race({ places, groups, workerCrash }: Steps): Promise<void> {
   // One that took its thread down several times waits longer each time, unless it is begun anew.
   if (workerCrash) await admin.ok('POST', '/api/servers/crash/restart')
   await online(watcher, ['admin~crash'], SETTLED_MS)
-  await settledTo(hub.pid, before, 10_000)
+  await settledTo(hub.pid, before, 60_000)
 }
 
 async function operate(client: Client, slot: Slot, verbs: readonly Verb[]): Promise<void> {
@@ -121,6 +121,7 @@ async function callAll(slots: readonly Slot[], over: AbortSignal): Promise<void>
       const [place = '', version] = JSON.parse(text).who.split('.')
       expect(Number(version)).toBeGreaterThanOrEqual(confirmed.get(place) ?? Number.NaN)
     }
+    // So that the caller leaves the others their turn.
     await Bun.sleep(5)
   }
   await (await client.delete()).text()

@@ -34,13 +34,13 @@ beforeAll(async () => {
   hub = await startHub({ env: { REGISTRIES: registry.url, REGISTRIES_CA: file } })
   bob = await hub.user('bob')
   level = (await bob.ok('GET', '/health')).checks.sandbox
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await registry?.stop()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 const hasNpm = Bun.which('npm', { PATH: '/usr/local/bin:/usr/bin:/bin' }) !== null
 const RUNNERS = [
@@ -70,7 +70,7 @@ test.each(RUNNERS)(
     expect(shown).toContain('BEGIN CERTIFICATE')
     expect(shown).not.toMatch(/PRIVATE KEY|# ours/)
   },
-  90_000,
+  120_000,
 )
 
 async function certificatesFile(): Promise<string> {
@@ -82,7 +82,7 @@ test('a file that is gone or holds no certificate is the reason of the server, w
   if (level !== 'full') return expect(existsSync(file)).toBe(true)
   const reasonOf = async (name: string) => {
     await bob.ok('POST', '/api/servers', { name, command: 'bunx', args: ['shut-in'] })
-    const reason = await until(async () => (await statusOf(bob, name)).reason, { timeoutMs: 30_000 })
+    const reason = await until(async () => (await statusOf(bob, name)).reason, { timeoutMs: 60_000 })
     await bob.ok('DELETE', `/api/servers/${name}`)
     return reason
   }
@@ -95,4 +95,4 @@ test('a file that is gone or holds no certificate is the reason of the server, w
   expect(gone.message).toMatch(/REGISTRIES_CA.*ENOENT/)
   expect(empty.message).toMatch(/REGISTRIES_CA.*no certificate/)
   expect(`${gone.message}${empty.message}`).not.toContain(folder)
-}, 60_000)
+}, 120_000)

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
-import { atMost } from '../support/pace.ts'
+import { atLeast, atMost } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 const FIXTURE = join(ROOT, 'test/support/mcp-servers/faulty-http.ts')
-const TIMEOUT_MS = 1_000
+const TIMEOUT_MS = atLeast(1_500)
 
 /** What the remote server does instead of answering initialize, and the reason that the hub must give. */
 const AT_START = {
@@ -42,14 +42,14 @@ beforeAll(async () => {
   await online(admin, ['faulty', 'echo'])
   await callText(await admin.mcp('/mcp/faulty'), 'seen')
   unharmed = await watchFor(hub, admin, { canaries: ['canary'] })
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await Promise.all(programs.map(program => program.stop()))
-}, 40_000)
+}, 120_000)
 
-afterEach(() => unharmed(), 30_000)
+afterEach(() => unharmed(), 120_000)
 
 async function timesSent(): Promise<number> {
   return JSON.parse(await callText(await admin.mcp('/mcp/faulty'), 'seen'))['tools/call fail'] ?? 0
@@ -108,7 +108,7 @@ test.each(['faulty', 'closing'])(
     await Promise.all(Array.from({ length: 25 }, caller))
     expect(await count()).toBe(before + 501)
   },
-  60_000,
+  120_000,
 )
 
 test('a redirect that ends nowhere is followed three times, and the call says so', async () => {
@@ -172,7 +172,7 @@ test('one that drips its answers is given up after three seconds for its era and
       const now = await statusOf(admin, 'dripping')
       return now.reason ? now : undefined
     },
-    { timeoutMs: 25_000, intervalMs: 100, what: 'a reason of the dripping server' },
+    { timeoutMs: 60_000, intervalMs: 100, what: 'a reason of the dripping server' },
   )
   expect(status.reason?.code).toBe('upstream_init_timeout')
-}, 30_000)
+}, 120_000)

@@ -5,7 +5,7 @@ import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 interface Call {
   readonly id: number
@@ -55,13 +55,13 @@ beforeAll(async () => {
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { web: { url, era: 'legacy' } } } })
   admin = await hub.setup()
   await online(admin, ['web'])
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   web?.closeAllConnections()
   web?.close()
-}, 40_000)
+}, 120_000)
 
 test.each([
   ['a result', (id: number) => result(id, 'forged')],

@@ -30,7 +30,7 @@ console.log(`sandbox level of this machine: ${level}`)
 afterAll(async () => {
   await hub.stop()
   await registry.stop()
-}, 40_000)
+}, 120_000)
 
 async function ask(client: Client, server: string, tool: string, args: Record<string, unknown> = {}) {
   return JSON.parse(await callText(await client.mcp(`/mcp/${server}`), tool, args))
@@ -85,7 +85,7 @@ function aRunnerInside(): void {
       await bob.ok('POST', `/api/servers/${command}/restart?wait=10s`)
       expect((await ask(bob, command, 'self')).env.API_KEY).toBe(env.API_KEY)
       expect(registry.asked.length).toBe(asked)
-    }, 90_000)
+    }, 120_000)
   }
 
   test('another package in the command is installed anew, and both go with the server', async () => {
@@ -95,7 +95,7 @@ function aRunnerInside(): void {
       async () =>
         (await installs()).some(({ detail }) => (detail as { installed: string }).installed === 'shut-in@2.0.0'),
       {
-        timeoutMs: 30_000,
+        timeoutMs: 60_000,
       },
     )
     await online(bob, ['bunx'])
@@ -105,7 +105,7 @@ function aRunnerInside(): void {
     expect(statSync(join(hub.dataDir, 'packages', owner, `${id}.json`)).mode & 0o777).toBe(0o600)
     await bob.ok('DELETE', '/api/servers/bunx')
     await until(() => kept().length === 0, { what: 'the packages to be gone' })
-  }, 60_000)
+  }, 120_000)
 
   test('an installation that fails is the reason of the server, and is not taken for one that worked', async () => {
     await bob.ok('POST', '/api/servers', { name: 'unknown', command: 'bunx', args: ['no-such-package'] })
@@ -114,11 +114,11 @@ function aRunnerInside(): void {
         const now = await statusOf(bob, 'unknown')
         return now.reason && now
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: 60_000 },
     )
     expect(status.reason?.code).toBe('spawn_failed')
     expect(status.reason?.message).toContain('Cannot install no-such-package')
-  }, 40_000)
+  }, 120_000)
 
   if (hasNpm)
     test('an installation that nobody wants any more is ended with all it started', async () => {
@@ -127,10 +127,10 @@ function aRunnerInside(): void {
         const { items } = await admin.ok('GET', '/api/admin/processes?limit=1000')
         return items.filter((one: { serverId: string; kind: string }) => one.serverId === id && one.kind === 'process')
       }
-      await until(() => registry.asked.includes('slow-1.0.0.tgz'), { timeoutMs: 30_000 })
+      await until(() => registry.asked.includes('slow-1.0.0.tgz'), { timeoutMs: 60_000 })
       expect(await running()).toHaveLength(1)
-      await bob.ok('POST', '/api/servers/slow/stop?wait=10s')
+      await bob.ok('POST', '/api/servers/slow/stop?wait=30s')
       expect((await statusOf(bob, 'slow')).reason?.code).toBe('stopped')
-      await until(async () => (await running()).length === 0, { timeoutMs: 10_000, what: 'the installation to end' })
-    }, 60_000)
+      await until(async () => (await running()).length === 0, { timeoutMs: 60_000, what: 'the installation to end' })
+    }, 120_000)
 }

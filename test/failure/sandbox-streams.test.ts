@@ -15,7 +15,7 @@ console.log(`sandbox level of this machine: ${level}`)
 
 afterAll(async () => {
   await hub.stop()
-}, 40_000)
+}, 120_000)
 
 const RUNTIMES = {
   node: { command: 'node', args: ['--input-type=module', '-e', JAVASCRIPT] },
@@ -37,9 +37,9 @@ if (level !== 'full') {
       const program = last.startsWith('data:') ? last + Buffer.from(JAVASCRIPT).toString('base64') : last
       const { id } = await bob.ok('POST', '/api/servers', { name, command, args: [...lead, program] })
       if (command === './deno') await giveDeno(id)
-      await online(bob, [name], 20_000)
+      await online(bob, [name], 60_000)
       expect(await callText(await bob.mcp(`/mcp/${name}`), 'work')).toBe('abcd')
-    }, 30_000)
+    }, 120_000)
   }
 
   for (const [how, message] of [
@@ -60,7 +60,7 @@ if (level !== 'full') {
           expect(await called).toContain(how === 'close-input' ? 'closing' : message)
         })
         expect(ms).toBeLessThan(atMost(5_000))
-      }, 20_000)
+      }, 120_000)
     }
   }
 
@@ -87,7 +87,7 @@ if (level !== 'full') {
     } finally {
       await apart.stop()
     }
-  }, 40_000)
+  }, 120_000)
 }
 
 /** A copy in the server's own folder, since the sandbox shows no programs but those below /usr. */

@@ -17,11 +17,11 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['kept', 'changed', 'dropped'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 async function names(): Promise<string[]> {
   return (await admin.ok('GET', '/api/servers?sort=name')).items.map((server: { name: string }) => server.name)
@@ -44,7 +44,7 @@ test('an edit of the settings file is applied while running, and only what chang
   const result = await client.callTool({ name: 'whoami', arguments: {} })
   expect(JSON.stringify(result.content)).toContain('new')
   expect((await statusOf(admin, 'kept')).pid).toBe(before.pid)
-}, 20_000)
+}, 120_000)
 
 test('a broken edit keeps the old state, and the log names line and column', async () => {
   const before = await statusOf(admin, 'kept')
@@ -61,7 +61,7 @@ test('a broken edit keeps the old state, and the log names line and column', asy
   expect(await readFile(hub.settingsFile, 'utf8')).toBe(broken)
   await save(good.replace('"added"', '"later"'))
   await until(async () => (await names()).includes('later'), { what: 'the mended file to be applied' })
-}, 20_000)
+}, 120_000)
 
 for (const [what, text] of [
   ['broken', '{ "mcpServers": '],
@@ -85,5 +85,5 @@ for (const [what, text] of [
     } finally {
       await removeTemp(folder)
     }
-  }, 20_000)
+  }, 120_000)
 }

@@ -16,4 +16,4 @@ test(`${CALLS} calls: every one answered, and memory, descriptors, children and 
   expect(result.answered).toBeGreaterThanOrEqual(CALLS)
   expect(broken(result, MOST_RESIDENT_BYTES / SHARE)).toEqual([])
   expect(result.heapSlope * SHARE).toBeLessThan(MOST_HEAP_BYTES)
-}, 300_000)
+}, 600_000)

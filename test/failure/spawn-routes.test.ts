@@ -33,7 +33,7 @@ beforeAll(async () => {
   const own = { ...stdioFixture('echo', { WHO: DENIED }) }
   hub = await startHub({
     wrap: ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh'],
-    timeoutMs: 40_000,
+    timeoutMs: 60_000,
     settings: {
       users: { filed: { password: await Bun.password.hash(PASSWORD, { algorithm: 'bcrypt', cost: 4 }) } },
       mcpServers: {
@@ -49,14 +49,14 @@ beforeAll(async () => {
   for (const [name, more] of Object.entries({ eager: {}, lazy: { start: 'lazy' }, own: { session: 'per-session' } })) {
     await dora.ok('POST', '/api/servers', { name, ...own, ...more })
   }
-  await online(admin, ['allowed'], 30_000)
-  await online(dora, ['eager', 'own'], 30_000)
-}, 90_000)
+  await online(admin, ['allowed'], 60_000)
+  await online(dora, ['eager', 'own'], 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   if (folder !== '') await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 /** Lines of the trace about programs that were started with this word. */
 function started(word: string): string[] {
@@ -147,7 +147,7 @@ test('servers of somebody who is no administrator any more: every way to start t
     expect(['stdio_not_permitted', 'stopped']).toContain(String(reason))
   }
   expect(started('mcp-servers/echo.ts').length).toBe(before)
-}, 40_000)
+}, 120_000)
 
 test('none of it left a trace of a program', async () => {
   // What the hub starts later is in the trace later: nothing may still be on its way.
@@ -156,4 +156,4 @@ test('none of it left a trace of a program', async () => {
   expect(started(DENIED)).toEqual([])
   expect(started('sandbox-install')).toEqual([])
   expect((await admin.request('GET', '/health')).status).toBe(200)
-}, 20_000)
+}, 120_000)

@@ -8,7 +8,7 @@ const hubs: Hub[] = []
 
 afterAll(async () => {
   for (const hub of hubs) await hub.stop()
-}, 40_000)
+}, 120_000)
 
 async function start(options: Parameters<typeof startHub>[0]): Promise<Hub> {
   const hub = await startHub(options)
@@ -37,7 +37,7 @@ test('a port or a data folder that is taken ends the start with 1 and one line, 
   const admin = await first.setup()
   await online(admin, ['echo'])
   expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'unharmed' })).toBe('unharmed')
-}, 20_000)
+}, 120_000)
 
 test('without descriptors for another child the start is refused, the hub keeps its own, and those that come free are used', async () => {
   // The hub itself takes about 27, keeps 32 back, and refuses a start where less than 14 more are left.
@@ -56,7 +56,7 @@ test('without descriptors for another child the start is refused, the hub keeps 
       const found = all.filter(({ status }) => status.reason?.code === 'spawn_failed')
       return all.every(({ status }) => status.state !== 'connecting') && found.length > 0 ? found : undefined
     },
-    { timeoutMs: 10_000, what: 'starts that are refused' },
+    { timeoutMs: 60_000, what: 'starts that are refused' },
   )
   expect(refused[0]?.status.reason?.message).toContain('EMFILE')
   await admin.ok('POST', '/api/groups', { name: 'kept', members: [] })
@@ -64,8 +64,8 @@ test('without descriptors for another child the start is refused, the hub keeps 
   const running = (await listed()).filter(({ status }) => status.state === 'online').map(({ name }) => name)
   expect(running.length).toBeGreaterThan(0)
   for (const name of running) await admin.ok('POST', `/api/servers/${name}/stop`)
-  await online(admin, [refused[0]?.name ?? ''], 20_000)
-}, 40_000)
+  await online(admin, [refused[0]?.name ?? ''], 60_000)
+}, 120_000)
 
 test('clients that take every descriptor are refused, and the hub answers again when they have gone', async () => {
   const hub = await start({ wrap: ['prlimit', '--nofile=64', '--'] })
@@ -79,6 +79,6 @@ test('clients that take every descriptor are refused, and the hub answers again 
   await admin.request('GET', '/health').catch(() => undefined)
   expect(footprint(hub.pid).descriptors).toBeLessThanOrEqual(64)
   for (const one of crowd) if (one.status === 'fulfilled') one.value.end()
-  await until(async () => (await admin.request('GET', '/health')).status === 200, { timeoutMs: 10_000 })
+  await until(async () => (await admin.request('GET', '/health')).status === 200, { timeoutMs: 60_000 })
   await admin.ok('POST', '/api/groups', { name: 'kept', members: [] })
-}, 40_000)
+}, 120_000)

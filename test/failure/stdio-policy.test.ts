@@ -17,7 +17,7 @@ test('STDIO_POLICY admin refuses ordinary users whatever the sandbox, and takes 
   expect((await bob.request('POST', '/api/servers/test', BODY)).status).toBe(403)
   expect(await create(admin)).toEqual([201, undefined])
   await hub.stop()
-}, 40_000)
+}, 120_000)
 
 test('a policy that an administrator set by the API holds from the next start, at saving too', async () => {
   const first = await startHub()
@@ -30,4 +30,4 @@ test('a policy that an administrator set by the API holds from the next start, a
   expect(await create(await second.signIn('admin'))).toEqual([403, 'stdio_not_permitted'])
   await second.stop()
   await removeTemp(first.folder)
-}, 40_000)
+}, 120_000)

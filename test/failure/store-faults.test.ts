@@ -17,17 +17,17 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['echo'])
   unharmed = await watchFor(hub, admin)
-}, 30_000)
+}, 120_000)
 
 afterEach(async () => {
   other?.close()
   other = undefined
   await unharmed()
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Another process holds the write lock of the store. */
 function lock(): Database {
@@ -63,7 +63,7 @@ test('a store that another process has locked: storage_busy within 300 ms, and w
   expect((await admin.ok('GET', '/api/servers')).items).toHaveLength(1)
   expect((await admin.request('GET', '/health')).status).toBe(200)
   await client.close()
-}, 10_000)
+}, 120_000)
 
 test('a short lock is waited for, and the write succeeds', async () => {
   await admin.ok('POST', '/api/servers', { name: 'before', url: 'http://127.0.0.1:9/mcp' })

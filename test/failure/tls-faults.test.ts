@@ -62,15 +62,15 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['echo', 'good'])
   unharmed = await watchFor(hub, admin, { canaries: [CANARY, SECRET] })
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   for (const server of servers) server.close()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
-afterEach(() => unharmed(), 30_000)
+afterEach(() => unharmed(), 120_000)
 
 async function listen(name: string, certificate: Certificate | undefined): Promise<string> {
   came[name] = 0

@@ -7,7 +7,9 @@ import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 
 /** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
-const SILENCE_MS = 21_000
+const SILENCE_MS = 15_000
+/** What noticing it and ending the worker may take. */
+const LATER_MS = 6_000
 
 let hub: Hub
 let admin: Client
@@ -32,13 +34,13 @@ beforeAll(async () => {
   await online(admin, ['crash', 'alone', 'echo', 'slow'])
   await callText(await admin.mcp('/mcp/echo'), 'whoami')
   unharmed = await watchFor(hub, admin)
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop({ unhandled: 1 })
-}, 40_000)
+}, 120_000)
 
-afterEach(() => unharmed(), 30_000)
+afterEach(() => unharmed(), 120_000)
 
 for (const how of ['throw', 'exit']) {
   test(`a worker that ends (${how}): its calls fail with connection_lost, its servers are back within 1 s`, async () => {
@@ -57,7 +59,7 @@ for (const how of ['throw', 'exit']) {
     expect(again.value).toBe('back')
     expect(again.ms).toBeLessThan(atMost(1_000))
     await online(admin, ['crash', 'alone', 'echo', 'slow'])
-  }, 15_000)
+  }, 120_000)
 }
 
 test('a rejection that nobody handles in a worker ends no connection, and is logged', async () => {
@@ -85,8 +87,8 @@ test('a worker that spins is ended after 15 s of silence; nobody else notices', 
   }
   const { value: failure, ms } = await ended
   expect(failure.data?.code).toBe('connection_lost')
-  expect(ms).toBeLessThan(SILENCE_MS)
+  expect(ms).toBeLessThan(SILENCE_MS + atMost(LATER_MS))
   // Hundreds of them, of which the machine may hold up one or two.
   expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.95)]).toBeLessThan(atMost(250))
   await online(admin, ['alone'])
-}, 40_000)
+}, 120_000)

@@ -76,7 +76,7 @@ describe('the reader of HTTP/1 answers', () => {
     const port = typeof address === 'object' ? (address?.port ?? 0) : 0
     target = { address: '127.0.0.1', port, tls: undefined, origin: `http://127.0.0.1:${port}` }
   })
-  afterAll(() => listener?.close())
+  afterAll(() => listener?.close(), 120_000)
 
   /** What becomes of an answer that arrives in these pieces and then ends. */
   async function read(parts: readonly Buffer[], method: string): Promise<Read> {

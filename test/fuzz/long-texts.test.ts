@@ -32,6 +32,7 @@ import { LongMessageReader } from '../../core/transport-kit/long-message.ts'
 import { SseParser } from '../../core/transport-kit/sse-parser.ts'
 import { baseAddress, callAddress } from '../../plugins/transport-openapi/address.ts'
 import { toolNames } from '../../plugins/transport-openapi/names.ts'
+import { atMost } from '../support/pace.ts'
 
 const BYTES = 1024 * 1024
 /** Sizes on the way: what grows with the square is seen at the smaller ones, before it takes minutes. */
@@ -200,14 +201,20 @@ for (const [name, parse] of Object.entries(PARSERS)) {
     for (const text of HOSTILE) {
       for (const bytes of SIZES) {
         const made = text(bytes)
-        const ms = timeOf(() => parse(made))
-        const allowed = bytes === BYTES ? LIMIT_MS : LIMIT_MS / 4
+        const allowed = atMost(bytes === BYTES ? LIMIT_MS : LIMIT_MS / 4)
+        let ms = timeOf(() => parse(made))
+        // The machine may have had something else to do.
+        for (let again = 0; again < 2 && ms > allowed; again += 1)
+          ms = Math.min(
+            ms,
+            timeOf(() => parse(made)),
+          )
         if (ms > allowed)
           throw new Error(`${Math.round(ms)} ms for ${bytes} bytes like ${JSON.stringify(made.slice(0, 40))}`)
         expect(ms).toBeLessThanOrEqual(allowed)
       }
     }
-  }, 120_000)
+  }, 300_000)
 }
 
 function timeOf(work: () => unknown): number {

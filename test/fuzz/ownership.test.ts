@@ -11,9 +11,9 @@ let world: World
 
 beforeAll(async () => {
   world = await World.start()
-}, 30_000)
+}, 120_000)
 
-afterAll(() => world?.stop(), 40_000)
+afterAll(() => world?.stop(), 120_000)
 
 test(
   'whatever three people do with servers, groups and keys, the hub allows and refuses what the model says',

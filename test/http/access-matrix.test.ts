@@ -38,12 +38,12 @@ beforeAll(async () => {
   await make(bob, 'group', 'foreign', 'private')
   await online(alice, ['own'])
   await online(bob, ['foreign'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 async function make(owner: Client, thing: 'server' | 'group', name: string, visibility: Filled['visibility']) {
   const body = thing === 'server' ? { url: upstream.url } : { members: ['bob~public'] }
@@ -130,7 +130,7 @@ test('a start, a stop and an edit of one owner leave the server of that name of 
   await online(alice, ['twin'])
   await online(bob, ['twin'])
   await alice.ok('PATCH', '/api/servers/twin', { description: 'of alice' })
-  const stopped = await alice.ok('POST', '/api/servers/twin/stop?wait=5s')
+  const stopped = await alice.ok('POST', '/api/servers/twin/stop?wait=30s')
   expect(stopped).toMatchObject({ ref: 'alice~twin', enabled: false, status: { state: 'offline' } })
   const other = await bob.ok('GET', '/api/servers/twin')
   expect(other).toMatchObject({ ref: 'bob~twin', enabled: true, status: { state: 'online' } })
@@ -150,7 +150,7 @@ describe('each kind of caller gets what the matrix says', () => {
         }
       }
     },
-    60_000,
+    120_000,
   )
 
   test.each(PLAIN.map(row => [`${row.method} ${row.path}`, row] as const))('%s', async (name, row) => {

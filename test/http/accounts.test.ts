@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Answer } from '../support/client.ts'
 import { Client, type Hub, LOOPBACK, PASSWORD, ROOT, send, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { atMost } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { failureOf, online, statusOf } from '../support/servers.ts'
@@ -21,12 +22,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   await admin.ok('POST', '/api/servers', { name: 'slow', visibility: 'public', ...stdioFixture('slow') })
   await online(admin, ['slow'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 const codes = (answers: readonly Answer[]) => answers.map(answer => answer.status).sort()
 
@@ -60,7 +61,7 @@ async function expectEnded({ other, stream, mcp, call, rest, sse }: Awaited<Retu
     await call
     await Promise.all([rest, sse])
   })
-  expect(ms).toBeLessThan(ENDS_WITHIN_MS)
+  expect(ms).toBeLessThan(atMost(ENDS_WITHIN_MS))
   expect(stream.events.at(-1)).toMatchObject({ event: 'stream.end', data: { code: 'token_revoked' } })
   const restAnswer = await rest
   expect([restAnswer.status, restAnswer.json.code]).toEqual([401, 'token_revoked'])
@@ -78,7 +79,7 @@ describe('what is open ends within 5 s', () => {
     const open = await openAll(ann, secret)
     await ann.ok('DELETE', `/api/keys/${id}`)
     await expectEnded(open)
-  }, 20_000)
+  }, 120_000)
 
   test('when the password is changed: with every other token, and not with a key', async () => {
     const ben = await hub.user('ben')
@@ -93,14 +94,14 @@ describe('what is open ends within 5 s', () => {
     expect((await changing.request('GET', '/api/auth/me')).json.code).toBe('token_revoked')
     for (const token of [changed.token, secret])
       expect((await new Client(hub.url, 'ben', token).request('GET', '/api/auth/me')).status).toBe(200)
-  }, 20_000)
+  }, 120_000)
 
   test('when the account is shut', async () => {
     const cid = await hub.user('cid')
     const open = await openAll(cid, cid.token)
     await admin.ok('PATCH', '/api/admin/users/cid', { disabled: true })
     await expectEnded(open)
-  }, 20_000)
+  }, 120_000)
 
   test('when the user is removed, with servers, groups and keys by cascade', async () => {
     const dan = await hub.user('dan')
@@ -119,7 +120,7 @@ describe('what is open ends within 5 s', () => {
     await watching.close()
     const again = await send(hub.url, 'POST', '/api/auth/login', { username: 'dan', password: PASSWORD })
     expect(again.json.code).toBe('login_failed')
-  }, 20_000)
+  }, 120_000)
 })
 
 describe('a user who is removed for an heir', () => {
@@ -150,7 +151,7 @@ describe('a user who is removed for an heir', () => {
     expect((await flo.ok('GET', '/api/groups/g')).members).toMatchObject([{ server: 'flo~kept' }])
     expect(JSON.stringify(await flo.ok('POST', '/api/servers/kept/tools/whoami/call', {}))).toContain('a secret of eve')
     expect((await eve.request('GET', '/api/auth/me')).json.code).toBe('token_revoked')
-  }, 20_000)
+  }, 120_000)
 })
 
 describe('an administrator who becomes a user', () => {
@@ -174,7 +175,7 @@ describe('an administrator who becomes a user', () => {
     expect((await statusOf(again, 'echo')).state).toBe('offline')
     expect((await again.request('POST', '/api/servers/echo/stop')).status).toBe(202)
     await refused('start')
-  }, 20_000)
+  }, 120_000)
 })
 
 describe('at the same moment', () => {
@@ -192,7 +193,7 @@ describe('at the same moment', () => {
       )
       expect(codes(answers)).toEqual([201, ...Array(19).fill(409)])
     }
-  }, 20_000)
+  }, 120_000)
 
   test('patches of different fields are all kept, and of those that saw one revision one is', async () => {
     const ida = await hub.user('ida')
@@ -251,7 +252,7 @@ describe('at the same moment', () => {
     await until(() => !alive(pid), { what: 'the process to end' })
     await admin.ok('POST', '/api/servers', { name: 'starting', ...stdioFixture('echo') })
     await online(admin, ['starting'])
-  }, 20_000)
+  }, 120_000)
 })
 
 test('a fresh server is connecting, a switched-off one offline, in the answer that makes it', async () => {

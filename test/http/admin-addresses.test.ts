@@ -9,7 +9,7 @@ import { RawClient } from '../support/raw-mcp.ts'
 import { online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 /** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
@@ -28,11 +28,11 @@ beforeAll(async () => {
   await other.ok('POST', '/api/servers', { name: 'private', url: 'https://one.example/', enabled: false })
   await other.ok('POST', '/api/groups', { name: 'theirs', members: [] })
   await online(admin, ['mine', 'filed'])
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const outside = (method: string, path: string, body?: object) => admin.request(method, path, body, OUTSIDE)
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()
@@ -119,7 +119,7 @@ test('no route starts a command outside the sandbox for an administrator outside
       const states = await Promise.all(there.map(({ name }: { name: string }) => statusOf(admin, name)))
       return states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
     },
-    { what: 'the limited servers to have been started once', timeoutMs: 15_000 },
+    { what: 'the limited servers to have been started once', timeoutMs: 60_000 },
   )
   const routes = ['created', 'batched', 'imported', 'tried', 'patched', 'put', 'plain', 'loader', 'reach']
   const ran = routes.filter(name => existsSync(file(name)) && readFileSync(file(name), 'utf8') === '0')

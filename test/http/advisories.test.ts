@@ -31,12 +31,12 @@ beforeAll(async () => {
   await admin.ok('POST', '/api/groups', { name: 'some', members })
   await online(alice, ['remote', 'other'])
   await online(admin, ['varied'])
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
 const host = () => `Host: ${new URL(hub.url).host}`
@@ -105,7 +105,7 @@ describe('who is it', () => {
       (error: { code: number }) => error.code,
     )
     expect(refused).toBe(-32602)
-  }, 30_000)
+  }, 120_000)
 
   test('no other spelling of a path skips the credential, and Basic is none [CVE-2026-22817 CVE-2026-39407 CVE-2026-29087]', async () => {
     const spellings = [
@@ -140,7 +140,7 @@ describe('who is it', () => {
       }
     }
     expect(passed).toEqual([])
-  }, 30_000)
+  }, 120_000)
 
   test('a foreign Host or Origin is 403 on every route [CVE-2025-49596 CVE-2025-66414 CVE-2025-66416 CVE-2025-64443 CVE-2026-34742 CVE-2026-35568 CVE-2026-42559]', async () => {
     const routes = [
@@ -163,7 +163,7 @@ describe('who is it', () => {
       }
     }
     expect(passed).toEqual([])
-  }, 90_000)
+  }, 120_000)
 
   test('a token of one hub opens nothing at another that has the same secret [CVE-2026-44428]', async () => {
     const env = { JWT_SECRET: 'one secret of forty characters for both' }
@@ -173,7 +173,7 @@ describe('who is it', () => {
     expect([crossed.status, crossed.json.code]).toEqual([401, 'token_invalid'])
     expect((await ann.request('GET', '/api/servers')).status).toBe(200)
     await Promise.all([one.stop(), two.stop()])
-  }, 40_000)
+  }, 120_000)
 
   test('there is no built-in secret, no header picks role, host or route, and only administrators change the system [GHSA-g53w-w6mj-hrpp CVE-2026-79744]', async () => {
     const another = await startHub()
@@ -214,7 +214,7 @@ describe('who is it', () => {
       )
       expect([headers, called.status, called.text.includes('127.0.0.1:9')]).toEqual([headers, 200, false])
     }
-  }, 40_000)
+  }, 120_000)
 })
 
 describe('what goes upstream', () => {
@@ -231,7 +231,7 @@ describe('what goes upstream', () => {
       expect(JSON.stringify(heard)).not.toMatch(/passed|kept|a=b/)
       expect(JSON.stringify(heard)).not.toContain(alice.token.slice(-20))
     }
-  }, 30_000)
+  }, 120_000)
 
   test('a second or differently spelled member never overrides the one that was checked [GHSA-4gph-2hhr-5mwg CVE-2026-27896]', async () => {
     const post = (body: string) =>
@@ -264,7 +264,7 @@ describe('what goes upstream', () => {
     // The call of `raw`, and that of `seen` itself where it counts itself.
     expect([1, 2]).toContain(calls)
     expect(seen).not.toContain('bytes')
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('what comes in', () => {
@@ -282,7 +282,7 @@ describe('what comes in', () => {
     const now = await readdir(hub.folder, { recursive: true })
     expect(now.filter(path => !before.includes(path) && !path.startsWith('.bun'))).toEqual([])
     await expectWell(hub)
-  }, 30_000)
+  }, 120_000)
 
   test.each(['announced', 'chunked', 'lying'])(
     'a body of 200 MB, %s, takes at most twice the limit of memory [CVE-2026-39313]',
@@ -309,7 +309,7 @@ describe('what comes in', () => {
       expect(most - before).toBeLessThan(2 * limit)
       await expectWell(hub)
     },
-    40_000,
+    120_000,
   )
 })
 
@@ -339,11 +339,11 @@ async function flood(url: string, head: string, chunked: boolean, total: number)
     if (!socket.write(block)) {
       await Promise.race([
         new Promise(resolve => socket.once('drain', resolve)),
-        until(() => over, { timeoutMs: 20_000, what: 'the server to read or to hang up' }),
+        until(() => over, { timeoutMs: 60_000, what: 'the server to read or to hang up' }),
       ])
     }
   }
-  await until(() => over, { timeoutMs: 20_000, what: 'an answer' })
+  await until(() => over, { timeoutMs: 60_000, what: 'an answer' })
   socket.destroy()
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(seen)?.[1] ?? 0)
 }
@@ -390,4 +390,4 @@ test('every route that can start a process refuses an ordinary user, and no exec
   })
   expect(text).not.toContain('denied-canary')
   await removeTemp(folder)
-}, 90_000)
+}, 120_000)

@@ -22,11 +22,11 @@ beforeAll(async () => {
   admin = await hub.setup()
   alice = await hub.user('alice')
   bob = await hub.user('bob')
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   receiver.stop()
-}, 40_000)
+}, 120_000)
 
 async function refused(by: Client, path: string, body: object): Promise<string> {
   const { status, json } = await by.request('POST', path, body)
@@ -259,4 +259,4 @@ test('one rule, channel or silence too many is refused', async () => {
       async () => (await refused(carl, path, path === SILENCES ? body : { ...body, name: 'last' })) === `409 ${code}`,
     )
   }
-}, 60_000)
+}, 120_000)

@@ -52,8 +52,8 @@ beforeAll(async () => {
       operation,
     })),
   )
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 function medias(operation: Operation): [string, Media][] {
   const answers = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>

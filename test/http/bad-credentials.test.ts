@@ -3,6 +3,7 @@ import { createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, PASSWORD, send, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
 
@@ -19,8 +20,8 @@ beforeAll(async () => {
   alice = await hub.user('alice')
   claims = decodeJwt(alice.token)
   routes = await documentedRoutes(admin)
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const as = (headers: Record<string, string>, path = '/api/servers', method = 'GET'): Promise<Answer> =>
   patient(() => send(hub.url, method, path, undefined, headers))
@@ -124,15 +125,19 @@ describe('a credential', () => {
       else expect([path, answer.status, answer.json.code]).toEqual([path, 401, 'unauthenticated'])
     }
     await expectRefusal(await as({}, '/api/none'), 401, 'unauthenticated', 'GET', '/api/none')
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('more than 100 requests at once', () => {
   test('of one user → 429 with Retry-After, and others are served', async () => {
     const dora = await hub.user('dora')
-    const answers = await Promise.all(Array.from({ length: 160 }, () => dora.request('GET', '/api/auth/me')))
-    const refused = answers.filter(answer => answer.status === 429)
-    expect(refused.length).toBeGreaterThan(0)
+    const answers: Answer[] = []
+    const refused = await until(async () => {
+      // Again where the machine is so slow that the bucket fills meanwhile.
+      answers.push(...(await Promise.all(Array.from({ length: 160 }, () => dora.request('GET', '/api/auth/me')))))
+      const found = answers.filter(answer => answer.status === 429)
+      return found.length > 0 && found
+    })
     expect(answers.filter(answer => answer.status === 200).length).toBeGreaterThanOrEqual(100)
     for (const answer of refused) await expectRefusal(answer, 429, 'rate_limited', 'GET', '/api/auth/me')
     expect((await alice.request('GET', '/api/auth/me')).status).toBe(200)

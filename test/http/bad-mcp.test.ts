@@ -8,8 +8,8 @@ let town: McpTown
 
 beforeAll(async () => {
   town = await openMcpTown()
-}, 30_000)
-afterAll(() => town?.close(), 40_000)
+}, 120_000)
+afterAll(() => town?.close(), 120_000)
 
 const MiB = 1024 * 1024
 

@@ -6,8 +6,8 @@ let town: McpTown
 
 beforeAll(async () => {
   town = await openMcpTown()
-}, 30_000)
-afterAll(() => town?.close(), 40_000)
+}, 120_000)
+afterAll(() => town?.close(), 120_000)
 
 mcpTable('bodies under /mcp', () => town, [
   message('nothing', '', 400, -32700, 'json_empty'),

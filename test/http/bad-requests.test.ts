@@ -15,8 +15,8 @@ beforeAll(async () => {
   admin = await hub.setup()
   alice = await hub.user('alice')
   routes = await documentedRoutes(admin)
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 describe('a request', () => {
   const head = (...more: string[]) => [
@@ -106,7 +106,7 @@ describe('a request', () => {
       expect([method, answer.status >= 400 && answer.status < 500]).toEqual([method, true])
     }
     await expectWell(hub)
-  }, 30_000)
+  }, 120_000)
 
   test('by HEAD is answered like GET, without a body', async () => {
     for (const path of ['/health', '/api/servers', '/api/openapi.json', '/api/docs', '/api/stream']) {
@@ -181,7 +181,7 @@ describe('a body', () => {
       }
       await expectWell(hub)
     },
-    30_000,
+    120_000,
   )
 
   test('of another type or encoding → 415, on every route that takes one', async () => {
@@ -204,7 +204,7 @@ describe('a body', () => {
       'content-type': 'application/merge-patch+json',
     })
     expect(merge.status).toBe(200)
-  }, 30_000)
+  }, 120_000)
 
   test('that is not UTF-8 → 400 json_encoding', async () => {
     const response = await fetch(`${hub.url}/api/groups`, {

@@ -15,8 +15,8 @@ beforeAll(async () => {
   hub = await startHub()
   await hub.setup()
   ada = await hub.user('ada')
-}, 40_000)
-afterAll(() => hub.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub.stop(), 120_000)
 
 const manifest: ZipEntry = { name: 'manifest.json', content: JSON.stringify(MANIFEST) }
 const withEntry = (entry: ZipEntry) => zipOf([manifest, entry])

@@ -60,14 +60,14 @@ beforeAll(async () => {
   const headers = { authorization: `Bearer ${admin.token}` }
   socket = new WebSocket(`${hub.url.replace('http', 'ws')}/api/stream?topics=servers,logs,calls`, { headers } as never)
   socket.addEventListener('message', event => heard.push(String(event.data)))
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   socket?.close()
   for (const stream of streams ?? []) await stream.close()
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 async function ask(who: Client, method: string, path: string, body?: unknown) {
   const answer = await patient(() => who.request(method, path, body))
@@ -145,7 +145,7 @@ test('canaries go into every field that holds a secret, of servers that repeat t
     url: `${upstream.url}/body`,
     headers: { Cookie: canaries.make('a trial') },
   })
-}, 40_000)
+}, 120_000)
 
 test('they are used and made to leak', async () => {
   await online(admin, ['leaking', 'filed', 'argued', 'dying'])
@@ -162,7 +162,7 @@ test('they are used and made to leak', async () => {
   const { items } = (await ask(alice, 'GET', '/api/servers')).json
   for (const { name, ref = name } of items)
     if (String(name).startsWith('api-')) await ask(alice, 'GET', `/api/servers/${ref}/tools`)
-}, 60_000)
+}, 120_000)
 
 describe('no canary comes out', () => {
   const everybody = () => [admin, alice, new Client(hub.url, 'nobody', '')]
@@ -195,7 +195,7 @@ describe('no canary comes out', () => {
     }
     expect(seen.length).toBeGreaterThan(200)
     expect(canaries.in(seen)).toEqual([])
-  }, 90_000)
+  }, 120_000)
 
   test('of MCP, but in what a server itself answers to a call', async () => {
     const client = await alice.mcp('/mcp/admin~leaking').catch(() => alice.mcp('/mcp/@admin/leaking'))
@@ -211,7 +211,7 @@ describe('no canary comes out', () => {
     ).toEqual([])
     const own = JSON.stringify(await client.callTool({ name: 'leak', arguments: {} }))
     expect(canaries.in([{ where: 'own answer', text: own }])).toEqual(['env in own answer'])
-  }, 30_000)
+  }, 120_000)
 
   test('of the log, of standard output and error, and of the live stream both ways', async () => {
     for (const stream of streams) await stream.next(({ event }) => event === 'connection.state')
@@ -281,7 +281,7 @@ describe('no canary comes out', () => {
       await child.exited
     }
     expect(canaries.in(said)).toEqual([])
-  }, 60_000)
+  }, 120_000)
 })
 
 test('a hub that cannot reach its database does not say the password', async () => {
@@ -292,7 +292,7 @@ test('a hub that cannot reach its database does not say the password', async () 
   )
   expect(failed).toBeInstanceOf(HubDidNotStart)
   expect(canaries.in([{ where: 'last words', text: (failed as HubDidNotStart).log }])).toEqual([])
-}, 30_000)
+}, 120_000)
 
 test('the last words of a hub that dies of a fault hold no secret of a server, and no key that it made itself', async () => {
   const dying = await startHub({
@@ -310,4 +310,4 @@ test('the last words of a hub that dies of a fault hold no secret of a server, a
   await dying.logged('a fault with [redacted] [redacted]')
   expect(canaries.in([{ where: 'last words', text: dying.log() }])).toEqual([])
   await dying.stop({ unhandled: 1 })
-}, 40_000)
+}, 120_000)

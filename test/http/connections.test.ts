@@ -29,11 +29,11 @@ beforeAll(async () => {
   await ada.ok('POST', '/api/servers', { name: 'closed', url: remote.url })
   await online(ada, ['open', 'closed'])
   await ada.ok('POST', '/api/groups', { name: 'daily', visibility: 'public', servers: ['open', 'closed'] })
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await remote.stop()
-})
+}, 120_000)
 
 /** The answer with names in place of ids, so that it can be read. */
 function readable({ clients, groups, servers, links }: Shown) {
@@ -138,7 +138,7 @@ test('more than 500 links are summed by the name of the client', async () => {
   expect(found.links.filter(({ calls }) => calls === 2).length).toBeGreaterThanOrEqual(280)
   expect(found.clients.every(({ user }) => user === undefined)).toBe(true)
   expect((await shown(bob)).summed).toBe(false)
-}, 30_000)
+}, 120_000)
 
 /** A call of a client of its own name, without a session. */
 function modernCall(key: string, path: string, n: number): Promise<Response> {

@@ -15,8 +15,8 @@ let admin: Client
 beforeAll(async () => {
   hub = await startHub({ env: { ALLOWED_ORIGINS: `${PAGE},http://127.0.0.1:1` } })
   admin = await hub.setup()
-})
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 function preflight(path: string, headers: Record<string, string>, method = 'POST'): Promise<Response> {
   return fetch(hub.url + path, { method: 'OPTIONS', headers: { 'access-control-request-method': method, ...headers } })

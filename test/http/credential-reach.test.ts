@@ -5,7 +5,7 @@ import { Client, type Hub, PASSWORD, send, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 const HOUR_MS = 3_600_000
 const OTHER_PASSWORD = 'another long sentence 42'
 
@@ -18,11 +18,11 @@ beforeAll(async () => {
   admin = await hub.setup()
   ann = await hub.user('ann')
   for (const name of ['one', 'two']) await ann.ok('POST', '/api/groups', { name, members: [] })
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()
 const inHours = (hours: number) => new Date(Date.now() + hours * HOUR_MS).toISOString()

@@ -33,11 +33,11 @@ beforeAll(async () => {
   for (let n = 0; n < CALLS; n += 1) await client.callTool({ name: 'good' })
   for (let n = 0; n < FAILED; n += 1) await client.callTool({ name: 'bad' })
   await until(async () => (await ask(admin, 'metric', 'error_count')).value === FAILED)
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await remote.stop()
-}, 40_000)
+}, 120_000)
 
 const ask = (user: Client, type: string, query: string, more = {}) =>
   user.ok('POST', '/api/monitoring/query', { type, query, ...more })
@@ -257,5 +257,5 @@ describe('a dashboard', () => {
     )
     const { items } = await ada.ok('GET', '/api/limits')
     expect(items.find(({ name }: { name: string }) => name === 'dashboardsPerUser').used).toBe(LIMITS.dashboardsPerUser)
-  }, 30_000)
+  }, 120_000)
 })

@@ -67,12 +67,12 @@ beforeAll(async () => {
   await ada.ok('POST', '/api/assistant/endpoints', { name: 'all', direction: 'inbound', group: '$smart/echo' })
   await ada.ok('PATCH', '/api/settings', { theme: 'dark', hostedKeys: { modelscope: 'ms-export-1' } })
   await online(ada, ['echo'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await one?.stop()
   await two?.stop()
-}, 60_000)
+}, 120_000)
 
 const comparable = ({ owner, createdAt, sha256, secrets, ...content }: Content) => content
 
@@ -134,7 +134,7 @@ test('export, import, export is equal; calls go with the secrets', async () => {
   const back = await bob.ok('POST', `/api/import/${done.id}/rollback`)
   expect([back.removed.length, back.restored, back.kept]).toEqual([11, [], []])
   expect(comparable(await bob.ok('POST', '/api/export', {}))).toMatchObject({ servers: {}, groups: {}, settings: {} })
-}, 60_000)
+}, 120_000)
 
 test('without its secrets it asks for each by its place, and switches such servers off', async () => {
   const document = await ada.ok('POST', '/api/export', {})

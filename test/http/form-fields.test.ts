@@ -13,8 +13,8 @@ beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
   document = (await admin.request('GET', '/api/openapi.json')).json
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 function bodyOf(path: string): Schema {
   return document.paths[path].post.requestBody.content['application/json'].schema

@@ -11,10 +11,10 @@ beforeAll(async () => {
   const settings = { mcpServers: { one: stdioFixture('echo'), two: stdioFixture('echo') } }
   ;({ hub, admin } = await startOnline({ env: LOOPBACK, settings }))
   bob = await hub.user('bob')
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const shown = ({ items, counts, tokens, warnings }: Record<string, unknown>) => ({ items, counts, tokens, warnings })
 

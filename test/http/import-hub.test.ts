@@ -60,11 +60,11 @@ beforeAll(async () => {
     oauthClients: [{ clientId: 'x' }],
     systemConfig: { smartRouting: { enabled: true }, routing: { enableGlobalRoute: true } },
   }
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 type Item = {
   kind: string
@@ -106,7 +106,7 @@ test('a dry run says what would be made and what is left behind, and makes nothi
   const other = await admin.request('POST', '/api/import', { document, off: true, planHash: plan.planHash })
   expect([other.status, other.json.code]).toEqual([409, 'plan_changed'])
   expect(await count('/api/admin/users')).toBe(1)
-}, 30_000)
+}, 120_000)
 
 test('an ordinary user gets the servers and groups, as its own, and no account', async () => {
   const carol = await hub.user('carol')
@@ -165,14 +165,14 @@ test('imported: old passwords sign in, and clients work with only the host chang
   expect((await user1.ok('GET', '/api/settings')).hostedKeys.modelscope.last4).toBe('ser1')
   // Somebody else's former path is no path here.
   expect(await refused(`/mcp/${GROUP_ID}`, await user1.mcpKey())).toBe(404)
-}, 60_000)
+}, 120_000)
 
 test('a second import is all the same', async () => {
   const answers = { OLD_KEY: 'value-of-old-key' }
   const plan = await admin.ok('POST', '/api/import?dryRun=true', { document, answers })
   const others = plan.items.filter(({ verdict }: Item) => verdict !== 'same')
   expect(others.map(({ kind, name, verdict }: Item) => [kind, name, verdict])).toEqual([['key', 'short', 'invalid']])
-}, 30_000)
+}, 120_000)
 
 test('a short key is taken for 30 days where it is wanted; items are renamed and skipped', async () => {
   const small = {
@@ -266,4 +266,4 @@ test('a rollback removes what nobody has changed since, and says what it left', 
   expect((await send(hub.url, 'POST', '/mcp', {}, { authorization: `Bearer ${KEY}` })).status).toBe(401)
   expect((await admin.request('POST', `/api/import/${id}/rollback`)).status).toBe(404)
   expect((await hub.signIn('admin', PASSWORD)).name).toBe('admin')
-}, 30_000)
+}, 120_000)

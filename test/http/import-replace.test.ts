@@ -49,11 +49,11 @@ beforeAll(async () => {
       enabled: false,
     },
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 60_000)
+}, 120_000)
 
 interface Item {
   kind: string
@@ -135,7 +135,7 @@ test('replace is planned, done in one transaction, and taken back with its secre
   expect(await header()).toEndWith(OWN.slice(-4))
   expect(await header()).not.toBe(newHeader)
   expect(await key()).not.toEqual(newKey)
-}, 60_000)
+}, 120_000)
 
 test('what was edited since is kept, and nothing of it is lost', async () => {
   const wish = { document: await changed(), choices: { '#/servers/far': 'replace', '#/rules/errors': 'replace' } }
@@ -146,7 +146,7 @@ test('what was edited since is kept, and nothing of it is lost', async () => {
   expect(back).toMatchObject({ removed: [], restored: [{ kind: 'rule', name: 'errors' }], kept: [{ name: 'far' }] })
   expect((await ada.ok('GET', '/api/servers/far')).description).toBe('edited since')
   expect((await ada.ok('GET', '/api/monitoring/rules/errors')).condition).toBe('error_rate[5m] > 5%')
-}, 60_000)
+}, 120_000)
 
 test('never what belongs to another owner, came from somebody else, or lacks a secret', async () => {
   await bob.ok('POST', '/api/servers', { name: 'theirs', url: 'https://never.example/bob', enabled: false })
@@ -216,7 +216,7 @@ test('a server that waits for a review does so after it was replaced, and after 
   expect(await waits()).toEqual({ ...before, args: ['own.js'] })
   await ada.ok('POST', `/api/import/${id}/rollback`)
   expect(await waits()).toEqual(before)
-}, 60_000)
+}, 120_000)
 
 test('rights do not rise: what somebody else wrote is off, and a channel of an ordinary user stays one', async () => {
   const { sha256, ...document } = await ada.ok('POST', '/api/export', {})

@@ -11,11 +11,11 @@ beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
   user = await hub.user('ada')
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const SIZES = [
   ['small', 0],

@@ -7,7 +7,7 @@ import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { startReceiver } from '../support/receiver.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 /** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
@@ -35,12 +35,12 @@ beforeAll(async () => {
   await ann.ok('POST', '/api/servers', { name: 'hers', url: 'https://one.example/', enabled: false })
   await admin.ok('POST', '/api/servers', { name: 'own', url: 'https://one.example/', enabled: false })
   await admin.ok('POST', '/api/groups', { name: 'g', members: [] })
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   receiver.stop()
-}, 40_000)
+}, 120_000)
 
 const outside = (method: string, path: string, body?: object) => admin.request(method, path, body, OUTSIDE)
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()

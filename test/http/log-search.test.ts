@@ -21,8 +21,8 @@ beforeAll(async () => {
   const guest = await alice.mcp('/mcp/@admin/echo')
   await guest.callTool({ name: 'echo', arguments: { text: 'a secret argument' } })
   await guest.callTool({ name: 'missing_tool', arguments: {} }).catch(() => undefined)
-}, 30_000)
-afterAll(() => hub?.stop())
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const found = (person: Client, query: string) => person.ok('GET', `/api/logs/search?${query}`)
 const CALL = 'q=tools/call&tool=echo'
@@ -227,4 +227,4 @@ test('records outlive a restart; without the database a search says so', async (
   admin = await hub.signIn('admin')
   const { status, json } = await admin.request('GET', '/api/logs/search')
   expect([status, json.code]).toEqual([503, 'history_unavailable'])
-}, 60_000)
+}, 120_000)

@@ -13,8 +13,8 @@ beforeAll(async () => {
     settings: { mcpServers: { echo: { command: 'sh', args: ['-c', script, process.execPath, ECHO] } } },
   })
   admin = await hub.setup()
-})
-afterAll(() => hub.stop())
+}, 120_000)
+afterAll(() => hub.stop(), 120_000)
 
 const records = () =>
   hub

@@ -18,11 +18,11 @@ beforeAll(async () => {
   hub = await startHub({ env: LOOPBACK, settings: { plugins: [{ use: 'alert-email', config }] } })
   admin = await hub.setup()
   ada = await hub.user('ada')
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await mail.stop()
-})
+}, 120_000)
 
 const types = async (user: Client) => (await user.ok('GET', '/api/monitoring/channel-types')).items
 const tried = async (user: Client, body: object): Promise<string> => {
@@ -44,7 +44,7 @@ test('a user has a channel with recipients alone, and its mail comes from the hu
   const sent = await ada.ok('POST', '/api/monitoring/test-alert', { rule: 'r', send: true })
   expect(JSON.stringify(sent)).toContain('250')
   expect(mail.received).toMatchObject([{ from: 'hub@example.com', to: ['ada@example.com'] }])
-}, 30_000)
+}, 120_000)
 
 test('without allowUsers there are no such channels for users, and those that there were send nothing', async () => {
   const config = { smtp: { host: '127.0.0.1', port: mail.port }, from: 'hub@example.com' }
@@ -56,4 +56,4 @@ test('without allowUsers there are no such channels for users, and those that th
   expect(JSON.stringify(sent)).toContain('Only administrators have channels')
   expect(await tried(admin, { ...own, name: 'mine' })).toBe('201 ok')
   expect(mail.received).toHaveLength(1)
-}, 30_000)
+}, 120_000)

@@ -29,11 +29,11 @@ beforeAll(async () => {
     ...{ name: 's', url: `${upstream.url}`, enabled: false, visibility: 'public' },
     headers: { Authorization: SECRET, 'x-plain': 'v' },
   })
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await Promise.all([upstream?.stop(true), elsewhere?.stop(true)])
-}, 40_000)
+}, 120_000)
 
 const trial = (who: Client, more: object = {}) =>
   who.request('POST', '/api/servers/test', {

@@ -25,11 +25,11 @@ beforeAll(async () => {
   folder = await makeTemp('config')
   hub = await startHub({ folder, env: LOOPBACK, settings: SETTINGS })
   admin = await hub.setup()
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 test('the settings file: sections at the top level and in systemConfig', async () => {
   const user = await hub.user('ada')
@@ -119,4 +119,4 @@ test('what was set through the API holds from the next start on, before anything
   expect((await readdir(logs)).filter(name => name.startsWith('hub-')).sort()).toEqual(old)
   // Nor does anything go wrong while it stops.
   expect(await readFile(join(logs, 'hub.log'), 'utf8')).toBe('')
-}, 60_000)
+}, 120_000)

@@ -29,8 +29,8 @@ describe('behind a proxy that is trusted, below a path', () => {
         )
       ).json()
     ).token
-  }, 30_000)
-  afterAll(() => hub?.stop(), 40_000)
+  }, 120_000)
+  afterAll(() => hub?.stop(), 120_000)
 
   const send = (method: string, path: string, headers: Record<string, string> = {}, body?: object) =>
     fetch(origin + path, {
@@ -103,8 +103,8 @@ describe('without a trusted proxy', () => {
     hub = await startHub({ env: { ADMIN_ADDRESSES: '127.0.0.1', PUBLIC_URL: 'https://hub.example/below' } })
     admin = await hub.setup()
     await admin.ok('POST', '/api/groups', { name: 'g' })
-  }, 30_000)
-  afterAll(() => hub?.stop(), 40_000)
+  }, 120_000)
+  afterAll(() => hub?.stop(), 120_000)
 
   test('what forwarding headers say counts for nothing, and makes nobody local', async () => {
     expect((await admin.request('GET', '/api/admin/users')).status).toBe(200)
@@ -155,8 +155,8 @@ describe('an answer', () => {
         enabled: false,
         visibility: 'public',
       })
-  }, 30_000)
-  afterAll(() => hub?.stop(), 40_000)
+  }, 120_000)
+  afterAll(() => hub?.stop(), 120_000)
 
   /** As it is on the wire: a client would unpack it. */
   const raw = async (path: string, accept: string) => {

@@ -9,8 +9,8 @@ let hub: Hub
 
 beforeAll(async () => {
   hub = await startHub()
-})
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 test.each([
   ['GET', '/.well-known/oauth-protected-resource', 404],

@@ -10,8 +10,8 @@ let alice: Client
 beforeAll(async () => {
   hub = await startHub()
   alice = await hub.user('alice')
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const JSON_TYPE = 'Content-Type: application/json'
 const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { HEADERS } from '../support/raw-mcp.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 let hub: Hub
 let admin: Client
@@ -12,7 +12,7 @@ beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
 })
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 describe('a body that is no JSON', () => {
   test.each([

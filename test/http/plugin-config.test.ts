@@ -11,8 +11,8 @@ describe.each([true, false])('a plugin with a schema of its configuration, isola
   beforeAll(async () => {
     hub = await startHub({ settings: { plugins: [{ use, isolate, config: { greeting: 'good day' } }] } })
     admin = await hub.setup()
-  })
-  afterAll(() => hub.stop())
+  }, 120_000)
+  afterAll(() => hub.stop(), 120_000)
 
   const instance = async () =>
     (await admin.request('GET', '/api/plugins/fixture-configured/config')).headers.get('x-instance')

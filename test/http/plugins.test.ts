@@ -13,8 +13,8 @@ beforeAll(async () => {
     settings: { plugins: [{ use }, { use: './missing.ts' }], mcpServers: { echo: stdioFixture('echo') } },
   })
   admin = await hub.setup()
-})
-afterAll(() => hub.stop())
+}, 120_000)
+afterAll(() => hub.stop(), 120_000)
 
 const plugin = async (name: string) => {
   const { json } = await admin.request('GET', '/api/admin/plugins')

@@ -41,12 +41,12 @@ beforeAll(async () => {
   hub = await startHub({ env: { ...LOOPBACK, TRUSTED_PROXIES: '127.0.0.1' } })
   admin = await hub.setup()
   alice = await hub.user('alice')
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   letGo?.()
   await hub?.stop()
   await slow?.stop(true)
-}, 40_000)
+}, 120_000)
 
 /** What the caller uses of one limit. */
 async function used(who: Client, name: keyof typeof LIMITS): Promise<number> {
@@ -91,7 +91,7 @@ describe('what a user may own', () => {
     await alice.ok('POST', '/api/servers', more)
     for (const { name } of [...some(1, LIMITS.serversPerUser - 1), { name: 's1000' }])
       expect((await patient(() => alice.request('DELETE', `/api/servers/${name}`))).status).toBe(204)
-  }, 60_000)
+  }, 120_000)
 
   // Before the commands of the next test: they never answer, and hold the places in which servers start.
   test('processes of callers count against commands, beside the one that all share', async () => {
@@ -112,7 +112,7 @@ describe('what a user may own', () => {
     await until(async () => (await used(gina, 'liveStdioPerUser')) === 1, { what: 'the callers’ processes to end' })
     await gina.ok('POST', '/api/servers/own/stop')
     await until(async () => (await used(gina, 'liveStdioPerUser')) === 0, { what: 'the processes to end' })
-  }, 60_000)
+  }, 120_000)
 
   test('one command too many that is switched on is 409 quota_servers, for ordinary users', async () => {
     const lazy = { command: 'cat', start: 'lazy' }
@@ -141,7 +141,7 @@ describe('what a user may own', () => {
     await heidi.ok('PATCH', '/api/servers/d', { visibility: 'public' })
     for (const name of ['a', 'b', 'c', 'd']) await heidi.ok('DELETE', `/api/servers/${name}`)
     expect(await used(heidi, 'storedBytesPerUser')).toBe(0)
-  }, 30_000)
+  }, 120_000)
 
   test('one group too many is 409 quota_groups', async () => {
     for (let count = 0; count < LIMITS.groupsPerUser; count += 1)
@@ -149,13 +149,13 @@ describe('what a user may own', () => {
     expect(await used(alice, 'groupsPerUser')).toBe(LIMITS.groupsPerUser)
     const answer = await patient(() => alice.request('POST', '/api/groups', { name: 'more' }))
     await refused(answer, '/api/groups', 409, 'quota_groups')
-  }, 60_000)
+  }, 120_000)
 
   test('one access key too many is 409 quota_keys', async () => {
     const make = () => patient(() => alice.request('POST', '/api/keys', { label: 'k', scopes: ['mcp'] }))
     while ((await used(alice, 'keysPerUser')) < LIMITS.keysPerUser) expect((await make()).status).toBe(201)
     await refused(await make(), '/api/keys', 409, 'quota_keys')
-  }, 60_000)
+  }, 120_000)
 
   test('one hosted key too many is refused, and none of the request is kept', async () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, 'sk-0123']))
@@ -186,7 +186,7 @@ describe('what a user may have open', () => {
       const text = await (await client.post(batch(from))).text()
       return text
     })
-    await until(async () => (await used(bob, 'callsPerUser')) === LIMITS.callsPerUser, { timeoutMs: 15_000 })
+    await until(async () => (await used(bob, 'callsPerUser')) === LIMITS.callsPerUser, { timeoutMs: 60_000 })
     const one = await client.send('tools/call', { name: 'wait', arguments: {} }, 5_000)
     expect((await one.json()).error).toMatchObject({ code: -32600, data: { code: 'quota_calls', retryAfter: 1 } })
     const path = '/api/servers/slow/tools/wait/call'
@@ -204,7 +204,7 @@ describe('what a user may have open', () => {
     expect(found.total).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser + 2)
     expect(found.items[0]).toMatchObject({ message: 'tools/call', tool: 'wait', status: 'quota_calls', group: 'slow' })
     await client.delete()
-  }, 60_000)
+  }, 120_000)
 
   test('one MCP stream too many is 429 quota_streams, a ninth one of a session 409 stream_exists', async () => {
     const carol = await hub.user('carol')
@@ -232,7 +232,7 @@ describe('what a user may have open', () => {
     for (const each of opened) await each.client.delete()
     await until(async () => (await used(carol, 'streamsPerUser')) === 0)
     await expectWell(hub)
-  }, 60_000)
+  }, 120_000)
 
   test('one live stream too many is 429 quota_streams', async () => {
     const dora = await hub.user('dora')
@@ -249,7 +249,7 @@ describe('what a user may have open', () => {
     expect(held.every(({ body }) => body !== null)).toBe(true)
     stop.abort()
     await until(async () => (await used(dora, 'liveStreamsPerUser')) === 0)
-  }, 60_000)
+  }, 120_000)
 
   test('one session too many displaces the longest idle one, whose id is then unknown', async () => {
     const erin = await hub.user('erin')
@@ -261,7 +261,7 @@ describe('what a user may have open', () => {
     const gone = await first.send('ping')
     expect([gone.status, (await gone.json()).error.data.code]).toEqual([404, 'session_not_found'])
     await expectWell(hub)
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('rates', () => {
@@ -269,10 +269,14 @@ describe('rates', () => {
 
   test('more requests at once than an address may send → 429 rate_limited; other addresses are served', async () => {
     const ask = (address: string) => send(hub.url, 'GET', '/api/public/info', undefined, from(address))
-    const answers = await Promise.all(Array.from({ length: 60 }, () => ask('198.51.100.7')))
-    const late = answers.filter(({ status }) => status === 429)
+    const answers: Answer[] = []
+    const late = await until(async () => {
+      // Again where the machine is so slow that the bucket fills meanwhile.
+      answers.push(...(await Promise.all(Array.from({ length: 60 }, () => ask('198.51.100.7')))))
+      const found = answers.filter(({ status }) => status === 429)
+      return found.length > 0 && found
+    })
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(LIMITS.requestBurstPerAddress)
-    expect(late.length).toBeGreaterThan(0)
     for (const answer of late) await refused(answer, '/api/public/info', 429, 'rate_limited')
     expect((await ask('198.51.100.8')).status).toBe(200)
   })
@@ -300,7 +304,7 @@ describe('rates', () => {
     for (const answer of busy) await refused(answer, '/api/auth/login', 503, 'overloaded')
     expect(answers.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
     expect((await send(hub.url, 'POST', '/api/auth/login', body, from('203.0.113.250'))).status).toBe(200)
-  }, 30_000)
+  }, 120_000)
 })
 
 /** As `patient`, for an answer that does not end. */

@@ -33,8 +33,8 @@ beforeAll(async () => {
       method !== 'DELETE' &&
       !['/api/stream', '/api/auth/logout', '/api/auth/password', '/api/auth/login', '/api/servers/test'].includes(path),
   )
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const FIELDS = [
   ...[
@@ -174,4 +174,4 @@ test(`whatever a body or query holds, the answer is no fault of the hub (SEED=${
   expect(faults).toEqual([])
   expect(hub.unhandled()).toEqual([])
   await expectWell(hub)
-}, 60_000)
+}, 120_000)

@@ -18,8 +18,8 @@ beforeAll(async () => {
   admin = await hub.setup()
   alice = await hub.user('alice')
   bob = await hub.user('bob')
-}, 30_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 test('a body that stops in the middle is 408 request_timeout after 30 s, and costs nobody else anything', async () => {
   const socket = connect(Number(new URL(hub.url).port), '127.0.0.1')
@@ -36,7 +36,7 @@ test('a body that stops in the middle is 408 request_timeout after 30 s, and cos
   expect(text).toStartWith('HTTP/1.1 408 ')
   expect(text).toContain('"code":"request_timeout"')
   await expectWell(hub)
-}, 70_000)
+}, 120_000)
 
 test('a name that fits things of several owners is 409 with their full names', async () => {
   for (const who of [alice, bob]) {

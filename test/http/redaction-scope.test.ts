@@ -51,7 +51,7 @@ let round = 0
 beforeAll(async () => {
   upstream = await startProgram(join(ROOT, 'test/support/mcp-servers/leaking-http.ts'))
   worlds = await Promise.all(CHOSEN.map(openWorld))
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   for (const { hub, streams } of worlds ?? []) {
@@ -59,7 +59,7 @@ afterAll(async () => {
     await hub.stop()
   }
   await upstream?.stop()
-}, 60_000)
+}, 120_000)
 
 async function openWorld(env: Chosen): Promise<World> {
   const hub = await startHub({ env: { ...LOOPBACK, ...env, ADMIN_USERNAME: 'admin' } })
@@ -353,7 +353,7 @@ test('rows of the audit, pins and tools stay as they are, whatever somebody call
   const rows = JSON.stringify(await world.admin.ok('GET', '/api/admin/audit?limit=200'))
   expect(rows).not.toContain('[redacted]')
   for (const whole of ['server.create', '"mallory~pinned"', '"mallory"']) expect(rows).toContain(whole)
-}, 30_000)
+}, 120_000)
 
 test('a server’s own secret is in none of its texts, and its process is shown with its command cut after that', async () => {
   const [world] = worlds
@@ -373,4 +373,4 @@ test('a server’s own secret is in none of its texts, and its process is shown 
   const lines = async () => (await maud.ok('GET', '/api/servers/cut/logs')).items
   expect((await until(async () => (await lines())[0], { what: 'its line' })).line).toBe('[redacted]')
   await maud.ok('DELETE', '/api/servers/cut')
-}, 30_000)
+}, 120_000)

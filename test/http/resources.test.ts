@@ -17,12 +17,12 @@ beforeAll(async () => {
   ada = await hub.user('ada')
   await ada.ok('POST', '/api/servers', { name: 'echo', url: upstream.url })
   await online(ada, ['echo'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 const ifMatch = (etag: string | null) => ({ 'if-match': etag ?? '' })
 
@@ -118,11 +118,11 @@ describe('a tool call over REST', () => {
 
 test('a stop lasts over a restart of the server’s record, and start with wait answers once it is online', async () => {
   await ada.ok('POST', '/api/servers', { name: 'switched', url: upstream.url })
-  const stopped = await ada.ok('POST', '/api/servers/switched/stop?wait=5s')
+  const stopped = await ada.ok('POST', '/api/servers/switched/stop?wait=30s')
   expect(stopped).toMatchObject({ enabled: false, status: { state: 'offline', reason: { code: 'stopped' } } })
   const refused = await ada.request('POST', '/api/servers/switched/refresh')
   expect([refused.status, refused.json.code]).toEqual([503, 'server_offline'])
-  const started = await ada.ok('POST', '/api/servers/switched/start?wait=5s')
+  const started = await ada.ok('POST', '/api/servers/switched/start?wait=30s')
   expect(started).toMatchObject({ enabled: true, status: { state: 'online' } })
   const wrong = await ada.request('POST', '/api/servers/switched/stop?wait=2h')
   expect(wrong.json.errors).toMatchObject([{ pointer: '?wait', code: 'range' }])

@@ -7,7 +7,7 @@ import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { startRegistry } from '../support/package-registry.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
 const PATH = '/api/market/templates/mine:com.example~versioned/install'
@@ -60,13 +60,13 @@ beforeAll(async () => {
   await mkdir(join(hub.folder, 'proof'))
   const registries = { mine: source.url.href }
   await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: { registries } })
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await source?.stop(true)
   await packages?.stop()
-}, 40_000)
+}, 120_000)
 
 const rose = (of: string): boolean => existsSync(join(hub.folder, 'proof', of))
 
@@ -77,7 +77,7 @@ async function ran(ref: string, of: string): Promise<string> {
       const { items } = await admin.ok('GET', `/api/servers/${ref}/logs`)
       return items.map(({ line }: { line: string }) => line).findLast((line: string) => line.startsWith(`${of} ran as`))
     },
-    { what: `${ref} to run ${of}`, timeoutMs: 30_000 },
+    { what: `${ref} to run ${of}`, timeoutMs: 60_000 },
   )
 }
 

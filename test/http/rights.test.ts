@@ -26,7 +26,7 @@ import {
   TEMPLATES,
 } from './rights-rows.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 /** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
@@ -56,12 +56,12 @@ beforeAll(async () => {
   for (const client of [admin, mal]) client.patient = true
   await mkdir(join(hub.folder, 'proof'))
   expect((await admin.ok('GET', '/health')).checks.sandbox).toBe('full')
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   upstream.stop(true)
-}, 40_000)
+}, 120_000)
 
 function newWord(): string {
   words += 1
@@ -105,7 +105,7 @@ async function settled(...names: readonly string[]): Promise<void> {
         const { enabled, status } = await admin.ok('GET', `/api/servers/${ref}`)
         return !enabled || status.reason !== undefined
       },
-      { what: `${ref} to be started once`, timeoutMs: 15_000 },
+      { what: `${ref} to be started once`, timeoutMs: 60_000 },
     )
   }
 }

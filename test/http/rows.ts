@@ -69,8 +69,8 @@ export function tablesOfTown(): (about: string, caller: 'admin' | 'alice' | 'bob
   let town: Town
   beforeAll(async () => {
     town = await openTown()
-  }, 30_000)
-  afterAll(() => town?.hub.stop(), 40_000)
+  }, 120_000)
+  afterAll(() => town?.hub.stop(), 120_000)
   return (about, caller, rows) =>
     describe(about, () => {
       test.each(rows.map(row => [titleOf(row), row] as const))('%s', async (_title, row) => {

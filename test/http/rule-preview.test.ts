@@ -23,11 +23,11 @@ beforeAll(async () => {
   const client = await admin.mcp('/mcp/remote')
   for (let n = 0; n < CALLS; n += 1) await client.callTool({ name: n < FAILED ? 'bad' : 'good', arguments: {} })
   await until(async () => (await counted()) === CALLS, { what: 'the stored calls' })
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await remote.stop()
-}, 40_000)
+}, 120_000)
 
 const preview = (by: Client, condition: string, more = {}) => by.ok('POST', PREVIEW, { condition, ...more })
 

@@ -34,13 +34,13 @@ beforeAll(async () => {
     await me.ok('POST', '/api/groups', { name: 'same', members: ['same'] })
     await online(me, ['same'])
   }
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   for (const stream of streams.values()) await stream.close()
   await hub?.stop()
   for (const upstream of upstreams.values()) await upstream.stop()
-}, 40_000)
+}, 120_000)
 
 describe('of two people, each with a server and a group "same"', () => {
   test('each one lists, reads and calls the own, also by its full name', async () => {
@@ -72,7 +72,7 @@ describe('of two people, each with a server and a group "same"', () => {
     const ada = of(people, 'ada')
     await ada.ok('PATCH', '/api/servers/same/tools/whoami', { enabled: false })
     await ada.ok('POST', '/api/servers/same/restart?wait=5s')
-    await ada.ok('POST', '/api/servers/same/stop?wait=5s')
+    await ada.ok('POST', '/api/servers/same/stop?wait=30s')
     await ada.ok('PATCH', '/api/groups/same', { description: 'of ada' })
     await ada.ok('DELETE', '/api/groups/same')
     await ada.ok('DELETE', '/api/servers/same')
@@ -81,7 +81,7 @@ describe('of two people, each with a server and a group "same"', () => {
     expect((await ada.request('GET', '/api/servers/same')).status).toBe(404)
     expect((await ada.request('GET', '/api/servers/bob~same')).status).toBe(404)
     expect(of(streams, 'bob').text()).not.toContain('ada')
-  }, 20_000)
+  }, 120_000)
 
   test('the audit and an administrator tell them apart', async () => {
     const { items } = await admin.ok('GET', '/api/admin/audit?action=server.create')
@@ -126,5 +126,5 @@ describe('signing in', () => {
         ).status === 200,
       { what: 'the right password to be taken again', intervalMs: 250 },
     )
-  }, 20_000)
+  }, 120_000)
 })

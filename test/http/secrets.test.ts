@@ -37,13 +37,13 @@ beforeAll(async () => {
   admin = await hub.setup()
   alice = await hub.user('alice')
   streams = await Promise.all([admin, alice].map(who => openStream(who, '?topics=servers,logs,calls')))
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   for (const stream of streams ?? []) await stream.close()
   await hub?.stop()
   await upstream?.stop()
-}, 40_000)
+}, 120_000)
 
 async function ask(who: Client, method: string, path: string, body?: unknown) {
   const answer = await patient(() => who.request(method, path, body))
@@ -123,7 +123,7 @@ test('secrets go in by every field that takes one', async () => {
     headers: { Authorization: `${canary('a header with a line feed')}\n` },
   })
   await ask(alice, 'POST', '/api/servers', `{"headers":{"Authorization":"${canary('a broken body')}"`)
-}, 30_000)
+}, 120_000)
 
 test('they reach the upstream, and are seen when it says them', async () => {
   await online(alice, ['remote', 'query'])
@@ -164,7 +164,7 @@ describe('none comes out', () => {
     }
     for (const verb of ['refresh', 'restart']) await ask(admin, 'POST', `/api/servers/stdio/${verb}`)
     expectNoCanary(seen)
-  }, 30_000)
+  }, 120_000)
 
   test('of the log and the live stream', async () => {
     for (const stream of streams) await stream.next(({ event }) => event === 'connection.state')

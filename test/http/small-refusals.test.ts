@@ -12,8 +12,8 @@ beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
   await admin.ok('POST', '/api/groups', { name: 'there', members: [] })
-})
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 function problems(answer: Answer): string[] {
   return (answer.json.errors ?? []).map((error: { pointer: string; code: string }) => `${error.code} ${error.pointer}`)

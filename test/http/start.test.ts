@@ -9,7 +9,7 @@ const CANARY = 'canary-of-the-start'
 let temp: string
 beforeAll(async () => {
   temp = await makeTemp('start')
-})
+}, 120_000)
 afterAll(() => removeTemp(temp))
 
 /** How a start ends that must not succeed: exit code, and the one line on standard error. */
@@ -81,7 +81,7 @@ test('a data folder in which a hub has run, without its database, ends the start
   expect(line).toContain(join(data, 'master.key'))
   expect(await readdir(data)).not.toContain('patchbay.db')
   await removeTemp(folder)
-}, 30_000)
+}, 120_000)
 
 describe('the settings file ends the start with 78, and stays as it is', () => {
   test.each([
@@ -186,7 +186,7 @@ describe('the data folder', () => {
     expect([exit, line]).toEqual([1, expect.stringMatching(/^error: data_dir_unwritable: .*may be removed/)])
     await unlink(join(data, 'hub.lock'))
     await (await startHub({ env: { DATA_DIR: data } })).stop()
-  }, 60_000)
+  }, 120_000)
 
   test('on a full disk ends the start with 1', async () => {
     const disk = join(temp, 'disk')

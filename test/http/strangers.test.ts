@@ -9,7 +9,7 @@ import { online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 /** Stand in command, arguments, folder, variables and stderr of servers that do not start. */
 const CANARY = 'canary-7f3a91'
@@ -56,14 +56,14 @@ beforeAll(async () => {
   await online(stranger, ['own'])
   await until(
     async () => (await Promise.all(Object.keys(BROKEN).map(name => statusOf(admin, name)))).every(hasFailed),
-    { what: 'the broken servers to have failed', timeoutMs: 15_000 },
+    { what: 'the broken servers to have failed', timeoutMs: 60_000 },
   )
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
-}, 40_000)
+}, 120_000)
 
 const hasFailed = ({ state, reason }: { state: string; reason?: unknown }) =>
   state === 'offline' || reason !== undefined

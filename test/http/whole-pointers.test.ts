@@ -28,8 +28,8 @@ const SETTINGS = `{
 beforeAll(async () => {
   hub = await startHub({ settings: SETTINGS })
   admin = await hub.setup()
-})
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 type Errors = readonly { readonly code: string; readonly pointer: string }[]
 

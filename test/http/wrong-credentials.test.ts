@@ -6,7 +6,7 @@ import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 /** An address that no test has used before: the hub believes its proxy, which is the test. */
 let addresses = 0
@@ -22,11 +22,11 @@ let admin: Client
 beforeAll(async () => {
   hub = await startHub({ env: { TRUSTED_PROXIES: '127.0.0.1', ALLOWED_HOSTS: '127.0.0.1' } })
   admin = await hub.setup()
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const randomKey = () => `pb_${randomBytes(32).toString('base64url')}`
 /** A token with everything but the right signature. */
@@ -51,14 +51,18 @@ test.each([
   ['forged session tokens', '/mcp/x', forged, 'token_invalid'],
 ] as const)('%s at %s: past the budget the answer is 429 with Retry-After', async (_what, path, token, code) => {
   const from = newAddress()
+  const startedMs = performance.now()
   const all = await useUp(token, path, from)
+  const filled = (LIMITS.failedCredentialsPerSecondPerAddress * (performance.now() - startedMs)) / 1_000
   const answers = all.map(told)
   const refused = answers.filter(answer => answer === `401 ${code}`).length
   expect(answers.filter(answer => answer === '429 rate_limited').length).toBe(answers.length - refused)
   expect(refused).toBeGreaterThanOrEqual(AT_ONCE)
-  expect(refused).toBeLessThan(1.5 * AT_ONCE)
-  const late = all.find(answer => answer.status === 429)
-  expect(late?.headers.get('retry-after')).toBe('1')
+  expect(refused).toBeLessThanOrEqual(AT_ONCE + filled)
+  const isLate = ({ status }: Answer): boolean => status === 429
+  // Again where the machine is so slow that the budget comes back meanwhile.
+  const late = all.find(isLate) ?? (await until(async () => (await useUp(token, path, from)).find(isLate)))
+  expect(late.headers.get('retry-after')).toBe('1')
   // Another address has a budget of its own.
   expect(told(await send(hub.url, 'GET', path, undefined, bearer(token(), newAddress())))).toBe(`401 ${code}`)
 })
@@ -94,6 +98,5 @@ test('first messages of live streams count as well', async () => {
     return JSON.parse((await closed).reason).code
   }
   // The budget fills meanwhile, but not as quickly as sockets open.
-  const codes = new Set(await Promise.all(Array.from({ length: 20 }, code)))
-  expect([...codes]).toContain('rate_limited')
+  await until(async () => (await Promise.all(Array.from({ length: 20 }, code))).includes('rate_limited'))
 })

@@ -9,11 +9,11 @@ let hub: Hub
 
 beforeAll(async () => {
   hub = await startHub()
-})
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-})
+}, 120_000)
 
 test('a hub with nothing to do answers /health at once and holds little memory', async () => {
   const first = await calmHealth(hub)

@@ -20,12 +20,12 @@ beforeEach(async () => {
   await online(await hub.setup(), ['echo'])
   calm = await calmHealth(hub, 1_000)
   user = await hub.user('mallory')
-}, 30_000)
+}, 120_000)
 
 afterEach(async () => {
   for (const program of programs.splice(0)) program.kill('SIGKILL')
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 async function holds(what: string, seen: HealthFigures): Promise<void> {
   console.log(`${what}: ${JSON.stringify(seen)}, calm ${JSON.stringify(calm)}`)
@@ -51,7 +51,7 @@ const statusOf = async (name: string): Promise<any> => (await user.ok('GET', `/a
 async function listed(names: readonly string[]): Promise<void> {
   for (const name of names) {
     const what = `the lists of ${name}`
-    await until(async () => (await statusOf(name)).counts.tools > 0, { what, timeoutMs: 20_000 })
+    await until(async () => (await statusOf(name)).counts.tools > 0, { what, timeoutMs: 60_000 })
   }
 }
 
@@ -64,7 +64,7 @@ test('lists of 4 × 16 MB that change twice a second hold neither the hub nor it
   })
   await holds('restless', seen)
   expect((await statusOf('restless')).state).toBe('online')
-}, 60_000)
+}, 120_000)
 
 test('five servers with such lists fill the account of their user, and their state says so', async () => {
   const url = await heavy({ CHANGES_MS: '500' })
@@ -76,10 +76,10 @@ test('five servers with such lists fill the account of their user, and their sta
       const { items } = (await user.ok('GET', '/api/servers')) as { items: { status: { reason?: { code: string } } }[] }
       return items.some(({ status }) => status.reason?.code === 'quota_catalog_bytes')
     }
-    await until(refused, { what: 'a refusal', timeoutMs: 20_000 })
+    await until(refused, { what: 'a refusal', timeoutMs: 60_000 })
   })
   await holds('five', seen)
-}, 60_000)
+}, 120_000)
 
 test('pages of millions of small values, an endless hello and heavy notifications cost no more than others', async () => {
   const [values, hello, notices] = await Promise.all([
@@ -92,7 +92,7 @@ test('pages of millions of small values, an endless hello and heavy notification
     await listed(['hello', 'notices'])
     await until(async () => (await user.ok('GET', '/api/servers/values/tools')).warnings.length > 0, {
       what: 'the warning',
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
     })
   })
   await holds('odd', seen)
@@ -100,7 +100,7 @@ test('pages of millions of small values, an endless hello and heavy notification
   expect({ serverInfo, tools: counts.tools }).toEqual({ serverInfo: { name: 'heavy', version: '1' }, tools: 5_000 })
   const { warnings } = await user.ok('GET', '/api/servers/hello/tools')
   expect(warnings.join()).toContain('the instructions of the server are cut at 65536 bytes')
-}, 60_000)
+}, 120_000)
 
 test('a group of many large members has a list of bounded size and bounded pages, and says what is left out', async () => {
   const url = await heavy({ SHAPE: 'small' })
@@ -127,4 +127,4 @@ test('a group of many large members has a list of bounded size and bounded pages
     message: '15000 tools are left out: one address offers at most 5000',
     params: { kind: 'tools', count: 15_000, limit: 5_000 },
   })
-}, 60_000)
+}, 120_000)

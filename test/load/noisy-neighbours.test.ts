@@ -5,6 +5,7 @@ import { extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
+import { slowness } from '../support/work.ts'
 
 const LEAST_ROUNDS = 5
 /** A machine that others use at the same time makes single rounds slow: then more of them are made before the verdict. */
@@ -73,12 +74,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['good'])
   await leaveSessionsOpen()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   reading.abort()
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Sessions that see all servers, hear of all of them, and are subscribed where there are resources. */
 async function leaveSessionsOpen(): Promise<void> {
@@ -136,7 +137,8 @@ async function noisyRun(): Promise<number> {
 test(`a good server's p99 beside floods, hangs, crashes and huge lines is at most ${MOST} times the quiet one, or a turn more`, async () => {
   const quiet: number[] = []
   const noisy: number[] = []
-  const most = () => Math.max(MOST * median(quiet), median(quiet) + TURN_MS)
+  const slow = slowness()
+  const most = () => Math.max(MOST * median(quiet), median(quiet) + TURN_MS * slow)
   for (let round = 1; round <= LEAST_ROUNDS || (round <= MOST_ROUNDS && median(noisy) > most()); round += 1) {
     quiet.push(await quietRun())
     noisy.push(await noisyRun())
@@ -146,4 +148,4 @@ test(`a good server's p99 beside floods, hangs, crashes and huge lines is at mos
   console.log(`p99 in ms, quiet: ${shown(quiet)}; noisy: ${shown(noisy)}; ratio of the medians ${ratio.toFixed(2)}`)
   expect(median(noisy)).toBeLessThanOrEqual(most())
   expect(hub.unhandled()).toEqual([])
-}, 120_000)
+}, 300_000)

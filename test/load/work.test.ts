@@ -45,15 +45,15 @@ beforeAll(async () => {
       const { items } = await admin.ok('GET', '/api/servers')
       return items.every((one: { status: { counts: { tools: number } } }) => one.status.counts.tools === 5_000)
     },
-    { what: 'the tools of all four servers', timeoutMs: 20_000 },
+    { what: 'the tools of all four servers', timeoutMs: 60_000 },
   )
   calm = await calmHealth(hub, 1_000)
   slow = slowness()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-})
+}, 120_000)
 
 /**
  * Sends `work` a few times beside a watch of `/health`; prints and checks what it costs the hub and the others. A run that
@@ -75,6 +75,8 @@ async function check(name: string, work: () => Promise<unknown>, bytes = 0): Pro
     console.log(
       `${name}: ${least.toFixed(1)} ms of the main thread${bytes > MOST_BYTES_AT_ONCE ? ' in one turn' : ''}; /health worst ${worstMs.toFixed(0)} ms; ${residentMiB.toFixed(0)} MiB`,
     )
+    // The machine may have become slower since.
+    if (run > 1) slow = Math.max(slow, slowness())
     // Too few answers for a p99, which would be the worst of them.
     const worstAllowedMs = Math.max(WORST_MS, 5 * calm.worstMs) * slow
     if (run < RUNS && (least >= MOST_MS * slow || worstMs >= worstAllowedMs)) continue
@@ -216,7 +218,7 @@ describe('one request of a user holds the main thread for 50 ms at most:', () =>
         text.length,
       )
     },
-    60_000,
+    120_000,
   )
 
   test('a sign-in body of 1 MB from nobody', async () => {
@@ -245,7 +247,7 @@ describe('calls of unknown tools', () => {
       }
     })
     await client.delete()
-  }, 60_000)
+  }, 120_000)
 
   test('are rate_limited after 200, whatever era, while known tools are called as before', async () => {
     const client = await new RawClient(hub, '/mcp/crowd', await user.mcpKey()).open('2025-03-26')
@@ -260,9 +262,10 @@ describe('calls of unknown tools', () => {
     // The bucket fills again while the answers above are read.
     const broken = await until(
       async () => {
-        const answer = await client.post('{')
-        await answer.text()
-        return answer.status === 400 ? undefined : answer
+        // Many at once, since one after the other they may come no faster than a bucket fills.
+        const answers = await Promise.all(Array.from({ length: 50 }, () => client.post('{')))
+        for (const answer of answers) await answer.text()
+        return answers.find(({ status }) => status !== 400)
       },
       { what: 'the refusal of one message too many', intervalMs: 0 },
     )
@@ -273,7 +276,7 @@ describe('calls of unknown tools', () => {
     const { result } = await client.call('tools/call', { name, arguments: {} })
     expect(result).toBeDefined()
     await client.delete()
-  }, 60_000)
+  }, 120_000)
 })
 
 /** The messages of an answer, as JSON or as a stream of events. */

@@ -26,13 +26,13 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['remote', 'modern', 'local', 'shared'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await legacy?.stop()
   await modern?.stop()
-}, 40_000)
+}, 120_000)
 
 describe('sampling, elicitation and roots', () => {
   const remote = [
@@ -63,7 +63,7 @@ describe('sampling, elicitation and roots', () => {
         expect(one).toContain('anna')
         expect(two).toContain('bert')
         expect([anna.asked.length, bert.asked.length]).toEqual([1, 1])
-      }, 20_000)
+      }, 120_000)
     }
   }
 

@@ -42,14 +42,14 @@ beforeAll(async () => {
     },
   })
   admin = await hub.setup()
-  await online(admin, [...WIRES, 'plain', 'late', 'everything'], 30_000)
-}, 90_000)
+  await online(admin, [...WIRES, 'plain', 'late', 'everything'], 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await sse?.stop()
   await http?.stop()
-}, 40_000)
+}, 120_000)
 
 const status = async (server: string) => (await admin.ok('GET', `/api/servers/${server}`)).status
 
@@ -69,7 +69,7 @@ async function modernClient(path: string): Promise<ModernClient> {
 /** Until what the server does for clients that can be asked is known. */
 const looked = (server: string, why: string) =>
   until(async () => (await status(server)).session.why.startsWith(why), {
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
     what: `${server}: ${why}`,
   })
 
@@ -102,7 +102,7 @@ describe.each(WIRES)('a server that asks over %s', wire => {
       kind: 'per-session',
       why: `asks its client: own ${wire === 'stdio' ? 'process' : 'connection'} per session`,
     })
-  }, 60_000)
+  }, 120_000)
 })
 
 test('a program that asks nothing has one process for all, also for clients that can be asked', async () => {
@@ -124,7 +124,7 @@ test('one that asks during a call alone is found out by its first question, and 
   // Others go on sharing.
   const other = await admin.mcp('/mcp/late', { capabilities: { roots: {} } })
   expect(JSON.parse(await callText(other, 'capabilities'))).toEqual({})
-}, 20_000)
+}, 120_000)
 
 test('tools that are listed only for clients that can be asked are listed for those, and no others, with a warning', async () => {
   const client = await able('everything')
@@ -148,14 +148,14 @@ test('tools that are listed only for clients that can be asked are listed for th
   ])
   const listed = await admin.ok('GET', '/api/servers/everything/tools')
   expect([listed.total, listed.warnings.join()]).toEqual([13, expect.stringContaining('get-roots-list')])
-}, 40_000)
+}, 120_000)
 
 test('a call without a session of the older kind asks its own caller too, over a lease', async () => {
   const client = await modernClient('/mcp/stdio')
   const call = { name: 'ask', arguments: { kind: 'elicitation', mark: 'm' } }
   expect(JSON.stringify(await client.callTool(call))).toContain('newer')
   await client.close()
-}, 20_000)
+}, 120_000)
 
 describe('warnings of groups', () => {
   const warnings = async (group: string): Promise<{ code: string; server?: string; tools?: string[] }[]> =>

@@ -63,13 +63,13 @@ beforeAll(async () => {
     'older-alone',
   ])
   for (const name of ['program', 'asking', 'varied']) await knownAsModern(name)
-}, 90_000)
+}, 120_000)
 
 afterAll(async () => {
   await Promise.allSettled(opened.map(client => client.close()))
   await hub?.stop()
   for (const one of started.splice(0)) await one.stop()
-}, 40_000)
+}, 120_000)
 
 /** A program that does not answer the hub's probe within 3 s, as on a busy machine, counts as an older one: tried again. */
 async function knownAsModern(name: string): Promise<void> {

@@ -140,8 +140,8 @@ beforeAll(async () => {
     },
   })
   admin = await hub.setup()
-  await online(admin, Object.keys(SERVERS), 20_000)
-}, 60_000)
+  await online(admin, Object.keys(SERVERS), 60_000)
+}, 120_000)
 
 afterEach(async () => {
   await Promise.allSettled(opened.splice(0).map(client => client.close()))
@@ -151,7 +151,7 @@ afterAll(async () => {
   await hub?.stop()
   for (const program of programs) await program.stop()
   await sdk?.[Symbol.asyncDispose]()
-}, 40_000)
+}, 120_000)
 
 describe.each(Object.keys(CLIENTS))('%s', name => {
   const open = async (group: string): Promise<Peer> => {

@@ -29,12 +29,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   key = await admin.mcpKey()
   await online(admin, ['local', 'web'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
-}, 40_000)
+}, 120_000)
 
 /** What a client of the era says in the body of every call beside the call itself, and in the headers. */
 const ENVELOPE = {
@@ -111,5 +111,5 @@ test.each([
   async (era, server, calls) => {
     expect(await crowd(era, `/mcp/${server}`, calls)).toEqual([])
   },
-  300_000,
+  600_000,
 )

@@ -10,9 +10,9 @@ let admin: Client
 beforeAll(async () => {
   hub = await startHub({ env: LOOPBACK })
   admin = await hub.setup()
-}, 60_000)
+}, 120_000)
 
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const FAILS = 'fails'
 
@@ -61,5 +61,5 @@ test.each<[string, [string[], string?][] | typeof FAILS, string[], number, strin
       await admin.ok('DELETE', '/api/servers/paged')
     }
   },
-  20_000,
+  120_000,
 )

@@ -15,9 +15,9 @@ beforeAll(async () => {
   hub = await startHub({ settings: { mcpServers: { varied: stdioFixture('varied') } } })
   admin = await hub.setup()
   await online(admin, ['varied'])
-}, 30_000)
+}, 120_000)
 
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 type Peer = { call(method: string, params?: JsonObject): Promise<Answer> }
 
@@ -51,5 +51,5 @@ test.each(ERAS)(
       await admin.ok('DELETE', '/api/servers/late')
     }
   },
-  20_000,
+  120_000,
 )

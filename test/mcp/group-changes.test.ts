@@ -3,7 +3,7 @@ import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index
 import { stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { RawClient } from '../support/raw-mcp.ts'
-import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { callText, failureOf, inFlight, online, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 import { type Kind, listening, useGroups } from './group-members.ts'
 
@@ -25,13 +25,14 @@ describe('P-20 list_changed', () => {
     // Five within the window are one, and nothing is told twice.
     for (let round = 0; round < 5; round += 1) await say('resources', {})
     await until(() => affected.every(({ heard }) => heard.resources >= 1), { what: 'each to hear' })
+    // Silence is what is claimed: a notice too many would come within this time.
     await Bun.sleep(1_500)
     for (const { heard } of affected) {
       expect([heard.tools, heard.prompts]).toEqual([0, 1])
       expect(heard.resources).toBeLessThanOrEqual(2)
     }
     for (const { heard } of [...others, quiet]) expect(heard).toEqual({ tools: 0, prompts: 0, resources: 0 })
-  }, 20_000)
+  }, 120_000)
 
   test('P-20 follows edits of the group, its members and their overrides, and the next list shows it', async () => {
     await groups.admin.ok('POST', '/api/groups', { name: 'edited', members: ['bare'] })
@@ -42,6 +43,7 @@ describe('P-20 list_changed', () => {
       await deed()
       for (const [kind, count] of Object.entries(kinds))
         await until(() => heard[kind as Kind] === before[kind as Kind] + count, { what: `${what}: ${kind}` })
+      // Silence is what is claimed: a notice too many would come within this time.
       await Bun.sleep(1_100)
       const told = Object.fromEntries((Object.keys(heard) as Kind[]).map(kind => [kind, heard[kind] - before[kind]]))
       expect([what, told]).toEqual([what, { tools: 0, prompts: 0, resources: 0, ...kinds }])
@@ -64,16 +66,16 @@ describe('P-20 list_changed', () => {
     // The old name works on for a while, since a client may be about to use it.
     expect(await callText(client, 'name')).toContain('bare')
     await once('a member is stopped', { tools: 1, prompts: 1, resources: 1 }, () =>
-      groups.admin.ok('POST', '/api/servers/two/stop?wait=5s'),
+      groups.admin.ok('POST', '/api/servers/two/stop?wait=30s'),
     )
     expect((await client.listPrompts()).prompts).toEqual([])
-    await groups.admin.ok('POST', '/api/servers/two/start?wait=10s')
+    await groups.admin.ok('POST', '/api/servers/two/start?wait=30s')
     await until(async () => (await client.listPrompts()).prompts.length === 1, { what: 'the member to be back' })
     await groups.admin.ok('PATCH', '/api/servers/bare/tools/link', { name: null })
     const tools = other.heard.tools
     await until(() => other.heard.tools > 0, { what: 'the group of the stopped server to hear too' })
     expect(tools).toBeLessThanOrEqual(2)
-  }, 40_000)
+  }, 120_000)
 })
 
 describe('a member that is removed', () => {
@@ -81,7 +83,7 @@ describe('a member that is removed', () => {
     await groups.admin.ok('POST', '/api/groups', { name: 'shrinking', members: ['slow', 'bare'] })
     const client = await groups.admin.mcp('/mcp/shrinking')
     const running = failureOf(callText(client, 'wait', { ms: 20_000 }))
-    await Bun.sleep(100)
+    await inFlight(groups.admin)
     await groups.admin.ok('DELETE', '/api/groups/shrinking/members/slow')
     expect((await failureOf(callText(client, 'quick'))).data?.code).toBe('tool_not_found')
     expect((await running).data?.code).toBe('tool_not_found')
@@ -93,19 +95,19 @@ describe('a member that is removed', () => {
     await groups.admin.ok('POST', '/api/groups', { name: 'mixed', members: ['doomed', 'bare'] })
     const client = await groups.admin.mcp('/mcp/mixed')
     const running = failureOf(callText(client, 'wait', { ms: 20_000 }))
-    await Bun.sleep(100)
+    await inFlight(groups.admin)
     const { ms } = await timed(() => groups.admin.ok('DELETE', '/api/servers/doomed'))
     expect((await running).data?.code).toBeOneOf(['tool_not_found', 'connection_lost'])
     expect(ms).toBeLessThan(atMost(5_000))
     expect(await toolNames(client)).not.toContain('wait')
     expect(await callText(client, 'name')).toContain('bare')
-  }, 20_000)
+  }, 120_000)
 
   test('with the whole group ends its sessions: 404, and their calls are cancelled', async () => {
     await groups.admin.ok('POST', '/api/groups', { name: 'gone', members: ['slow'] })
     const client = await new RawClient(groups.hub, '/mcp/gone', await groups.admin.mcpKey()).open()
     const running = client.send('tools/call', { name: 'wait', arguments: { ms: 20_000 } })
-    await Bun.sleep(100)
+    await inFlight(groups.admin)
     await groups.admin.ok('DELETE', '/api/groups/gone')
     const { value, ms } = await timed(async () => (await running).text())
     expect(value).not.toContain('waited')
@@ -116,7 +118,7 @@ describe('a member that is removed', () => {
 
 describe('P-23 a member that is dead or slow', () => {
   test('P-23 delays tools/list by 2 s at most, and list_changed follows when it is there', async () => {
-    await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...stdioFixture('slow', { INIT_MS: '4000' }) })
+    await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...stdioFixture('slow', { INIT_MS: '6000' }) })
     await groups.admin.ok('POST', '/api/servers', { name: 'missing', command: '/no/such/program' })
     await groups.admin.ok('POST', '/api/groups', { name: 'waiting', members: ['sleepy', 'missing', 'bare'] })
     const { client, heard } = await listening(groups.admin, '/mcp/waiting')
@@ -125,7 +127,7 @@ describe('P-23 a member that is dead or slow', () => {
     expect(value).toContain('raw')
     expect(value).not.toContain('wait')
     expect((await timed(() => toolNames(client))).ms).toBeLessThan(atMost(2_200))
-    await until(() => heard.tools > 0, { timeoutMs: 8_000, what: 'the notice' })
+    await until(() => heard.tools > 0, { what: 'the notice' })
     expect(await toolNames(client)).toContain('wait')
-  }, 20_000)
+  }, 120_000)
 })

@@ -53,10 +53,10 @@ export function useGroups(more: Readonly<Record<string, object>> = {}): Groups {
   beforeAll(async () => {
     const settings = { mcpServers: { ...SERVERS, ...more }, groups: GROUPS }
     Object.assign(groups, await startOnline({ env: LOOPBACK, settings }))
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await groups.hub?.stop()
-  }, 40_000)
+  }, 120_000)
   return groups
 }
 

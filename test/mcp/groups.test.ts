@@ -161,5 +161,5 @@ describe('keys and owners', () => {
     const failure = await failureOf(others.client.listTools())
     expect(String(failure.code)).toBe('404')
     await groups.admin.ok('PATCH', '/api/servers/bare', { visibility: 'private' })
-  }, 20_000)
+  }, 120_000)
 })

@@ -34,13 +34,13 @@ beforeAll(async () => {
   }
   mcpServers.openapi = { openapi: { schema }, maxResultBytes: 2 * MiB }
   ;({ hub, admin } = await startOnline({ env: LOOPBACK, settings: { mcpServers }, timeoutMs: 60_000 }))
-}, 120_000)
+}, 300_000)
 
 afterAll(async () => {
   await hub?.stop()
   for (const program of programs) await program.stop()
   await api?.stop(true)
-}, 40_000)
+}, 120_000)
 
 describe.each([...WIRES])('over %s', wire => {
   test.each([
@@ -84,4 +84,4 @@ test('maxResultBytes holds from its change on, over REST too, and only within it
     const answer = await admin.request('PATCH', '/api/servers/stdio', { maxResultBytes })
     expect([answer.status, answer.json.errors]).toMatchObject([400, [{ pointer: '#/maxResultBytes', code: 'range' }]])
   }
-}, 20_000)
+}, 120_000)

@@ -22,7 +22,7 @@ beforeAll(async () => {
   ann = await hub.setup()
   modern = new RawModern(hub, '/mcp/raw', await ann.mcpKey())
   await online(ann, ['raw'])
-}, 30_000)
+}, 120_000)
 
 beforeEach(() => {
   // Answers nothing: the calls of these tests last until something ends them.
@@ -32,7 +32,7 @@ beforeEach(() => {
 afterAll(async () => {
   await hub?.stop()
   await server?.[Symbol.asyncDispose]()
-}, 40_000)
+}, 120_000)
 
 const echo = (mark: string) => ({ name: 'echo', arguments: { mark } })
 const markOf = ({ params }: Incoming) => (params?.arguments as { mark?: string } | undefined)?.mark
@@ -58,7 +58,7 @@ async function held(
       .then(read)
       .catch(() => undefined),
   )
-  await until(() => marks.every(sessionOf), { timeoutMs: 10_000, what: 'the calls to be at the server' })
+  await until(() => marks.every(sessionOf), { timeoutMs: 60_000, what: 'the calls to be at the server' })
   expect(new Set(marks.map(sessionOf)).size).toBe(marks.length)
   return calls
 }
@@ -89,7 +89,7 @@ test('four are held at most, and those that clients leave are free again', async
   expect(await leases()).toBe(4)
   server.answer = () => ({ content: [] })
   expect((await (await call('c7')).json()) as Answer).toMatchObject({ result: { content: [] } })
-}, 20_000)
+}, 120_000)
 
 test('they are free again when the credential ends, when the server stops, and when it is lost', async () => {
   const key = await ann.ok('POST', '/api/keys', { label: 'for a while', scopes: ['mcp'] })
@@ -102,7 +102,7 @@ test('they are free again when the credential ends, when the server stops, and w
     Array(2).fill('connection_lost'),
   )
   expect(await leases()).toBe(0)
-  await ann.ok('POST', '/api/servers/raw/start?wait=10s')
+  await ann.ok('POST', '/api/servers/raw/start?wait=30s')
   const lost = await held(['f1', 'f2'])
   const { port } = server
   await server.down()
@@ -116,4 +116,4 @@ test('they are free again when the credential ends, when the server stops, and w
   expect((await (await call('g3')).json()) as Answer).toMatchObject({ result: { content: [] } })
   await ann.ok('POST', '/api/servers/raw/stop')
   await Promise.all(last)
-}, 30_000)
+}, 120_000)

@@ -16,11 +16,11 @@ beforeAll(async () => {
   })
   ann = await hub.setup()
   await online(ann, ['slow', 'varied'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** Those of the limits of connections of which anything is used. */
 async function used(who: Client): Promise<Record<string, number>> {
@@ -66,7 +66,7 @@ test('GET /api/limits counts calls, streams, listen streams and parked calls of 
   await Promise.all([listen.close(), stream.close()])
   await legacy.delete()
   await until(async () => JSON.stringify(await used(ann)) === '{"parkedCallsPerUser":1}', {
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     what: 'all but the parked call to be given back',
   })
-}, 30_000)
+}, 120_000)

@@ -67,7 +67,7 @@ describe('P-21 log levels', () => {
   let lena: Client
   beforeAll(async () => {
     lena = await groups.hub.user('lena', 'admin')
-  })
+  }, 120_000)
   const raw = async (path: string) => new RawClient(groups.hub, path, await lena.mcpKey()).open()
   const levels = async (server: string) =>
     (await seenBy(lena, server))

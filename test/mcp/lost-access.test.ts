@@ -4,6 +4,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClientOptions, Client as NewClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
 import { failureOf, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
@@ -24,12 +25,12 @@ beforeAll(async () => {
   await admin.ok('POST', '/api/servers', { name: 'other', visibility: 'public', ...stdioFixture('echo') })
   await online(admin, ['other'])
   await restore()
-}, 40_000)
+}, 120_000)
 
 afterAll(async () => {
   await Promise.allSettled(opened.splice(0).map(client => client.close()))
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 /** The server as it is at the beginning of each test, and the group of carol that has it. */
 async function restore(more: object = {}): Promise<void> {
@@ -164,12 +165,12 @@ describe('a call in flight', () => {
       const startedMs = performance.now()
       await LOSSES[loss]?.()
       const text = await outcome
-      expect(performance.now() - startedMs).toBeLessThan(ENDS_WITHIN_MS)
+      expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
       writeFileSync(release, '')
       expect(ended).toBe(true)
       expect(text).toMatch(NOT_FOUND)
       expect(`${text}${heard()}`).not.toContain(SECRET)
-    }, 20_000)
+    }, 120_000)
   }
 
   for (const [who, begin] of [
@@ -187,7 +188,7 @@ describe('a call in flight', () => {
       const text = await outcome
       expect(text).toMatch(NOT_FOUND)
       expect(text).not.toContain(SECRET)
-    }, 20_000)
+    }, 120_000)
 
   test('of a member that stays goes on while another one leaves', async () => {
     await restore()
@@ -199,7 +200,7 @@ describe('a call in flight', () => {
     writeFileSync(release, '')
     expect(await outcome).toContain(SECRET)
     expect(await own.outcome).toContain(SECRET)
-  }, 20_000)
+  }, 120_000)
 })
 
 test('log messages of a server that went private do not reach sessions that had a connection of their own', async () => {
@@ -219,7 +220,7 @@ test('log messages of a server that went private do not reach sessions that had 
   expect(tools.map(({ name }) => name)).not.toContain('hold')
   await client.callTool({ name: 'echo', arguments: { text: 'x' } })
   expect(heard.slice(count).filter(text => text.includes('still held'))).toEqual([])
-}, 20_000)
+}, 120_000)
 
 describe('the kept rest of a long result', () => {
   async function cut(): Promise<{ readonly client: Requester; readonly handle: string }> {
@@ -239,7 +240,7 @@ describe('the kept rest of a long result', () => {
     expect(await read(kept)).toContain('xxxx')
     await carol.ok('PATCH', '/api/groups/g', { resultLimit: 100_000 })
     expect(await read(kept)).toContain(SECRET)
-  }, 20_000)
+  }, 120_000)
 
   for (const loss of ['made private', 'taken out of the group', 'of a disabled owner', 'deleted'] as const)
     test(`is not read once the server is ${loss}`, async () => {
@@ -249,5 +250,5 @@ describe('the kept rest of a long result', () => {
       const text = await read(kept)
       expect(text).toContain('isError')
       expect(text).not.toContain('xxxx')
-    }, 20_000)
+    }, 120_000)
 })

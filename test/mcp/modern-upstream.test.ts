@@ -19,9 +19,9 @@ let admin: Client
 beforeAll(async () => {
   world = await besideReference('modern', entry => ({ settings: { mcpServers: { new: entry } } }))
   admin = world.admin
-}, 60_000)
+}, 120_000)
 
-afterAll(() => world?.stop(), 40_000)
+afterAll(() => world?.stop(), 120_000)
 
 describe('a client with a handshake, and a server that has none', () => {
   test('the server is shown with its era and version', async () => {
@@ -85,7 +85,7 @@ describe('a client with a handshake, and a server that has none', () => {
       if (heard.prompts === 0) await callText(other, 'test_trigger_prompt_change')
       return heard.tools > 0 && heard.prompts > 0
     }
-    await until(heardBoth, { intervalMs: 300, timeoutMs: 10_000, what: 'both notices' })
+    await until(heardBoth, { intervalMs: 300, timeoutMs: 60_000, what: 'both notices' })
   })
 
   test('a resource that changes is told to whoever subscribed, until it is left', async () => {

@@ -7,10 +7,10 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { type Client, stdioFixture } from '../support/hub.ts'
-import { atMost } from '../support/pace.ts'
+import { atLeast, atMost } from '../support/pace.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
 import { atWork, callText, failureOf, online, type RpcFailure, toolNames } from '../support/servers.ts'
-import { timed, until } from '../support/wait.ts'
+import { least, timed, until } from '../support/wait.ts'
 
 const WATCHED = 'test://watched-resource'
 
@@ -25,9 +25,9 @@ beforeAll(async () => {
     },
   }))
   admin = world.admin
-}, 60_000)
+}, 120_000)
 
-afterAll(() => world?.stop(), 40_000)
+afterAll(() => world?.stop(), 120_000)
 
 describe('progress', () => {
   test('P-08, P-13 progress comes one by one, rising, under the token of the client, and ends with the answer', async () => {
@@ -76,14 +76,15 @@ describe('cancellation', () => {
   })
 
   test('P-15 a call beyond the limit of its server is cancelled upstream and fails with upstream_timeout', async () => {
-    await admin.ok('POST', '/api/servers', { name: 'hasty', ...stdioFixture('slow'), timeout: 400 })
+    const hastyMs = atLeast(400)
+    await admin.ok('POST', '/api/servers', { name: 'hasty', ...stdioFixture('slow'), timeout: hastyMs })
     await online(admin, ['hasty'])
     const client = await admin.mcp('/mcp/hasty')
     const { value: failure, ms } = await timed(() => failureOf(callText(client, 'wait', { ms: 20_000 })))
     expect(failure.code).toBe(-32603)
     expect(failure.data?.code).toBe('upstream_timeout')
-    expect(ms).toBeGreaterThan(380)
-    expect(ms).toBeLessThan(atMost(1_500))
+    expect(ms).toBeGreaterThan(hastyMs - 20)
+    expect(ms).toBeLessThan(hastyMs + atMost(1_100))
     await until(async () => (await callText(client, 'cancelled')) === '1', { what: 'the upstream to be told' })
   })
 })
@@ -101,16 +102,17 @@ describe('P-15 progress', () => {
   }
 
   test('P-15 extends the time of a call up to maxTimeout and not beyond, and the late answer goes nowhere', async () => {
-    const limits = { timeout: 400, maxTimeout: 1_500 }
+    const ms = atLeast(400)
+    const limits = { timeout: ms, maxTimeout: 4 * ms }
     await admin.ok('POST', '/api/servers', { name: 'patient', ...stdioFixture('slow'), ...limits })
     await online(admin, ['patient'])
-    const [silent, told, long] = await Promise.all([call(900, false), call(900, true), call(2_500, true)])
+    const [silent, told, long] = await Promise.all([call(2 * ms, false), call(2 * ms, true), call(7 * ms, true)])
     expect(silent.value).toBe('upstream_timeout')
-    expect(silent.ms).toBeLessThan(atMost(850))
-    expect(told.value).toContain('waited 900')
+    expect(silent.ms).toBeLessThan(ms + atMost(390))
+    expect(told.value).toContain(`waited ${2 * ms}`)
     expect(long.value).toBe('upstream_timeout')
-    expect(long.ms).toBeGreaterThan(1_400)
-    expect(long.ms).toBeLessThan(atMost(2_400))
+    expect(long.ms).toBeGreaterThan(4 * ms - 100)
+    expect(long.ms).toBeLessThan(4 * ms + atMost(900))
     expect((await call(10, false)).value).toContain('waited 10')
   })
 })
@@ -253,8 +255,7 @@ test('P-22 ping is answered within 100 ms while an upstream hangs', async () => 
   const hanging = client
     .callTool({ name: 'wait', arguments: { ms: 20_000 } }, undefined, { signal: leaving.signal })
     .catch(() => undefined)
-  const { ms } = await timed(() => client.ping())
-  expect(ms).toBeLessThan(atMost(100))
+  expect(await least(async () => (await timed(() => client.ping())).ms)).toBeLessThan(atMost(100))
   leaving.abort()
   await hanging
 })

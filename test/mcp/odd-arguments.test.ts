@@ -3,7 +3,7 @@ import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts
 import { HEADERS, RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 const VERSION = '2026-07-28'
 /** Keys that reach a prototype where they are assigned instead of defined, and a number that a double cannot hold. */
@@ -25,8 +25,8 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['varied', 'shaped'])
   key = await admin.mcpKey()
-}, 40_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 /** A call in each era, by its arguments as text; undefined: without the member. */
 const ways: readonly [string, (args: string | undefined, tool?: string) => Promise<string>][] = [

@@ -24,12 +24,12 @@ beforeAll(async () => {
   await hub.setup()
   ann = await hub.user('ann')
   bob = await hub.user('bob')
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await api?.[Symbol.asyncDispose]()
-}, 40_000)
+}, 120_000)
 
 const PETS = document(
   {
@@ -84,7 +84,7 @@ describe('an OpenAPI document as a server', () => {
     const result = await client.callTool({ name: 'getPet', arguments: { id: 'a/b' } })
     expect(result.structuredContent).toEqual({ method: 'GET', target: '/v1/pets/a%2Fb', key: true, body: '' })
     expect(JSON.parse(await callText(client, 'addPet', { body: { name: 'Rex' } })).body).toBe('{"name":"Rex"}')
-  }, 20_000)
+  }, 120_000)
 
   test('a mask that is sent back keeps the secret', async () => {
     const { openapi } = await ann.ok('GET', '/api/servers/pets')
@@ -92,7 +92,7 @@ describe('an OpenAPI document as a server', () => {
     await online(ann, ['pets'])
     const client = await ann.mcp('/mcp/zoo')
     expect(JSON.parse(await callText(client, 'getPet', { id: '1' })).key).toBe(true)
-  }, 20_000)
+  }, 120_000)
 
   test('errors of the API are results, and so are wrong arguments, of which nothing is sent', async () => {
     const client = await ann.mcp('/mcp/zoo')
@@ -114,7 +114,7 @@ describe('an OpenAPI document as a server', () => {
       expect(text).toContain(told)
     }
     expect(api.seen.length).toBe(before)
-  }, 20_000)
+  }, 120_000)
 
   test('numbers reach the API as they were written, in path, query and body', async () => {
     const schema = document({
@@ -140,7 +140,7 @@ describe('an OpenAPI document as a server', () => {
     expect(await answer.text()).not.toContain('isError')
     expect(api.last().target).toBe('/n/12345678901234567890?q=1.0&q=1e400')
     expect(api.last().body.toString()).toBe(n)
-  }, 20_000)
+  }, 120_000)
 
   test('over REST wrong arguments are a problem with their code, not a result', async () => {
     const answer = await ann.request('POST', '/api/servers/pets/tools/getPet/call', { arguments: { id: 5 } })
@@ -163,7 +163,7 @@ describe('an OpenAPI document as a server', () => {
     const refused = await direct.callTool({ name: 'getPet', arguments: { id: 'x' } })
     expect(refused).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/connection_lost: /) }] })
     await ann.ok('DELETE', '/api/servers/gone')
-  }, 20_000)
+  }, 120_000)
 
   test('what was left out is told to the owner, with what each tool costs', async () => {
     const { items, warnings } = await ann.ok('GET', '/api/servers/pets/tools')
@@ -180,7 +180,7 @@ describe('an OpenAPI document as a server', () => {
     await until(() => slow.signal.aborted, { timeoutMs: 1_000, what: 'the end of the request' })
     expect(await call).toBe('ended')
     expect(JSON.parse(await callText(client, 'getPet', { id: '1' })).key).toBe(true)
-  }, 20_000)
+  }, 120_000)
 
   test('POST /api/servers/test shows the tools with their cost and the warnings, and saves nothing', async () => {
     const openapi = { url: `${api.url}/openapi.json` }
@@ -191,7 +191,7 @@ describe('an OpenAPI document as a server', () => {
     expect(report.warnings.join('\n')).toContain('"key"')
     const failed = await ann.ok('POST', '/api/servers/test', { name: 'x', openapi: { url: `${api.url}/v1/pets/1` } })
     expect(failed).toMatchObject({ ok: false, error: { code: 'openapi_unsupported' } })
-  }, 20_000)
+  }, 120_000)
 
   test('an API whose address refuses connections is offline with the reason, and online once it is there', async () => {
     const gone = await startApi()
@@ -210,7 +210,7 @@ describe('an OpenAPI document as a server', () => {
     // Looked at by a connection alone.
     expect(back.seen).toEqual([])
     await ann.ok('DELETE', '/api/servers/absent')
-  }, 20_000)
+  }, 120_000)
 
   test('health endpoints decide whether the server is online', async () => {
     const openapi = { schema: PETS, baseUrl: `${api.url}/` }
@@ -228,7 +228,7 @@ describe('an OpenAPI document as a server', () => {
       what: 'the reason',
     })
     for (const name of ['well', 'sick']) await ann.ok('DELETE', `/api/servers/${name}`)
-  }, 20_000)
+  }, 120_000)
 
   test('somebody else who changes the document must enter the secrets anew', async () => {
     const admin = await hub.setup()
@@ -331,5 +331,5 @@ describe('documents that are refused when they are saved', () => {
   test('17 MiB are 413', async () => {
     const schema = { ...at('https://a.example'), 'x-long': 'x'.repeat(16 * 1024 * 1024 + 1000) }
     expect(await refusal(bob, { schema })).toEqual([413, 'openapi_too_large'])
-  }, 20_000)
+  }, 120_000)
 })

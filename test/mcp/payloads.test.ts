@@ -36,13 +36,13 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   key = await admin.mcpKey()
-  await online(admin, ['varied', 'other', 'many', 'web'], 30_000)
-}, 60_000)
+  await online(admin, ['varied', 'other', 'many', 'web'], 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
-}, 40_000)
+}, 120_000)
 
 const U64 = '18446744073709551615'
 
@@ -143,7 +143,7 @@ describe('size', () => {
     const sdk = await admin.mcp('/mcp/varied')
     const whole = await sdk.callTool({ name: 'big', arguments: { bytes } }, undefined, { onprogress: () => undefined })
     expect(Buffer.byteLength((whole.content as { text: string }[])[0]?.text ?? '')).toBe(bytes)
-  }, 20_000)
+  }, 120_000)
 
   test('arguments of almost 4 MiB pass both ways, and one byte over 4 MiB is 413', async () => {
     const client = await new RawClient(hub, '/mcp/varied', key).open()
@@ -153,7 +153,7 @@ describe('size', () => {
     const answer = await (await client.post(head + fill + tail)).json()
     expect((answer as { result: { structuredContent: { text: string } } }).result.structuredContent.text).toBe(fill)
     expect((await client.post(`${head}x${fill}${tail}`)).status).toBe(413)
-  }, 20_000)
+  }, 120_000)
 
   test('1,500 tools from 15 pages upstream are listed over pages, each once, in order, and each can be called', async () => {
     const client = await new RawClient(hub, '/mcp/large', key).open()
@@ -220,5 +220,5 @@ describe('size', () => {
     } finally {
       await modern.close()
     }
-  }, 20_000)
+  }, 120_000)
 })

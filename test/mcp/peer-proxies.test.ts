@@ -24,13 +24,13 @@ beforeAll(async () => {
   const mcpServers = Object.fromEntries([...peers].map(([name, { url }]) => [name, { url }]))
   hub = await startHub({ settings: { mcpServers, groups: [{ name: 'all', servers: [...peers.keys()] }] } })
   admin = await hub.setup()
-  await online(admin, [...peers.keys()], 20_000)
-}, 60_000)
+  await online(admin, [...peers.keys()], 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   for (const { program } of peers.values()) await program.stop()
-}, 40_000)
+}, 120_000)
 
 describe.each([
   ['supergateway', ...KINDS.supergateway],
@@ -51,15 +51,15 @@ describe.each([
     const peer = peers.get(name)
     await peer?.program.stop()
     peers.set(name, (await PROXIES[name]?.(peer?.port)) as Peer)
-    const after = await until(pid, { timeoutMs: 30_000, what: 'the session to be served again' })
+    const after = await until(pid, { timeoutMs: 60_000, what: 'the session to be served again' })
     expect(after).not.toBe(before)
     expect(await toolNames(client)).toEqual(['echo', 'whoami', 'env'])
-    await online(admin, [name], 20_000)
-  }, 60_000)
+    await online(admin, [name], 60_000)
+  }, 120_000)
 })
 
 test('a group of all of them lists and calls each', async () => {
-  await online(admin, [...peers.keys()], 20_000)
+  await online(admin, [...peers.keys()], 60_000)
   const client = await admin.mcp('/mcp/all')
   for (const name of peers.keys()) {
     expect(await callText(client, `${name}_echo`, { text: `by ${name}` })).toBe(`by ${name}`)

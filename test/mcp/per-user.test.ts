@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
 import { type Answer, RawClient, SseReader } from '../support/raw-mcp.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
@@ -7,7 +8,7 @@ import { until } from '../support/wait.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 
 const VARIED = { RESOURCES: '["test://one"]', CAPABILITIES: '{"resources":{"subscribe":true},"logging":{}}' }
-const IDLE_MS = 4_000
+const IDLE_MS = atLeast(4_000)
 
 let hub: Hub
 let ann: Client
@@ -30,11 +31,11 @@ beforeAll(async () => {
   eve = await hub.user('eve')
   // "brief" may be asleep again by the time that it is looked at.
   await online(ann, ['mine', 'gone'])
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const path = (name: string) => `/mcp/@admin/${name}`
 const connectionsOf = async (name: string) =>
@@ -115,17 +116,17 @@ test('what it tells reaches sessions and listen streams of its user, and of nobo
       expect((await stream?.message())?.params).toMatchObject({ uri: 'test://one', of })
   await Promise.all([...streams, ...listens].map(stream => stream.close()))
   for (const session of sessions) await session.delete()
-}, 15_000)
+}, 120_000)
 
 test('it ends when it was idle for idleTimeout, not with the session, and the next call opens it again', async () => {
   const session = await new RawClient(hub, path('brief'), await bob.mcpKey()).open()
   const pid = JSON.parse(text(await session.call('tools/call', { name: 'whoami' }))).pid
   await session.delete()
   expect(await pidAt(bob, 'brief')).toBe(pid)
-  await until(() => !alive(pid), { timeoutMs: 10_000, what: 'the idle connection to end' })
+  await until(() => !alive(pid), { timeoutMs: 60_000, what: 'the idle connection to end' })
   expect(await connectionsOf('brief')).toMatchObject({ user: 0 })
   expect(await pidAt(bob, 'brief')).not.toBe(pid)
-}, 20_000)
+}, 120_000)
 
 test('it ends when its user is disabled or deleted, and no other one does', async () => {
   const [mine, of] = [await pidAt(bob, 'gone'), await pidAt(eve, 'gone')]
@@ -137,7 +138,7 @@ test('it ends when its user is disabled or deleted, and no other one does', asyn
   await ann.ok('DELETE', '/api/admin/users/dan')
   await until(() => !alive(theirs), { what: 'the process of a deleted user to be gone' })
   expect(await pidAt(bob, 'gone')).toBe(mine)
-}, 15_000)
+}, 120_000)
 
 test('it ends when its user may not use the server any more, and when the server stops', async () => {
   const [own, of] = [await pidAt(ann, 'gone'), await pidAt(bob, 'gone')]
@@ -147,4 +148,4 @@ test('it ends when its user may not use the server any more, and when the server
   await ann.ok('POST', '/api/servers/gone/stop')
   await until(() => !alive(own), { what: 'the last one to be gone' })
   expect(await connectionsOf('gone')).toEqual({ shared: 0, session: 0, lease: 0, user: 0 } as never)
-}, 15_000)
+}, 120_000)

@@ -34,14 +34,14 @@ beforeAll(async () => {
     },
   })
   admin = await hub.setup()
-  await online(admin, NAMES, 30_000)
+  await online(admin, NAMES, 60_000)
   group = await admin.mcp('/mcp/all')
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 /** A client on the server's own pipes, without a hub and without capabilities. */
 async function direct(name: (typeof NAMES)[number]): Promise<McpClient> {
@@ -72,7 +72,7 @@ describe('each server through the hub offers what it offers directly', () => {
       } finally {
         await own.close()
       }
-    }, 20_000)
+    }, 120_000)
   }
 })
 
@@ -154,7 +154,7 @@ test('structured content, images and resource links come through unchanged', asy
   } finally {
     await own.close()
   }
-}, 20_000)
+}, 120_000)
 
 test('prompts are got and resources read through the group', async () => {
   const prompt = await group.getPrompt({ name: 'args-prompt', arguments: { city: 'Paris' } })

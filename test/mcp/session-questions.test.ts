@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { type Answer, RawClient, SseReader } from '../support/raw-mcp.ts'
 import { callText, online } from '../support/servers.ts'
@@ -40,7 +41,7 @@ beforeAll(async () => {
         stdio: stdioFixture('questions'),
         sse: { url: sse.url, type: 'sse' },
         http: { url: http.url },
-        impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 1_500 },
+        impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 3_000 },
         files: {
           command: process.execPath,
           args: [FILESYSTEM, join(folder, 'configured')],
@@ -50,14 +51,14 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, [...WIRES, 'impatient', 'files'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await sse?.stop()
   await http?.stop()
   await removeTemp(folder)
-}, 40_000)
+}, 120_000)
 
 interface Person {
   readonly client: McpClient
@@ -127,7 +128,7 @@ describe('questions that name no call', () => {
       const wrong = (await Promise.all(work)).flat().filter(answer => answer !== undefined)
       expect(wrong).toEqual([])
     },
-    20_000,
+    120_000,
   )
 
   test.each([...WIRES])(
@@ -144,7 +145,7 @@ describe('questions that name no call', () => {
       expect(text).toContain('file:///carl')
       expect(text).not.toContain('refused')
     },
-    15_000,
+    120_000,
   )
 
   test('one does not end with a call that ends meanwhile, and the clocks of calls in flight stand still', async () => {
@@ -157,10 +158,10 @@ describe('questions that name no call', () => {
     await until(() => asked.includes('elicitation'))
     await newer
     // More than the time that a call may take passes while the client is asked; each of these calls ends within it.
-    for (let turn = 0; turn < 5; turn += 1) await callText(client, 'slow', { ms: 400 })
+    for (let turn = 0; turn < 9; turn += 1) await callText(client, 'slow', { ms: 400 })
     held.resolve()
     expect(await answer).toContain('dora slowly')
-  }, 20_000)
+  }, 120_000)
 
   test('roots are asked for right after the handshake, and again when the client says that they changed', async () => {
     for (const wire of ['stdio', 'sse'] as const) {
@@ -173,7 +174,7 @@ describe('questions that name no call', () => {
       await until(async () => (await seen()).length === 2)
       expect(await seen()).toEqual([['file:///emil'], ['file:///elsewhere']])
     }
-  }, 15_000)
+  }, 120_000)
 
   test('a file server takes over the roots of its client, and each client has its own', async () => {
     const [first, second] = [await person('first', '/mcp/files'), await person('second', '/mcp/files')]
@@ -188,7 +189,7 @@ describe('questions that name no call', () => {
     first.roots = [`file://${join(folder, 'configured')}`]
     await first.client.sendRootsListChanged()
     expect(await shown(first, 'configured')).not.toContain(join(folder, 'first'))
-  }, 15_000)
+  }, 120_000)
 
   test('without a call and a stream it waits for either: the next call carries it, or a GET stream', async () => {
     const key = await admin.mcpKey()
@@ -207,7 +208,7 @@ describe('questions that name no call', () => {
       }
     }
     await (await call('later', { kind: 'sampling' })).text()
-    const carrying = new SseReader(await call('slow', { ms: 500 }))
+    const carrying = new SseReader(await call('slow', { ms: atLeast(1_000) }))
     await reply(await questionOn(carrying), 'by a call')
     // The call ends with its answer, and its stream with it.
     expect(await carrying.message()).toMatchObject({ result: {} })
@@ -219,12 +220,12 @@ describe('questions that name no call', () => {
     await until(async () => (await answers()).includes('by the stream'))
     await stream.close()
     await raw.delete()
-  }, 20_000)
+  }, 120_000)
 
   test('it is refused where the client did not declare it, at once', async () => {
     const client = await admin.mcp('/mcp/stdio', { capabilities: { roots: {} } })
     expect(await callText(client, 'ask', { kind: 'elicitation' })).toMatch(/refused|not support/)
-  }, 15_000)
+  }, 120_000)
 })
 
 test.each([...WIRES])(

@@ -34,13 +34,13 @@ beforeAll(async () => {
   admin = await hub.setup()
   key = await admin.mcpKey()
   await online(admin, ['varied', 'slow', 'web', 'lax', 'dying'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
   await lax?.stop()
-}, 40_000)
+}, 120_000)
 
 describe('P-03 an upstream that has lost its sessions', () => {
   const whoami = async (client: RawClient) => {
@@ -67,7 +67,7 @@ describe('P-03 an upstream that has lost its sessions', () => {
       }
       await online(admin, [name])
     },
-    20_000,
+    120_000,
   )
 
   test('P-03 a call that had begun when the connection was lost is not sent twice', async () => {
@@ -96,13 +96,13 @@ describe('an upstream that restarts under open sessions', () => {
 
   test('a server that was stopped answers server_offline, the others go on, and its tools come back with it', async () => {
     const sdk = await admin.mcp('/mcp/g')
-    await admin.ok('POST', '/api/servers/varied/stop?wait=5s')
+    await admin.ok('POST', '/api/servers/varied/stop?wait=30s')
     const failure = await failureOf(sdk.callTool({ name: 'raw', arguments: {} }))
     expect([failure.code, failure.data?.code]).toEqual([-32603, 'server_offline'])
     expect(JSON.stringify(await sdk.callTool({ name: 'quick', arguments: {} }))).toContain('quick')
     const names = async () => (await sdk.listTools()).tools.map(({ name }) => name)
     expect(await names()).not.toContain('raw')
-    await admin.ok('POST', '/api/servers/varied/start?wait=10s')
+    await admin.ok('POST', '/api/servers/varied/start?wait=30s')
     await until(async () => (await names()).includes('raw'), { what: 'the tools to be back' })
     await sdk.callTool({ name: 'raw', arguments: {} })
   })

@@ -27,9 +27,9 @@ beforeAll(async () => {
     },
   }))
   ;({ hub, admin } = world)
-}, 60_000)
+}, 120_000)
 
-afterAll(() => world?.stop(), 40_000)
+afterAll(() => world?.stop(), 120_000)
 
 const old = { sse: true }
 
@@ -101,7 +101,7 @@ describe('the SDK’s client of the older pair, below a base path', () => {
     await response.text()
     expect(performance.now() - start).toBeLessThan(atMost(5_000))
     expect((await send(hub.url, 'GET', '/sse/g', undefined, headers)).status).toBe(401)
-  }, 10_000)
+  }, 120_000)
 })
 
 describe('the older pair stands behind the same guard', () => {

@@ -37,15 +37,15 @@ beforeAll(async () => {
     },
   })
   admin = await hub.setup()
-  await online(admin, ['everything', 'guessed', 'gateway', 'asking'], 20_000)
-}, 60_000)
+  await online(admin, ['everything', 'guessed', 'gateway', 'asking'], 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await everything?.program.stop()
   await gateway?.program.stop()
   await asking?.stop()
-}, 40_000)
+}, 120_000)
 
 test('server-everything over SSE offers through the hub what it offers on its own pipes', async () => {
   const own = new McpClient({ name: 'direct', version: '1.0.0' })
@@ -60,7 +60,7 @@ test('server-everything over SSE offers through the hub what it offers on its ow
   } finally {
     await own.close()
   }
-}, 20_000)
+}, 120_000)
 
 test('a server of which only the URL is known is found to speak SSE, and the status says so', async () => {
   expect(await statusOf(admin, 'guessed')).toMatchObject({ state: 'online', transport: 'sse', era: 'legacy' })
@@ -131,15 +131,15 @@ test('what a server was found to speak is kept over a restart of the hub, and a 
   } finally {
     await again.stop()
   }
-}, 60_000)
+}, 120_000)
 
 test('a server that was lost comes back', async () => {
   await everything.program.stop()
   await until(async () => (await statusOf(admin, 'guessed')).state !== 'online', { what: 'the loss to be seen' })
   everything = await everythingOverSse(everything.port)
-  await online(admin, ['guessed'], 20_000)
+  await online(admin, ['guessed'], 60_000)
   expect(await callText(await admin.mcp('/mcp/guessed'), 'echo', { message: 'back' })).toContain('back')
-}, 60_000)
+}, 120_000)
 
 test('a trial of a URL tells both attempts, and connects by the second', async () => {
   const report = await admin.ok('POST', '/api/servers/test', { url: gateway.url })

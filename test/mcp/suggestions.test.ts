@@ -3,7 +3,7 @@ import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts
 import { HEADERS, RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(120_000)
 
 const VERSION = '2026-07-28'
 let hub: Hub
@@ -17,8 +17,8 @@ beforeAll(async () => {
   admin = await hub.setup()
   await online(admin, ['varied'])
   key = await admin.mcpKey()
-}, 40_000)
-afterAll(() => hub?.stop(), 40_000)
+}, 120_000)
+afterAll(() => hub?.stop(), 120_000)
 
 const older = async (method: string, name: string) =>
   (await (await new RawClient(hub, '/mcp/varied', key).open()).call(method, { name })).error

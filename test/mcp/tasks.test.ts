@@ -10,6 +10,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
+import { atLeast } from '../support/pace.ts'
 import { EVERYTHING } from '../support/peers.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf } from '../support/servers.ts'
@@ -27,16 +28,16 @@ beforeAll(async () => {
   const settings = {
     mcpServers: {
       work: { ...stdioFixture('tasks'), visibility: 'public' },
-      hasty: { ...stdioFixture('tasks'), timeout: 500, maxTimeout: 500 },
+      hasty: { ...stdioFixture('tasks'), timeout: atLeast(1_000), maxTimeout: atLeast(1_000) },
       everything: { ...everything, session: 'per-session' },
     },
     groups: [{ name: 'both', members: ['work', 'everything'] }],
   }
   ;({ hub, admin: ann } = await startOnline({ settings, timeoutMs: 60_000 }))
   bob = await hub.user('bob')
-}, 120_000)
+}, 300_000)
 
-afterAll(() => hub?.stop(), 40_000)
+afterAll(() => hub?.stop(), 120_000)
 
 /** What the fixture was asked about its tasks. */
 async function seen(server = 'work'): Promise<string[]> {
@@ -70,7 +71,7 @@ describe('a tool that must be a task, for callers who make none', () => {
         [4, 'look 3'],
       ])
     }
-  }, 30_000)
+  }, 120_000)
 
   test('runs at the address of its server, for clients of every version', async () => {
     const sdk = await ann.mcp('/mcp/work')
@@ -81,7 +82,7 @@ describe('a tool that must be a task, for callers who make none', () => {
     expect(answer.result.content[0].text).toStartWith('result of')
     const failed = await sdk.callTool({ name: 'required', arguments: { fail: true } })
     expect(failed.isError).toBe(true)
-  }, 30_000)
+  }, 120_000)
 
   test('runs over REST, where progress is streamed', async () => {
     const path = '/api/servers/work/tools/required/call'
@@ -90,7 +91,7 @@ describe('a tool that must be a task, for callers who make none', () => {
     const stream = await ann.request('POST', path, { arguments: { polls: 2 } }, { accept: 'text/event-stream' })
     expect(stream.text).toContain('"message":"look 1"')
     expect(stream.text).toContain('event: result')
-  }, 30_000)
+  }, 120_000)
 
   test('is cancelled with its call, and after the longest time of its server', async () => {
     const client = await ann.mcp('/mcp/both')
@@ -106,7 +107,7 @@ describe('a tool that must be a task, for callers who make none', () => {
     const failure = await failureOf(callText(hasty, 'required', { polls: 1_000_000 }))
     expect(failure.data?.code).toBe('upstream_timeout')
     await until(async () => (await seen('hasty')).includes('tasks/cancel t-1'), { what: 'that one to be cancelled' })
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('server-everything', () => {
@@ -125,7 +126,7 @@ describe('server-everything', () => {
     const result = await client.callTool(call, undefined, { timeout: 60_000 })
     expect(JSON.stringify(result.content)).toContain('python (snake)')
     expect(asked).toHaveLength(1)
-  }, 60_000)
+  }, 120_000)
 
   test('research: a client that knows tasks runs it itself', async () => {
     const client = await ann.mcp('/mcp/everything')
@@ -141,7 +142,7 @@ describe('server-everything', () => {
     }
     expect(text).toContain('Research Report: hubs')
     expect(seenStates.size).toBeGreaterThan(1)
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('tasks at the address of one server', () => {
@@ -172,7 +173,7 @@ describe('tasks at the address of one server', () => {
     expect(listed.tasks.map(({ taskId }) => taskId)).toEqual([first, second])
     expect(await tasks.cancelTask(second)).toMatchObject({ taskId: second, status: 'cancelled' })
     expect(await callText(client, 'optional')).toBe('without a task')
-  }, 30_000)
+  }, 120_000)
 
   test('are nobody else’s, by whatever name, and count for their user alone', async () => {
     const client = await ann.mcp('/mcp/work')
@@ -198,7 +199,7 @@ describe('tasks at the address of one server', () => {
     const { items } = await ann.ok('GET', '/api/limits')
     expect(items.find((item: { name: string }) => item.name === 'tasksPerUser').used).toBe(32)
     expect(await make(other)).toBeString()
-  }, 60_000)
+  }, 120_000)
 
   test('do not pass in a group, nor to clients of earlier versions', async () => {
     const key = await ann.mcpKey()
@@ -209,7 +210,7 @@ describe('tasks at the address of one server', () => {
     const group = await ann.mcp('/mcp/both')
     for (const work of [() => group.experimental.tasks.getTask('t-1'), () => group.experimental.tasks.listTasks()])
       expect(await failureOf(work())).toMatchObject({ code: -32601 })
-  }, 30_000)
+  }, 120_000)
 })
 
 /** Makes a task that is not over, and returns what the hub calls it. */

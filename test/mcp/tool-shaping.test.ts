@@ -34,11 +34,11 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['pinned', 'loose', 'sealed', 'shaped'])
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const toolOf = async (who: Client, server: string, name = 'deploy') => {
   const { items } = await who.ok('GET', `/api/servers/${server}/tools`)
@@ -162,7 +162,7 @@ test('a changed definition is blocked where pinned until the very hash is approv
   expect(await toolOf(admin, 'pinned')).toMatchObject({ changed: true, waiting: true })
   await approve(admin, first.hash)
   expect(await callText(await admin.mcp('/mcp/pinned'), 'deploy', {})).toBe('{}')
-}, 40_000)
+}, 120_000)
 
 test('a changed definition is an event and a mark where it is not pinned, and blocks nothing', async () => {
   await online(admin, ['loose'])

@@ -33,11 +33,11 @@ beforeAll(async () => {
     ],
   }
   ;({ hub, admin } = await startOnline({ settings }))
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const names = (items: readonly { name: string }[]) => items.map(({ name }) => name).sort()
 

@@ -33,12 +33,12 @@ beforeAll(async () => {
     await person(name).ok('POST', '/api/groups', { name: 'g', members: ['fake'] })
     await online(person(name), ['fake'])
   }
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   for (const program of Object.values(upstreams)) await program.stop()
-}, 40_000)
+}, 120_000)
 
 function person(name: string): Client {
   const found = people[name]
@@ -57,7 +57,7 @@ for (const [first, second] of PAIRS) {
       for (const path of ['/mcp/g', '/mcp/fake', '/mcp']) {
         expect(await Promise.all([who(person(first), path), who(person(second), path)])).toEqual([first, second])
       }
-    }, 20_000)
+    }, 120_000)
 
     test('a tool called over REST is that of the own server', async () => {
       for (const name of [first, second]) {
@@ -78,10 +78,10 @@ for (const [first, second] of PAIRS) {
       await until(async () => (await statusOf(person(first), 'fake')).state === 'offline', { what: 'the stop' })
       expect((await statusOf(person(second), 'fake')).state).toBe('online')
       expect(await who(person(second), '/mcp/g')).toBe(second)
-      await person(first).ok('POST', '/api/servers/fake/start?wait=10s')
+      await person(first).ok('POST', '/api/servers/fake/start?wait=30s')
       await online(person(first), ['fake'])
       expect(await who(person(first), '/mcp/g')).toBe(first)
-    }, 20_000)
+    }, 120_000)
   })
 }
 

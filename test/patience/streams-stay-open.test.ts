@@ -4,14 +4,15 @@ import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { atMost } from '../support/pace.ts'
 import { callText, online } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { until } from '../support/wait.ts'
 
 const SECOND = 1_000
 const OPEN_FOR_MS = 60 * SECOND
-/** A sign of life each 15 s, and what a busy machine adds. */
-const LONGEST_SILENCE_MS = 18 * SECOND
+/** A sign of life each 15 s. */
+const LONGEST_SILENCE_MS = 15 * SECOND
 
 /** A reader of raw bytes: when something came, and when it ended. */
 interface Reader {
@@ -84,7 +85,7 @@ test('streams live as long as their readers: SSE, WebSocket and MCP are silent f
   expect(ended).toBeDefined()
   expect((ended ?? 0) - began).toBeGreaterThan(16 * SECOND)
   expect([lost, closed, live.ended(), events.ended()]).toEqual([0, 0, false, undefined])
-  expect(longestSilence(events, performance.now())).toBeLessThan(LONGEST_SILENCE_MS)
+  expect(longestSilence(events, performance.now())).toBeLessThan(LONGEST_SILENCE_MS + atMost(3 * SECOND))
   // Not only open: what is told arrives.
   const told = new Promise<string>(resolve => {
     socket.onmessage = event => resolve(String(event.data))
@@ -101,4 +102,4 @@ test('streams live as long as their readers: SSE, WebSocket and MCP are silent f
   await admin.close()
   await unharmed()
   await hub.stop()
-}, 90_000)
+}, 120_000)

@@ -9,7 +9,7 @@ import { type Received, startReceiver } from '../support/receiver.ts'
 
 let answer: (received: Received) => Response = () => new Response('ok')
 const receiver = startReceiver(received => answer(received))
-afterAll(() => void receiver.stop())
+afterAll(() => void receiver.stop(), 120_000)
 const fetch = createGuardedFetch({ rights: { networks: ['127.0.0.0/8'], admin: false }, instanceId: 'x' })
 
 const MESSAGE: AlertMessage = {
@@ -26,7 +26,7 @@ const MESSAGE: AlertMessage = {
 async function sent(template: string, config: object = {}, message = MESSAGE): Promise<Received> {
   const webhook = `${receiver.url}/hook?access_token=t`
   const to = { config: { webhook, template, ...config }, fetch }
-  await chatChannel.send(message, to, AbortSignal.timeout(5_000))
+  await chatChannel.send(message, to, AbortSignal.timeout(60_000))
   return receiver.received.at(-1) as Received
 }
 

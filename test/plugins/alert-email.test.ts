@@ -54,7 +54,7 @@ async function serve(options: MailServerOptions = {}) {
 function send(port: number, smtp: object = {}, more: object = {}, message = MESSAGE): Promise<string> {
   const config = { smtp: { host: '127.0.0.1', port, ...smtp }, recipients: ['ops@example.com'], ...more }
   expect(channel.check(config)).toEqual([])
-  return channel.send(message, { config, fetch }, AbortSignal.timeout(20_000))
+  return channel.send(message, { config, fetch }, AbortSignal.timeout(60_000))
 }
 
 async function refusal(work: Promise<string>): Promise<readonly [string, boolean, string]> {
@@ -186,7 +186,7 @@ describe('a configuration', () => {
     expect(channel.check(config).map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
       'email_invalid #/recipients/0',
     ])
-    const [, , words] = await refusal(channel.send(MESSAGE, { config, fetch }, AbortSignal.timeout(5_000)))
+    const [, , words] = await refusal(channel.send(MESSAGE, { config, fetch }, AbortSignal.timeout(60_000)))
     expect(words).toBe('An address is not valid')
   })
 })
@@ -200,7 +200,7 @@ describe('the plugin’s own server', () => {
     const own = { smtp: { host: '127.0.0.1', port }, from: 'hub@example.com', allowUsers: true }
     const shared = emailChannel(own, () => nowMs)
     const deliver = (config: object, owner = 'ann') =>
-      shared.send({ ...MESSAGE, owner }, { config: config as never, fetch }, AbortSignal.timeout(20_000))
+      shared.send({ ...MESSAGE, owner }, { config: config as never, fetch }, AbortSignal.timeout(60_000))
     expect(shared.check(to('a@b.example'))).toEqual([])
     expect(channel.check(to('a@b.example'))).toMatchObject([{ code: 'required', pointer: '#/smtp' }])
     expect([shared.adminOnly, channel.adminOnly]).toEqual([['smtp', 'from'], true])
@@ -227,7 +227,7 @@ describe('the plugin’s own server', () => {
       () => 0,
     )
     const config = to(...Array.from({ length: 29 }, (_, n) => `r${n}@example.com`)) as never
-    const deliver = () => shared.send(MESSAGE, { config, fetch }, AbortSignal.timeout(20_000))
+    const deliver = () => shared.send(MESSAGE, { config, fetch }, AbortSignal.timeout(60_000))
     await deliver()
     await end()
     for (let n = 0; n < 3; n += 1) {

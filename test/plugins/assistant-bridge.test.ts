@@ -107,11 +107,11 @@ describe('a hub that serves assistants', () => {
     bob = await hub.user('bob')
     await admin.ok('POST', '/api/groups', { name: 'home', members: ['echo', 'slow'] })
     await online(admin, ['echo', 'slow'])
-  }, 30_000)
+  }, 120_000)
   afterAll(async () => {
     await hub?.stop()
     await platform.stop()
-  })
+  }, 120_000)
 
   const outbound = (name: string, more: object = {}) => ({
     ...{ name, direction: 'outbound', url: `${platform.url}a-secret-token-${name}`, group: 'home', ...more },
@@ -169,19 +169,19 @@ describe('a hub that serves assistants', () => {
         last.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } })
         return (await until(() => last.heard.some(({ id }) => id === 1), { timeoutMs: 1_000 })) && last
       },
-      { what: 'a connection that answers', timeoutMs: 15_000 },
+      { what: 'a connection that answers', timeoutMs: 60_000 },
     )
     socket.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
     await ask(socket, 2, 'tools/list')
     await admin.ok('PATCH', '/api/groups/home', { members: ['slow'] })
     // Changes that follow one another within 3 s count as one, and a new connection waits up to 10 s for lists.
-    const within = (what: string) => ({ what, timeoutMs: 20_000 })
+    const within = (what: string) => ({ what, timeoutMs: 60_000 })
     const isTold = () => socket.heard.some(({ method }) => method === 'notifications/tools/list_changed')
     await until(isTold, within('the notification'))
     await until(() => socket.closed === 1_000, within('the end of the first connection'))
     await until(() => platform.sockets.at(-1) !== socket, within('the second connection'))
     await admin.ok('PATCH', '/api/groups/home', { members: ['echo', 'slow'] })
-  }, 120_000)
+  }, 300_000)
 
   test('a platform that refuses the token is left alone for ten minutes', async () => {
     platform.refuse.status = 401
@@ -242,8 +242,10 @@ describe('a hub that serves assistants', () => {
     const { token } = await make({ name: 'shared', direction: 'inbound', group: 'home' })
     const wrong = () =>
       rawRequest(hub.url, `GET /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\nx-auth-token: wrong\r\n\r\n`)
-    const statuses = (await Promise.all(Array.from({ length: 150 }, wrong))).map(({ status }) => status)
-    expect(statuses).toContain(429)
+    // Again where the machine is so slow that the budget comes back meanwhile.
+    await until(async () =>
+      (await Promise.all(Array.from({ length: 150 }, wrong))).some(({ status }) => status === 429),
+    )
     const device = await dial(hub, `?token=${token}`)
     expect((await ask(device, 1, 'ping')).result).toEqual({})
   })

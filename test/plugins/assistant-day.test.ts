@@ -191,4 +191,4 @@ test('each call is answered or lost once, by its owner’s server, over one conn
   const answered = places.flatMap(({ asked: calls }) => [...calls.values()]).filter(state => state === 'answered')
   expect(answered.length).toBeGreaterThan(asked * 0.95)
   await Promise.all(links.map(link => link.close(1_001, 0)))
-}, 60_000)
+}, 120_000)

@@ -84,11 +84,11 @@ describe('assistants of a hub', () => {
     })
     admin = await hub.setup()
     await online(admin, ['echo', 'slow'])
-  }, 30_000)
+  }, 120_000)
   afterAll(async () => {
     await hub?.stop()
     await platform.stop()
-  }, 40_000)
+  }, 120_000)
 
   test('are listed with their source, and changed in the file alone', async () => {
     expect(await names()).toEqual(['box', 'kitchen'])
@@ -247,7 +247,7 @@ describe('assistants of a hub', () => {
     expect((await running).told[4]).toEqual(['handshake', 'failed', 'upstream_timeout'])
     await until(() => platform.seen.filter(({ manner }) => manner === 'silent').length === 2, { what: 'its own dial' })
     expect(platform.seen.find(({ manner }) => manner === 'silent')?.closed).toBe(1000)
-  }, 30_000)
+  }, 120_000)
 
   test('an ordinary user’s test reaches no address that the user may not', async () => {
     const { text } = await bob.request('POST', ENDPOINTS, {

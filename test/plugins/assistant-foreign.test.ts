@@ -73,15 +73,15 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   await online(admin, ['echo'])
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await Promise.all(running.map(peer => peer.stop()))
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 const statusOf = async (name: string) => (await admin.ok('GET', `${ENDPOINTS}/${name}`)).status
 const reaches = (name: string, state: string) =>
-  until(async () => (await statusOf(name)).state === state, { what: `${name} ${state}`, timeoutMs: 20_000 })
+  until(async () => (await statusOf(name)).state === state, { what: `${name} ${state}`, timeoutMs: 60_000 })
 const count = (heard: readonly Heard[], event: Heard['event']): number =>
   heard.filter(one => one.event === event).length
 
@@ -116,7 +116,7 @@ test('a platform: handshake, list, calls, pings; each end of a connection is fol
   ] as const) {
     const before = count(platform.heard, 'open')
     platform.do(line)
-    await until(() => count(platform.heard, 'open') > before, { what: `a dial after ${line}`, timeoutMs: 20_000 })
+    await until(() => count(platform.heard, 'open') > before, { what: `a dial after ${line}`, timeoutMs: 60_000 })
     await reaches('out', 'connected')
     if (code !== undefined) expect((await statusOf('out')).closeCode).toBe(code)
   }
@@ -124,7 +124,7 @@ test('a platform: handshake, list, calls, pings; each end of a connection is fol
   await reaches('out', 'refused')
   expect((await statusOf('out')).code).toBe('token_refused')
   expect(count(platform.heard, 'wrong')).toBe(0)
-}, 60_000)
+}, 120_000)
 
 test('a device: calls, the newer one takes over, what is wrong ends with its code', async () => {
   const { token } = await admin.ok('POST', ENDPOINTS, { name: 'in', direction: 'inbound', group: '$smart' })
@@ -161,7 +161,7 @@ test('a device: calls, the newer one takes over, what is wrong ends with its cod
   expect((await last.next(one => one.event === 'close', 'the answer to the close frame')).code).toBe(1000)
   await reaches('in', 'waiting')
   expect(count(newer.device.heard, 'wrong') + count(device.heard, 'wrong')).toBe(0)
-}, 60_000)
+}, 120_000)
 
 test('half-open: a device that reads and answers nothing any more gives way to the next one', async () => {
   const { token } = await admin.ok('POST', ENDPOINTS, { name: 'half', direction: 'inbound', group: 'echo' })
@@ -175,4 +175,4 @@ test('half-open: a device that reads and answers nothing any more gives way to t
   next.ask(1, 'ping')
   expect((await next.reply(1)).result).toEqual({})
   expect((await statusOf('half')).connects).toBe(2)
-}, 60_000)
+}, 120_000)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { platformOf } from '../../plugins/hosted-keys/platforms.ts'
 import { Authority } from '../support/certificates.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
 import { online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -63,7 +64,7 @@ describe('a hub', () => {
       settings: { plugins: [{ use: 'hosted-keys', config: { platforms } }] },
     })
     admin = await hub.setup()
-  }, 30_000)
+  }, 120_000)
   beforeEach(() => {
     seen = []
   })
@@ -71,7 +72,7 @@ describe('a hub', () => {
     await hub?.stop()
     await platform?.stop(true)
     await removeTemp(folder)
-  })
+  }, 120_000)
 
   async function answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
@@ -131,7 +132,7 @@ describe('a hub', () => {
     const changedAtMs = performance.now()
     await setKey(admin, 'second-key-canary')
     await until(() => keysAt('/mcp').includes('Bearer second-key-canary'))
-    expect(performance.now() - changedAtMs).toBeLessThan(2_000)
+    expect(performance.now() - changedAtMs).toBeLessThan(atMost(2_000))
     await online(admin, ['hosted'])
     await client.callTool({ name: 'good' })
     expect(keysAt('/mcp').at(-1)).toBe('Bearer second-key-canary')
@@ -148,7 +149,7 @@ describe('a hub', () => {
       ].map(async path => (await admin.request('GET', path)).text),
     )
     for (const text of [...shown, hub.log()]) expect(text).not.toContain('key-canary')
-  }, 30_000)
+  }, 120_000)
 
   test('sends the configured key where the owner has none, and none at all when there is none', async () => {
     await setKey(admin, null)
@@ -162,7 +163,7 @@ describe('a hub', () => {
     await until(() => keysAt('/mcp').includes('Bearer system-key-canary'))
     expect((await platforms(admin)).key).toEqual({ from: 'system' })
     expect((await admin.request('GET', '/api/admin/plugins')).text).not.toContain('key-canary')
-  }, 30_000)
+  }, 120_000)
 
   test('follows no redirect with a key', async () => {
     await setKey(admin, 'third-key-canary')
@@ -178,7 +179,7 @@ describe('a hub', () => {
     expect(keysAt('/there')).toEqual([])
     expect([keysAt('/moved'), keysAt('/there')]).toEqual([['Bearer third-key-canary'], []])
     expect(JSON.stringify(status)).not.toContain('key-canary')
-  }, 30_000)
+  }, 120_000)
 
   test('sends none to another port of the host, and none for a document of OpenAPI', async () => {
     using other = Bun.serve({ hostname: HOST, port: 0, fetch: answer })
@@ -188,5 +189,5 @@ describe('a hub', () => {
     await admin.ok('POST', '/api/servers', { name: 'api', openapi: { url: `https://${HOST}/document` } })
     await until(() => keysAt('/document').length > 0)
     expect(keysAt('/document')).toEqual(['null'])
-  }, 30_000)
+  }, 120_000)
 })

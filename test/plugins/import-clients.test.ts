@@ -11,11 +11,11 @@ let admin: Client
 beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 interface Item {
   name: string

@@ -28,11 +28,11 @@ beforeAll(async () => {
   for (const document of [codex('command = "x"\n'.padEnd(8_000)), goose('    type: builtin\n'.padEnd(8_000))])
     await admin.ok('POST', '/api/import?dryRun=true', { document })
   watch = new Watch()
-}, 30_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 interface Measured<T> {
   readonly value: T
@@ -122,7 +122,7 @@ test('what is refused has a code and a reason by every route, and nothing is wri
   expect(slow).toEqual([])
   expect(await state()).toEqual(before)
   expect(large).toEqual([])
-}, 120_000)
+}, 300_000)
 
 /** Some texts could be a command line, which is then invalid. */
 function isRefused(
@@ -162,7 +162,7 @@ test('of files whose servers are invalid nothing is made, and each says why', as
   }
   expect(wrong).toEqual([])
   expect(await state()).toEqual(before)
-}, 60_000)
+}, 120_000)
 
 test.each(READ)('%s: read all the same', async (_what, document, bodies) => {
   const plan: Plan = await admin.ok('POST', '/api/import?dryRun=true', { document })
@@ -213,4 +213,4 @@ test('the command line reads UTF-16 with its mark, refuses other bytes, and send
     expect([twice.code, twice.stderr]).toEqual([1, expect.stringMatching(/twice/)])
   }
   expect(await state()).toEqual(before)
-}, 30_000)
+}, 120_000)

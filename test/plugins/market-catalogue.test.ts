@@ -134,12 +134,12 @@ describe('a configured catalogue', () => {
     hub = await startHub({ env: LOOPBACK })
     admin = await hub.setup()
     await configure({ hubs: { url: new URL('map.json', files.url).href } })
-  }, 30_000)
+  }, 120_000)
   afterAll(async () => {
     await hub?.stop()
     await files?.stop(true)
     await packages?.stop()
-  }, 40_000)
+  }, 120_000)
 
   const configure = (catalogues: object) =>
     admin.ok('PATCH', '/api/admin/plugins/market-json', {

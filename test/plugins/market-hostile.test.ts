@@ -59,12 +59,12 @@ beforeAll(async () => {
   await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: { registries } })
   const catalogues = { cat: { url: new URL('catalogue.json', outside.url).href } }
   await admin.ok('PATCH', '/api/admin/plugins/market-json', { config: { catalogues } })
-}, 30_000)
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await outside?.stop(true)
   await trap?.stop(true)
-}, 40_000)
+}, 120_000)
 
 const residentMiB = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
 /** The highest since it was last set back. */
@@ -115,7 +115,7 @@ describe('a registry whose third page is', () => {
       expect(sentBytes).toBeLessThan(64 * MiB)
       expect(residentMiB() - before).toBeLessThan(200)
     },
-    60_000,
+    120_000,
   )
 
   test('never the last: it is given up after 1,000, and the list stays', async () => {
@@ -129,7 +129,7 @@ describe('a registry whose third page is', () => {
     const state = await refresh('reg')
     expect(state).toMatchObject({ templates: 8, lastError: { message: expect.stringContaining('no end') } })
     expect([asked, await total('reg')]).toEqual([1_000, 8])
-  }, 60_000)
+  }, 120_000)
 
   test('larger, again and again: 200 MiB are the most', async () => {
     respond = goodPage
@@ -155,7 +155,7 @@ describe('a registry whose third page is', () => {
     expect(state).toMatchObject({ templates: 8, lastError: { message: 'The list is larger than 200 MiB' } })
     expect(asked).toBe(29)
     expect(peakMiB()).toBeLessThan(600)
-  }, 90_000)
+  }, 120_000)
 })
 
 describe('a catalogue that is', () => {
@@ -166,7 +166,7 @@ describe('a catalogue that is', () => {
     async (_what, answer, message) => {
       respond = good
       // A reading that the hub had begun by itself answers the first time.
-      await until(async () => (await refresh('cat')).templates === 2, { timeoutMs: 20_000, what: 'the good list' })
+      await until(async () => (await refresh('cat')).templates === 2, { timeoutMs: 60_000, what: 'the good list' })
       respond = answer
       const before = residentMiB()
       const state = await refresh('cat')
@@ -179,7 +179,7 @@ describe('a catalogue that is', () => {
       expect(sentBytes).toBeLessThan(128 * MiB)
       expect(residentMiB() - before).toBeLessThan(200)
     },
-    60_000,
+    120_000,
   )
 
   test('full of entries that are none leaves them out, and counts', async () => {
@@ -209,5 +209,5 @@ describe('a catalogue that is', () => {
     }
     expect(await reading).toMatchObject({ state: 'ready', templates: 20_000 })
     expect(answers).toBeGreaterThan(10)
-  }, 60_000)
+  }, 120_000)
 })

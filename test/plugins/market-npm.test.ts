@@ -20,11 +20,11 @@ let bob: Client
 beforeAll(async () => {
   hub = await startHub({ env: extent({}, { REGISTRIES: await npmRegistry() }) })
   bob = await hub.user('bob')
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
-}, 40_000)
+}, 120_000)
 
 async function npmRegistry(): Promise<string> {
   return (await new Response(Bun.spawn(['npm', 'config', 'get', 'registry']).stdout).text()).trim()

@@ -174,11 +174,11 @@ describe('a registry as a source', () => {
     respond = pages(3)
     const registries = { mine: registry.url.href }
     await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: { registries } })
-  }, 30_000)
+  }, 120_000)
   afterAll(async () => {
     await hub?.stop()
     await registry?.stop(true)
-  }, 40_000)
+  }, 120_000)
   beforeEach(() => {
     asked.length = 0
   })

@@ -166,12 +166,12 @@ describe('an installed server', () => {
     await admin.ok('PATCH', '/api/admin/plugins/market-registry', {
       config: { registries: { mine: registry.url.href } },
     })
-  }, 30_000)
+  }, 120_000)
   afterAll(async () => {
     await hub?.stop()
     await registry?.stop(true)
     await packages?.stop()
-  }, 40_000)
+  }, 120_000)
 
   const list = async (...listings: Listing[]) => {
     servers = listings.map(entry)
@@ -318,7 +318,7 @@ describe('an installed server', () => {
     await install(bob, 'running', {}, { start: true })
     const tools = async () =>
       (await bob.ok('GET', '/api/servers/running/tools')).items.map(({ name }: { name: string }) => name)
-    await until(async () => (await tools()).includes('version_1_0_0'), { timeoutMs: 30_000 })
+    await until(async () => (await tools()).includes('version_1_0_0'), { timeoutMs: 60_000 })
     await list({ version: '2.0.0' })
     const { plan } = await upgrade(bob, 'running')
     expect(plan.reconnects).toBe(true)
@@ -326,5 +326,5 @@ describe('an installed server', () => {
     await bob.ok('POST', '/api/servers/running/stop')
     const back = await upgrade(bob, 'running', {}, 'downgrade')
     expect([back.plan.reconnects, back.server.enabled]).toEqual([false, false])
-  }, 120_000)
+  }, 300_000)
 })

@@ -121,8 +121,8 @@ describe('a hub', () => {
   beforeAll(async () => {
     hub = await startHub({})
     admin = await hub.setup()
-  }, 30_000)
-  afterAll(() => hub?.stop())
+  }, 120_000)
+  afterAll(() => hub?.stop(), 120_000)
 
   const install = (id: string, body: object, query = '') =>
     admin.request('POST', `/api/market/templates/${id}/install${query}`, body)
@@ -151,7 +151,7 @@ describe('a hub', () => {
     expect((await admin.ok('GET', '/api/market/sources')).items).toMatchObject([
       { id: 'bundled', origin: 'bundled', state: 'ready', templates: total, leftOut: 0 },
     ])
-  }, 60_000)
+  }, 120_000)
 
   test('installs what was planned, switched off, with its secrets sealed', async () => {
     const wanted = { name: 'hub-git', inputs: { GITHUB_PERSONAL_ACCESS_TOKEN: 'a-token-canary-of-github' } }

@@ -70,11 +70,11 @@ describe('the search of a hub with an endpoint of embeddings', () => {
     })
     admin = await hub.setup()
     await online(admin, ['echo', 'slow'])
-  }, 30_000)
+  }, 120_000)
   afterAll(async () => {
     await hub?.stop()
     await endpoint.stop()
-  }, 40_000)
+  }, 120_000)
 
   test('is off until it has an address: nothing is sent, and nothing is marked', async () => {
     expect(await search('echo')).not.toHaveProperty('ranking')

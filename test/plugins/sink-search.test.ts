@@ -160,4 +160,4 @@ test('a hub sends its calls there, with the credential of the address, which no 
   } finally {
     await hub.stop()
   }
-}, 30_000)
+}, 120_000)

@@ -38,12 +38,12 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   user = await hub.user('ordinary')
-})
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await program?.stop()
   await removeTemp(folder)
-})
+}, 120_000)
 
 const server = (more: object = {}) => ({ transport: 'websocket', url: program.url, accessToken: TOKEN, ...more })
 
@@ -201,7 +201,7 @@ describe('when the plugin is withdrawn', () => {
     await upgrade("'upgraded: '", "'again: '")
     const client = await admin.mcp('/mcp/g')
     const answered = async () => (await callText(client, 'made_echo', { text: 'hello' })) === 'again: hello'
-    await until(answered, { timeoutMs: 10_000, what: 'an answer of the newest version' })
+    await until(answered, { timeoutMs: 60_000, what: 'an answer of the newest version' })
     expect(await callText(await admin.mcp('/mcp/echo'), 'echo', { text: 'undisturbed' })).toBe('undisturbed')
   })
 })

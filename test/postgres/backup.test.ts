@@ -15,13 +15,13 @@ const folders: string[] = []
 
 beforeAll(async () => {
   postgres = await startPostgres()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   for (const folder of folders) await removeTemp(folder)
   await postgres?.stop()
-}, 60_000)
+}, 120_000)
 
 const DOCUMENT = {
   openapi: '3.1.0',
@@ -118,4 +118,4 @@ test('SQLite, PostgreSQL and SQLite again: sign-ins, keys, secrets and all rows'
   // What a restore changes by itself.
   const comparable = (rows: string[]) => rows.map(row => row.replace(/"token_epoch":\d+/, '')).sort()
   expect(comparable(await rowsOf(three))).toEqual(comparable(await rowsOf(two)))
-}, 120_000)
+}, 300_000)

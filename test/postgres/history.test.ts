@@ -24,14 +24,14 @@ let number = 0
 
 beforeAll(async () => {
   postgres = await startPostgres()
-}, 60_000)
+}, 120_000)
 beforeEach(async () => {
   number += 1
   databaseUrl = await postgres.database(`history${number}`)
   folder = await makeTemp('pg-history')
   return () => removeTemp(folder)
 })
-afterAll(() => postgres?.stop(), 60_000)
+afterAll(() => postgres?.stop(), 120_000)
 
 const options = (change = {}) => ({
   ...{ folder, retentionMs: 30 * DAY_MS, maxBytes: 1e9, table: 'log_record', indexes: ['timestamp', 'server'] },
@@ -110,7 +110,7 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
       }
   sqlite.close()
   await stored.close()
-}, 60_000)
+}, 120_000)
 
 test('days are partitions; those that are too old go, and the oldest while all are too much', async () => {
   const stored = new PostgresRecords(options({ databaseUrl, retentionMs: 3 * DAY_MS }) as never)
@@ -153,7 +153,7 @@ test('a thread of its own stores and searches; a database that goes is a failure
   expect(await found('after')).toBe(1)
   expect(await found('before')).toBe(1)
   await history.close()
-}, 30_000)
+}, 120_000)
 
 test('a table with the longest name has all its indexes, and a partition for each day', async () => {
   const table = 'l'.repeat(63)

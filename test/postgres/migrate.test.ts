@@ -22,13 +22,13 @@ const folders: string[] = []
 
 beforeAll(async () => {
   postgres = await startPostgres()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   for (const folder of folders) await removeTemp(folder)
   await postgres?.stop()
-}, 60_000)
+}, 120_000)
 
 type Row = Record<string, unknown>
 
@@ -171,7 +171,7 @@ test('2,000 servers go to PostgreSQL and back, equal by digest; sign-ins, keys a
   })
   expect([replaced.code, replaced.stderr]).toEqual([0, ''])
   expect((await readdir(JSON.parse(replaced.stdout).aside)).sort()).toEqual(['database.backup', 'patchbay.db'])
-}, 180_000)
+}, 300_000)
 
 test('a row that PostgreSQL does not accept ends the move with nothing changed', async () => {
   const one = await startHub()
@@ -192,7 +192,7 @@ test('a row that PostgreSQL does not accept ends the move with nothing changed',
   expect([done.code, done.stderr]).toEqual([1, expect.stringMatching(/table "setting" .*Nothing was changed/)])
   expect((await readFile(path)).equals(kept)).toBe(true)
   expect((await inPostgres(databaseUrl)).setting).toStartWith('0 rows')
-}, 60_000)
+}, 120_000)
 
 test('two hubs on one database: the second is refused, says by whom, and may start once the first has ended', async () => {
   const databaseUrl = await postgres.database('shared')
@@ -219,7 +219,7 @@ test('two hubs on one database: the second is refused, says by whom, and may sta
   const next = await startHub({ folder: first.folder, env })
   await next.stop({ keep: true })
   expect(existsSync(join(first.dataDir, 'hub.lock'))).toBe(true)
-}, 60_000)
+}, 120_000)
 
 test('a hub whose lock was cut off takes it again; one that finds another hub there ends, and says so', async () => {
   const databaseUrl = await postgres.database('cut')
@@ -258,4 +258,4 @@ test('a hub whose lock was cut off takes it again; one that finds another hub th
   expect(first.log()).toContain('error: database_locked: ')
   expect(first.log()).toContain('rival')
   await rival.end()
-}, 60_000)
+}, 120_000)

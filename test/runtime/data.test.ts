@@ -36,7 +36,7 @@ test('a watched folder tells of every rename over a file, the watched file itsel
   await replace('1')
   await until(() => byFile > 0, { what: 'the first event of the file' })
   // What belongs to the first rename may still be on its way.
-  await Bun.sleep(100)
+  await Bun.sleep(500)
   const afterFirst = byFile
   await replace('2')
   await Bun.sleep(100)

@@ -26,7 +26,7 @@ export async function startCaddy(caddyfile: string, folder: string, url: string)
         if (child.exitCode !== null) throw new Error(`Caddy ended: ${await Bun.file(join(folder, 'caddy.log')).text()}`)
         return (await fetch(url, { redirect: 'manual', tls: { rejectUnauthorized: false } })).status > 0
       },
-      { timeoutMs: 15_000, what: 'Caddy to answer' },
+      { timeoutMs: 60_000, what: 'Caddy to answer' },
     )
   } catch (error) {
     await stop()

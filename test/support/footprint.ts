@@ -22,7 +22,7 @@ export function footprint(pid: number): Footprint {
 }
 
 /** Waits until a process holds no more descriptors and children than before, and no child that has ended. */
-export async function settledTo(pid: number, before: Footprint, timeoutMs = 5_000): Promise<void> {
+export async function settledTo(pid: number, before: Footprint, timeoutMs = 20_000): Promise<void> {
   let now = footprint(pid)
   await until(
     () => {

@@ -46,7 +46,7 @@ export interface HubOptions {
   readonly countTimers?: boolean
   /** Lets {@link Hub.longestTurnMs} be asked. Default false. */
   readonly watchTurns?: boolean
-  /** Longest wait for the address. Default 15_000. */
+  /** Longest wait for the address. Default 60_000. */
   readonly timeoutMs?: number
 }
 
@@ -159,7 +159,7 @@ export class Hub {
   async exited(timeoutMs = 35_000): Promise<number> {
     const late = Promise.withResolvers<undefined>()
     // Cleared at once, since a timer that is left would hold a program open that has nothing else to do.
-    const timer = setTimeout(() => late.resolve(undefined), timeoutMs)
+    const timer = setTimeout(() => late.resolve(undefined), atMost(timeoutMs))
     const ended = await Promise.race([this.#process.exited, late.promise])
     clearTimeout(timer)
     if (ended !== undefined) return ended
@@ -209,7 +209,7 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     },
   })
   const reading = [gather(child.stdout, log), gather(child.stderr, log)]
-  const deadline = performance.now() + atMost(options.timeoutMs ?? 15_000)
+  const deadline = performance.now() + atMost(options.timeoutMs ?? 60_000)
   for (;;) {
     const url = /listening on (https?:\/\/[^\s"\\,}]+)/.exec(log.text)?.[1]
     if (url !== undefined) return new Hub(url, child, folder, log)

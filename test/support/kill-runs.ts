@@ -57,7 +57,7 @@ export async function killedStore(enough: number): Promise<number> {
     const decoder = new TextDecoder()
     for await (const chunk of child.stdout) text += decoder.decode(chunk)
   })()
-  await until(() => text.split('\n').length > enough, { timeoutMs: 20_000, intervalMs: 1 })
+  await until(() => text.split('\n').length > enough, { timeoutMs: 60_000, intervalMs: 1 })
   child.kill('SIGKILL')
   await child.exited
   await reading

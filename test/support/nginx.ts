@@ -49,7 +49,7 @@ http {
         if (child.exitCode !== null) throw new Error(`nginx ended: ${await new Response(child.stderr).text()}`)
         return (await fetch(url, { redirect: 'manual', tls: { rejectUnauthorized: false } })).status > 0
       },
-      { timeoutMs: 10_000, what: 'nginx to answer' },
+      { timeoutMs: 60_000, what: 'nginx to answer' },
     )
   } catch (error) {
     await stop()

@@ -11,7 +11,7 @@ export async function startOnline(options: OnlineHubOptions): Promise<{ readonly
   const hub = await startHub(options)
   try {
     const admin = await hub.setup()
-    await online(admin, Object.keys(options.settings.mcpServers), 30_000)
+    await online(admin, Object.keys(options.settings.mcpServers), 60_000)
     return { hub, admin }
   } catch (error) {
     await hub.stop()

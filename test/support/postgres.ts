@@ -75,7 +75,7 @@ export async function startPostgres(): Promise<Postgres> {
       [...before, join(bin, 'postgres'), '-D', data, ...settings.flatMap(setting => ['-c', setting])],
       { ...options, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' },
     )
-    await until(() => query(url, 'select 1'), { timeoutMs: 20_000, intervalMs: 50, what: 'PostgreSQL to answer' })
+    await until(() => query(url, 'select 1'), { timeoutMs: 60_000, intervalMs: 50, what: 'PostgreSQL to answer' })
     return child
   }
   let child = await run()

@@ -46,7 +46,7 @@ export async function startProgram(script: string, options: ProgramOptions = {})
         if (child.exitCode !== null) return 'ended'
         return address.exec(log.text)?.[1]
       },
-      { timeoutMs: 10_000, intervalMs: 10, what: `the address of ${script}` },
+      { timeoutMs: 60_000, intervalMs: 10, what: `the address of ${script}` },
     )
     if (url === 'ended') throw new Error(`${script} ended before it listened:\n${log.text}`)
     return { url, pid: child.pid, log: () => log.text, stop }

@@ -75,7 +75,7 @@ export async function startPrometheusWith(config: string): Promise<Prometheus> {
   }
   try {
     await until(async () => (await fetch(`http://127.0.0.1:${port}/-/ready`)).status === 200, {
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       what: 'Prometheus to be ready',
     })
   } catch (error) {

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { atMost } from './pace.ts'
 import { noteCodes } from './seen-codes.ts'
 
 /** What came back on a connection: the first answer's status, and everything as text. */
@@ -11,7 +12,7 @@ export interface RawAnswer {
 
 /**
  * Writes these bytes as they are, for requests that no client would make, and reads until the server closes the connection
- * or `quietMs` pass without a byte after the head.
+ * or `quietMs` pass without a byte after an answer that is whole, or that has no end.
  */
 export function rawRequest(
   url: string,
@@ -19,16 +20,17 @@ export function rawRequest(
   options: { readonly quietMs?: number; readonly limitMs?: number } = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
-  const { quietMs = 300, limitMs = 10_000 } = options
+  const { quietMs = 300, limitMs = 60_000 } = options
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
+  const method = Buffer.from(text).toString('latin1').split(' ', 1)[0] ?? ''
   let seen = ''
   let quiet: ReturnType<typeof setTimeout> | undefined
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }, () => socket.write(text))
-  const limit = setTimeout(() => socket.destroy(), limitMs)
+  const limit = setTimeout(() => socket.destroy(), atMost(limitMs))
   socket.on('data', chunk => {
     seen += chunk.toString('latin1')
     clearTimeout(quiet)
-    if (seen.includes('\r\n\r\n')) quiet = setTimeout(() => socket.destroy(), quietMs)
+    if (isWhole(seen, method)) quiet = setTimeout(() => socket.destroy(), atMost(quietMs))
   })
   socket.on('error', error => {
     if (seen === '') reject(error)
@@ -42,6 +44,19 @@ export function rawRequest(
     resolve({ status, text: seen, body: at < 0 ? '' : seen.slice(at + 4) })
   })
   return promise
+}
+
+/** Whether the first answer has come to its end, as far as its head says where that is. `method`: of its request. */
+function isWhole(seen: string, method: string): boolean {
+  const [interim = ''] = /^(?:HTTP\/1\.1 100 [\s\S]*?\r\n\r\n)*/.exec(seen) ?? []
+  const answer = seen.slice(interim.length)
+  const at = answer.indexOf('\r\n\r\n')
+  if (at < 0) return false
+  const [head, body] = [answer.slice(0, at), answer.slice(at + 4)]
+  const hasNone = method === 'HEAD' || /^HTTP\/1\.1 (?:101|204|304)/.test(head)
+  if (hasNone || /^content-type: *text\/event-stream/im.test(head)) return true
+  if (/^transfer-encoding: *chunked/im.test(head)) return /(?:^|\r\n)0\r\n\r\n/.test(body)
+  return body.length >= Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
 }
 
 /** The text of one request with these lines of head. */

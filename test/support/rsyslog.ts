@@ -90,7 +90,7 @@ ruleset(name="all") { action(type="omfile" file="${join(folder, 'out.log')}" tem
       await until(
         async () => (await readFile(join(folder, 'pid'), 'utf8')).trim() === String(pid) && before !== String(pid),
         {
-          timeoutMs: 10_000,
+          timeoutMs: 60_000,
           what: 'rsyslogd to run',
         },
       )

@@ -28,7 +28,7 @@ function isOnline({ state, reason }: Status): boolean {
 }
 
 /** Waits until these servers are online with their lists and were looked at, asking with one request at a time. */
-export async function online(client: Client, refs: readonly string[], timeoutMs = 15_000): Promise<void> {
+export async function online(client: Client, refs: readonly string[], timeoutMs = 60_000): Promise<void> {
   for (const ref of refs) {
     await until(async () => isOnline(await statusOf(client, ref)), {
       timeoutMs,
@@ -51,6 +51,18 @@ export async function callText(client: McpClient, name: string, args: Record<str
   const [block] = result.content as { readonly text?: string }[]
   if (result.isError) throw new Error(`${name} failed: ${block?.text}`)
   return block?.text ?? ''
+}
+
+/** Waits until the hub has as many calls of this person, by whatever door they came, as were begun and last. */
+export async function inFlight(client: Client, calls = 1): Promise<void> {
+  await until(
+    async () => {
+      const { items } = await client.ok('GET', '/api/limits')
+      const limit = items.find(({ name }: { readonly name: string }) => name === 'callsPerUser')
+      return limit.used >= calls
+    },
+    { intervalMs: 50, what: `${calls} calls in flight` },
+  )
 }
 
 /**

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { atMost } from './pace.ts'
 
 /** Connections that send what they are told, byte for byte, and read nothing until they are asked to. */
 export class StubbornClient {
@@ -46,9 +47,10 @@ export function firstLine(socket: Socket, milliseconds = 5_000): Promise<string>
     }
     const take = (chunk: Buffer) => {
       text += chunk.toString('latin1')
-      if (text.includes('\r\n\r\n')) done()
+      const at = text.indexOf('\r\n\r\n')
+      if (at >= 0 && text.length >= at + 4 + Number(/^content-length: *(\d+)/im.exec(text)?.[1] ?? 0)) done()
     }
-    const timer = setTimeout(done, milliseconds)
+    const timer = setTimeout(done, atMost(milliseconds))
     socket.once('close', done)
     socket.on('data', take)
     socket.resume()

@@ -3,7 +3,6 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import type { Client } from '../../support/client.ts'
 import { extent } from '../../support/extent.ts'
 import { type Hub, PASSWORD } from '../../support/hub.ts'
-import { atMost } from '../../support/pace.ts'
 
 /** How a journey sees the console. */
 export interface View {
@@ -44,11 +43,15 @@ const REFUSED =
 const AWAY =
   /net::ERR_(?:CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|NETWORK_CHANGED)/
 
+/** Longest wait for anything on a page, and for the browser: what is to come comes, however slow the machine. */
+const PATIENCE_MS = 90_000
+
 /** Debian's Chromium, started once for a file of tests. */
 export async function openBrowser(): Promise<Browser> {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
   return chromium.launch({
     executablePath: '/usr/bin/chromium',
+    timeout: PATIENCE_MS,
     args: [...args, '--disable-component-update', '--disable-sync'],
   })
 }
@@ -65,7 +68,7 @@ export class ConsoleTab {
     this.page = page
     this.context = context
     this.url = url
-    page.setDefaultTimeout(Math.min(atMost(10_000), 45_000))
+    page.setDefaultTimeout(PATIENCE_MS)
     page.on('console', message => {
       const text = message.text()
       if (message.type() === 'error' && !REFUSED.test(text) && !AWAY.test(text)) this.#faults.push(`console: ${text}`)

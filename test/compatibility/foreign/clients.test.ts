@@ -11,7 +11,7 @@ let found: readonly ClientFound[]
 
 beforeAll(async () => {
   found = await runClients(TRIED)
-}, 240_000)
+}, 600_000)
 
 describe.each(TRIED.map(client => [client.name, client] as const))('%s', (_, client) => {
   const one = (): ClientFound => found.find(each => each.client === client) as ClientFound

@@ -48,7 +48,7 @@ export async function startClientWorld(): Promise<ClientWorld> {
     }
     hub = await startHub({ settings: { mcpServers, groups: [{ name: 'group', servers: ['shared', 'newer'] }] } })
     const admin = await hub.setup()
-    await online(admin, Object.keys(mcpServers), 30_000)
+    await online(admin, Object.keys(mcpServers), 60_000)
     return { hub, admin, home, stop }
   } catch (error) {
     await stop()

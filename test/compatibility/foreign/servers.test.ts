@@ -11,7 +11,7 @@ let found: readonly ServerFound[]
 
 beforeAll(async () => {
   found = await runServers(TRIED)
-}, 240_000)
+}, 600_000)
 
 describe.each(TRIED.map(server => [server.name, server] as const))('%s', (_, server) => {
   const cases = server.sessions.flatMap(session => ERAS.map(era => [session, era] as const))

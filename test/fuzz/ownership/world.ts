@@ -56,7 +56,7 @@ export class World {
   /** A new server is there at once, and its tools when it is online. */
   async online(owner: string, name: string): Promise<void> {
     await until(async () => (await statusOf(this.person(owner), `${owner}~${name}`)).state === 'online', {
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
       intervalMs: 30,
       what: `${owner}~${name} to be online`,
     })

@@ -113,13 +113,13 @@ beforeAll(async () => {
   ]
   const settings = { plugins, mcpServers: { far: { url: upstream.url } }, groups: [{ name: 'g', members: ['far'] }] }
   ;({ hub, admin } = await startOnline({ settings, env: LOOPBACK }))
-})
+}, 120_000)
 afterAll(async () => {
   await hub?.stop()
   await upstream?.stop()
   await author?.[Symbol.asyncDispose]()
   await collector.stop(true)
-})
+}, 120_000)
 
 const set = (name: string, enabled: boolean) => admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled })
 /** Takes a new file of a running plugin in. */
@@ -196,7 +196,7 @@ test('a sink gets each record once over a time of failure, is upgraded without a
   for (let n = 0; n < 5; n += 1) await overRest('echo', { text: 'x' })
   await until(async () => (await state()).state === 'failing')
   refusing = false
-  await until(async () => (await state()).state === 'up', { timeoutMs: 10_000 })
+  await until(async () => (await state()).state === 'up', { timeoutMs: 60_000 })
   await until(() => calls('one') === before + 10)
   await upgrade('own-sink', sink(String(collector.url), 'two'))
   await overRest('echo', { text: 'x' })
@@ -206,4 +206,4 @@ test('a sink gets each record once over a time of failure, is upgraded without a
   expect(await state()).toBeUndefined()
   await overRest('echo', { text: 'x' })
   expect(calls('two')).toBe(1)
-}, 30_000)
+}, 120_000)

@@ -53,7 +53,7 @@ test('1,200 operations load in under 3 s and under 200 MB', async () => {
     expect([form, said.ms < atMost(3_000), said.ms]).toEqual([form, true, said.ms])
     expect([form, said.megabytes < 200, said.megabytes]).toEqual([form, true, said.megabytes])
   }
-}, 30_000)
+}, 120_000)
 
 function operationsOf({ paths = {} }: JsonObject): number {
   const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']

@@ -37,7 +37,7 @@ async function mock(document: string): Promise<Mock> {
     await Promise.all(reading)
   }
   try {
-    await until(() => said.text.includes('Prism is listening'), { timeoutMs: 20_000, what: `Prism: ${document}` })
+    await until(() => said.text.includes('Prism is listening'), { timeoutMs: 60_000, what: `Prism: ${document}` })
   } catch (error) {
     await end()
     throw error
@@ -97,6 +97,6 @@ describe('Prism finds no violation in what the tools send', () => {
       }
       expect(violations).toEqual([])
     },
-    60_000,
+    120_000,
   )
 })

@@ -5,7 +5,7 @@ import { type Api, failure, inline, openLink, operation, startApi } from './harn
 let api: Api
 beforeAll(async () => {
   api = await startApi()
-})
+}, 120_000)
 afterAll(async () => {
   await api[Symbol.asyncDispose]()
 })

@@ -9,10 +9,10 @@ let hub: RunningHub
 
 beforeAll(async () => {
   hub = await runningHub()
-})
+}, 120_000)
 afterAll(async () => {
   await hub[Symbol.asyncDispose]()
-})
+}, 120_000)
 
 const json = async (argv: readonly string[]) => {
   const { code, stdout, stderr } = await hub.run([...argv, '--json'])
@@ -71,7 +71,7 @@ describe('the command line on the hub’s own machine', () => {
     expect((await hub.run(['servers', 'remove', 'mine'])).code).toBe(0)
     const gone = await hub.run(['servers', 'show', 'mine'])
     expect([gone.code, gone.stderr.split(':')[1]]).toEqual([1, ' server_not_found'])
-  }, 30_000)
+  }, 120_000)
 
   test('names every wrong field of a refusal', async () => {
     const { code, stderr } = await hub.run(['servers', 'add', 'a/b', '--url', 'ftp://x'])

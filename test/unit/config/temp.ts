@@ -15,13 +15,13 @@ export async function tempFolder(): Promise<Temp> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Waits until `condition` gives something; throws after 5 s. */
+/** Waits until `condition` gives something; throws after 20 s. */
 export async function until<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
-  const deadlineMs = performance.now() + atMost(5_000)
+  const deadlineMs = performance.now() + atMost(20_000)
   for (;;) {
     const value = await condition()
     if (value !== undefined && value !== null && value !== false) return value as NonNullable<T>
-    if (performance.now() > deadlineMs) throw new Error(`Waited 5 s in vain until ${what}`)
+    if (performance.now() > deadlineMs) throw new Error(`Waited 20 s in vain until ${what}`)
     await wait(5)
   }
 }

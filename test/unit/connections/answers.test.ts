@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { TransportContribution } from '../../../core/contract/points.ts'
 import type { ServerRecord } from '../../../core/contract/records.ts'
-import { atMost } from '../../support/pace.ts'
+import { atLeast, atMost } from '../../support/pace.ts'
 import { type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 const ANSWERING: TransportContribution = {
@@ -28,7 +28,7 @@ async function start(
   rig = await startRig([serverRecord('a', { transport: 'openapi', config, ...change })], {
     transports: () => new Map([['openapi', contribution]]),
   })
-  await rig.connections.settled('a', 5_000)
+  await rig.connections.settled('a', 60_000)
   return rig
 }
 
@@ -74,7 +74,7 @@ test('what is no tools/call is method_not_found', async () => {
 })
 
 test('a cancelled call and one that takes too long are aborted, and the connection lives', async () => {
-  const { connections, call } = await start({}, { timeoutMs: 100 })
+  const { connections, call } = await start({}, { timeoutMs: atLeast(500) })
   const cancelled = connections.request('a', { method: 'tools/call', params: { name: 'stubborn' } })
   cancelled.cancel()
   expect(await cancelled.reply).toEqual({ kind: 'cancelled' })
@@ -120,7 +120,7 @@ test('health endpoints are asked: a sick server is not online, one that falls si
   const healthCheck = {
     enabled: true,
     interval: 20,
-    timeout: 500,
+    timeout: atLeast(1_000),
     retries: 2,
     endpoints: { ping: '/ping', tools: '/tools' },
   }

@@ -19,7 +19,7 @@ async function start(more: Partial<ServerRecord> = {}, dataDir?: string): Promis
   const record = serverRecord('a', { config: { command: '/bin/sh', args: [SCRIPT] }, ...more })
   const rig = await startRig([record], { probes: true, ...(dataDir === undefined ? {} : { config: { dataDir } }) })
   running.push(rig)
-  expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+  expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
   await until('the look', () => rig.connections.status('a').session?.probing === undefined)
   return rig
 }
@@ -88,7 +88,7 @@ test('a session beyond the quota of processes shares, with a warning, but for to
   rig.connections.endSession('other')
   await until('one process', () => rig.connections.processes().length === 1)
   expect(rig.connections.status('a').warnings).toHaveLength(1)
-}, 20_000)
+}, 120_000)
 
 test('as configured nothing is looked at', async () => {
   for (const session of ['shared', 'per-session', 'per-user'] as const) {

@@ -59,7 +59,7 @@ function passTo(url: string): (request: Request) => Promise<Response> {
 }
 
 async function eraOf(rig: Rig, id: string): Promise<string> {
-  const { state, era, protocolVersion, reason } = await rig.connections.settled(id, 10_000)
+  const { state, era, protocolVersion, reason } = await rig.connections.settled(id, 60_000)
   return state === 'online' ? `${era} ${protocolVersion}` : `${state} ${reason?.code}`
 }
 
@@ -264,7 +264,7 @@ describe('a program', () => {
         .flatMap(heard => heard.slice(0, 1))
         .slice(-2),
     ).toEqual(['initialize', 'server/discover'])
-  }, 30_000)
+  }, 120_000)
 
   test('that is switched off while it is asked leaves nothing behind', async () => {
     const config = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
@@ -285,10 +285,10 @@ test('trial() finds out the era, and says by which request the server was met', 
     ownerRole: 'admin' as const,
     transport: 'streamable-http',
     config: { url: server.url },
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     secrets: [],
   }
-  const report = await rig.connections.trial(trial, AbortSignal.timeout(10_000))
+  const report = await rig.connections.trial(trial, AbortSignal.timeout(60_000))
   expect(report.ok).toBe(true)
   expect(report.steps.map(({ name }) => name)).toEqual([
     'check',

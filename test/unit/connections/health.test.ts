@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { HealthCheck, ServerRecord } from '../../../core/contract/records.ts'
 import type { ServerHealth } from '../../../core/domain/server/status.ts'
-import { atMost } from '../../support/pace.ts'
+import { atLeast, atMost } from '../../support/pace.ts'
 import { LegacyHttp, mcpTransports } from './legacy-http.ts'
 import { httpRecord, ModernHttp } from './modern-http.ts'
 import { isAlive, type Rig, serverRecord, startRig, until } from './support.ts'
@@ -13,7 +13,7 @@ afterEach(async () => {
 })
 
 function check(more: Partial<HealthCheck> = {}): HealthCheck {
-  return { enabled: true, interval: 100, timeout: 300, retries: 2, ...more }
+  return { enabled: true, interval: 100, timeout: atLeast(1_000), retries: 2, ...more }
 }
 
 function legacy(): LegacyHttp {
@@ -33,7 +33,7 @@ function away(location: string): (request: Request) => Response | undefined {
 async function start(...records: ServerRecord[]): Promise<Rig> {
   const rig = await startRig(records, { transports: mcpTransports, random: () => 0 })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  await Promise.all(records.map(({ id }) => rig.connections.settled(id, 5_000)))
+  await Promise.all(records.map(({ id }) => rig.connections.settled(id, 60_000)))
   return rig
 }
 
@@ -64,7 +64,7 @@ describe('a server that is pinged', () => {
     await until('it is lost', () => JSON.stringify(rig.events).includes('did not answer 3 pings in a row'))
     server.ping = 'well'
     await until('it is well', () => healthOf(rig).state === 'healthy')
-    expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+    expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
     expect(told(rig)).toEqual(['failing', 'healthy'])
     expect(server.of('initialize').length).toBeGreaterThan(1)
   })

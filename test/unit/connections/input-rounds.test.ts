@@ -20,7 +20,7 @@ async function start(
   server.answers['completion/complete'] = answer
   const rig = await startRig([httpRecord('m', server.url)], { transports: bothTransports })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  await rig.connections.settled('m', 5_000)
+  await rig.connections.settled('m', 60_000)
   return { rig, server }
 }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startTimeOf } from '../../../core/connections/process/process-tree.ts'
+import { atLeast } from '../../support/pace.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 let rig: Rig | undefined
@@ -27,8 +28,8 @@ test('dispose() leaves no process, no descriptor and no child that ignores TERM'
     fixture('c', 'hang'),
     serverRecord('d'),
   ])
-  await connections.settled('a', 30_000)
-  await connections.settled('b', 30_000)
+  await connections.settled('a', 60_000)
+  await connections.settled('b', 60_000)
   await until('all four run', () => connections.processes().length === 4, 30_000)
   const pids = connections.processes().map(({ pid }) => pid)
   expect(pids).toHaveLength(4)
@@ -36,7 +37,7 @@ test('dispose() leaves no process, no descriptor and no child that ignores TERM'
   rig = undefined
   expect(pids.filter(isAlive)).toEqual([])
   await until('the descriptors are closed', () => descriptors() <= before, 30_000)
-}, 60_000)
+}, 120_000)
 
 test('stop() during a start ends offline, and start() starts again', async () => {
   const { connections, call, turn } = await start([fixture('a', 'hang'), serverRecord('b')])
@@ -44,7 +45,7 @@ test('stop() during a start ends offline, and start() starts again', async () =>
   turn('a', false)
   expect(connections.status('a')).toMatchObject({ state: 'offline', reason: { code: 'stopped' } })
   await until('its process ends', () => !connections.processes().some(({ serverId }) => serverId === 'a'))
-  await connections.settled('b', 5_000)
+  await connections.settled('b', 60_000)
   turn('b', false)
   const refused = await call('b', 'echo')
   expect(refused).toMatchObject({ kind: 'failed', code: 'server_offline' })
@@ -56,7 +57,7 @@ test('stop() during a start ends offline, and start() starts again', async () =>
 
 test('start() and stop() do not outlive what the registry says', async () => {
   const { connections, put } = await start([serverRecord('a', { enabled: false }), serverRecord('b')])
-  await connections.settled('b', 5_000)
+  await connections.settled('b', 60_000)
   // As when somebody else has switched it in the moment before.
   connections.start('a')
   connections.stop('b')
@@ -70,7 +71,7 @@ test('start() and stop() do not outlive what the registry says', async () => {
 
 test('switching off during a start that followed a stop ends offline', async () => {
   const { connections, put, turn } = await start([serverRecord('a')])
-  await connections.settled('a', 5_000)
+  await connections.settled('a', 60_000)
   turn('a', false)
   turn('a', true)
   put(serverRecord('a', { revision: 2, enabled: false }))
@@ -81,7 +82,7 @@ test('switching off during a start that followed a stop ends offline', async () 
 
 test('a call in flight when its server is stopped fails, and one that waits for a start is cancelled by its caller', async () => {
   const { connections, call, turn } = await start([fixture('a', 'hang'), serverRecord('b')])
-  await connections.settled('b', 5_000)
+  await connections.settled('b', 60_000)
   const inFlight = call('b', 'never')
   await call('b', 'echo')
   turn('b', false)
@@ -93,8 +94,8 @@ test('a call in flight when its server is stopped fails, and one that waits for 
 
 test('an update restarts a server only when its connection would be another one', async () => {
   const { connections, put, call } = await start([serverRecord('a')])
-  const { pid } = await connections.settled('a', 5_000)
-  put(serverRecord('a', { revision: 2, description: 'new', timeoutMs: 200 }))
+  const { pid } = await connections.settled('a', 60_000)
+  put(serverRecord('a', { revision: 2, description: 'new', timeoutMs: atLeast(500) }))
   // The new limit holds for calls after the update, which is done long before a child has answered.
   await call('a', 'echo')
   expect(await call('a', 'never')).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
@@ -108,7 +109,7 @@ test('servers come and go with the registry', async () => {
   const { connections, put, remove, bus } = await start([])
   put(serverRecord('a'))
   await until('it is known', () => connections.counts().total === 1)
-  expect((await connections.settled('a', 5_000)).state).toBe('online')
+  expect((await connections.settled('a', 60_000)).state).toBe('online')
   put(serverRecord('a', { revision: 2, enabled: false }))
   await until('it is off', () => connections.status('a').state === 'offline')
   put(serverRecord('a', { revision: 3 }))
@@ -120,17 +121,17 @@ test('servers come and go with the registry', async () => {
 
 test('a lazy server is looked at once, sleeps, and wakes with a call', async () => {
   const { connections, call } = await start([serverRecord('a', { start: 'lazy' })])
-  await connections.catalogsReady(['a'], 5_000)
+  await connections.catalogsReady(['a'], 60_000)
   expect(connections.catalog('a')?.tools).toHaveLength(5)
   await until('it sleeps', () => connections.status('a').reason?.code === 'idle')
   await until('its process ends', () => connections.processes().length === 0)
   expect(textOf(await call('a', 'echo', {}))).toBe('{}')
-  expect((await connections.settled('a', 5_000)).state).toBe('online')
+  expect((await connections.settled('a', 60_000)).state).toBe('online')
 })
 
 test('an idle server sleeps after idleTimeout, keeps its lists, and wakes with a call', async () => {
   const { connections, call } = await start([serverRecord('a', { idleTimeoutMs: 300 })])
-  await connections.settled('a', 5_000)
+  await connections.settled('a', 60_000)
   await until('it sleeps', () => connections.status('a').reason?.code === 'idle')
   expect(connections.status('a')).toMatchObject({ state: 'offline', attempts: 0, counts: { tools: 5 } })
   expect(textOf(await call('a', 'echo', {}))).toBe('{}')
@@ -140,7 +141,7 @@ test('the catalogue of a server outlives a restart of the hub, but not a change 
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-catalog-'))
   const lazy = serverRecord('a', { start: 'lazy' })
   const first = await startRig([lazy], { config: { dataDir } })
-  await first.connections.catalogsReady(['a'], 5_000)
+  await first.connections.catalogsReady(['a'], 60_000)
   await first.connections.dispose()
   const second = await startRig([lazy], { config: { dataDir } })
   expect(second.connections.catalog('a')?.tools).toHaveLength(5)
@@ -154,14 +155,14 @@ test('the catalogue of a server outlives a restart of the hub, but not a change 
 
 test('drain() waits for calls in flight and refuses new ones', async () => {
   const { connections, call } = await start([serverRecord('a')])
-  await connections.settled('a', 5_000)
+  await connections.settled('a', 60_000)
   let answered = false
-  const slow = call('a', 'slow', { ms: 300 }).then(reply => {
+  const slow = call('a', 'slow', { ms: 1_000 }).then(reply => {
     answered = true
     return reply
   })
   await call('a', 'echo')
-  const draining = connections.drain(5_000)
+  const draining = connections.drain(60_000)
   expect(await call('a', 'echo')).toMatchObject({ kind: 'failed', code: 'draining' })
   await draining
   expect(answered).toBe(true)

@@ -24,7 +24,7 @@ async function start(
   prepare(server)
   const rig = await startRig([httpRecord('m', server.url, change)], { transports: bothTransports })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  expect((await rig.connections.settled('m', 5_000)).era).toBe('modern')
+  expect((await rig.connections.settled('m', 60_000)).era).toBe('modern')
   return { rig, server }
 }
 
@@ -107,7 +107,7 @@ describe('a call', () => {
     }
     const { rig, server } = await start(hang, { timeoutMs: 200 })
     expect(await rig.call('m', 'echo')).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
-    await until('its end', () => server.of('tools/call')[0]?.dropped === true, 1_000)
+    await until('its end', () => server.of('tools/call')[0]?.dropped === true)
   })
 
   test('gets the result in the form of the earlier era, and as written when its caller is modern', async () => {
@@ -348,7 +348,7 @@ describe('a program', () => {
     const config = { command: process.execPath, args: [join(import.meta.dir, 'fixtures', 'modern-server.ts')] }
     const rig = await startRig([serverRecord('s', { config })], { transports: bothTransports })
     running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-    expect((await rig.connections.settled('s', 5_000)).era).toBe('modern')
+    expect((await rig.connections.settled('s', 60_000)).era).toBe('modern')
     return rig
   }
 

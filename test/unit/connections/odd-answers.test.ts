@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { atLeast } from '../../support/pace.ts'
 import { type Rig, serverRecord, startRig, textOf } from './support.ts'
 
 let rig: Rig | undefined
@@ -26,13 +27,13 @@ function odd(texts: Readonly<Record<string, string>>, first = ''): ReturnType<ty
 }
 
 async function start(...how: Parameters<typeof odd>): Promise<Rig> {
-  rig = await startRig([odd(...how)], { startTimeoutMs: 5_000 })
+  rig = await startRig([odd(...how)], { startTimeoutMs: 30_000 })
   return rig
 }
 
 test('a byte order mark before the first line is not part of it', async () => {
   const { connections, call } = await start({}, '\ufeff')
-  expect(await connections.settled('odd', 8_000)).toMatchObject({ state: 'online' })
+  expect(await connections.settled('odd', 60_000)).toMatchObject({ state: 'online' })
   expect(textOf(await call('odd', 'x'))).toBe('done')
 })
 
@@ -41,7 +42,7 @@ test('answers with ids as texts, or with a null beside what applies, are answers
     initialize: INITIALIZE.replace('ID', '"ID"'),
     'tools/call': CALL.replace(/\}$/, ',"error":null}'),
   })
-  expect(await connections.settled('odd', 8_000)).toMatchObject({ state: 'online' })
+  expect(await connections.settled('odd', 60_000)).toMatchObject({ state: 'online' })
   expect(textOf(await call('odd', 'x'))).toBe('done')
 })
 
@@ -52,15 +53,15 @@ for (const [what, initialize, said] of [
 ] as const) {
   test(`an answer to initialize that ${what} fails the start at once, and says so`, async () => {
     const { connections } = await start({ initialize })
-    const { reason } = await connections.settled('odd', 8_000)
+    const { reason } = await connections.settled('odd', 60_000)
     expect(reason).toMatchObject({ code: 'upstream_protocol', message: expect.stringContaining(said) })
   })
 }
 
 test('a server that writes something else than answers is told apart from a silent one', async () => {
   // Long enough that its line comes within it on a machine with other work.
-  rig = await startRig([odd({ initialize: 'Content-Length: 12' })], { startTimeoutMs: 2_000 })
-  const { reason } = await rig.connections.settled('odd', 8_000)
+  rig = await startRig([odd({ initialize: 'Content-Length: 12' })], { startTimeoutMs: atLeast(2_000) })
+  const { reason } = await rig.connections.settled('odd', 60_000)
   expect(reason?.code).toBe('upstream_init_timeout')
   expect(reason?.message).toContain('it sent a line that is not JSON')
 })
@@ -68,7 +69,7 @@ test('a server that writes something else than answers is told apart from a sile
 test('a result that is no object fails its call, since no client could read it', async () => {
   for (const result of ['null', '"done"', '[]', '5', 'true']) {
     const { connections, call } = await start({ 'tools/call': `{"jsonrpc":"2.0","id":ID,"result":${result}}` })
-    await connections.settled('odd', 8_000)
+    await connections.settled('odd', 60_000)
     expect(await call('odd', 'x')).toMatchObject({ kind: 'failed', code: 'upstream_protocol' })
     await rig?.dispose()
   }

@@ -18,7 +18,7 @@ async function start(version: string, more: Partial<ServerRecord> = {}): Promise
   running.push(server)
   const rig = await startRig([httpRecord('a', `${server.url}/mcp`, more)], { transports: mcpTransports })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  expect((await rig.connections.settled('a', 15_000)).state).toBe('online')
+  expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
   return { rig, server }
 }
 
@@ -65,7 +65,7 @@ test.each([
     expect(told(server)).toEqual([READER])
     rig.connections.restart('a')
     await until('the second connection', () => told(server).length === 2)
-    expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+    expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
     expect(told(server)[1]).toEqual(wanted as JsonObject)
     server.answer = () => undefined
     const asked: string[] = []
@@ -95,7 +95,7 @@ test('of a server of 2026-07-28 too the lists are read with all of it only where
     await using server = new ModernHttp()
     const rig = await startRig([httpRecord('a', server.url, { session })], { transports: mcpTransports })
     running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-    expect((await rig.connections.settled('a', 5_000)).era).toBe('modern')
+    expect((await rig.connections.settled('a', 60_000)).era).toBe('modern')
     await call(rig, 's', { capabilities: { roots: {} } })
     const declared = (method: string) =>
       server.of(method).map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])

@@ -13,7 +13,7 @@ afterEach(async () => {
 async function start(record: ServerRecord): Promise<Rig> {
   const rig = await startRig([record], { transports: mcpTransports, random: () => 0 })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  await rig.connections.settled('a', 10_000)
+  await rig.connections.settled('a', 60_000)
   return rig
 }
 

@@ -220,7 +220,7 @@ export function textOf(reply: UpstreamReply): string {
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  timeoutMs = 5_000,
+  timeoutMs = 20_000,
 ): Promise<void> {
   const end = performance.now() + atMost(timeoutMs)
   while (!(await condition())) {

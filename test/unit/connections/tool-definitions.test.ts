@@ -105,7 +105,7 @@ test('a server that names its tools anew each time is remembered up to a limit, 
   expect(again.of(serverId).size).toBe(definitions.of(serverId).size)
   // The flood is what is forgotten, and not what was there before it.
   expect(again.read(serverId, [tool('kept'), tool('pinned', 'other')])).toMatchObject([{ tool: 'pinned' }])
-}, 30_000)
+}, 120_000)
 
 test('each face of a server that speaks both eras has its own definitions, and is approved for itself', async () => {
   const definitions = await opened()

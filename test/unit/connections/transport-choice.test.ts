@@ -18,7 +18,7 @@ async function start(): Promise<{ rig: Rig; server: LegacyHttp; transport: () =>
   const record = httpRecord('a', `${server.url}/mcp`, { transportInferred: true })
   const rig = await startRig([record], { transports: mcpTransports })
   running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
-  expect((await rig.connections.settled('a', 5_000)).state).toBe('online')
+  expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
   const transport = (): string | undefined => rig.connections.status('a').transport
   expect(transport()).toBe('sse')
   return { rig, server, transport }

@@ -33,8 +33,8 @@ beforeAll(async () => {
     ],
   })
   token = await hub.tokenOf('ada')
-})
-afterAll(() => hub[Symbol.asyncDispose]())
+}, 120_000)
+afterAll(() => hub[Symbol.asyncDispose](), 120_000)
 
 const code = async (response: Response) => [response.status, (await response.json()).code]
 const post = (body: BodyInit | null, headers: Record<string, string> = {}) =>

@@ -22,7 +22,7 @@ async function deno(...args: string[]): Promise<{ readonly code: number; readonl
 
 test('the application type-checks under Deno', async () => {
   expect(await deno('check', '--no-lock', '--no-remote', 'core/http/app.ts')).toMatchObject({ code: 0 })
-}, 60_000)
+}, 600_000)
 
 test('the application answers under Deno as it does here', async () => {
   const run = await deno('run', '--no-lock', '--no-remote', '--allow-read', 'test/unit/http/deno-app.ts')
@@ -41,4 +41,4 @@ test('the application answers under Deno as it does here', async () => {
     { status: 400, encoding: null, code: 'path_invalid' },
     { status: 403, encoding: null, code: 'origin_not_allowed' },
   ])
-}, 60_000)
+}, 600_000)

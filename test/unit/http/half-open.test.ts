@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
+import { atLeast } from '../../support/pace.ts'
 import { until } from '../../support/wait.ts'
 import { startHttp, type TestHttp } from './server.ts'
 
@@ -40,7 +41,7 @@ async function streamsOf(hub: TestHttp, token: string): Promise<number> {
 }
 
 const PING = Buffer.from([0x89, 0x00])
-const FAST = { pingMs: 100, stuckMs: 300 }
+const FAST = { pingMs: atLeast(300), stuckMs: 300 }
 
 describe('a WebSocket', () => {
   test('whose peer answers no ping is cut off, and its place is free', async () => {
@@ -49,7 +50,7 @@ describe('a WebSocket', () => {
     const openedAt = performance.now()
     using silent = await openRaw(hub, token)
     expect(await streamsOf(hub, token)).toBe(1)
-    await until(() => silent.closed(), { timeoutMs: 10_000 })
+    await until(() => silent.closed(), { timeoutMs: 60_000 })
     // Not before two pings went unanswered.
     expect(performance.now() - openedAt).toBeGreaterThan(2 * FAST.pingMs)
     expect(silent.bytes().includes(PING)).toBe(true)
@@ -66,14 +67,14 @@ describe('a WebSocket', () => {
       answering.send(0xa, '')
       talking.send(0x1, '{"type":"ping"}')
     }, FAST.pingMs / 2)
-    await until(() => silent.closed(), { timeoutMs: 10_000 })
-    await until(() => talking.bytes().toString('latin1').split('pong').length > 10, { timeoutMs: 10_000 })
+    await until(() => silent.closed(), { timeoutMs: 60_000 })
+    await until(() => talking.bytes().toString('latin1').split('pong').length > 10, { timeoutMs: 60_000 })
     clearInterval(timer)
     expect([answering.closed(), talking.closed()]).toEqual([false, false])
   })
 
   test('whose peer reads too slowly is told how many it lost, or let go with 1013', async () => {
-    await using hub = await startHttp({ live: { pingMs: 200, stuckMs: 100 } })
+    await using hub = await startHttp({ live: { pingMs: atLeast(400), stuckMs: 100 } })
     const token = await hub.tokenOf('ada')
     using slow = await openRaw(hub, token)
     slow.socket.pause()
@@ -85,9 +86,9 @@ describe('a WebSocket', () => {
       if (sent % 100 === 0) await Bun.sleep(0)
     }
     const keepAlive = setInterval(() => slow.send(0xa, ''), 50)
-    await until(async () => (await streamsOf(hub, token)) === 0, { timeoutMs: 10_000 })
+    await until(async () => (await streamsOf(hub, token)) === 0, { timeoutMs: 60_000 })
     slow.socket.resume()
-    await until(() => slow.closed(), { timeoutMs: 10_000 })
+    await until(() => slow.closed(), { timeoutMs: 60_000 })
     clearInterval(keepAlive)
     const last = slow.bytes().subarray(-64).toString('latin1')
     expect(last).toContain('{"code":"overloaded"}')
@@ -97,5 +98,5 @@ describe('a WebSocket', () => {
         .subarray(-64)
         .includes(Buffer.from([0x03, 0xf5])),
     ).toBe(true)
-  }, 30_000)
+  }, 120_000)
 })

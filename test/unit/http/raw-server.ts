@@ -61,11 +61,11 @@ function wholeRequest(text: string): string | undefined {
   return text.length >= end + 4 + length ? text.slice(0, end + 4 + length) : undefined
 }
 
-/** Waits until `condition` holds; fails after 5 s. */
+/** Waits until `condition` holds; fails after 20 s. */
 export async function until(condition: () => boolean | Promise<boolean>, what = 'the condition'): Promise<void> {
-  const end = performance.now() + atMost(5_000)
+  const end = performance.now() + atMost(20_000)
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`Waited 5 s for ${what}`)
+    if (performance.now() > end) throw new Error(`Waited 20 s for ${what}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }

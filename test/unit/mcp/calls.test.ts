@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { REMEDIES } from '../../../core/contract/remedies.ts'
 import { atMost } from '../../support/pace.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
+import { least } from '../../support/wait.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, textReply, tool } from './support.ts'
 
 const time = serverRecord('time')
@@ -174,9 +175,12 @@ test('ping is answered while every upstream hangs (P-22)', async () => {
   for (const server of hub.upstreams.servers.values()) server.handler = () => new Promise(() => {})
   const client = await new RawClient(hub, '/mcp/work').open()
   const hanging = client.send('tools/call', { name: 'now' })
-  const started = performance.now()
-  expect((await client.call('ping')).result).toEqual({})
-  expect(performance.now() - started).toBeLessThan(atMost(100))
+  const ping = async (): Promise<number> => {
+    const started = performance.now()
+    expect((await client.call('ping')).result).toEqual({})
+    return performance.now() - started
+  }
+  expect(await least(ping)).toBeLessThan(atMost(100))
   await client.delete()
   await (await hanging).text()
 })

@@ -100,7 +100,7 @@ test('the call that has been parked longest gives way to one that needs its conn
   const parked: Answer[] = []
   for (let i = 0; i < 4; i++) parked.push(await call(one, ALL_CAPABILITIES, 'ask'))
   const next = call(one)
-  await until(() => one.open.length === 1, 4_000)
+  await until(() => one.open.length === 1)
   expect([one.upstreams.cancelled.length, sessions(one)[4]]).toEqual([1, sessions(one)[0]])
   one.open[0]?.(textReply('ok'))
   expect((await next).result.content[0].text).toBe('ok')

@@ -302,14 +302,14 @@ test('a client that goes away takes its call back within a second (P-10)', async
   await until(() => one.upstreams.seen.length === 1)
   silent.abort()
   await gone
-  await until(() => one.upstreams.cancelled.length === 1, 1_000)
+  await until(() => one.upstreams.cancelled.length === 1)
   main.handler = request => {
     request.progress?.({ progress: 1 })
     return new Promise(() => {})
   }
   const response = await client.send('tools/call', { name: 'echo' }, { meta: { progressToken: 0 } })
   await response.body?.cancel()
-  await until(() => one.upstreams.cancelled.length === 2, 1_000)
+  await until(() => one.upstreams.cancelled.length === 2)
 })
 
 test('calls of both eras count against their user', async () => {

@@ -213,8 +213,8 @@ test('a parked call is cancelled after ten minutes, and with its credential', as
   await call(client)
   one.world.revoked.add('alice')
   one.bus.emit('key.removed', 'u-alice', { keyId: 'k' })
-  await until(() => one.upstreams.cancelled.length === 2, 6_000)
-}, 15_000)
+  await until(() => one.upstreams.cancelled.length === 2)
+}, 120_000)
 
 test('a parked call ends with its group, and with the hub', async () => {
   await using one = hub(inTurn(['roots/list']))

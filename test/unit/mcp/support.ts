@@ -479,8 +479,8 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   return hub
 }
 
-/** Waits until something holds; fails after two seconds unless told otherwise. */
-export async function until(holds: () => boolean, timeoutMs = 2_000): Promise<void> {
+/** Waits until something holds; fails after twenty seconds unless told otherwise. */
+export async function until(holds: () => boolean, timeoutMs = 20_000): Promise<void> {
   const deadline = performance.now() + atMost(timeoutMs)
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`still not so after ${timeoutMs} ms: ${holds}`)

@@ -98,7 +98,7 @@ describe('PluginHost', () => {
     ])
     // What hangs in its own stop has its signal all the same.
     expect(aborted.toSorted()).toEqual(['a', 'b'])
-  }, 20_000)
+  }, 120_000)
 
   test('leaves nothing running once it has stopped', async () => {
     const program = Bun.spawn([process.execPath, join(fixtures, 'start-and-stop.ts')], {
@@ -208,7 +208,7 @@ describe('an isolated plugin', () => {
     const { middleware } = await start()
     class UpstreamError extends Error {}
     const slow = middleware.handle(message('tools/call'), async () => {
-      await Bun.sleep(700)
+      await Bun.sleep(2_500)
       throw new UpstreamError('from the upstream')
     })
     expect(await reason(slow)).toBeInstanceOf(UpstreamError)

@@ -182,7 +182,7 @@ describe('the account of stored bytes', () => {
     await servers.remove(world.bob, 'a')
     await groups.create(world.bob, { name: 'g', members: [{ server: 'b', tools }] })
     for (const name of ['a', 'b', 'c', 'd', 'e']) await create(name, 15 * MiB, world.ada)
-  }, 60_000)
+  }, 120_000)
 
   test('has a part for what lists read', async () => {
     const { servers } = world.registry

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Silence } from '../../../core/store/silence.ts'
+import { atLeast } from '../../support/pace.ts'
 
 const never = new Promise<never>(() => {})
 
@@ -16,10 +17,11 @@ test('within() ends what waits for a database that says nothing, and tells the w
 })
 
 test('within() does not cut what takes longer while the database answers', async () => {
-  const silence = new Silence(200)
+  const silentMs = atLeast(300)
+  const silence = new Silence(silentMs)
   const began = performance.now()
   const outcome = silence.within(async over => {
-    while (performance.now() - began < 700) {
+    while (performance.now() - began < 2.5 * silentMs) {
       silence.recordAnswer()
       await new Promise(resolve => setTimeout(resolve, 10))
     }
