@@ -1,11 +1,14 @@
+import type { ExpressionBuilder } from 'kysely'
 import { LIMITS } from '../config/limits.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { Page } from '../registry/api.ts'
 import { missing, ownerFor } from '../registry/owned/place.ts'
+import type { Owner } from '../registry/owners.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 
 /** Which alerts are listed. */
@@ -21,6 +24,7 @@ export function listIncidents(store: Store, actor: Actor, query: IncidentQuery):
   return read(store, async db => {
     const owner = await ownerFor(db, actor, query.owner)
     let rows = db.selectFrom('alert_incident').where('owner_id', '=', owner.id)
+    if (!isAdmin(actor)) rows = rows.where(tellsOnly(owner))
     if (query.state) rows = rows.where('state', '=', query.state)
     const { total } = await rows
       .select(({ fn }) => fn.countAll<number | string>().as('total'))
@@ -125,10 +129,27 @@ export async function endIncidents(trx: Writer, ruleId: string): Promise<void> {
 }
 
 async function incidentFor(db: Reader, actor: Actor, id: string): Promise<AlertIncidentTable> {
-  const row = await db.selectFrom('alert_incident').selectAll().where('id', '=', id).executeTakeFirst()
-  const isOwn = actor.kind === 'user' && row?.owner_id === actor.userId
-  if (!row || !(isOwn || isAdmin(actor))) throw missing('alert_not_found', id)
+  let rows = db.selectFrom('alert_incident').selectAll().where('id', '=', id)
+  if (!isAdmin(actor)) {
+    const owner = await ownerFor(db, actor, undefined)
+    rows = rows.where('owner_id', '=', owner.id).where(tellsOnly(owner))
+  }
+  const row = await rows.executeTakeFirst()
+  if (!row) throw missing('alert_not_found', id)
   return row
+}
+
+/**
+ * What an ordinary user sees of the own alerts: those about own servers, and about all together where that was all of one's own.
+ * An administrator outside ADMIN_ADDRESSES, and who was one before, has alerts about everybody's.
+ */
+function tellsOnly({ name, role }: Owner) {
+  return ({ eb, fn, or, and, val }: ExpressionBuilder<Tables, 'alert_incident'>) => {
+    const prefix = `${name}~`
+    const own = eb(fn<string>('substr', ['server', val(1), val([...prefix].length)]), '=', prefix)
+    if (role === 'admin') return own
+    return or([own, and([eb('server', 'is', null), eb('subject', 'in', ['total', name])])])
+  }
 }
 
 function incidentView(row: AlertIncidentTable): JsonObject {

@@ -8,7 +8,7 @@ import { nextTurn } from '../domain/next-turn.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { Registry } from '../registry/api.ts'
 import { invalid, readArchive, withoutSignature } from './archive.ts'
-import { type BundleManifest, MANIFEST_BYTES, readManifest } from './manifest.ts'
+import { type BundleManifest, MANIFEST_BYTES, readManifest, wantedFiles } from './manifest.ts'
 import { type BundleInstallOptions, type BundlePlan, planBundle } from './plan.ts'
 import type { BundleStore, StoredBundle } from './store.ts'
 
@@ -20,6 +20,8 @@ export interface BundlesDeps {
   readonly turns: { run<T>(work: () => Promise<T>): Promise<T> }
   /** As Node names it. */
   readonly platform: string
+  /** Whether a program that is called by its name is there inside the sandbox. */
+  readonly isInside: (name: string) => boolean
 }
 
 /** Bundles of users, and their installation as servers. */
@@ -40,11 +42,11 @@ export interface Bundles {
 const HASHED_BYTES = 4 * 1024 * 1024
 
 /** Bundles in the store. */
-export function createBundles({ store, registry, turns, platform }: BundlesDeps): Bundles {
+export function createBundles({ store, registry, turns, platform, isInside }: BundlesDeps): Bundles {
   const senders = new Set<string>()
 
   const planned = async (actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan> => {
-    const plan = planBundle(await store.get(actor.userId, id), options, platform)
+    const plan = planBundle(await store.get(actor.userId, id), options, { platform, isInside })
     // Rights come before inputs: who may not run programs is not asked for keys.
     await registry.servers.draft(actor, plan.body)
     return plan
@@ -100,9 +102,11 @@ export function createBundles({ store, registry, turns, platform }: BundlesDeps)
 /** Reads the whole bundle once, and returns its manifest. Throws `bundle_invalid`. */
 async function checkBundle(bundle: Buffer, signal: AbortSignal): Promise<BundleManifest> {
   let manifest: BundleManifest | undefined
+  const names = new Set<string>()
   await readArchive(
     bundle,
     async ({ name }, content) => {
+      names.add(name)
       const pieces: Buffer[] = []
       let length = 0
       for await (const chunk of content) {
@@ -115,8 +119,10 @@ async function checkBundle(bundle: Buffer, signal: AbortSignal): Promise<BundleM
     },
     signal,
   )
-  if (manifest) return manifest
-  throw invalid('there is no manifest.json at its top')
+  if (!manifest) throw invalid('there is no manifest.json at its top')
+  const missing = wantedFiles(manifest).find(name => !names.has(name))
+  if (missing === undefined) return manifest
+  throw invalid(`its server is of type "${manifest.server.type}", and there is no ${missing} at its top`)
 }
 
 async function hashOf(bundle: Buffer): Promise<string> {

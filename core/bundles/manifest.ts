@@ -76,8 +76,11 @@ export function readManifest(bytes: Uint8Array): BundleManifest {
   if (Object.keys(data.user_config ?? {}).length > MOST_OPTIONS) {
     throw invalid(`manifest.json asks for more than ${MOST_OPTIONS} values`)
   }
-  const { mcp_config: given, type } = data.server
+  const { mcp_config: given, type, entry_point: entry } = data.server
   if (!given && type !== 'uv') throw invalid('manifest.json has no server.mcp_config')
+  if (!given && entry === undefined) throw invalid('manifest.json has neither server.mcp_config nor server.entry_point')
+  // For uv it would be an option.
+  if (!given && entry?.startsWith('-')) throw invalid('server.entry_point of manifest.json begins with "-"')
   return data
 }
 
@@ -93,9 +96,14 @@ function parsed(bytes: Uint8Array): JsonObject {
   throw invalid('manifest.json is no object')
 }
 
+/** Files that a bundle of this kind must have at its top. */
+export function wantedFiles({ server }: BundleManifest): readonly string[] {
+  return server.type === 'uv' ? ['pyproject.toml'] : []
+}
+
 /** The command of this platform: each field that the overrides have replaces the common one. */
 export function commandOf({ server }: BundleManifest, platform: string): BundleCommand {
-  const { entry_point: entry = 'server.py', mcp_config: given } = server
+  const { entry_point: entry = '', mcp_config: given } = server
   // Manifests of 0.4 may leave the command of "uv" to the client.
   const { platform_overrides: overrides, ...common } = given ?? {
     command: 'uv',

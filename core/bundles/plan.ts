@@ -46,9 +46,16 @@ export interface BundlePlan {
   readonly planHash: string
 }
 
+/** The machine on which a bundle is to run. */
+export interface BundleMachine {
+  readonly platform: string
+  readonly isInside: (name: string) => boolean
+}
+
 /** What installing a bundle would do. Throws `validation_failed` with all wrong inputs, `bundle_unusable`. */
-export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions, platform: string): BundlePlan {
+export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions, machine: BundleMachine): BundlePlan {
   const { id, manifest, signed } = bundle
+  const { platform } = machine
   const { title, reason } = { title: manifest.display_name ?? manifest.name, reason: unusable(manifest, platform) }
   if (reason) throw new HubError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${reason}`)
   const { texts, missing } = readInputs(manifest, options.inputs)
@@ -74,7 +81,7 @@ export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions,
     env: Object.keys(env),
     headers: [],
     missing,
-    warnings: warningsOf(manifest, signed, filler.unfilled),
+    warnings: [...warningsOf(manifest, signed, filler.unfilled), ...lacking(command, machine)],
     permissions: { runs: true, network, hosts: [], files: 'own', secrets: [...filler.secrets] },
   }
   const planHash = createHash('sha256')
@@ -105,6 +112,14 @@ function warningsOf({ server }: BundleManifest, signed: boolean, unfilled: Reado
     ...(signed ? ['It is signed; the signature is not checked'] : []),
     ...(server.type === 'uv' ? ['It downloads packages when it first starts'] : []),
     ...[...unfilled].map(name => `${quoteName(`\${${name}}`)} of its command is not known here, and stays as it is`),
+  ]
+}
+
+/** Programs that a bundle does not bring along. */
+function lacking(command: string, { isInside }: BundleMachine): string[] {
+  if (command.includes('/') || command.includes('${') || isInside(command)) return []
+  return [
+    `This machine has no ${quoteName(command)} for everybody below /usr: it does not start until it is installed there`,
   ]
 }
 

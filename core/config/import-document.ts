@@ -210,10 +210,28 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
   }
   const from = typeof entry.owner === 'string' ? { from: entry.owner } : {}
   const place = { pointer, written: { ...writtenNames(entry), ...(key === undefined ? {} : { name: '' }) } }
-  const { body, warnings } = readServerEntry(name, entry)
+  const { body, warnings: unread } = readServerEntry(name, entry)
+  const warnings = [...unread, ...leftWithClient(entry, body)]
   const left = warnings.length === 0 ? {} : { warnings }
   return { name, body: { name, ...mine, ...body }, ...from, ...left, place }
 }
+
+/** What clients of several kinds write into entries of one form, and what their form does not tell. */
+function leftWithClient({ alwaysAllow, autoApprove, timeout }: JsonObject, body: JsonObject): string[] {
+  const approved = [alwaysAllow, autoApprove].flatMap(list => (Array.isArray(list) ? list : []))
+  const isShort = typeof timeout === 'number' && body.timeout === timeout && timeout > 0 && timeout < SHORT_TIMEOUT_MS
+  return [
+    ...(approved.length === 0
+      ? []
+      : ['the tools that it calls without asking stay with the client (alwaysAllow, autoApprove)']),
+    ...(isShort
+      ? [`its timeout counts as ${timeout} milliseconds; for a client that counts in seconds, set it anew`]
+      : []),
+  ]
+}
+
+/** Clients whose entries do not tell the unit have timeouts of seconds or of some thousand milliseconds. */
+const SHORT_TIMEOUT_MS = 1_000
 
 function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
   return Object.fromEntries(

@@ -4,7 +4,7 @@ import { type FileBase, keepDocument, keepMasked, unresolveEntry } from './file-
 import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
 import type { SettingsText } from './settings-text.ts'
 import { readGroupEntry, writeMembers } from './shape/group.ts'
-import { ALIASES, standsFor } from './shape/server.ts'
+import { ALIASES, countsSeconds, MOST_SECONDS, readServerEntry, standsFor } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
 
 /** The API's defaults: not written to an entry that does not have the field. */
@@ -46,7 +46,9 @@ export function editServer(
   const present = valueAtPath(document, path)
   const { name: _, ...shape } = (isJsonObject(present) && state.file.servers[index]?.body) || {}
   const wanted = unresolveEntry(keepDocument(keepMasked(body, shape), shape), shape, base)
-  const edited = mergeAt(text, path, present, mergeEntry(isJsonObject(present) ? present : {}, shape, wanted))
+  const entry = mergeEntry(isJsonObject(present) ? present : {}, shape, wanted)
+  keepMeaning(entry, shape, wanted)
+  const edited = mergeAt(text, path, present, entry)
   return newName === known ? edited : rename(edited, path, isJsonObject(present) ? present : {}, newName)
 }
 
@@ -169,6 +171,20 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
     if (wasSaid && value !== undefined) entry.set(key, value)
   }
   return Object.fromEntries(entry)
+}
+
+/**
+ * Some fields of other programs say two things (`httpUrl` is also the transport), and some count in seconds: what the new
+ * entry would be read as is made what is wanted.
+ */
+function keepMeaning(entry: Record<string, JsonValue>, shape: JsonObject, wanted: JsonObject): void {
+  const { transport, timeout } = wanted
+  const { body } = readServerEntry('', entry)
+  if (transport !== undefined && shape.transport === transport && body.transport !== transport) {
+    entry.transport = transport
+  }
+  const isOtherUnit = entry.timeout === timeout && body.timeout !== timeout && countsSeconds(entry)
+  if (isOtherUnit && typeof timeout === 'number' && timeout <= MOST_SECONDS * 1_000) entry.timeout = timeout / 1_000
 }
 
 function differs(key: string, shape: JsonObject, wanted: JsonObject): boolean {

@@ -96,6 +96,7 @@ export const ERROR_CODES = {
   quota_groups: { status: 409, title: 'Too many groups' },
   quota_members: { status: 409, title: 'Too many members' },
   quota_catalog_bytes: { status: 409, title: 'Too many bytes of lists' },
+  key_expired: { status: 409, title: 'The access key has ended' },
   quota_keys: { status: 409, title: 'Too many access keys' },
   quota_dashboards: { status: 409, title: 'Too many dashboards' },
   quota_rules: { status: 409, title: 'Too many alert rules' },

@@ -90,6 +90,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   quota_members: 'Split the group; GET /api/limits says how many members one may have.',
   quota_catalog_bytes:
     'Remove servers, or let them list less; GET /api/limits says how many bytes all lists of a user may have.',
+  key_expired: 'Make a new access key; an ended one is not brought back.',
   quota_keys: 'Remove access keys that are no longer needed; GET /api/limits says how many there may be.',
   quota_dashboards: 'Remove dashboards that are no longer needed.',
   quota_rules: 'Remove rules that are no longer needed.',

@@ -11,6 +11,7 @@ import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
 import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
+import { isInside } from '../connections/sandbox/command.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
@@ -228,7 +229,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => market.dispose())
   const bundles = createBundles({
-    ...{ registry, store: bundleStore, platform: process.platform },
+    ...{ registry, store: bundleStore, platform: process.platform, isInside },
     turns: new OneAtATime('Too many bundles are read at this moment'),
   })
 

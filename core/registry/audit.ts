@@ -133,11 +133,15 @@ export class Audit implements AuditRegistry {
   ): Promise<string | undefined> {
     await this.flush()
     return read(this.#deps.store, async db => {
-      const noted = seenBy(db, actor)
+      const noted = db
+        .selectFrom('audit')
         .where('at', '>=', since)
         .where('target', '=', cutTarget(record))
         .where('action', 'like', `%${kind}.%`)
-      return (await noted.select('user_name').orderBy('id').executeTakeFirst())?.user_name
+      const by = await noted.select(['user_id', 'user_name']).orderBy('id').executeTakeFirst()
+      // Who is in this hub, administrators alone may see, as in the audit log.
+      const isSeen = isAdmin(actor) || (actor.kind === 'user' && by?.user_id === actor.userId)
+      return isSeen ? by?.user_name : undefined
     })
   }
 

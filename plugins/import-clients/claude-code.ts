@@ -1,20 +1,36 @@
 import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
-import { type Found, isObject, nameRest, part } from './fields.ts'
+import { type Found, isObject, nameRest, part, texts } from './fields.ts'
 
 const KNOWN = new Set(['type', 'command', 'args', 'env', 'url', 'headers', 'timeout'])
 
-/** `~/.claude.json` of Claude Code: `mcpServers` of the user and of each project. */
+/** `~/.claude.json` of Claude Code: `mcpServers` of the user and of each project, and settings with rules for tools beside servers. */
 export const claudeCode: ImportSource = {
   label: 'Claude Code',
   places: [{ path: '~/.claude.json' }, { path: '.mcp.json' }],
-  reads: document => isObject(document) && isObject(document.projects) && Object.values(document.projects).some(hasMap),
+  reads: document =>
+    isObject(document) &&
+    ((isObject(document.projects) && Object.values(document.projects).some(hasMap)) ||
+      (isObject(document.permissions) && hasMap(document))),
   read(document) {
     const found: Found = { servers: [], notCarried: [] }
     const root = isObject(document) ? document : {}
     const seen: Seen = { contents: new Map(), next: new Map() }
-    readMap(found, seen, '#/mcpServers', root.mcpServers)
+    const permissions = isObject(root.permissions) ? root.permissions : {}
+    const denied = mcpRules(permissions.deny)
+    readMap(found, seen, '#/mcpServers', root.mcpServers, { off: new Set(), denied })
+    for (const list of ['allow', 'ask']) nameApprovals(found, `#/permissions/${list}`, permissions[list])
     for (const [folder, project] of Object.entries(isObject(root.projects) ? root.projects : {})) {
-      if (isObject(project)) readMap(found, seen, `#/projects/${part(folder)}/mcpServers`, project.mcpServers)
+      if (!isObject(project)) continue
+      const at = `#/projects/${part(folder)}`
+      const own = isObject(project.mcpServers) ? project.mcpServers : {}
+      const off = new Set(texts(project.disabledMcpServers) ?? [])
+      readMap(found, seen, `${at}/mcpServers`, own, { off, denied })
+      nameDisabled(
+        found,
+        `${at}/disabledMcpServers`,
+        [...off].filter(name => !Object.hasOwn(own, name)),
+      )
+      nameApprovals(found, `${at}/allowedTools`, project.allowedTools)
     }
     return found
   },
@@ -22,6 +38,44 @@ export const claudeCode: ImportSource = {
 
 function hasMap(project: JsonValue): boolean {
   return isObject(project) && isObject(project.mcpServers) && Object.keys(project.mcpServers).length > 0
+}
+
+/** What the file says of servers beside their entries. */
+interface Said {
+  readonly off: ReadonlySet<string>
+  readonly denied: readonly string[]
+}
+
+/** Rules for tools of servers: `mcp__server`, `mcp__server__tool`, `mcp__server__*`. */
+function mcpRules(list: JsonValue | undefined): string[] {
+  return (texts(list) ?? []).filter(rule => rule.startsWith('mcp__'))
+}
+
+/** Tools of a server, and patterns of these, that the client never calls: as names of its own. */
+function deniedOf(name: string, rules: readonly string[]): string[] {
+  const server = `mcp__${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`
+  return rules.flatMap(rule => {
+    if (rule === server || rule === 'mcp__*') return ['*']
+    return rule.startsWith(`${server}__`) ? [rule.slice(server.length + 2)] : []
+  })
+}
+
+function nameApprovals(found: Found, pointer: string, list: JsonValue | undefined): void {
+  const count = mcpRules(list).length
+  if (count === 0) return
+  const what = `${count} rules by which the client calls tools with or without asking`
+  found.notCarried.push({
+    pointer,
+    what,
+    instead: 'The client goes on asking by them; their names there are those of this hub.',
+  })
+}
+
+function nameDisabled(found: Found, pointer: string, names: readonly string[]): void {
+  if (names.length === 0) return
+  const shown = names.slice(0, 5).map(name => JSON.stringify(name.slice(0, 64)))
+  const what = `${shown.join(', ')} switched off in one project`
+  found.notCarried.push({ pointer, what, instead: 'Make a group without it for that project.' })
 }
 
 interface Seen {
@@ -32,17 +86,20 @@ interface Seen {
 }
 
 /** The same server in several projects is one; others of its name get a number. */
-function readMap(found: Found, seen: Seen, at: string, map: JsonValue | undefined): void {
+function readMap(found: Found, seen: Seen, at: string, map: JsonValue | undefined, said: Said): void {
   for (const [name, entry] of Object.entries(isObject(map) ? map : {})) {
     const pointer = `${at}/${part(name)}`
-    const content = JSON.stringify(entry)
+    const isOff = said.off.has(name)
+    const content = JSON.stringify([entry, isOff])
     const free = freeName(seen, name, content)
     if (free === undefined) continue
     if (!isObject(entry)) {
       found.servers.push({ name: free, pointer, body: {}, problem: 'The entry is not an object' })
       continue
     }
-    found.servers.push({ name: free, pointer, body: bodyOf(entry) })
+    const denied = deniedOf(name, said.denied)
+    const more = { ...(isOff ? { enabled: false } : {}), ...(denied.length === 0 ? {} : { excludeTools: denied }) }
+    found.servers.push({ name: free, pointer, body: { ...bodyOf(entry), ...more } })
     nameRest(found, pointer, entry, KNOWN)
   }
 }

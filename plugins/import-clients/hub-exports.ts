@@ -3,7 +3,7 @@ import { type Found, isObject, mapOf, nameRest, part } from './fields.ts'
 
 const KNOWN = new Set([
   ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'bearerToken', 'description', 'name'],
-  ...['timeout', 'enabled', 'disabled', 'enabledTools', 'disabledTools'],
+  ...['timeout', 'requestTimeout', 'enabled', 'disabled', 'enabledTools', 'disabledTools'],
 ])
 const INSTEAD = 'Make a group of the servers that belong together.'
 
@@ -42,6 +42,8 @@ function readEntry(found: Found, name: string, entry: JsonValue, defaults: JsonO
     return
   }
   const { tags, bearerToken, env, headers, ...rest } = { ...defaults, ...entry }
+  // The newer word of 1MCP for the same.
+  const { requestTimeout } = rest
   const token = typeof bearerToken === 'string' && bearerToken !== '' ? { Authorization: `Bearer ${bearerToken}` } : {}
   // A default is for the servers that can have it.
   const isRemote = rest.url !== undefined && rest.command === undefined
@@ -53,8 +55,10 @@ function readEntry(found: Found, name: string, entry: JsonValue, defaults: JsonO
   const filled = Object.entries(all).flatMap(([field, values]) =>
     values === undefined ? [] : [[field, values] as const],
   )
-  const known = Object.entries(rest).filter(([field]) => KNOWN.has(field))
-  found.servers.push({ name, pointer, body: { ...Object.fromEntries(known), ...Object.fromEntries(filled) } })
+  const known = Object.entries(rest).filter(([field]) => KNOWN.has(field) && field !== 'requestTimeout')
+  const timeout = requestTimeout === undefined ? {} : { timeout: requestTimeout }
+  const body = { ...Object.fromEntries(known), ...timeout, ...Object.fromEntries(filled) }
+  found.servers.push({ name, pointer, body })
   if (tags !== undefined) found.notCarried.push({ pointer: `${pointer}/tags`, what: 'tags', instead: INSTEAD })
   nameRest(found, pointer, rest, KNOWN)
 }

@@ -1,6 +1,8 @@
 import { definePlugin } from 'patchbay/contract'
 import { claudeCode } from './claude-code.ts'
 import { codex } from './codex.ts'
+import { crush } from './crush.ts'
+import { gemini } from './gemini.ts'
 import { goose } from './goose.ts'
 import { exportedHub } from './hub-exports.ts'
 import { opencode } from './opencode.ts'
@@ -11,7 +13,7 @@ export default definePlugin({
   name: 'import-clients',
   contract: 1,
   setup(context) {
-    const sources = { codex, goose, opencode, zed, 'claude-code': claudeCode, 'hub-export': exportedHub }
+    const sources = { codex, crush, gemini, goose, opencode, zed, 'claude-code': claudeCode, 'hub-export': exportedHub }
     for (const [id, source] of Object.entries(sources)) context.contribute('importSource', id, source)
     return undefined
   },

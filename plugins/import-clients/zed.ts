@@ -1,5 +1,5 @@
 import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
-import { type Found, isObject, nameRest, part } from './fields.ts'
+import { type Found, isObject, milliseconds, nameRest, part } from './fields.ts'
 
 const KNOWN = new Set(['source', 'enabled', 'command', 'args', 'env', 'url', 'headers', 'timeout'])
 
@@ -16,6 +16,7 @@ export const zed: ImportSource = {
     const found: Found = { servers: [], notCarried: [] }
     const map = isObject(document) && isObject(document.context_servers) ? document.context_servers : {}
     for (const [name, entry] of Object.entries(map)) readEntry(found, name, entry)
+    nameProfiles(found, isObject(document) ? document : {})
     return found
   },
 }
@@ -36,10 +37,29 @@ function readEntry(found: Found, name: string, entry: JsonValue): void {
   nameRest(found, pointer, entry, KNOWN)
 }
 
+/** Seconds; its versions of 2025 had milliseconds, with 60,000 as the default. */
+function waited(timeout: JsonValue): JsonValue {
+  return typeof timeout === 'number' && timeout > 3_600 ? timeout : milliseconds(timeout)
+}
+
+/** A profile of the agent chooses tools of servers. */
+function nameProfiles(found: Found, { agent }: JsonObject): void {
+  const profiles = isObject(agent) && isObject(agent.profiles) ? agent.profiles : {}
+  for (const [name, profile] of Object.entries(profiles)) {
+    if (!isObject(profile) || !isObject(profile.context_servers)) continue
+    found.notCarried.push({
+      pointer: `#/agent/profiles/${part(name)}/context_servers`,
+      what: `the tools of the profile "${name.slice(0, 64)}"`,
+      instead: 'Make a group with the tools that it may use.',
+    })
+  }
+}
+
 function bodyOf(entry: JsonObject): JsonObject {
   const { url, headers, enabled, timeout } = entry
   const inner = isObject(entry.command) ? entry.command : entry
   const { args, env } = inner
+  const wait = inner.timeout ?? timeout
   const command = isObject(entry.command) ? entry.command.path : entry.command
   return {
     ...(command === undefined ? {} : { command }),
@@ -48,6 +68,6 @@ function bodyOf(entry: JsonObject): JsonObject {
     ...(url === undefined ? {} : { url }),
     ...(headers === undefined ? {} : { headers }),
     ...(enabled === undefined ? {} : { enabled }),
-    ...(timeout === undefined ? {} : { timeout }),
+    ...(wait === undefined || wait === null ? {} : { timeout: waited(wait) }),
   }
 }

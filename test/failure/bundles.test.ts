@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { MANIFEST, packed, sendBundle, shutInBundle } from '../support/bundle.ts'
 import { type Client, startHub } from '../support/hub.ts'
 import { inFolder } from '../support/moving.ts'
-import { callText, online } from '../support/servers.ts'
+import { callText, online, statusOf } from '../support/servers.ts'
 import { makeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { zipOf } from '../support/zip.ts'
 import { patchbay } from '../unit/cli/running-hub.ts'
 
 const PASSED = { stdin: 'a passphrase of some words' }
@@ -55,6 +56,30 @@ const CONFIGURED = {
     quiet: { type: 'boolean', title: 'Quiet', description: 'Says less', default: false },
     absent: { type: 'string', title: 'Absent', description: 'Not given' },
   },
+}
+
+/** A server in Python without packages, whose tool `ask` answers with TEXT of a module. */
+function pythonServer(module: string): string {
+  return `import json, sys, ${module}
+for line in sys.stdin:
+    m = json.loads(line)
+    if m['method'] == 'initialize':
+        r = {'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'p', 'version': '1'}}
+    elif m['method'] == 'tools/list':
+        r = {'tools': [{'name': 'ask', 'inputSchema': {'type': 'object'}}]}
+    elif m['method'] == 'tools/call':
+        r = {'content': [{'type': 'text', 'text': ${module}.TEXT}]}
+    else:
+        r = {}
+    if 'id' in m:
+        print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
+`
+}
+
+/** As `mcpb` packs it, whose schema wants a command of its own for each kind. */
+function zipOfProject(manifest: object, files: Readonly<Record<string, string>>): Buffer {
+  const all = { 'manifest.json': JSON.stringify(manifest), ...files }
+  return zipOf(Object.entries(all).map(([name, content]) => ({ name, content })))
 }
 
 if (level === 'full') describe('a bundle in the sandbox', inTheSandbox)
@@ -126,21 +151,7 @@ function inTheSandbox(): void {
       ...{ type: 'python', entry_point: 'server/main.py' },
       mcp_config: { command: 'python', args: ['${__dirname}/server/main.py'], env: { PYTHONPATH: path } },
     })
-    const program = `import json, sys, answer
-for line in sys.stdin:
-    m = json.loads(line)
-    if m['method'] == 'initialize':
-        r = {'protocolVersion': m['params']['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'p', 'version': '1'}}
-    elif m['method'] == 'tools/list':
-        r = {'tools': [{'name': 'ask', 'inputSchema': {'type': 'object'}}]}
-    elif m['method'] == 'tools/call':
-        r = {'content': [{'type': 'text', 'text': answer.TEXT}]}
-    else:
-        r = {}
-    if 'id' in m:
-        print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
-`
-    const files = { 'server/main.py': program, 'lib/answer.py': 'TEXT = "from its own module"\n' }
+    const files = { 'server/main.py': pythonServer('answer'), 'lib/answer.py': 'TEXT = "from its own module"\n' }
     const made = (path: string) => packed({ ...MANIFEST, name: 'snake', server: server(path) }, files)
     const { bundleId } = await sent(bob, await made('${__dirname}/lib'))
     await installed(bob, bundleId, { start: true })
@@ -150,6 +161,32 @@ for line in sys.stdin:
     const answer = await bob.request('POST', `/api/bundles/${other.bundleId}/install?dryRun=true`, { name: 'x' })
     expect([answer.status, answer.json.code]).toEqual([403, 'env_key_forbidden'])
   }, 120_000)
+
+  test('a project for uv runs from its own packages, and where there is no uv the reason says so', async () => {
+    const server = { type: 'uv', entry_point: 'src/server.py' }
+    const project = '[project]\nname = "coil"\nversion = "1.0.0"\nrequires-python = ">=3.8"\n'
+    const files = {
+      'pyproject.toml': project,
+      'src/server.py': pythonServer('answer'),
+      'src/answer.py': 'TEXT = "coiled"\n',
+    }
+    const { bundleId } = await sent(
+      bob,
+      zipOfProject({ ...MANIFEST, manifest_version: '0.4', name: 'coil', server }, files),
+    )
+    await installed(bob, bundleId, { start: true })
+    const status = await until(
+      async () => {
+        const now = await statusOf(bob, 'coil')
+        return (now.state === 'online' || now.reason) && now
+      },
+      { timeoutMs: 60_000 },
+    )
+    if (Bun.which('uv', { PATH: '/usr/local/bin:/usr/bin:/bin' }) === null) {
+      expect([status.state, status.reason?.code]).toEqual(['offline', 'command_not_found'])
+      expect(status.reason?.message).toContain('"uv"')
+    } else expect(await callText(await bob.mcp('/mcp/coil'), 'ask')).toBe('coiled')
+  }, 90_000)
 
   test('a server does not run somebody else’s bundle, however well its hash is known', async () => {
     const { bundleId } = await sent(admin, await shutInBundle({ name: 'secret' }))

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { registryCertificates, trustEnv } from '../../core/connections/spawn/registry-authority.ts'
 import { Authority } from '../support/certificates.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { type PackageRegistry, startRegistry } from '../support/package-registry.ts'
@@ -77,6 +78,39 @@ async function certificatesFile(): Promise<string> {
   const [found = ''] = await Array.fromAsync(new Bun.Glob('runtime/*/certificates.pem').scan(hub.dataDir))
   return join(hub.dataDir, found)
 }
+
+const installed = (program: string) => Bun.which(program) !== null
+/** Each asks for something that is not there: that it asks at all shows that it trusts the certificate. */
+const CLIENTS: [name: string, call: (url: string) => string[]][] = [
+  ['npm', url => ['npm', 'view', 'asks-npm', `--registry=${url}`, '--fetch-retries=0']],
+  ['bun', url => [process.execPath, 'info', 'asks-bun', `--registry=${url}`]],
+  ['node', url => ['node', '-e', `fetch('${url}asks-node')`]],
+  ['curl', url => ['curl', '-s', `${url}asks-curl`]],
+  ['git', url => ['git', 'ls-remote', `${url}asks-git`]],
+  ['pip3', url => ['pip3', 'download', '--retries=0', `--index-url=${url}simple`, '--no-deps', 'asks-pip3']],
+  ['uv', url => ['uv', 'pip', 'install', '--dry-run', '--no-config', `--default-index=${url}simple`, 'asks-uv']],
+  ['deno', url => ['deno', 'eval', `await fetch('${url}asks-deno')`]],
+]
+
+test.each(CLIENTS.filter(([name]) => name === 'bun' || installed(name)))(
+  '%s trusts the authority by its variables alone',
+  async (name, call) => {
+    const trusted = join(folder, `certificates-${name}.pem`)
+    await writeFile(trusted, await registryCertificates(file))
+    const asks = async (env: Record<string, string>) => {
+      const before = registry.asked.length
+      const home = { PATH: process.env.PATH ?? '', HOME: folder, NO_UPDATE_NOTIFIER: '1' }
+      const child = Bun.spawn(call(registry.url.replace('127.0.0.1', 'localhost')), {
+        ...{ cwd: folder, env: { ...home, ...env }, stdout: 'ignore', stderr: 'ignore', stdin: 'ignore' },
+      })
+      await child.exited
+      return registry.asked.slice(before).some(path => path.includes(`asks-${name}`))
+    }
+    expect(await asks({})).toBe(false)
+    expect(await asks(trustEnv(trusted))).toBe(true)
+  },
+  60_000,
+)
 
 test('a file that is gone or holds no certificate is the reason of the server, without its path', async () => {
   if (level !== 'full') return expect(existsSync(file)).toBe(true)

@@ -120,6 +120,31 @@ describe('a manifest', () => {
     await ada.ok('DELETE', `/api/bundles/${json.bundleId}`)
   })
 
+  test('for uv has a pyproject.toml beside it and a file to run, and its command is the hub’s', async () => {
+    const manifest_ = (server: object) => JSON.stringify({ ...MANIFEST, manifest_version: '0.4', server })
+    const project = { name: 'pyproject.toml', content: '[project]\nname = "x"\nversion = "1"\n' }
+    const send_ = (server: object, ...more: ZipEntry[]) =>
+      sendBundle(ada, zipOf([{ name: 'manifest.json', content: manifest_(server) }, ...more]))
+    const uv = { type: 'uv', entry_point: 'src/server.py' }
+    const refused = [
+      await send_(uv),
+      await send_(uv, { ...project, name: 'src/pyproject.toml' }),
+      await send_({ type: 'uv' }, project),
+      await send_({ type: 'uv', entry_point: '--with=evil' }, project),
+    ]
+    expect(refused.map(({ json }) => json.code)).toEqual(Array(4).fill('bundle_invalid'))
+    expect(refused[0]?.json.detail).toContain('pyproject.toml')
+    const { status, json } = await send_(uv, project)
+    expect(status).toBe(201)
+    const planned = await ada.request('POST', `/api/bundles/${json.bundleId}/install?dryRun=true`, {})
+    if (planned.status === 200) {
+      expect(planned.json.argv).toEqual(['uv', 'run', '--directory', '/opt/package', 'src/server.py'])
+      const isHere = Bun.which('uv', { PATH: '/usr/local/bin:/usr/bin:/bin' }) !== null
+      expect(planned.json.warnings.join().includes('no "uv"')).toBe(!isHere)
+    } else expect(planned.json.code).toBe('stdio_not_permitted')
+    await ada.ok('DELETE', `/api/bundles/${json.bundleId}`)
+  })
+
   test('that starts a package runner is not installed', async () => {
     const server = { type: 'node', entry_point: 'x', mcp_config: { command: 'npx', args: ['-y', 'some-package'] } }
     const { json } = await sendBundle(ada, changed({ server }))

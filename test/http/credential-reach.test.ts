@@ -71,6 +71,18 @@ test('a key does not take over a key that opens more or lives longer, by a new s
   expect(told(await wide.by.request('GET', '/api/auth/me'))).toBe('200')
 })
 
+test('a key that has ended is not rotated: it would open nothing, or come back', async () => {
+  const { id, by } = await keyOf(ann, ['mcp'], new Date(Date.now() + 1_500).toISOString())
+  await until(async () => told(await by.request('GET', '/api/auth/me')) === '401 token_expired')
+  for (const body of [{}, { overlapSeconds: 600 }]) {
+    expect(told(await ann.request('POST', `/api/keys/${id}/rotate`, body))).toBe('409 key_expired')
+    expect(told(await admin.request('POST', `/api/keys/${id}/rotate`, body))).toBe('409 key_expired')
+  }
+  const { items } = await ann.ok('GET', '/api/keys')
+  expect(items.filter((key: { id: string }) => key.id === id)).toHaveLength(1)
+  await ann.ok('DELETE', `/api/keys/${id}`)
+})
+
 test('a key does not become a session, a password or an account, whatever its scopes', async () => {
   const { by } = await keyOf(admin, ['api', 'mcp'])
   for (const [method, path, body] of [

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { until } from '../support/wait.ts'
 
 setDefaultTimeout(120_000)
 
@@ -86,6 +87,31 @@ test('a channel from outside the list reaches no private network until the whole
   expect(await tried(inside, 'narrow')).toMatchObject({ arrived: true, subjects: ['admin~own', 'ann~hers'] })
   // And back.
   expect((await outside('PATCH', `${CHANNELS}/hook`, { enabled: true })).json.limited).toBe(true)
+})
+
+test('outside the list alerts about others are neither listed nor acknowledged', async () => {
+  // Nobody answers at this name: for the first half minute they count as connecting.
+  const up = { name: 'up', url: 'https://one.example/' }
+  for (const person of [ann, admin]) await person.ok('POST', '/api/servers', up)
+  const every = { condition: 'server_status == connecting', duration: '0s', repeatInterval: '0s', channels: [] }
+  await admin.ok('POST', RULES, { ...RULE, ...every, name: 'every' })
+  const listed = async (by: typeof inside) => (await by('GET', '/api/monitoring/alerts')).json
+  const subjects = ({ items }: { items: { subject: string }[] }) => items.map(({ subject }) => subject)
+  const all = await until(async () => {
+    const answer = await listed(inside)
+    return subjects(answer).includes('ann~up') && subjects(answer).includes('admin~up') && answer
+  })
+  const few = await listed(outside)
+  expect([...new Set(subjects(few))]).toEqual(['admin~up'])
+  expect(few.total).toBe(few.items.length)
+  expect(few.total).toBeLessThan(all.total)
+  const idOf = (wanted: string) => all.items.find(({ subject }: { subject: string }) => subject === wanted).id
+  const ack = (id: string) => outside('POST', `/api/monitoring/alerts/${id}/ack`)
+  expect(told(await ack(idOf('ann~up')))).toBe('404 alert_not_found')
+  expect(told(await ack(idOf('admin~up')))).toBe('200')
+  expect(subjects(await listed((method, path) => ann.request(method, path)))).toEqual([])
+  for (const person of [ann, admin]) await person.ok('DELETE', '/api/servers/up')
+  await admin.ok('DELETE', `${RULES}/every`)
 })
 
 test('outside the list a kind of channel that is for administrators is refused, and is not added to one that is limited', async () => {

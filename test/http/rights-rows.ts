@@ -26,8 +26,11 @@ export interface Attempt {
 /** A route by which something could run that did not run so before. */
 export interface ActingRow {
   readonly route: string
-  /** The server of the administrator that is there before: a remote one, or one of `thing` that is off. Default none. */
-  readonly target?: 'remote' | 'off'
+  /**
+   * The server of the administrator that is there before: a remote one, one of `thing` that is off, or an installed bundle.
+   * Default none.
+   */
+  readonly target?: 'remote' | 'off' | 'bundle'
   /** Whose requests make it run with an administrator’s rights. Default `isInside`. */
   readonly runs?: (caller: Caller, kind: Kind) => boolean
   readonly act: (attempt: Attempt) => Promise<unknown>
@@ -46,6 +49,9 @@ const control = (verb: string, runs?: ActingRow['runs']): ActingRow => ({
   ...(runs ? { runs } : {}),
   act: ({ ask, target }) => ask('POST', `/api/servers/${target}/${verb}`, {}),
 })
+
+/** What a change takes away from a server that runs a bundle. */
+const NOTHING_OF_A_PROCESS = { bundle: null, command: null, args: null, transport: null, sandbox: null }
 
 export const ACTING: readonly ActingRow[] = [
   {
@@ -88,6 +94,17 @@ export const ACTING: readonly ActingRow[] = [
     target: 'remote',
     act: ({ ask, thing, target }) => ask('PATCH', `/api/servers/${target}`, { url: null, ...thing, enabled: true }),
   },
+  // The bundle of a server is taken out or replaced by something else.
+  ...(['PUT', 'PATCH'] as const).map(
+    (method): ActingRow => ({
+      ...{ route: `${method} /api/servers/{ref}`, target: 'bundle' },
+      act: ({ ask, thing, target }) =>
+        ask(method, `/api/servers/${target}`, {
+          ...(method === 'PUT' ? { name: target.split('~')[1] } : NOTHING_OF_A_PROCESS),
+          ...{ ...thing, enabled: true },
+        }),
+    }),
+  ),
   control('start', notCommands),
   control('restart', notCommands),
   control('refresh', never),

@@ -130,7 +130,13 @@ test('every route that writes is a row, or said to do no harm', async () => {
       if (method !== 'get' && (operation['x-access'] !== 'admin' || isOwn)) writing.push(route)
     }
   }
-  const rows = [...ACTING.map(({ route }) => route), ...OWN_TESTS, ...TEMPLATES, ...HELD_ELSEWHERE, ...HARMLESS]
+  const rows = [
+    ...new Set(ACTING.map(({ route }) => route)),
+    ...OWN_TESTS,
+    ...TEMPLATES,
+    ...HELD_ELSEWHERE,
+    ...HARMLESS,
+  ]
   expect(rows.toSorted()).toEqual(writing.toSorted())
 })
 
@@ -155,12 +161,35 @@ const ROWS = Object.groupBy(ACTING, ({ runs }) => (runs === never ? 'never' : 's
 
 describe('what runs by', () => {
   for (const row of ROWS.some ?? [])
-    test(row.route, async () => void (await Promise.all(KINDS.map(kind => carryOut([row], kind)))))
+    test(`${row.route}, ${row.target ?? 'nothing'} before`, async () =>
+      void (await Promise.all(KINDS.map(kind => carryOut([row], kind)))))
 
   test((ROWS.never ?? []).map(({ route }) => route).join(', '), async () => {
     await Promise.all(KINDS.map(kind => carryOut(ROWS.never ?? [], kind)))
   })
 })
+
+/** A server of the administrator that runs a bundle, switched off. */
+async function installBundle(name: string): Promise<void> {
+  const bundleId = await bundleOnce()
+  const path = `/api/bundles/${bundleId}/install`
+  const { planHash } = await admin.ok('POST', `${path}?dryRun=true`, { name })
+  await admin.ok('POST', path, { name, planHash })
+}
+
+let quiet: Promise<string> | undefined
+
+/** The id of a bundle that is sent for the first that asks. */
+function bundleOnce(): Promise<string> {
+  const manifest = {
+    ...{ manifest_version: '0.3', name: 'quiet', version: '1.0.0', description: 'x', author: { name: 'Ada' } },
+    server: { type: 'node', entry_point: 'i.js', mcp_config: { command: 'node', args: [`\${__dirname}/i.js`] } },
+  }
+  quiet ??= packed(manifest, { 'i.js': 'process.exit(3)' })
+    .then(bytes => sendBundle(admin, bytes))
+    .then(({ json }) => json.bundleId)
+  return quiet
+}
 
 /** One after the other with the same server. */
 async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
@@ -170,8 +199,11 @@ async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
     const own = thing(kind, word)
     const target = rows[0]?.target
     if (target) {
-      const before = target === 'off' ? own : { url: 'https://one.example/' }
-      await admin.ok('POST', '/api/servers', { name, ...before, enabled: false })
+      if (target === 'bundle') await installBundle(name)
+      else {
+        const before = target === 'off' ? own : { url: 'https://one.example/' }
+        await admin.ok('POST', '/api/servers', { name, ...before, enabled: false })
+      }
     }
     for (const [at, { route, act, runs = isInside }] of rows.entries()) {
       await act({ ask: asker(caller), thing: own, fresh: `${fresh}${at || ''}`, target: `admin~${name}` })

@@ -138,6 +138,104 @@ extensions:
   expect(left(found)).toEqual(['#/extensions/developer'])
 })
 
+test('opencode: switches of tools by name and by pattern', async () => {
+  const found = await plan({
+    mcp: {
+      'my.docs': { type: 'local', command: ['docs'] },
+      git: { type: 'remote', url: 'https://git.example/mcp' },
+      other: { type: 'local', command: ['other'] },
+      quiet: { type: 'local', command: ['quiet'] },
+    },
+    tools: { bash: false, 'my*': false, my_docs_search: true, git_push: false, 'git_delete_*': false, 'other_?': true },
+    permission: { edit: 'ask', quiet_write: 'deny', quiet_read: 'allow', bash: { '*': 'ask' } },
+    agent: { build: { tools: { 'git*': false } }, plain: { model: 'x' } },
+  })
+  expect(bodies(found)).toMatchObject({
+    'my.docs': { toolsDefault: 'off', tools: { search: { enabled: true } } },
+    git: { tools: { push: { enabled: false } } },
+    quiet: { tools: { write: { enabled: false } } },
+  })
+  expect(bodies(found).git).not.toHaveProperty('toolsDefault')
+  expect(bodies(found).other).not.toHaveProperty('tools')
+  expect(left(found)).toEqual(['#/tools/git_delete_*', '#/agent/build/tools'])
+  expect(found.notCarried[0]?.what).toContain('"git"')
+})
+
+test('opencode: a switch that is off by the order of the file or by its length is off', async () => {
+  const local = { type: 'local', command: ['x'] }
+  const found = await plan({
+    mcp: { a: local, b: local, c: local },
+    tools: { '*': true, a_one: true, 'a_*': false, 'b*': false, b_two: true, 'c_*': true },
+  })
+  expect(bodies(found)).toMatchObject({
+    a: { toolsDefault: 'off' },
+    b: { toolsDefault: 'off', tools: { two: { enabled: true } } },
+  })
+  expect(bodies(found).a).not.toHaveProperty('tools')
+  expect(bodies(found).c).not.toHaveProperty('toolsDefault')
+  const many = Array.from({ length: 3_000 }, (_, at) => [`${'*a'.repeat(60)}${at}`, false])
+  const names = Array.from({ length: 3_000 }, (_, at) => [`a_${'a'.repeat(60)}${at}`, false])
+  const document = { mcp: { a: local }, tools: Object.fromEntries([...many, ...names]) }
+  const { status, json } = await admin.request('POST', '/api/import?dryRun=true', { document })
+  expect([status, json.code]).toEqual([400, 'validation_failed'])
+})
+
+test('Claude Code, Gemini CLI and Crush: what the file says of servers beside their entries', async () => {
+  const claude = await plan({
+    mcpServers: { docs: { command: 'docs' }, git: { command: 'git' } },
+    permissions: { allow: ['mcp__docs__read', 'Bash(ls:*)'], deny: ['mcp__git', 'mcp__docs__drop', 'mcp__docs__rm_*'] },
+    projects: {
+      '/p': { mcpServers: { own: { command: 'own' } }, disabledMcpServers: ['own', 'docs'], allowedTools: [] },
+    },
+  })
+  expect(claude.source).toBe('claude-code')
+  expect(bodies(claude)).toMatchObject({
+    docs: { tools: { drop: { enabled: false } } },
+    git: { toolsDefault: 'off' },
+    own: { enabled: false },
+  })
+  expect(claude.items.find(({ name }) => name === 'docs')?.warnings.join()).toContain('"rm_*"')
+  expect(left(claude)).toEqual(['#/permissions/allow', '#/projects/~1p/disabledMcpServers'])
+
+  const gemini = await plan({
+    mcp: { excluded: ['b'], allowed: ['a', 'b'] },
+    mcpServers: {
+      a: { httpUrl: 'https://a.example/mcp', url: 'https://a.example/sse' },
+      b: { command: 'b' },
+      c: { command: 'c' },
+    },
+  })
+  expect(gemini.source).toBe('gemini')
+  expect(bodies(gemini)).toMatchObject({
+    a: { url: 'https://a.example/mcp', transport: 'streamable-http' },
+    b: { enabled: false },
+    c: { enabled: false },
+  })
+
+  const crush = await plan({
+    $schema: 'https://charm.land/crush.json',
+    mcp: { fs: { type: 'stdio', command: 'fs', timeout: 120, disabled: true, disabled_tools: ['rm'] } },
+    options: { disabled_tools: ['bash', 'mcp_fs_write'] },
+  })
+  expect(crush.source).toBe('crush')
+  expect(bodies(crush)).toMatchObject({ fs: { timeout: 120_000, enabled: false, tools: { rm: { enabled: false } } } })
+  expect(left(crush)).toEqual(['#/options/disabled_tools'])
+})
+
+test('plain maps: approvals stay with the client, and a timeout of doubtful unit is named', async () => {
+  const found = await plan({
+    mcpServers: {
+      cline: { command: 'x', autoApprove: ['a'], timeout: 60 },
+      unsure: { command: 'y', timeout: 30 },
+      far: { type: 'remote', url: 'https://far.example/mcp' },
+    },
+  })
+  const [cline, unsure, far] = found.items
+  expect(cline).toMatchObject({ body: { timeout: 60_000 }, warnings: [expect.stringContaining('autoApprove')] })
+  expect(unsure).toMatchObject({ body: { timeout: 30 }, warnings: [expect.stringContaining('30 milliseconds')] })
+  expect(far?.body).not.toHaveProperty('transport')
+})
+
 test('opencode, Zed, Claude Code with projects, and exports of other hubs', async () => {
   const opencode = await plan({
     $schema: 'https://opencode.ai/config.json',
@@ -163,16 +261,21 @@ test('opencode, Zed, Claude Code with projects, and exports of other hubs', asyn
     "theme": "One Dark",
     "context_servers": {
       "flat": {"source": "custom", "command": "uvx", "args": ["a"], "env": {}},
-      "nested": {"command": {"path": "node", "args": ["b.js"], "env": {"K": "v"}}, "settings": {}},
+      "nested": {"command": {"path": "node", "args": ["b.js"], "env": {"K": "v"}, "timeout": 90}, "settings": {}},
       "extension": {"source": "extension", "settings": {"token": "x"}},
     },
+    "agent": {"profiles": {"write": {"context_servers": {"flat": {"tools": {"a": false}}}}}},
   }`)
   expect(zed.source).toBe('zed')
   expect(bodies(zed)).toMatchObject({
     flat: { command: 'uvx', args: ['a'] },
-    nested: { command: 'node', env: { K: 'v' } },
+    nested: { command: 'node', env: { K: 'v' }, timeout: 90_000 },
   })
-  expect(left(zed)).toEqual(['#/context_servers/nested/settings', '#/context_servers/extension'])
+  expect(left(zed)).toEqual([
+    '#/context_servers/nested/settings',
+    '#/context_servers/extension',
+    '#/agent/profiles/write/context_servers',
+  ])
 
   const claude = await plan({
     numStartups: 12,

@@ -92,6 +92,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   quota_members: 'saving a group with more members than one may have',
   quota_catalog_bytes:
     'the servers of one user list more bytes than all of them may have; the state of such a server says so',
+  key_expired: 'rotating an access key that is past its end',
   quota_keys: 'creating one more than a user may have',
   quota_dashboards: 'creating one more than a user may have',
   quota_rules: 'creating one more than a user may have',

@@ -56,8 +56,9 @@ const TRANSPORTS: Readonly<Record<string, string>> = {
   openapi: 'openapi',
   http: 'streamable-http',
   streamablehttp: 'streamable-http',
-  remote: 'streamable-http',
 }
+/** Words for an address whose transport is to be found out, as for one without a word. */
+const FOUND_OUT: ReadonlySet<string> = new Set(['remote'])
 
 /** Transports whose fields are in the list above. */
 const KNOWN_HERE: ReadonlySet<string> = new Set(Object.values(TRANSPORTS))
@@ -101,12 +102,16 @@ function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void
   const written = entry.transport ?? entry.type ?? entry.transportType
   if (written === undefined) return
   const key = typeof written === 'string' ? written.toLowerCase().replaceAll(/[-_ ]/g, '') : ''
+  if (FOUND_OUT.has(key)) {
+    delete body.transport
+    return
+  }
   body.transport = Object.hasOwn(TRANSPORTS, key) ? (TRANSPORTS[key] ?? written) : written
 }
 
+/** Gemini CLI prefers `httpUrl` where both stand, and speaks streamable HTTP alone with it. */
 function readAddress(entry: JsonObject, body: Record<string, JsonValue>): void {
-  if (body.url !== undefined) return
-  const url = entry.serverUrl ?? entry.httpUrl
+  const url = entry.httpUrl ?? body.url ?? entry.serverUrl
   if (url === undefined) return
   body.url = url
   if (entry.httpUrl !== undefined) body.transport ??= 'streamable-http'
@@ -119,12 +124,19 @@ function readEnabled(entry: JsonObject, body: Record<string, JsonValue>): void {
 }
 
 /** Clients that keep a list of approved tools in the entry count its timeout in seconds; all others in milliseconds. */
+export function countsSeconds(entry: JsonObject): boolean {
+  return Array.isArray(entry.alwaysAllow) || Array.isArray(entry.autoApprove)
+}
+
+/** Most seconds that such an entry may have; a larger number is milliseconds, as Kiro counts them beside such a list. */
+export const MOST_SECONDS = 3_600
+
 function readTimeouts(entry: JsonObject, body: Record<string, JsonValue>): void {
   const options = isJsonObject(entry.options) ? entry.options : {}
   if (typeof options.timeout === 'number') body.timeout ??= options.timeout
   if (typeof options.maxTotalTimeout === 'number') body.maxTimeout ??= options.maxTotalTimeout
-  const inSeconds = Array.isArray(entry.alwaysAllow) || Array.isArray(entry.autoApprove)
-  if (inSeconds && typeof body.timeout === 'number' && body.timeout <= 3_600) body.timeout *= 1_000
+  if (!countsSeconds(entry) || typeof entry.timeout !== 'number' || entry.timeout > MOST_SECONDS) return
+  body.timeout = Math.round(entry.timeout * 1_000)
 }
 
 /** Splits a command given as one list with its arguments. */
@@ -147,7 +159,7 @@ function readTexts(body: Record<string, JsonValue>, field: string): void {
 
 /** Reads overrides by tool, and lists of tools that are on or off. */
 function readTools(name: string, entry: JsonObject, body: Record<string, JsonValue>, warnings: string[]): void {
-  const { only, off, warnings: patterns } = readToolLists(entry)
+  const { only, off, warnings: patterns } = readToolLists(name, entry)
   warnings.push(...patterns)
   const overrides = readOverrides(name, entry, body)
   for (const tool of only ?? []) overrides.set(tool, { enabled: true, ...overrideIn(overrides, tool) })

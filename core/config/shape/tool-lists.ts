@@ -21,9 +21,10 @@ export interface ToolLists {
  * Reads the lists of Gemini CLI, Qwen Code, Amp (`includeTools`, `excludeTools`), Windsurf and Kiro (`disabledTools`),
  * nanobot and 1MCP (`enabledTools`), Crush (`disabled_tools`), GitHub Copilot (`tools` as a list), Hermes
  * (`tools.include`), OpenClaw (`toolFilter.include`) and mcp-proxy (`options.toolFilter` with `mode`). Where several name
- * the only tools, a tool has to be in each.
+ * the only tools, a tool has to be in each. `name` is the server's: `mcp__name__tool` and `mcp__name__*`, as Claude Code
+ * calls tools, mean its own.
  */
-export function readToolLists(entry: JsonObject): ToolLists {
+export function readToolLists(name: string, entry: JsonObject): ToolLists {
   const filters = [entry.tools, entry.toolFilter, isJsonObject(entry.options) ? entry.options.toolFilter : undefined]
   const allow = [...ONLY.map(name => entry[name]), Array.isArray(entry.tools) ? entry.tools : undefined]
   const deny: (JsonValue | undefined)[] = OFF.map(name => entry[name])
@@ -33,8 +34,10 @@ export function readToolLists(entry: JsonObject): ToolLists {
     deny.push(listOf(filter.exclude))
     if (Array.isArray(filter.list)) (filter.mode === 'block' ? deny : allow).push(filter.list)
   }
-  const only = allow.map(namesOf).filter(names => names !== undefined && !names.includes('*')) as string[][]
-  const off = deny.flatMap(list => namesOf(list) ?? [])
+  const only = allow
+    .map(list => namesOf(name, list))
+    .filter(names => names !== undefined && !names.includes('*')) as string[][]
+  const off = deny.flatMap(list => namesOf(name, list) ?? [])
   const [first, ...rest] = only.map(names => new Set(names.filter(name => !isPattern(name))))
   const shared = first && rest.reduce((both, names) => both.intersection(names), first)
   const all = off.includes('*') ? new Set<string>() : shared
@@ -59,9 +62,16 @@ function listOf(value: JsonValue | undefined): JsonValue[] | undefined {
 }
 
 /** Gemini CLI takes `tool(arguments)` for the tool. */
-function namesOf(list: JsonValue | undefined): string[] | undefined {
+function namesOf(server: string, list: JsonValue | undefined): string[] | undefined {
   if (!Array.isArray(list)) return undefined
-  return list.filter(name => typeof name === 'string').map(name => name.replace(/\(.*$/s, ''))
+  return list.filter(name => typeof name === 'string').map(name => bareName(server, name.replace(/\(.*$/s, '')))
+}
+
+function bareName(server: string, name: string): string {
+  const own = `mcp__${server.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`
+  if (server === '' || !name.startsWith(own)) return name
+  if (name === own) return '*'
+  return name.startsWith(`${own}__`) ? name.slice(own.length + 2) : name
 }
 
 function isPattern(name: string): boolean {

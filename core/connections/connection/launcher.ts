@@ -9,6 +9,7 @@ import { FairTurns } from '../../domain/fair-turns.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
 import { bundleOf } from '../../domain/server/bundle.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
+import { isProjectRun } from '../../domain/server/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import type { ServerFace } from '../../domain/session-scope.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
@@ -16,6 +17,7 @@ import { secretParts } from '../../secrets/parts.ts'
 import type { Redactor } from '../../secrets/redact.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { LinkLimits, Liveness } from '../protocol.ts'
+import { resolveInside } from '../sandbox/command.ts'
 import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import { BUNDLE_UV_ENV } from '../spawn/bundle-env.ts'
 import type { BundleUnpacker } from '../spawn/bundle-unpacker.ts'
@@ -180,7 +182,9 @@ export class Launcher {
     const { confinement } = child
     if (!confinement) throw new HubError('stdio_not_permitted', 'A bundle runs inside the sandbox only')
     this.#checkQuota(plan)
-    const isProject = child.command === 'uv' && child.args[0] === 'run'
+    const isProject = isProjectRun(child.command, child.args)
+    // Before anything is unpacked, which would be done again at each start.
+    if (isProject) resolveInside(child.command)
     const { bundles, installer } = this.#options
     await bundles.ensure({ serverId, confinement, bundle }, async () => {
       if (isProject) await installer.installProject({ serverId, confinement }, wanted)

@@ -59,6 +59,16 @@ export function resolveInside(command: string): string {
   throw notFound(command, 'there is no such program')
 }
 
+/** Whether a program that is called by its name is there inside the sandbox. */
+export function isInside(name: string): boolean {
+  try {
+    return resolveInside(name) !== ''
+  } catch (error) {
+    if (error instanceof HubError && error.code === 'command_not_found') return false
+    throw error
+  }
+}
+
 function byName(command: string): string {
   for (const folder of SANDBOX_PATH) {
     if (folder === RUNTIME_FOLDER ? OF_RUNTIME.includes(command) : isProgram(join(folder, command))) {

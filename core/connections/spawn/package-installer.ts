@@ -10,7 +10,7 @@ import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import type { ChildSpec } from './child-program.ts'
 import type { Child, Children } from './children.ts'
-import { registryCertificates } from './registry-authority.ts'
+import { registryCertificates, trustEnv } from './registry-authority.ts'
 
 const INSTALL_MS = 5 * 60_000
 const POLL_MS = 200
@@ -203,11 +203,6 @@ function installEnv(registry: string): Record<string, string> {
     // A registry on this machine is also reached through the hub.
     ...{ NO_PROXY: '', no_proxy: '' },
   }
-}
-
-/** Node and Bun add such a file to their own certificates, uv takes it instead, npm in place of one that its configuration names. */
-function trustEnv(file: string): Record<string, string> {
-  return { NODE_EXTRA_CA_CERTS: file, SSL_CERT_FILE: file, npm_config_cafile: file }
 }
 
 function readOutcome(words: string): InstalledProgram | undefined {

@@ -22,6 +22,24 @@ export async function registryCertificates(file: string): Promise<string> {
   return `${[...new Set([...own, ...(await systemCertificates())])].join('\n')}\n`
 }
 
+/**
+ * The variables by which installers, and what they start to build a package, take such a file. Node, Bun and Deno add it to
+ * their own certificates, the others take it instead: npm in place of what its configuration names, and by SSL_CERT_FILE
+ * uv and whatever uses OpenSSL.
+ */
+export function trustEnv(file: string): Record<string, string> {
+  return {
+    ...{ NODE_EXTRA_CA_CERTS: file, npm_config_cafile: file, DENO_CERT: file, SSL_CERT_FILE: file },
+    ...{
+      PIP_CERT: file,
+      REQUESTS_CA_BUNDLE: file,
+      CURL_CA_BUNDLE: file,
+      GIT_SSL_CAINFO: file,
+      CARGO_HTTP_CAINFO: file,
+    },
+  }
+}
+
 async function systemCertificates(): Promise<readonly string[]> {
   for (const file of SYSTEM_FILES) {
     const text = await readFile(file, 'utf8').catch(() => undefined)

@@ -34,13 +34,20 @@ export interface LiveEvent {
   readonly number: number
   readonly ownerId: string | null
   readonly isPublic: boolean
+  /** Of an alert: what it is about, `owner~server` for most. */
+  readonly subject?: string
   /** JSON of `{id, event, at, owner, data}`. */
   readonly text: string
 }
 
-/** The owner's events, public ones, and all for administrators. Internal ones never get here. */
-export function visibleTo(event: LiveEvent, actor: UserActor): boolean {
-  return event.isPublic || actor.role === 'admin' || (event.ownerId !== null && event.ownerId === actor.userId)
+/**
+ * The owner's events, public ones, and all for administrators. Internal ones never get here. Alerts of an administrator may be
+ * about everybody's servers: outside ADMIN_ADDRESSES only those about own ones are seen.
+ */
+export function visibleTo({ isPublic, ownerId, subject }: LiveEvent, actor: UserActor): boolean {
+  if (isPublic || actor.role === 'admin') return true
+  if (ownerId === null || ownerId !== actor.userId) return false
+  return subject === undefined || actor.restricted !== true || subject.startsWith(`${actor.name}~`)
 }
 
 /** Builds an event with its JSON text. `boot`: the process's id; `ownerNames`: user names by id. */
@@ -56,5 +63,6 @@ export function liveEvent(
   // The field that says who may read a log record is not part of it.
   const { ownerId: reader, ...data } = event.data as Record<string, unknown>
   const text = JSON.stringify({ id, event: name, at, owner, data })
-  return { id, name, topic, number, ownerId, isPublic: audience === 'public', text }
+  const about = name.startsWith('alert.') && typeof data.subject === 'string' ? { subject: data.subject } : {}
+  return { id, name, topic, number, ownerId, isPublic: audience === 'public', ...about, text }
 }

@@ -5,8 +5,8 @@ import type { RunnableRoute } from '../pipeline.ts'
 import type { Route } from '../route.ts'
 
 /**
- * The same routes, whose `version_conflict` says who changed the record, as far as the audit log shows it to the caller:
- * users see what was done to what is theirs, administrators all.
+ * The same routes, whose `version_conflict` says who changed the record, where the caller may see that: administrators, and
+ * who has changed it by oneself.
  */
 export function namingChanger(routes: readonly Route[], audit: Pick<AuditRegistry, 'changer'>): Route[] {
   return (routes as readonly unknown[] as readonly RunnableRoute[]).map(route => {

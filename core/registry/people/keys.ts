@@ -104,6 +104,7 @@ export class Keys implements KeyRegistry {
   async rotate(actor: Actor, id: string, overlapMs = 0): Promise<NewKey> {
     return write(this.#deps.store, async (trx, after) => {
       const row = await visibleKey(trx, actor, id)
+      refuseEnded(row, timestamp(this.#deps))
       refuseWiderKey(actor, { ownerId: row.owner_id, scopes: keyRecord(row).scopes, expiresAt: row.expires_at })
       const secret = newSecret()
       const rotated = { ...row, ...secretColumns(secret), last_used_at: null }
@@ -237,4 +238,10 @@ async function checkQuota(db: Reader, ownerId: string): Promise<void> {
     .executeTakeFirstOrThrow()
   if (Number(count) < LIMITS.keysPerUser) return
   throw new HubError('quota_keys', `A user may have ${LIMITS.keysPerUser} access keys`)
+}
+
+/** A new secret would keep the key's end, and open nothing; with another end it would bring back what somebody let end. */
+function refuseEnded({ label, expires_at: end }: AccessKeyTable, now: string): void {
+  if (end === null || end > now) return
+  throw new HubError('key_expired', `The access key ${quoteName(label)} has ended at ${end}`)
 }

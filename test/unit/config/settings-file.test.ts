@@ -7,6 +7,7 @@ import { openSettingsFile, type SettingsFile } from '../../../core/config/settin
 import { SettingsError } from '../../../core/config/settings-text.ts'
 import type { SettingsState } from '../../../core/config/shape/settings.ts'
 import { HubError } from '../../../core/contract/errors.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
 import { tempFolder, until } from './temp.ts'
 
 const RUNTIME = '/opt/bun'
@@ -193,6 +194,47 @@ describe('writeServer()', () => {
     await hub.file.writeServer(undefined, 'a', { ...body, toolsDefault: 'on', tools: {} })
     expect(server(hub.file.state, 'a')?.toolsDefault ?? 'on').toBe('on')
   })
+
+  test.each<[string, string, JsonObject, JsonObject]>([
+    ['httpUrl', '{"httpUrl": "https://a.example"}', { url: 'https://b.example' }, { transport: 'streamable-http' }],
+    [
+      'httpUrl beside url',
+      '{"httpUrl": "https://a.example", "url": "https://s.example"}',
+      { url: 'https://b.example' },
+      { transport: 'streamable-http' },
+    ],
+    [
+      'serverUrl',
+      '{"serverUrl": "https://a.example", "type": "sse"}',
+      { url: 'https://b.example' },
+      { transport: 'sse' },
+    ],
+    ['another transport', '{"httpUrl": "https://a.example"}', { transport: 'sse' }, { url: 'https://a.example' }],
+    ['seconds', '{"command": "x", "alwaysAllow": [], "timeout": 60}', { timeout: 2_000 }, { command: 'x' }],
+    [
+      'seconds and others',
+      '{"command": "x", "autoApprove": ["a"], "timeout": 60}',
+      { args: ['y'] },
+      { timeout: 60_000 },
+    ],
+    ['a part of a second', '{"command": "x", "alwaysAllow": [], "timeout": 60}', { timeout: 1_001 }, {}],
+    ['hours', '{"command": "x", "alwaysAllow": [], "timeout": 60}', { timeout: 7_200_000 }, {}],
+    [
+      'milliseconds beside approvals',
+      '{"command": "x", "autoApprove": [], "timeout": 5000}',
+      { args: ['y'] },
+      { timeout: 5_000 },
+    ],
+    ['isActive', '{"command": "x", "isActive": false, "disabled": true}', { enabled: true }, {}],
+  ])(
+    'writes what is read as it was meant, where other programs’ words stood: %s',
+    async (_words, entry, change, kept) => {
+      await using hub = await opened(`{"mcpServers": {"a": ${entry}}}`)
+      const { name: _, ...body } = server(hub.file.state, 'a') ?? {}
+      await hub.file.writeServer(undefined, 'a', { ...body, ...change })
+      expect(server(hub.file.state, 'a')).toMatchObject({ ...kept, ...change } as never)
+    },
+  )
 
   test('keeps "patchbay" for this program', async () => {
     await using hub = await opened()

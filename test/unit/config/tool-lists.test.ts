@@ -33,6 +33,14 @@ test.each<[string, object, object | undefined, 'off' | undefined]>([
   ],
   ['a list that an override contradicts', { includeTools: ['a'], tools: { a: off } }, { a: off }, 'off'],
   ['our own field', { toolsDefault: 'off', tools: { a: on } }, { a: on }, 'off'],
+  [
+    'Claude Code, by its names',
+    { allowedTools: ['mcp__s__a', 'b'], disallowedTools: ['mcp__s__c'] },
+    { a: on, b: on, c: off },
+    'off',
+  ],
+  ['Claude Code’s whole server', { disallowedTools: ['mcp__s__*'] }, undefined, 'off'],
+  ['another server of Claude Code', { disallowedTools: ['mcp__st__a'] }, { mcp__st__a: off }, undefined],
   ['what is no list', { includeTools: 'a', disabledTools: 7, toolFilter: [] }, undefined, undefined],
 ])('readServerEntry() reads the lists of tools of %s', (_whose, entry, tools, byDefault) => {
   expect(read(entry)).toEqual({ tools: tools as never, byDefault, warnings: [] })

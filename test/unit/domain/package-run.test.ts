@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readPackageRun } from '../../../core/domain/server/package-run.ts'
+import { isProjectRun } from '../../../core/domain/server/project-run.ts'
 
 const read = (line: string) => {
   const [command = '', ...args] = line.split(' ')
@@ -41,4 +42,16 @@ describe('readPackageRun()', () => {
   ])('leaves %s as it stands [CVE-2026-41497 GHSA-9qhq-v63v-fv3j]', line => {
     expect(read(line)).toBeUndefined()
   })
+})
+
+test.each<[boolean, string, string]>([
+  [true, 'uv', 'run --directory /opt/package server.py'],
+  [true, 'uv', '--directory /opt/package --quiet run server.py'],
+  [true, '/usr/local/bin/uv', '--project=/opt/package run server.py'],
+  [false, 'uv', 'tool run x'],
+  [false, 'uv', '--directory run pip install x'],
+  [false, 'uv', ''],
+  [false, 'uvx', 'run'],
+])('isProjectRun() is %p for %s %s', (expected, command, args) => {
+  expect(isProjectRun(command, args === '' ? [] : args.split(' '))).toBe(expected)
 })

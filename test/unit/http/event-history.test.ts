@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { EventHistory } from '../../../core/http/live/event-history.ts'
-import type { LiveEvent } from '../../../core/http/live/live-events.ts'
+import { type LiveEvent, liveEvent, visibleTo } from '../../../core/http/live/live-events.ts'
 import { until } from '../../support/wait.ts'
 
 const HOUR_MS = 3_600_000
@@ -61,4 +61,19 @@ test('a history that is not followed from the start knows what it has only until
   expect(history.after(4)).toEqual({ events: [event(5, 'first')], complete: true })
   history.interrupt()
   expect(history.after(5)).toEqual({ events: [], complete: false })
+})
+
+test('visibleTo() shows an administrator outside the listed addresses no alert about others', () => {
+  const names = new Map([['1', 'root']])
+  const alertOf = (subject: string) => {
+    const data = { rule: 'r', severity: 'critical', subject, incident: 'i' } as const
+    const event = { id: 1, name: 'alert.fired', at: '2026-11-22T00:00:00Z', ownerId: '1', audience: 'owner', data }
+    return liveEvent('boot', 'alerts', event as never, names)
+  }
+  const root = { kind: 'user', userId: '1', name: 'root', role: 'user', credential: { kind: 'local' } } as const
+  const seen = (actor: object) =>
+    ['root~own', 'ann~hers', 'total', 'rooty~x'].map(subject => visibleTo(alertOf(subject), actor as never))
+  expect(seen({ ...root, restricted: true })).toEqual([true, false, false, false])
+  expect(seen({ ...root, role: 'admin' })).toEqual([true, true, true, true])
+  expect(seen({ ...root, userId: '2', name: 'ann' })).toEqual([false, false, false, false])
 })

@@ -1,0 +1,15 @@
+/** Options of uv that stand before its command and take the next word. */
+const TAKES_VALUE: ReadonlySet<string> = new Set([
+  ...['--directory', '--project', '--config-file', '--cache-dir', '--color', '--allow-insecure-host'],
+])
+
+/** Whether a command is `uv run`, which needs the packages of a project: options of uv may stand before `run`. */
+export function isProjectRun(command: string, args: readonly string[]): boolean {
+  if (!/^(?:\/usr(?:\/local)?\/bin\/)?uv$/.test(command)) return false
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at] ?? ''
+    if (!word.startsWith('-')) return word === 'run'
+    if (TAKES_VALUE.has(word)) at += 1
+  }
+  return false
+}
