@@ -16,6 +16,16 @@ export interface ConnectionCaller {
   readonly capabilities: JsonObject
 }
 
+/** Callers that use a connection of their own to find out whether a program asks. Callers are named by their id. */
+export interface AskTrials {
+  /** True when this caller uses its own connection. */
+  has(caller: string): boolean
+  /** Decides it for a caller that can be asked, unless that was done: called before each of its tool calls. */
+  place(caller: Pick<ConnectionCaller, 'id' | 'capabilities'>, tool: string): void
+  /** This caller uses its own connection, as another one of the same user does. */
+  admit(caller: string): void
+}
+
 /** The server's data that determine a caller's connection. */
 export interface ServerFace {
   readonly side: Side
@@ -25,6 +35,8 @@ export interface ServerFace {
   readonly asks: readonly AskCapability[]
   /** What its transport leads to; `undefined` while its plugin does not run. See `Transport`. */
   readonly kind?: 'process' | 'remote' | 'answers' | undefined
+  /** Of a program: who finds out whether it asks. */
+  readonly trials?: AskTrials
 }
 
 /** Whether a client declared a capability for server requests. */
@@ -35,18 +47,19 @@ export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolea
 /**
  * Whether a client session needs a dedicated connection, since only that shows which client a server's request is for.
  * As configured; with `auto`, when the client supports a request that the server is known to send, or any request of a
- * remote server. A modern server puts its requests into its results, which are never ambiguous.
+ * remote server, or when it finds out whether a program sends any. A modern server puts its requests into its results, which are never ambiguous.
  */
 export function needsOwnConnection(
   { session = 'auto' }: Pick<ServerRecord, 'session'>,
-  capabilities: JsonObject,
-  face: Pick<ServerFace, 'era' | 'asks' | 'kind'>,
+  { id, capabilities }: Pick<ConnectionCaller, 'id' | 'capabilities'>,
+  face: Pick<ServerFace, 'era' | 'asks' | 'kind' | 'trials'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
   // What a face says is worked out when it is asked; most clients can be asked nothing.
   if (!canBeAsked(capabilities) || face.era !== 'legacy') return false
   // A remote one costs no process, so it is used before the server's first request to a client.
-  return face.kind === 'remote' || face.asks.some(capability => capabilities[capability] !== undefined)
+  if (face.kind === 'remote' || face.asks.some(capability => capabilities[capability] !== undefined)) return true
+  return face.trials?.has(id) === true
 }
 
 /** Key of the connection that all of one user's calls share when a server's `session` is `per-user`. */
@@ -60,7 +73,7 @@ export function connectionKey(
   caller: ConnectionCaller | undefined,
   face: ServerFace,
 ): string | undefined {
-  const own = caller !== undefined && needsOwnConnection(server, caller.capabilities, face)
+  const own = caller !== undefined && needsOwnConnection(server, caller, face)
   if (!own) return face.side === 'older' ? OLDER_CONNECTION : undefined
   return server.session === 'per-user' ? userConnection(caller.userId, face.side) : caller.id
 }

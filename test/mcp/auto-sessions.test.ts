@@ -8,6 +8,7 @@ import { EVERYTHING } from '../support/peers.ts'
 import { descendants } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
 const QUESTIONS = join(ROOT, 'test/support/mcp-servers/questions.ts')
@@ -66,6 +67,10 @@ async function modernClient(path: string): Promise<ModernClient> {
   return client
 }
 
+/** The transport of the SDK ends its session by DELETE only when told to. */
+const endSession = (client: McpClient) =>
+  (client.transport as { terminateSession?: () => Promise<void> } | undefined)?.terminateSession?.()
+
 /** Until what the server does for clients that can be asked is known. */
 const looked = (server: string, why: string) =>
   until(async () => (await status(server)).session.why.startsWith(why), {
@@ -91,9 +96,7 @@ describe.each(WIRES)('a server that asks over %s', wire => {
     expect(answers.filter(wrong => wrong !== undefined)).toEqual([])
     expect((await status(wire)).connections).toEqual({ shared: 1, session: SESSIONS, lease: 0, user: 0 })
     const before = running()
-    // The transport of the SDK ends its session by DELETE only when told to.
-    for (const client of clients)
-      await (client.transport as { terminateSession?: () => Promise<void> } | undefined)?.terminateSession?.()
+    for (const client of clients) await endSession(client)
     await until(async () => (await status(wire)).connections.session === 0)
     expect((await status(wire)).connections.shared).toBe(1)
     if (wire === 'stdio') await until(() => running() <= before - SESSIONS)
@@ -105,26 +108,71 @@ describe.each(WIRES)('a server that asks over %s', wire => {
   }, 120_000)
 })
 
-test('a program that asks nothing has one process for all, also for clients that can be asked', async () => {
+test('a program that asks nothing has one process for all, also for clients that can be asked once a tool was tried', async () => {
+  await looked('plain', 'was not seen')
+  const first = await able('plain', 'first')
+  await callText(first, 'echo', { text: 'x' })
+  // Whether the tool asks was found out over the connection of the session, which ends with it.
+  expect((await status('plain')).connections).toEqual({ shared: 1, session: 1, lease: 0, user: 0 })
+  await endSession(first)
+  await until(async () => (await status('plain')).connections.session === 0)
   const clients = await Promise.all(['a', 'b', 'c'].map(name => able('plain', name)))
-  await Promise.all(clients.map(client => callText(client, 'echo', { text: 'x' }).catch(() => undefined)))
+  await Promise.all(clients.map(client => callText(client, 'echo', { text: 'x' })))
   const { connections, session, warnings } = await status('plain')
   expect(connections).toEqual({ shared: 1, session: 0, lease: 0, user: 0 })
   expect(session).toEqual({ mode: 'auto', kind: 'shared', why: 'was not seen to ask its client: one process for all' })
   expect(warnings).toBeUndefined()
 })
 
-test('one that asks during a call alone is found out by its first question, and asks from then on', async () => {
+test('one that asks during a call alone asks the client of the very first call, and is known to ask from then on', async () => {
   await looked('late', 'was not seen')
   const client = await able('late')
-  expect(await callText(client, 'sample')).toContain('refused')
-  await looked('late', 'asks its client')
   expect(await callText(client, 'sample')).toContain('sampled by ada')
+  await looked('late', 'asks its client')
   expect((await status('late')).session.asks).toEqual(['sampling'])
   // Others go on sharing.
-  const other = await admin.mcp('/mcp/late', { capabilities: { roots: {} } })
+  const other = await admin.mcp('/mcp/late')
   expect(JSON.parse(await callText(other, 'capabilities'))).toEqual({})
 }, 120_000)
+
+test.each(['sample', 'elicit', 'roots', 'confirm'])(
+  'the first call that a session makes of a tool that asks works, through a group too: %s',
+  async tool => {
+    const name = `first-${tool}`
+    await admin.ok('POST', '/api/servers', { ...stdioFixture('asking'), name })
+    await admin.ok('POST', '/api/groups', { name: `g-${tool}`, members: [name] })
+    await online(admin, [name])
+    const client = await able(`g-${tool}`, 'eve')
+    const [listed = ''] = (await toolNames(client)).filter(each => each.endsWith(tool))
+    expect(await callText(client, listed)).toContain('eve')
+    await admin.ok('DELETE', `/api/servers/${name}`)
+  },
+  20_000,
+)
+
+test('a modern client is asked in its first call of an older program', async () => {
+  await admin.ok('POST', '/api/servers', { ...stdioFixture('asking'), name: 'older' })
+  await online(admin, ['older'])
+  const client = await modernClient('/mcp/older')
+  expect(JSON.stringify(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('newer')
+  await client.close()
+}, 20_000)
+
+test('a program that cannot run twice serves clients that can be asked over its one process', async () => {
+  const folder = await makeTemp('single')
+  const lock = join(folder, 'lock')
+  const script = 'test -e "$0" && exit 1; exec "$@"'
+  const args = ['-c', script, lock, process.execPath, join(ROOT, 'test/support/mcp-servers/echo.ts')]
+  await admin.ok('POST', '/api/servers', { name: 'single', command: '/bin/sh', args })
+  await online(admin, ['single'])
+  await looked('single', 'was not seen')
+  await Bun.write(lock, '')
+  const pids = await Promise.all(['a', 'b'].map(async name => callText(await able('single', name), 'whoami')))
+  const { pid, connections } = await status('single')
+  expect(pids.map(text => JSON.parse(text).pid)).toEqual([pid, pid])
+  expect(connections).toMatchObject({ shared: 1, session: 0 })
+  await removeTemp(folder)
+}, 30_000)
 
 test('tools that are listed only for clients that can be asked are listed for those, and no others, with a warning', async () => {
   const client = await able('everything')

@@ -89,6 +89,7 @@ export class CallDispatcher {
     const { slot, key, shares } = this.#way(call)
     if (shares && this.#isMissing(call)) return call.failFor(shares)
     if (key === undefined) this.#usedAtMs = call.startedAtMs
+    else this.#observeTrial(call)
     if (slot.connection) slot.connection.send(call)
     else this.#wait(slot, call, key)
   }
@@ -211,6 +212,18 @@ export class CallDispatcher {
   /** What is known of the server requests of the side that a request is for. */
   #asking(request: UpstreamRequest): ServerAsking {
     return this.#isOlder(request) ? this.#options.older.asking : this.#options.asking
+  }
+
+  /** What a tool answers to a caller that finds out whether it asks. */
+  #observeTrial({ request, reply }: PendingCall): void {
+    const { session, method, params } = request
+    const { trials } = this.#asking(request)
+    const tool = params?.name
+    if (method !== 'tools/call' || typeof tool !== 'string' || !session || !trials.has(session.id)) return
+    void reply.then(answer => {
+      if (answer.kind === 'result' && !answer.isError && trials.has(session.id))
+        trials.answered(session.capabilities, tool)
+    })
   }
 
   #share(call: PendingCall, reason: WireError): void {

@@ -72,7 +72,7 @@ export interface DedicatedConnectionsOptions {
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
   /** Gets notified of the server requests that the server sends. */
-  readonly asking: Pick<ServerAsking, 'noted' | 'stale'>
+  readonly asking: Pick<ServerAsking, 'noted' | 'stale' | 'asks' | 'trials'>
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
@@ -120,7 +120,8 @@ export class DedicatedOpener {
       entry.opening = false
       const reason = wireErrorOf(context.log, error)
       if (isFace) this.#options.older.ended({ reason, wasOpen: false })
-      if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
+      if (this.#isTrial(entry)) this.#endTrial(entry, reason)
+      else if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
       else this.#failWaiting(entry, reason)
     }
   }
@@ -135,6 +136,22 @@ export class DedicatedOpener {
   #isAuto(): boolean {
     const { session = 'auto' } = this.#options.record()
     return session === 'auto'
+  }
+
+  /** True where the connection only finds out whether the server asks. */
+  #isTrial({ owner, binding, older }: SessionEntry): boolean {
+    const { asks, trials } = older ? this.#options.older.asking : this.#options.asking
+    return trials.wasPlaced(owner.key) && !asks.some(name => binding?.capabilities[name] !== undefined)
+  }
+
+  /** A program that does not run twice at once serves the caller over the shared connection, as before the trial. */
+  #endTrial(entry: SessionEntry, reason: WireError): void {
+    const { asking, older, shared } = this.#options
+    const { trials } = entry.older ? older.asking : asking
+    // Other callers' connections may be opening too, and end in the same way.
+    if (reason.code === 'quota_servers') trials.share(entry.owner.key)
+    else trials.stop()
+    for (const call of entry.slot.takeWaiting()) shared(call, reason)
   }
 
   /** Calls use the shared connection for a while: service without server requests is better than no service. */
@@ -190,7 +207,9 @@ export class DedicatedOpener {
         const { reason } = end
         if (face && !entry.closed) this.#options.older.ended(end)
         // A lost call may have opened the next connection already; then it waits for that one.
-        if (!entry.opening && !entry.connection) this.#failWaiting(entry, reason)
+        if (entry.opening || entry.connection) return
+        if (!entry.connectedBefore && !entry.closed && this.#isTrial(entry)) this.#endTrial(entry, reason)
+        else this.#failWaiting(entry, reason)
       },
       lost: (call, how, reason) => {
         if (entry.closed) call.fail(reason.code, reason.message)

@@ -11,6 +11,7 @@ import type { LaunchPlan } from '../connection/launcher.ts'
 import { type ProbedTools, probeTools, ToolsProbeFailed } from '../probe/tools-probe.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import type { AskFindings } from '../store/asking-store.ts'
+import { ServerAskTrials } from './ask-trials.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** A failed probe is not repeated sooner. */
@@ -65,6 +66,7 @@ const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
  * from observed calls; valid as long as the configuration and the server's version stay.
  */
 export class ServerAsking implements UpstreamFace {
+  readonly trials = new ServerAskTrials(() => this.#applies && this.kind === 'process' && this.#failure === undefined)
   readonly #options: ServerAskingOptions
   readonly #variants = new Map<string, Variant>()
   readonly #reading = new Map<string, Promise<void>>()
@@ -152,7 +154,7 @@ export class ServerAsking implements UpstreamFace {
     this.#seen = { configHash, version, protocolVersion }
     if (!this.#applies || this.#probing !== undefined || this.#disposed || !this.#options.context.probes) return
     if (this.#found?.configHash === configHash && this.#found.version === version) return
-    if (before?.configHash !== configHash || before.version !== version) this.#noted.clear()
+    if (before?.configHash !== configHash || before.version !== version) this.#renew()
     else if (this.#recentlyFailed(FIRST)) return
     this.#begin(tools)
   }
@@ -162,6 +164,11 @@ export class ServerAsking implements UpstreamFace {
     const tools = this.#options.tools()
     if (this.known || this.#failure === undefined || this.#probing !== undefined || !this.#seen || !tools) return
     if (!this.#recentlyFailed(FIRST, AGAIN_MS)) this.#begin(tools)
+  }
+
+  #renew(): void {
+    this.#noted.clear()
+    this.trials.renew()
   }
 
   #begin(tools: readonly CatalogItem[]): void {

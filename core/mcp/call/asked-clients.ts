@@ -1,3 +1,4 @@
+import type { SessionBinding } from '../../connections/api.ts'
 import { within } from '../../connections/within.ts'
 import { HubError } from '../../contract/errors.ts'
 import { everyCapability } from '../../domain/client-capabilities.ts'
@@ -26,6 +27,16 @@ export function awaitProbe(
   const { probing, era, kind } = scope.face(server.id)
   if (kind === 'remote') return undefined
   return probing !== undefined && era === 'legacy' ? within(probing, PROBE_WAIT_MS) : undefined
+}
+
+/** Before a call of a tool: decides whether the session finds out over its own connection if a program asks. */
+export function placeCaller(
+  session: Pick<SessionBinding, 'id' | 'capabilities'>,
+  scope: Scope,
+  { server }: ScopeMember,
+  tool: string,
+): void {
+  if (canBeAsked(session.capabilities)) scope.face(server.id).trials?.place(session, tool)
 }
 
 /** The error for a tool that exists, but not for this client's capabilities. */

@@ -25,8 +25,15 @@ export interface Exchange {
   readonly session: SessionBinding | undefined
   /** The client capabilities that the caller declared; absent where it cannot answer server requests. */
   readonly capabilities?: JsonObject
-  /** Called once before the request is sent; returns the connection to use where that is not the session's. */
-  enter?(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined>
+  /**
+   * Called once before the request is sent; returns the connection to use where that is not the session's. `tool`: its
+   * original name, where one is called.
+   */
+  enter?(
+    scope: Scope,
+    member: ScopeMember,
+    tool?: string,
+  ): SessionBinding | undefined | Promise<SessionBinding | undefined>
   /** Present for a modern caller: its capabilities and metadata for a modern upstream. */
   modern?(): NonNullable<UpstreamRequest['modern']>
   /** Present when the caller requested progress. */

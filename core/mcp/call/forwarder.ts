@@ -15,7 +15,7 @@ import type { Target } from '../scope/merge.ts'
 import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
-import { awaitProbe } from './asked-clients.ts'
+import { awaitProbe, placeCaller } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { seenFailure } from './seen-failure.ts'
 import { wantedHeaders } from './sent-params.ts'
@@ -87,7 +87,9 @@ export class Forwarder {
     const { resolved } = scope
     const deliver = (reply: UpstreamReply) =>
       scope.stale || scope.resolved !== resolved ? this.#authorized(routed, target, reply, finish) : finish(reply)
-    const entered = exchange.enter?.(scope, target.member)
+    const tool = exchange.method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
+    if (tool !== undefined && exchange.session) placeCaller(exchange.session, scope, target.member, tool)
+    const entered = exchange.enter?.(scope, target.member, tool)
     if (entered instanceof Promise)
       return entered.then(session => this.#send(routed, target, session, params, work).then(deliver))
     return this.#send(routed, target, entered ?? exchange.session, params, work).then(deliver)

@@ -218,7 +218,7 @@ export class Session implements NotificationTarget {
 
   ownConnection(server: ServerRecord): SessionBinding | undefined {
     const face = this.scope.face(server.id)
-    if (needsOwnConnection(server, this.binding.capabilities, face))
+    if (needsOwnConnection(server, this.binding, face))
       return server.session === 'per-user' ? userBinding(this.actor.userId, face.side) : this.binding
     return face.side === 'older' ? OLDER_BINDING : undefined
   }

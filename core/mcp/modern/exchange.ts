@@ -209,7 +209,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     }
   }
 
-  enter(scope: Scope, member: ScopeMember): SessionBinding | undefined | Promise<SessionBinding | undefined> {
+  enter(
+    scope: Scope,
+    member: ScopeMember,
+    tool?: string,
+  ): SessionBinding | undefined | Promise<SessionBinding | undefined> {
     this.serverId = member.server.id
     const state = this.#input?.state
     if (state && state.serverId !== this.serverId)
@@ -222,6 +226,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
       this.actor.userId,
       this.capabilities,
       this,
+      tool,
     )
     if (lease instanceof Promise) return lease.then(given => this.#entered(scope, member, given))
     return this.#entered(scope, member, lease)

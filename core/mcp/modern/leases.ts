@@ -5,7 +5,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { MODERN_VERSION } from '../../domain/era.ts'
-import { needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
+import { canBeAsked, needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
 import { userBinding } from '../scope/user-binding.ts'
 
 /** An unused connection ends after this time. */
@@ -64,27 +64,36 @@ export class Leases {
     this.#now = now
   }
 
-  /** Undefined where the call uses the server's shared connection. The promise rejects with `overloaded` after 30 s. */
+  /**
+   * Undefined where the call uses the server's shared connection. The promise rejects with `overloaded` after 30 s.
+   * `tool`: original name of the tool that is called.
+   */
   take(
     server: ServerRecord,
     face: ServerFace,
     userId: string,
     capabilities: JsonObject,
     holder: LeaseHolder,
+    tool?: string,
   ): Lease | Promise<Lease> | undefined {
-    if (!needsOwnConnection(server, capabilities, face)) return undefined
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
     const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])
+    if (tool !== undefined && canBeAsked(asked)) face.trials?.place({ id: key, capabilities: asked }, tool)
+    if (!needsOwnConnection(server, { id: key, capabilities: asked }, face)) return undefined
+    // A call that only finds out whether the server asks does not wait for that.
+    const trial = !needsOwnConnection(server, { id: '', capabilities: asked }, face)
     const pool = this.#pools.get(key) ?? { serverId: server.id, userId, slots: [], waiting: [] }
     this.#pools.set(key, pool)
     const free = pool.slots.find(slot => slot.holder === undefined)
+    if (trial && !free && pool.slots.length > 0) return undefined
     if (free) return this.#give(pool, free, holder)
     if (pool.slots.length < LIMITS.leasesPerUser) {
       const id = `lease-${randomBytes(12).toString('base64url')}`
       const binding = { id, userId, kind: 'lease', capabilities: asked, protocolVersion: MODERN_VERSION } as const
       const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
       pool.slots.push(slot)
+      if (trial) face.trials?.admit(id)
       return this.#give(pool, slot, holder)
     }
     return new Promise((resolve, reject) => {

@@ -43,6 +43,14 @@ server.registerTool('elicit', { description: 'Asks the user' }, async extra =>
       .catch((error: unknown) => ({ refused: String(error) })),
   ),
 )
+server.registerTool('confirm', { description: 'Asks the user, unless the client declared that it cannot' }, async () =>
+  text(
+    await server.server.elicitInput({
+      message: 'Your name?',
+      requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+    }),
+  ),
+)
 server.registerTool('roots', { description: 'Asks for the roots' }, async extra =>
   text(
     await extra
