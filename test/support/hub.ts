@@ -12,7 +12,7 @@ export { Client, send } from './client.ts'
 
 export const ROOT = join(import.meta.dir, '../..')
 export const PASSWORD = 'correct horse battery staple 7'
-/** Where Bun keeps what it has transpiled: a hub whose home is a new folder would do that again, which is half of its start. */
+/** Where Bun keeps what it has transpiled: a hub whose home is a new folder would do that again, a fifth of its start. */
 export const BUN_CACHE = {
   BUN_RUNTIME_TRANSPILER_CACHE_PATH:
     process.env.BUN_RUNTIME_TRANSPILER_CACHE_PATH ?? join(homedir(), '.bun/install/cache/@t@'),
