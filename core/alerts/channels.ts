@@ -6,6 +6,7 @@ import type { Actor } from '../contract/records.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
 import { Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
+import { inEnglish } from '../domain/local-text.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
@@ -107,7 +108,8 @@ export function channelTypesFor(types: ChannelTypes, owner: Pick<Owner, 'role'>)
   return [...types]
     .filter(([, { adminOnly }]) => isAdmin || adminOnly !== true)
     .map(([type, { label, configSchema, adminOnly = [] }]) => ({
-      ...{ type, label, configSchema },
+      ...{ type, label: inEnglish(label), configSchema },
+      ...(typeof label === 'string' ? {} : { labels: { ...label } }),
       withheld: isAdmin || adminOnly === true ? [] : [...adminOnly],
     }))
 }
@@ -124,10 +126,11 @@ export function refuseOthers(
   config: JsonObject,
 ): void {
   if (owner.role === 'admin') return
-  if (adminOnly === true) throw new HubError('admin_only', `Only administrators have channels of the kind "${label}"`)
+  const kind = inEnglish(label)
+  if (adminOnly === true) throw new HubError('admin_only', `Only administrators have channels of the kind "${kind}"`)
   const member = adminOnly.find(name => Object.hasOwn(config, name))
   if (member !== undefined)
-    throw new HubError('admin_only', `Only administrators’ channels of the kind "${label}" may have "${member}"`)
+    throw new HubError('admin_only', `Only administrators’ channels of the kind "${kind}" may have "${member}"`)
 }
 
 /** A channel with fewer rights than a rule learns nothing of what the rule sees. */

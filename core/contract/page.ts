@@ -1,11 +1,14 @@
 import type { JsonValue } from './json.ts'
 
+/** A text for people; in place of a language that is missing stands English. */
+export type LocalText = string | { readonly en: string; readonly zh?: string }
+
 /** A page in the console. It stands in the rail, and at `/x/{plugin}/{path}`. */
 export interface PageContribution {
   /** Lower-case letters, digits and dashes, at most 64; unique in the plugin. */
   readonly path: string
-  /** For people, at most 64 characters; in place of a language that is missing stands English. */
-  readonly title: string | { readonly en: string; readonly zh?: string }
+  /** At most 64 characters. */
+  readonly title: LocalText
   /** Name of a lucide icon. The console has about sixty of them for plugins and shows `puzzle` for any other one. */
   readonly icon: string
   /**

@@ -3,7 +3,7 @@ import type { FieldError } from './errors.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 import type { MarketSource } from './market.ts'
-import type { PageContribution } from './page.ts'
+import type { LocalText, PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
 /** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
@@ -251,7 +251,11 @@ export interface AlertSubject
 
 /** Sends messages about alerts; the id of the contribution is the `type` of its channels. */
 export interface NotificationChannel {
-  readonly label: string
+  readonly label: LocalText
+  /**
+   * JSON Schema of `config`, from which the console draws the form: `title` and `description` of each field, and beside them
+   * `x-zh: {title, description}` with the same in Chinese. So in the schema of a transport, and of a plugin's configuration.
+   */
   readonly configSchema: JsonObject
   /** Pointers into `config` of what is kept sealed and shown masked; `*` stands for any key. */
   readonly secrets: readonly string[]

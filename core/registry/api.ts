@@ -156,7 +156,14 @@ export interface SettingRegistry {
   /** A system setting made through the API, or undefined. */
   system(key: string): Promise<JsonValue | undefined>
   allSystem(): Promise<Readonly<Record<string, JsonValue>>>
-  setSystem(actor: Actor, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
+  /** Counts the changes of the system's settings by `setSystem`; 0 before the first. */
+  systemRevision(): Promise<number>
+  /** Throws `version_conflict` when another revision was seen. */
+  setSystem(
+    actor: Actor,
+    values: Readonly<Record<string, JsonValue | null>>,
+    options?: Pick<WriteOptions, 'ifRevision'>,
+  ): Promise<void>
   user(userId: string): Promise<Readonly<Record<string, JsonValue>>>
   setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
   /** Sealed; null removes. */

@@ -5,13 +5,17 @@ import { canEdit, isAdmin } from '../domain/ownership.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { SettingTable } from '../store/tables.ts'
 import { read, type Writer, write } from '../store/transact.ts'
+import { checkRevision } from './access.ts'
 import type { SettingRegistry } from './api.ts'
 import { type RegistryDeps, timestamp } from './context.ts'
+import type { WriteOptions } from './options.ts'
 import { ownerOf, userById } from './owners.ts'
 import { storedBytes, withinStoredBytes } from './stored-bytes.ts'
 
 const PURPOSE = 'setting'
 const SYSTEM = 'system'
+/** Key of the row that counts the changes of the system's settings. It is no setting. */
+const REVISION = '$revision'
 
 /** Settings in the store. */
 export class Settings implements SettingRegistry {
@@ -26,13 +30,32 @@ export class Settings implements SettingRegistry {
     return row && (JSON.parse(row.value) as JsonValue)
   }
 
-  allSystem(): Promise<Readonly<Record<string, JsonValue>>> {
-    return this.#plain(SYSTEM)
+  async allSystem(): Promise<Readonly<Record<string, JsonValue>>> {
+    const { [REVISION]: _, ...settings } = await this.#plain(SYSTEM)
+    return settings
   }
 
-  async setSystem(actor: Actor, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
+  async systemRevision(): Promise<number> {
+    return Number((await this.#row(SYSTEM, REVISION))?.value ?? 0)
+  }
+
+  async setSystem(
+    actor: Actor,
+    values: Readonly<Record<string, JsonValue | null>>,
+    options: Pick<WriteOptions, 'ifRevision'> = {},
+  ): Promise<void> {
     if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators change settings of the system')
-    await this.#set(SYSTEM, values, null)
+    await this.#set(SYSTEM, values, null, async trx => {
+      const row = await trx
+        .selectFrom('setting')
+        .select(['value', 'updated_at'])
+        .where('scope', '=', SYSTEM)
+        .where('key', '=', REVISION)
+        .executeTakeFirst()
+      const revision = Number(row?.value ?? 0)
+      checkRevision('settings', { name: SYSTEM, revision, updated_at: row?.updated_at ?? '' }, options)
+      await this.#put(trx, SYSTEM, REVISION, String(revision + 1), 0)
+    })
   }
 
   async setSystemSecret(actor: Actor, key: string, value: string | null): Promise<void> {
@@ -100,12 +123,18 @@ export class Settings implements SettingRegistry {
     )
   }
 
-  async #set(scope: string, values: Readonly<Record<string, JsonValue | null>>, userId: string | null): Promise<void> {
+  async #set(
+    scope: string,
+    values: Readonly<Record<string, JsonValue | null>>,
+    userId: string | null,
+    before?: (trx: Writer) => Promise<void>,
+  ): Promise<void> {
     const keys = Object.keys(values)
     if (keys.length === 0) return
     await write(this.#deps.store, async (trx, after) => {
       const owner = userId === null ? undefined : await userById(trx, userId)
       if (userId !== null && !owner) throw noSuchUser()
+      await before?.(trx)
       const put = async () => {
         for (const key of keys) {
           const value = values[key] ?? null

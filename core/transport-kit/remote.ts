@@ -47,6 +47,7 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
       maxLength: 8192,
       title: 'Address',
       description: 'The MCP endpoint, http or https.',
+      'x-zh': { title: '地址', description: 'MCP 端点，http 或 https。' },
     },
     headers: {
       type: 'object',
@@ -56,6 +57,7 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
       default: {},
       title: 'Headers',
       description: 'Sent with every request. Host, framing headers and Mcp-* cannot be set.',
+      'x-zh': { title: '请求头', description: '随每个请求发送。不能设置 Host、分帧头和 Mcp-*。' },
     },
   },
 }

@@ -7,7 +7,7 @@ const PERMANENT = [400, 401, 403, 404, 410]
 
 /** Messages in the form of the chat service to which the address belongs. */
 export const chatChannel: NotificationChannel = {
-  label: 'Chat',
+  label: { en: 'Chat', zh: '聊天' },
   configSchema: {
     type: 'object',
     required: ['webhook'],
@@ -18,12 +18,14 @@ export const chatChannel: NotificationChannel = {
         format: 'uri',
         title: 'Webhook',
         description: 'The address that the chat service gave.',
+        'x-zh': { title: 'Webhook 地址', description: '聊天服务给出的地址。' },
       },
       channel: {
         type: 'string',
         maxLength: LONGEST_TEXT,
         title: 'Channel',
         description: 'Telegram: the chat_id. Slack: a channel, where the service takes one.',
+        'x-zh': { title: '频道', description: 'Telegram：chat_id。Slack：频道，在服务支持时。' },
       },
       secret: {
         type: 'string',
@@ -31,11 +33,13 @@ export const chatChannel: NotificationChannel = {
         writeOnly: true,
         title: 'Secret',
         description: 'Feishu and DingTalk: signs each message.',
+        'x-zh': { title: '密钥', description: '飞书与钉钉：为每条消息签名。' },
       },
       template: {
         enum: Object.keys(TEMPLATES),
         title: 'Service',
         description: 'The form of the messages; by default that of the address’s host, else slack.',
+        'x-zh': { title: '服务', description: '消息的格式；默认按地址的主机判断，否则为 slack。' },
       },
     },
   },

@@ -32,7 +32,7 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
     }
   }
   return {
-    label: 'E-mail',
+    label: { en: 'E-mail', zh: '电子邮件' },
     configSchema: schemaFor(plugin),
     secrets: ['/smtp/auth/pass'],
     adminOnly: plugin.allowUsers === true && plugin.smtp ? ['smtp', 'from'] : true,
@@ -95,32 +95,70 @@ function schemaFor({ smtp }: EmailPluginConfig): JsonObject {
         required: ['host'],
         additionalProperties: false,
         properties: {
-          host: { type: 'string', maxLength: 253, description: 'A host name or an IP address.' },
-          port: { type: 'integer', minimum: 1, maximum: 65_535, description: 'By default 587, or 465 with `secure`.' },
-          secure: { type: 'boolean', description: 'TLS from the first byte; by default for port 465.' },
+          host: {
+            type: 'string',
+            maxLength: 253,
+            title: 'Host',
+            description: 'A host name or an IP address.',
+            'x-zh': { title: '主机', description: '主机名或 IP 地址。' },
+          },
+          port: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 65_535,
+            title: 'Port',
+            description: 'By default 587, or 465 with `secure`.',
+            'x-zh': { title: '端口', description: '默认 587；开启 `secure` 时为 465。' },
+          },
+          secure: {
+            type: 'boolean',
+            title: 'TLS at once',
+            description: 'TLS from the first byte; by default for port 465.',
+            'x-zh': { title: '直接使用 TLS', description: '从第一个字节起使用 TLS；端口 465 时默认开启。' },
+          },
           auth: {
             type: 'object',
             required: ['user', 'pass'],
             additionalProperties: false,
             properties: {
-              user: { type: 'string', maxLength: 1_024, description: 'The name to sign in with.' },
-              pass: { type: 'string', maxLength: 1_024, writeOnly: true, description: 'The password to sign in with.' },
+              user: {
+                type: 'string',
+                maxLength: 1_024,
+                title: 'User',
+                description: 'The name to sign in with.',
+                'x-zh': { title: '用户', description: '登录所用的名称。' },
+              },
+              pass: {
+                type: 'string',
+                maxLength: 1_024,
+                writeOnly: true,
+                title: 'Password',
+                description: 'The password to sign in with.',
+                'x-zh': { title: '密码', description: '登录所用的密码。' },
+              },
             },
+            title: 'Sign-in',
             description: 'For a server that wants a sign-in.',
+            'x-zh': { title: '登录', description: '用于要求登录的服务器。' },
           },
           allowInsecureAuth: {
             type: 'boolean',
             default: false,
+            title: 'Password without TLS',
             description: 'Sends the password also where the server offers no TLS.',
+            'x-zh': { title: '无 TLS 也发送密码', description: '服务器不提供 TLS 时也发送密码。' },
           },
           ca: {
             type: 'string',
             maxLength: 65_536,
+            title: 'Trusted certificates',
             description: 'Certificates (PEM) to trust instead of the system’s.',
+            'x-zh': { title: '信任的证书', description: '用来代替系统证书的受信证书（PEM）。' },
           },
         },
         title: 'Mail server',
         description: 'The SMTP server that takes the mail.',
+        'x-zh': { title: '邮件服务器', description: '接收邮件的 SMTP 服务器。' },
       },
       recipients: {
         type: 'array',
@@ -129,6 +167,7 @@ function schemaFor({ smtp }: EmailPluginConfig): JsonObject {
         maxItems: 50,
         title: 'Recipients',
         description: 'Addresses without names.',
+        'x-zh': { title: '收件人', description: '不带姓名的地址。' },
       },
       from: {
         type: 'string',
@@ -136,6 +175,7 @@ function schemaFor({ smtp }: EmailPluginConfig): JsonObject {
         maxLength: 254,
         title: 'Sender',
         description: 'By default the user name where that is an address, else `patchbay@` and the server’s name.',
+        'x-zh': { title: '发件人', description: '默认为用户名（若它是地址），否则为 `patchbay@` 加服务器名称。' },
       },
     },
   }

@@ -29,6 +29,7 @@ export const webhookChannel: NotificationChannel = {
         format: 'uri',
         title: 'Address',
         description: 'Gets a POST for each message, http or https.',
+        'x-zh': { title: '地址', description: '每条消息都会以 POST 发送到此地址，http 或 https。' },
       },
       headers: {
         type: 'object',
@@ -37,6 +38,7 @@ export const webhookChannel: NotificationChannel = {
         default: {},
         title: 'Headers',
         description: 'Sent with every message.',
+        'x-zh': { title: '请求头', description: '随每条消息发送。' },
       },
       secret: {
         type: 'string',
@@ -45,6 +47,10 @@ export const webhookChannel: NotificationChannel = {
         writeOnly: true,
         title: 'Secret',
         description: 'Signs each message by Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes.',
+        'x-zh': {
+          title: '密钥',
+          description: '按 Standard Webhooks 为每条消息签名：`whsec_` 加 24 到 64 字节的 base64。',
+        },
       },
     },
   },

@@ -25,9 +25,19 @@ const config = z.strictObject({
         docs: z.url({ protocol: /^https$/ }).optional(),
       }),
     )
-    .default({}),
+    .default({})
+    .meta({
+      ...{ title: 'Platforms', description: 'Further platforms, and others in place of the built-in ones.' },
+      'x-zh': { title: '平台', description: '更多平台，以及用来替换内置平台的平台。' },
+    }),
   /** The hub's own key of a platform, for owners of servers without one. */
-  keys: z.record(name, z.string().regex(/^[\x21-\x7e]{1,8192}$/)).default({}),
+  keys: z
+    .record(name, z.string().regex(/^[\x21-\x7e]{1,8192}$/))
+    .default({})
+    .meta({
+      ...{ title: 'Keys of the hub', description: 'For owners of servers who have no key of the platform themselves.' },
+      'x-zh': { title: 'hub 的密钥', description: '用于没有该平台自己密钥的服务器所有者。' },
+    }),
 })
 /** How long a platform may take to answer the test of a key, in milliseconds. */
 const TEST_MS = 10_000

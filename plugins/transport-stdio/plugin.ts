@@ -13,6 +13,7 @@ const configSchema: JsonObject = {
       maxLength: 4096,
       title: 'Command',
       description: 'A program in PATH, or its whole path.',
+      'x-zh': { title: '命令', description: 'PATH 中的程序，或其完整路径。' },
     },
     args: {
       type: 'array',
@@ -22,6 +23,7 @@ const configSchema: JsonObject = {
       default: [],
       title: 'Arguments',
       description: 'What the program is started with, at most 128 KiB together.',
+      'x-zh': { title: '参数', description: '启动程序所带的参数，合计最多 128 KiB。' },
     },
     env: {
       type: 'object',
@@ -30,6 +32,7 @@ const configSchema: JsonObject = {
       default: {},
       title: 'Environment',
       description: 'Variables that the program gets besides PATH, HOME and LANG, at most 128 KiB together.',
+      'x-zh': { title: '环境变量', description: '除 PATH、HOME 和 LANG 外程序得到的变量，合计最多 128 KiB。' },
     },
     cwd: {
       type: 'string',
@@ -38,11 +41,13 @@ const configSchema: JsonObject = {
       maxLength: 4096,
       title: 'Working directory',
       description: 'The folder in which the program is started; in the sandbox a path inside its own folder.',
+      'x-zh': { title: '工作目录', description: '启动程序的目录；在沙箱中为其自身目录内的路径。' },
     },
     sandbox: {
       enum: ['full', 'off'],
       title: 'Sandbox',
       description: '`off` is for administrators, whose default it is; programs of ordinary users always run inside.',
+      'x-zh': { title: '沙箱', description: '`off` 仅限管理员，也是其默认值；普通用户的程序始终在沙箱内运行。' },
     },
     network: {
       enum: ['none', 'proxy', 'host'],
@@ -50,6 +55,10 @@ const configSchema: JsonObject = {
       title: 'Network inside the sandbox',
       description:
         '`proxy`: public addresses by the hub’s proxy, where granted; `host`: all of the machine’s, for administrators.',
+      'x-zh': {
+        title: '沙箱内的网络',
+        description: '`proxy`：获准时经 hub 的代理访问公网地址；`host`：本机的全部网络，仅限管理员。',
+      },
     },
     bundle: {
       type: 'string',
@@ -58,6 +67,7 @@ const configSchema: JsonObject = {
       pattern: '^[0-9a-f]{64}$',
       title: 'Bundle',
       description: 'The bundle whose files lie in /opt/package of the sandbox (POST /api/bundles).',
+      'x-zh': { title: '包', description: '其文件位于沙箱 /opt/package 中的包（POST /api/bundles）。' },
     },
   },
 }

@@ -165,3 +165,24 @@ test('the market installs what it shows, and starts nothing', async () => {
   expect([record.enabled, JSON.stringify(record).includes('key-0123456789abcdef')]).toEqual([false, false])
   await tab.close()
 })
+
+test('settings of the hub that somebody else saved meanwhile: both are shown, and mine goes on top of theirs', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await page.goto(`${hub.url}/settings/logs`)
+  const field = page.locator('[aria-labelledby="label-logMaxFiles"]')
+  await field.fill('9')
+  await field.press('Tab')
+  await page.waitForSelector('.setfoot')
+  await admin.ok('PATCH', '/api/admin/settings', { logMaxFiles: 7 })
+  await page.click('.setfoot .btn.pri')
+  await page.waitForSelector('.callout:has-text("You have saved this meanwhile, elsewhere.")')
+  expect(await page.locator('.callout tbody tr').allInnerTexts()).toEqual([
+    expect.stringMatching(/logMaxFiles\s+7\s+9/),
+  ])
+  expect((await admin.ok('GET', '/api/admin/settings')).logMaxFiles).toBe(7)
+  await page.click('.callout button:has-text("Save mine")')
+  await page.waitForSelector('.setfoot', { state: 'detached' })
+  expect((await admin.ok('GET', '/api/admin/settings')).logMaxFiles).toBe(9)
+  await tab.close()
+})

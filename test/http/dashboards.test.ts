@@ -93,6 +93,8 @@ describe('a query', () => {
       ['remote', 'good', 0],
     ])
     expect((await ask(admin, 'table', 'tools')).rows[0].slice(0, 4)).toEqual(['remote', 'good', CALLS, 0])
+    const ofOne = await ask(admin, 'table', 'tools{server="admin~remote"} over 24h limit 100')
+    expect(ofOne.rows.map((row: string[]) => row[1])).toEqual(['good', 'bad'])
     for (const name of ['errors', 'alerts']) expect((await ask(admin, 'table', name)).columns.length).toBeGreaterThan(1)
   })
 
@@ -104,10 +106,15 @@ describe('a query', () => {
     for (const query of ['calls', 'servers', 'tools', 'users', 'alerts', 'errors']) {
       expect([query, (await ask(ada, 'table', query)).rows]).toEqual([query, []])
     }
-    const foreign = { type: 'metric', query: 'request_count{server="admin~remote"}' }
-    const { status, json } = await ada.request('POST', '/api/monitoring/query', foreign)
-    expect([status, json.code]).not.toEqual([200, undefined])
-    expect(status).toBeOneOf([403, 404])
+    for (const [type, source] of [
+      ['metric', 'request_count'],
+      ['table', 'tools'],
+    ]) {
+      const foreign = { type, query: `${source}{server="admin~remote"}` }
+      const { status, json } = await ada.request('POST', '/api/monitoring/query', foreign)
+      expect([status, json.code]).not.toEqual([200, undefined])
+      expect(status).toBeOneOf([403, 404])
+    }
   })
 
   for (const [type, query, says] of [

@@ -58,6 +58,8 @@ export interface Channel extends ChannelBody {
 export interface ChannelType {
   readonly type: string
   readonly label: string
+  /** The label by language, where the plugin has it in several. */
+  readonly labels?: { readonly en: string; readonly zh?: string }
   readonly configSchema: JsonSchema
   readonly withheld: readonly string[]
 }
@@ -68,7 +70,9 @@ export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
   readonly enum?: readonly string[]
+  readonly title?: string
   readonly description?: string
+  readonly 'x-zh'?: { readonly title?: string; readonly description?: string }
   readonly format?: string
   readonly writeOnly?: boolean
   readonly items?: JsonSchema

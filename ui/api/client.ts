@@ -113,5 +113,16 @@ export const api = {
   delete: <T = undefined>(path: string, options?: RequestOptions) => request<T>('DELETE', path, options),
 }
 
+/** A record whose revision stands in the entity tag of the answer alone. */
+export async function readRevised<T>(
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly body: T; readonly revision: number }> {
+  const response = await send('GET', path, { signal })
+  if (!response.ok) throw await problemOf(response)
+  const revision = Number(response.headers.get('etag')?.replaceAll(/\D/g, '') ?? 0)
+  return { body: await readJson<T>(response), revision }
+}
+
 /** A segment of a path: a reference, a name of a tool. */
 export const segment = encodeURIComponent

@@ -131,8 +131,8 @@ export class PluginPages {
 /** The pages of plugins in this tab. */
 export const pluginPages = new PluginPages()
 
-/** A page's title in the reader's language. */
-export function titleOf({ title }: PluginPage): string {
+/** The title of a page, or of what else a plugin brings, in the reader's language. */
+export function titleOf({ title }: Pick<PluginPage, 'title'>): string {
   if (typeof title === 'string') return title
   return (preferences.language === 'zh' ? title.zh : undefined) ?? title.en
 }

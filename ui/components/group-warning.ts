@@ -10,6 +10,14 @@ export function warningText({ code, message, server = '', tools = [], params = {
   switch (code) {
     case 'server_unseen':
       return t('Server {server} was never seen online, so its tools are not known yet.', { server })
+    case 'server_deleted':
+      return t('The member {server} does not exist any more. Save the members without it.', { server })
+    case 'server_lists':
+      return t('Server {server}: its lists are not as MCP has them: {detail}', {
+        server,
+        // The hub's own words on a list of the server, which it quotes.
+        detail: message.replace(`Server "${server}": `, ''),
+      })
     case 'tool_missing':
       return t('Server {server} has no tool {tools}, which the group selects.', { server, tools: named })
     case 'tools_need_asking':

@@ -39,7 +39,9 @@ const durations = (kind: MeasuredKind, figure: Figure, unit: Unit, fields: Sourc
 })
 const log = (only: 'all' | 'errors'): Source => ({ from: 'log', only, unit: 'count', fields: [], overTime: true })
 const now = (unit: Unit): Source => ({ from: 'now', unit, fields: [], overTime: false })
-const table = (overTime: boolean): Source => ({ from: 'table', unit: 'any', fields: [], overTime })
+const table = (overTime: boolean, fields: Source['fields'] = []): Source => ({
+  ...{ from: 'table', unit: 'any', fields, overTime },
+})
 
 const SOURCES: Readonly<Record<string, Source>> = {
   request_count: durations('tool_execution', 'count', 'count', OF_CALLS),
@@ -73,7 +75,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   memory_usage: now('ratio'),
   disk_usage: now('ratio'),
   servers: table(true),
-  tools: table(true),
+  tools: table(true, ['server']),
   users: table(true),
   errors: table(true),
   calls: table(true),

@@ -73,13 +73,15 @@ class Parser {
     return fields
   }
 
-  #field(source: Source): SplitField {
+  #field(source: Pick<Source, 'fields'>): SplitField {
     const known = source.fields.length === 0 ? 'this source has none' : `there are ${source.fields.join(', ')}`
     return this.#read.oneOf(source.fields, `a field is missing; ${known}`)
   }
 
   #options(source: Source): Partial<Pick<WidgetQuery, 'by' | 'overMs' | 'stepMs' | 'limit'>> {
-    const by = this.#read.take('by') ? { by: this.#field(source) } : {}
+    // The rows of a table are what they are.
+    const fields = source.from === 'table' ? [] : source.fields
+    const by = this.#read.take('by') ? { by: this.#field({ fields }) } : {}
     if (!source.overTime && ['over', 'step'].includes(this.#read.next.text)) {
       throw this.#read.mistake('this source is what is now, without a time')
     }

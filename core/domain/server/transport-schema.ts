@@ -6,7 +6,7 @@ import { quoteName } from '../names.ts'
 /** Keywords that say nothing about which values are valid. */
 const ANNOTATIONS = [
   ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated', 'readOnly'],
-  ...['writeOnly', 'schemes'],
+  ...['writeOnly', 'schemes', 'x-zh'],
 ]
 const ASSERTIONS = [
   ...['type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'format', 'pattern'],

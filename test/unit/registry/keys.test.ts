@@ -112,6 +112,14 @@ describe('settings', () => {
     await settings().setSystem(world.ada, { a: { b: [1] }, c: 'x' })
     await settings().setSystem(world.ada, { c: null })
     expect(await settings().allSystem()).toEqual({ a: { b: [1] } })
+    expect(await settings().systemRevision()).toBe(2)
+    const late = await refusal(settings().setSystem(world.ada, { a: 2 }, { ifRevision: 1 }))
+    expect([late.code, late.data]).toMatchObject([
+      'version_conflict',
+      { revision: 2, kind: 'settings', record: 'system' },
+    ])
+    await settings().setSystem(world.ada, { a: { b: [1] } }, { ifRevision: 2 })
+    expect(await settings().systemRevision()).toBe(3)
     expect(await settings().system('c')).toBeUndefined()
     expect(world.events[0]).toMatchObject({ name: 'settings.updated', ownerId: null, data: { scope: 'system' } })
   })

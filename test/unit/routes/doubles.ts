@@ -311,6 +311,7 @@ export class World {
     }
     const settings = {
       allSystem: async () => this.stored,
+      systemRevision: async () => 0,
       setSystem: async (_who: UserActor, values: Record<string, JsonValue>) => {
         Object.assign(this.stored, values)
       },

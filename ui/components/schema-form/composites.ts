@@ -1,5 +1,6 @@
 import { html, nothing } from 'lit'
 import { icon } from '../../text/icon.ts'
+import { schemaText } from '../../text/schema-text.ts'
 import { t } from '../../text/t.ts'
 import { fits } from './check.ts'
 import { type Field, type FormContext, hints, labelOf } from './context.ts'
@@ -16,9 +17,9 @@ export function fieldsOf(form: FormContext, resolved: Resolved, path: Field['pat
   const rows: unknown[] = []
   let pair: Property[] = []
   const draw = ({ name, schema, required }: Property): unknown => {
-    const { title } = form.reader.read(schema).schema
+    const title = schemaText(form.reader.read(schema).schema, 'title')
     // A title helps where a name is cryptic, but the name is what the tool's text talks about.
-    const label = typeof title === 'string' && title !== '' && title.length < 60 ? title : name
+    const label = title !== '' && title.length < 60 ? title : name
     return form.draw({ schema, path: [...path, name], name: label, required })
   }
   const flush = (): void => {
@@ -130,7 +131,8 @@ export function choiceField(form: FormContext, field: Field, resolved: Resolved)
 
 function shapeName(form: FormContext, branch: unknown, at: number): string {
   const { schema, kind } = form.reader.read(branch)
-  if (typeof schema.title === 'string' && schema.title !== '') return schema.title
+  const title = schemaText(schema, 'title')
+  if (title !== '') return title
   if (kind === 'text') return t('Text')
   if (kind === 'number' || kind === 'integer') return t('Number')
   if (kind === 'boolean') return t('True or false')

@@ -2,6 +2,7 @@ import type { TemplateResult } from 'lit'
 import { html, nothing } from 'lit'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { schemaText } from '../../text/schema-text.ts'
 import { plural, t } from '../../text/t.ts'
 import type { JsonSchema, Path } from './json-value.ts'
 import type { Resolved, SchemaReader } from './schema.ts'
@@ -59,10 +60,8 @@ export function hints(form: FormContext, { path }: Field, { schema }: Resolved):
   const problem = form.problem(path)
   const id = `${form.idOf(path)}-hint`
   if (problem !== undefined) return html`<p class="hint bad" id=${id}>${icon('circle-x')}${problem}</p>`
-  const { description } = schema
-  return typeof description === 'string' && description !== ''
-    ? html`<p class="hint" id=${id}>${shortened(description)}</p>`
-    : nothing
+  const description = schemaText(schema, 'description')
+  return description !== '' ? html`<p class="hint" id=${id}>${shortened(description)}</p>` : nothing
 }
 
 /** Attributes that a field has in common with the others. */

@@ -97,7 +97,7 @@ export function enumField(form: FormContext, field: Field, resolved: Resolved): 
     html`<select id=${id} class="in ${invalid === nothing ? '' : 'err'}" ?disabled=${form.disabled} aria-invalid=${invalid} aria-describedby=${hint} aria-required=${required}
       @change=${change}><option value="" ?selected=${present < 0}>${field.required ? t('Choose') : t('not set')}</option>${values.map(
         (value, at) =>
-          html`<option value=${String(at)} ?selected=${at === present}>${value === null ? 'null' : String(names[at] ?? value)}</option>`,
+          html`<option translate="no" value=${String(at)} ?selected=${at === present}>${value === null ? 'null' : String(names[at] ?? value)}</option>`,
       )}</select>`,
   )
 }

@@ -94,4 +94,7 @@ export const group: Readonly<Record<string, string>> = {
   prompts: '提示',
   resources: '资源',
   'resource templates': '资源模板',
+  'The member {server} does not exist any more. Save the members without it.':
+    '成员 {server} 已不存在。请保存不含它的成员列表。',
+  'Server {server}: its lists are not as MCP has them: {detail}': '服务器 {server}：其列表不符合 MCP：{detail}',
 }

@@ -83,4 +83,7 @@ export const market: Readonly<Record<string, string>> = {
   '{name} is now of version {version}.': '{name} 现为版本 {version}。',
   Now: '现在',
   Then: '之后',
+  Bundled: '内置',
+  ready: '就绪',
+  'is read': '正在读取',
 }

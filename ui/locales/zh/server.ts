@@ -314,4 +314,21 @@ export const server: Readonly<Record<string, string>> = {
   'Run {name}?': '运行 {name}？',
   'The server says that this tool may delete or overwrite something. It runs with this input:':
     '服务器表示此工具可能删除或覆盖内容。它将以此输入运行：',
+  'as configured': '按配置',
+  'an HTTP API asks nothing': 'HTTP API 不会反问',
+  'asks in its answers: one connection serves all': '在回答中反问：一个连接服务所有人',
+  'asks its client: own process per session': '会反问客户端：每个会话一个进程',
+  'asks its client: own connection per session': '会反问客户端：每个会话一个连接',
+  'may ask its client: own connection per session that can be asked': '可能反问客户端：可被反问的会话各有一个连接',
+  'is being looked at, whether it asks its client': '正在检查它是否会反问客户端',
+  'was not seen to ask its client: one process for all': '未见它反问客户端：所有人共用一个进程',
+  'was not yet looked at: one process for all': '尚未检查：所有人共用一个进程',
+  'could not be looked at ({detail}): one process for all': '无法检查（{detail}）：所有人共用一个进程',
+  'Its authors do not maintain it any more': '其作者已不再维护',
+  'It downloads a package when it first starts': '首次启动时会下载软件包',
+  'It takes secrets as arguments, which other programs on its machine can see: {names}':
+    '它以参数接收密钥，本机其他程序可以看到：{names}',
+  'Only clients that can be asked (sampling, elicitation, roots) see these tools: {tools}':
+    '只有可被反问的客户端（sampling、elicitation、roots）能看到这些工具：{tools}',
+  'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
 }

@@ -7,6 +7,7 @@ import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
+import { hubWords } from '../../components/hub-words.ts'
 import { errorState } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { formatBytes } from '../../text/format.ts'
@@ -88,7 +89,7 @@ export class PbBundleForm extends PbElement {
       ${bundle.description ? html`<p class="s">${bundle.description}</p>` : nothing}
       <p class="s q">${bundle.signature === 'none' ? t('Not signed.') : t('Signed; by whom is not checked.')} ${bundle.publisher ? t('By its own word from {name}.', { name: bundle.publisher }) : nothing} ${formatBytes(bundle.bytes)}</p>
       ${bundle.usable ? this.#fields(bundle) : html`<div class="callout warn">${icon('triangle-alert')}<p>${t('It cannot run here: {reason}', { reason: bundle.why ?? '' })}</p></div>`}
-      ${plan ? html`<div class="field"><span class="lbl">${t('Exactly this will run')}</span><pre class="code wrap" tabindex="0">${plan.argv.join(' ')}</pre></div>${plan.warnings.map(text => html`<p class="hint">${text}</p>`)}` : nothing}
+      ${plan ? html`<div class="field"><span class="lbl">${t('Exactly this will run')}</span><pre class="code wrap" tabindex="0">${plan.argv.join(' ')}</pre></div>${plan.warnings.map(text => html`<p class="hint">${hubWords(text)}</p>`)}` : nothing}
       ${plan?.missing.length ? html`<p class="hint">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>` : nothing}${this.error ? errorState(this.error) : nothing}
       <div class="row wrap"><button class="btn pri" ?disabled=${this.busy !== undefined || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${
         this.busy === 'install' ? t('Installing') : t('Install')

@@ -3,6 +3,7 @@ import type { ApiError } from '../../api/problem.ts'
 import { hubState } from '../../app/hub-state.ts'
 import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { hubWords } from '../../components/hub-words.ts'
 import { errorState } from '../../components/states.ts'
 import { formatMs } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -88,7 +89,7 @@ export class PbEntry extends PbElement {
     const { tools = [], tokens = 0, warnings = [] } = this.trial.report ?? {}
     return html`<details class="mt"><summary class="s">${plural(tools.length, '{n} tool, about {tokens} tokens to a client', '{n} tools, about {tokens} tokens to a client', { tokens })}</summary>
       <ul class="il names">${tools.map(({ name, description }) => html`<li title=${description ?? ''}><code>${name}</code></li>`)}</ul></details>
-      ${warnings.map(text => html`<p class="hint warn">${text}</p>`)}`
+      ${warnings.map(text => html`<p class="hint warn">${hubWords(text)}</p>`)}`
   }
 
   #toggle(label: string): void {

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { JsonSchema } from '../../api/alerts.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { icon } from '../../text/icon.ts'
+import { schemaText } from '../../text/schema-text.ts'
 import { t } from '../../text/t.ts'
 
 /** Values of a form by their path in the configuration, as text. */
@@ -37,16 +38,16 @@ function field(options: FieldsOptions, name: string, schema: JsonSchema, require
   const value = config[name]
   if (schema.type === 'object' && schema.properties) {
     const inner = { ...options, schema, path: here, config: (value ?? {}) as Config }
-    return html`<fieldset class="field grp"><legend class="lbl">${label(name, required)}</legend><div class="stack l">${configFields(inner)}</div></fieldset>`
+    return html`<fieldset class="field grp"><legend class="lbl">${label(name, schema, required)}</legend><div class="stack l">${configFields(inner)}</div></fieldset>`
   }
   if (schema.type === 'boolean') {
-    return html`<label class="chk"><input type="checkbox" .checked=${value === true} ?disabled=${disabled} @change=${(event: Event) => change(here, (event.target as HTMLInputElement).checked || undefined)}><span>${label(name, true)} <span class="q xs">${schema.description ?? ''}</span></span></label>`
+    return html`<label class="chk"><input type="checkbox" .checked=${value === true} ?disabled=${disabled} @change=${(event: Event) => change(here, (event.target as HTMLInputElement).checked || undefined)}><span>${label(name, schema, true)} <span class="q xs">${schemaText(schema, 'description')}</span></span></label>`
   }
   const id = `cfg-${here.join('-')}`
   const mistake = error?.fields.find(({ pointer }) => pointer.replace('#', '') === `/config/${here.join('/')}`)
   const set = (event: Event): void => change(here, read(schema, event.target as HTMLInputElement))
   const control = controlOf({ id, name, schema, value, required, disabled, isWrong: mistake !== undefined, set })
-  return html`<div class="field"><label for=${id}>${label(name, required)}</label>${control}${
+  return html`<div class="field"><label for=${id}>${label(name, schema, required)}</label>${control}${
     mistake
       ? html`<p class="hint bad">${icon('circle-alert')}${mistake.detail}</p>`
       : html`<p class="hint">${hint(schema)}</p>`
@@ -81,30 +82,16 @@ function textInput({ id, name, schema, value, required, disabled, isWrong, set }
     aria-invalid=${isWrong ? 'true' : nothing} .value=${value === undefined ? '' : String(value)} @input=${set}>`
 }
 
-function label(name: string, required: boolean): unknown {
-  const words: Readonly<Record<string, string>> = {
-    url: t('Address'),
-    webhook: t('Address of the webhook'),
-    headers: t('Headers'),
-    secret: t('Secret for signatures'),
-    channel: t('Channel'),
-    template: t('Kind of chat'),
-    recipients: t('Recipients'),
-    from: t('Sender'),
-    smtp: t('Mail server'),
-    host: t('Host'),
-    port: t('Port'),
-    auth: t('Sign-in'),
-    user: t('User'),
-    pass: t('Password'),
-  }
-  return html`${words[name] ?? name}${required ? nothing : html` <span class="o">${t('optional')}</span>`}`
+function label(name: string, schema: JsonSchema, required: boolean): unknown {
+  const title = schemaText(schema, 'title')
+  return html`${title === '' ? name : title}${required ? nothing : html` <span class="o">${t('optional')}</span>`}`
 }
 
-function hint({ type, description }: JsonSchema): string {
+function hint(schema: JsonSchema): string {
+  const { type } = schema
   if (type === 'array') return t('One on each line.')
   if (type === 'object') return t('One on each line: name: value')
-  return description ?? ''
+  return schemaText(schema, 'description')
 }
 
 /** Lists and maps of texts as lines. */

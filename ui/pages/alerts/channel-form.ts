@@ -3,6 +3,7 @@ import { alertsApi, type Channel, type ChannelBody, type ChannelType, type Deliv
 import type { Page } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
+import { titleOf } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
@@ -62,7 +63,8 @@ export class PbChannelForm extends PbElement {
     }<form class="card pad stack l formw" @submit=${this.#save}>
       <div class="form2"><div class="field"><label for="ch-name">${t('Name')}</label><input id="ch-name" class="in" required maxlength="64" autocomplete="off" .value=${body.name} ?disabled=${isFile} @input=${(event: Event) => this.#set({ name: (event.target as HTMLInputElement).value })}></div>
       <div class="field"><label for="ch-type">${t('Kind')}</label><select id="ch-type" class="in" ?disabled=${isFile || this.ref !== 'new'} @change=${(event: Event) => this.#set({ type: (event.target as HTMLSelectElement).value, config: {} })}>${types.map(
-        ({ type: id, label }) => html`<option value=${id} ?selected=${id === body.type}>${label}</option>`,
+        ({ type: id, label, labels }) =>
+          html`<option value=${id} ?selected=${id === body.type}>${labels ? titleOf({ title: labels }) : label}</option>`,
       )}</select></div></div>
       ${this.#config(body, types, isFile)}${this.ref === 'new' ? nothing : html`<label class="chk"><input type="checkbox" .checked=${body.enabled ?? true} ?disabled=${isFile} @change=${(event: Event) => this.#set({ enabled: (event.target as HTMLInputElement).checked })}><span>${t('On')}</span></label>`}
       <div class="row wrap">${

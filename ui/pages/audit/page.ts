@@ -107,7 +107,7 @@ function detail({ detail: values, requestId }: AuditEntry): unknown {
   const text = entries
     .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
     .join(', ')
-  return html`<span class="q">${text}${requestId ? html` <code class="f">${requestId}</code>` : nothing}</span>`
+  return html`<span class="q" translate="no">${text}${requestId ? html` <code class="f">${requestId}</code>` : nothing}</span>`
 }
 
 declare global {

@@ -117,7 +117,7 @@ export class PbPageMarket extends PbPage {
       onClose: () => this.setView({ drawer: undefined }),
       body: html`<ul class="list bordered">${sources.map(
         source =>
-          html`<li><div class="tx"><span class="t1">${source.label}<span class="tag">${source.state}</span></span><p class="t2">${plural(source.templates, '{n} template', '{n} templates')}${
+          html`<li><div class="tx"><span class="t1">${source.id === 'bundled' ? t('Bundled') : source.label}<span class="tag">${sourceState(source.state)}</span></span><p class="t2">${plural(source.templates, '{n} template', '{n} templates')}${
             source.readAt ? html`, ${t('read')} <pb-time .at=${source.readAt}></pb-time>` : nothing
           }</p>${source.lastError ? html`<p class="hint bad">${typeof source.lastError === 'string' ? source.lastError : source.lastError.message}</p>` : nothing}</div>${
             session.isAdmin
@@ -166,6 +166,17 @@ export class PbPageMarket extends PbPage {
   }
 }
 customElements.define('pb-page-market', PbPageMarket)
+
+function sourceState(state: string): string {
+  const words: Readonly<Record<string, string>> = {
+    ready: t('ready'),
+    loading: t('is read'),
+    failed: t('failed'),
+    off: t('off'),
+    offline: t('offline'),
+  }
+  return words[state] ?? state
+}
 
 function card(template: Template): unknown {
   const title = template.title ?? template.name

@@ -7,6 +7,7 @@ import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
+import { hubWords } from '../../components/hub-words.ts'
 import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
@@ -148,7 +149,7 @@ export class PbTemplate extends PbElement {
       permissions.secrets?.length
         ? html`<li>${icon('lock')}<span>${t('read {names}', { names: permissions.secrets.join(', ') })}</span></li>`
         : nothing
-    }</ul>${(warnings ?? []).map(text => html`<p class="hint">${text}</p>`)}</div>`
+    }</ul>${(warnings ?? []).map(text => html`<p class="hint">${hubWords(text)}</p>`)}</div>`
   }
 
   async #read(signal: AbortSignal): Promise<Template> {

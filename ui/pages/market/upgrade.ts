@@ -4,6 +4,7 @@ import { localized, type TemplateInput, type UpgradeConflict, type UpgradePlan }
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { PbElement } from '../../components/element.ts'
+import { hubWords } from '../../components/hub-words.ts'
 import { drawer, hide } from '../../components/layer.ts'
 import { segments } from '../../components/page.ts'
 import { errorState, skeleton } from '../../components/states.ts'
@@ -85,7 +86,7 @@ export class PbUpgrade extends PbElement {
     const changes = plan.changes.filter(({ pointer }) => !/^\/(?:command|args)\b/.test(pointer) || argv.length === 0)
     return html`<p class="s">${t('From {from} to {to}.', { from: plan.from, to: plan.to })} ${
       plan.reconnects ? t('The server connects anew.') : t('The server is off and stays off.')
-    }</p>${plan.warnings.map(text => html`<div class="callout warn">${icon('triangle-alert')}<p>${text}</p></div>`)}${plan.conflicts.map(
+    }</p>${plan.warnings.map(text => html`<div class="callout warn">${icon('triangle-alert')}<p>${hubWords(text)}</p></div>`)}${plan.conflicts.map(
       conflict => this.#conflict(conflict),
     )}${inputs.added.map(input => this.#input(input))}${
       argv.length === 0 || sameCommand

@@ -76,7 +76,7 @@ export class PbPageReference extends PbPage {
     const tags = [...new Set(found.map(tagOf))]
     return tags.map(
       tag =>
-        html`<section class="card"><div class="ch line"><h2>${tag}</h2></div><div class="cb apilist">${found.filter(entry => tagOf(entry) === tag).map(entryDetails)}</div></section>`,
+        html`<section class="card"><div class="ch line"><h2 lang="en">${tag}</h2></div><div class="cb apilist">${found.filter(entry => tagOf(entry) === tag).map(entryDetails)}</div></section>`,
     )
   }
 }
@@ -89,14 +89,14 @@ function tagOf({ operation }: Entry): string {
 /** Lit renders the inside of each entry with the page; schemas are drawn as JSON. */
 function entryDetails({ method, path, operation }: Entry): unknown {
   const body = operation.requestBody?.content?.['application/json']
-  return html`<details><summary><code class="verb">${method}</code> <code>${path}</code> <span class="q s">${operation.summary ?? ''}</span> <span class="tag">${operation['x-access'] ?? ''}</span></summary>
-    ${(operation.parameters ?? []).length === 0 ? nothing : html`<dl class="kv">${operation.parameters?.map(({ name, in: where, schema, required }) => html`<dt><code>${name}</code></dt><dd class="q">${where}${schema?.type ? `, ${schema.type}` : ''}${required ? `, ${t('required')}` : ''} ${schema?.description ?? ''}</dd>`)}</dl>`}
+  return html`<details><summary><code class="verb">${method}</code> <code>${path}</code> <span class="q s" lang="en">${operation.summary ?? ''}</span> <span class="tag" lang="en">${operation['x-access'] ?? ''}</span></summary>
+    ${(operation.parameters ?? []).length === 0 ? nothing : html`<dl class="kv">${operation.parameters?.map(({ name, in: where, schema, required }) => html`<dt><code>${name}</code></dt><dd class="q"><span lang="en">${where}${schema?.type ? `, ${schema.type}` : ''}</span>${required ? `, ${t('required')}` : ''} <span lang="en">${schema?.description ?? ''}</span></dd>`)}</dl>`}
     ${body ? html`<h3 class="sech">${t('Body')}</h3>${json(body.example ?? body.schema)}` : nothing}
     ${Object.entries(operation.responses ?? {})
       .filter(([status]) => status !== 'default')
       .map(([status, { description, content }]) => {
         const [first] = Object.values(content ?? {})
-        return html`<h3 class="sech">${status} <span class="q">${description ?? ''}</span></h3>${first ? json(first.example ?? first.schema) : nothing}`
+        return html`<h3 class="sech">${status} <span class="q" lang="en">${description ?? ''}</span></h3>${first ? json(first.example ?? first.schema) : nothing}`
       })}</details>`
 }
 

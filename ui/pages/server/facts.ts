@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { refOf, type ServerHealthRecord } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'
+import { hubWords, serverWarning } from '../../components/hub-words.ts'
 import { formatMs, formatSpan } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
@@ -34,7 +35,10 @@ export function processCard(server: ServerRecord, health: ServerHealthRecord | u
     [t('Runs as'), isProcess ? runsAs(server) : undefined],
     [t('Since'), html`<pb-time .at=${status.since}></pb-time>`],
     [t('Connections'), open === undefined ? undefined : plural(open, '{n} open', '{n} open')],
-    [t('Shared'), session ? html`${sharing(session.kind)}<span class="q"> · ${session.why}</span>` : undefined],
+    [
+      t('Shared'),
+      session ? html`${sharing(session.kind)}<span class="q"> · ${hubWords(session.why ?? '')}</span>` : undefined,
+    ],
     [
       t('Health check'),
       config?.enabled === false
@@ -72,7 +76,8 @@ function sharing(kind: string): string {
 /** What the server said of itself when it was connected. */
 export function protocolCard(server: ServerRecord): TemplateResult {
   const { serverInfo, protocolVersion, era, counts, capabilities } = server.status
-  const warnings = (server.status as { readonly warnings?: readonly { readonly message: string }[] }).warnings ?? []
+  const warnings =
+    (server.status as { readonly warnings?: readonly Parameters<typeof serverWarning>[0][] }).warnings ?? []
   const names = capabilityNames(capabilities)
   return factCard(t('Protocol'), [
     [
@@ -89,7 +94,7 @@ export function protocolCard(server: ServerRecord): TemplateResult {
       t('Capabilities'),
       names.length === 0
         ? undefined
-        : html`<span class="row wrap">${names.map(name => html`<span class="tag">${name}</span>`)}</span>`,
+        : html`<span class="row wrap">${names.map(name => html`<span class="tag" translate="no">${name}</span>`)}</span>`,
     ],
     [
       t('Catalogue'),
@@ -100,8 +105,8 @@ export function protocolCard(server: ServerRecord): TemplateResult {
       warnings.length === 0
         ? undefined
         : warnings.map(
-            ({ message }) =>
-              html`<p class="row s toknow">${icon('triangle-alert', { class: 's14 st-warn' })}<span>${message}</span></p>`,
+            warning =>
+              html`<p class="row s toknow">${icon('triangle-alert', { class: 's14 st-warn' })}<span>${serverWarning(warning)}</span></p>`,
           ),
     ],
   ])

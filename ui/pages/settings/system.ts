@@ -1,10 +1,11 @@
 import { html, nothing } from 'lit'
-import { api } from '../../api/client.ts'
+import { api, readRevised } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
+import { savedElsewhere } from '../../components/conflict.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorState, show } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
@@ -12,6 +13,7 @@ import { toast } from '../../components/toast.ts'
 import { formatCount } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
+import { settingLabel } from './labels.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -25,6 +27,8 @@ interface Source {
 
 interface Settings {
   readonly values: Values
+  /** Counts the changes; somebody else's change in between refuses the own one. */
+  readonly revision: number
   readonly sources: Readonly<Record<string, Source>>
 }
 
@@ -77,6 +81,8 @@ export class PbSystemSettings extends PbElement {
   declare busy: boolean
   declare q: string
   #unguard: (() => void) | undefined
+  /** The revision of the settings when the first value was changed. */
+  #basis: number | undefined
   readonly #settings = new Resource<Settings>(this, {
     read: signal => readSettings(signal),
     topics: ['servers'],
@@ -107,13 +113,14 @@ export class PbSystemSettings extends PbElement {
     )
   }
 
-  #rows({ values, sources }: Settings): unknown {
+  #rows(settings: Settings): unknown {
+    const { values, sources } = settings
     const logs = this.section === 'logs'
     const keys = Object.keys(sources).filter(
-      key => IS_LOG.test(key) === logs && label(key).toLowerCase().includes(this.q.toLowerCase()),
+      key => IS_LOG.test(key) === logs && `${key} ${settingLabel(key)}`.toLowerCase().includes(this.q.toLowerCase()),
     )
     const changed = Object.keys(this.changes).length
-    return html`${this.error ? errorState(this.error) : nothing}<section class="card"><div class="ch line"><h2>${logs ? t('Logs') : t('General')}</h2><div class="r"><div class="wrapin">${icon('search')}<input class="in" type="search" data-search placeholder=${t('Find a setting')} aria-label=${t('Find a setting')} @input=${(
+    return html`${this.error ? this.#problem(this.error, settings) : nothing}<section class="card"><div class="ch line"><h2>${logs ? t('Logs') : t('General')}</h2><div class="r"><div class="wrapin">${icon('search')}<input class="in" type="search" data-search placeholder=${t('Find a setting')} aria-label=${t('Find a setting')} @input=${(
       event: InputEvent,
     ) => {
       this.q = (event.target as HTMLInputElement).value
@@ -127,7 +134,7 @@ export class PbSystemSettings extends PbElement {
   #row(key: string, value: unknown, source: Source | undefined): unknown {
     if (!source) return nothing
     const mistake = this.error?.field(`#/${key}`)
-    return html`<div class="setrow"><div><p class="med s" id="label-${key}">${label(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${mistake.detail}</span>` : hint(source)}</p></div>
+    return html`<div class="setrow"><div><p class="med s" id="label-${key}">${settingLabel(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${mistake.detail}</span>` : hint(source)}</p></div>
       <div class="setv">${this.#field(key, key in this.changes ? this.changes[key] : value, source)}</div><div class="row wrap sets">${sourceTag(source)}${source.pending || key in this.changes ? html`<span class="tag warn">${icon('rotate-cw')}${t('Needs a restart')}</span>` : nothing}${
         source.source === 'store' && !source.locked
           ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Reset')}</button>`
@@ -142,19 +149,22 @@ export class PbSystemSettings extends PbElement {
       return html`<input type="checkbox" class="sw" role="switch" aria-labelledby=${name} ?disabled=${locked} .checked=${value === true} @change=${(event: Event) => set((event.target as HTMLInputElement).checked)}>`
     const choices = CHOICES[key]
     if (choices)
-      return html`<select class="in" aria-labelledby=${name} ?disabled=${locked} @change=${(event: Event) => set((event.target as HTMLSelectElement).value)}>${choices.map(choice => html`<option ?selected=${choice === value}>${choice}</option>`)}</select>`
+      return html`<select class="in" aria-labelledby=${name} ?disabled=${locked} @change=${(event: Event) => set((event.target as HTMLSelectElement).value)}>${choices.map(choice => html`<option translate="no" ?selected=${choice === value}>${choice}</option>`)}</select>`
     return html`<input class="in code" aria-labelledby=${name} ?disabled=${locked} spellcheck="false" .value=${textOf(value)} @change=${(event: Event) => set(settingOf(key, (event.target as HTMLInputElement).value, value))}>`
   }
 
   #sinks({ level, sinks }: Logging): unknown {
-    return html`<section class="card"><div class="ch line"><h2>${t('Level now')}</h2><div class="r"><select class="in" aria-label=${t('Level now')} @change=${(event: Event) => void this.#level((event.target as HTMLSelectElement).value)}>${LEVELS.map(each => html`<option ?selected=${each === level}>${each}</option>`)}</select></div></div><div class="cb"><p class="hint">${t('Holds at once and until the next start.')}</p></div></section>
+    return html`<section class="card"><div class="ch line"><h2>${t('Level now')}</h2><div class="r"><select class="in" aria-label=${t('Level now')} @change=${(event: Event) => void this.#level((event.target as HTMLSelectElement).value)}>${LEVELS.map(each => html`<option translate="no" ?selected=${each === level}>${each}</option>`)}</select></div></div><div class="cb"><p class="hint">${t('Holds at once and until the next start.')}</p></div></section>
       <section class="card"><div class="ch line"><h2>${t('Sinks')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Sink')}</th><th scope="col">${t('State')}</th><th scope="col" class="num">${t('Sent')}</th><th scope="col" class="num">${t('Waiting')}</th><th scope="col" class="num">${t('Dropped')}</th></tr></thead><tbody>${sinks.map(
         sink =>
-          html`<tr><td><span class="nm">${sink.id}</span>${sink.message ? html`<span class="cellsub">${sink.message}</span>` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', sink.state)}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}</td></tr>`,
+          html`<tr><td><span class="nm">${sink.id}</span>${sink.message ? html`<span class="cellsub">${sink.message}</span>` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', t('Failing'))}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}</td></tr>`,
       )}</tbody></table></div></section>`
   }
 
   #set(changes: Readonly<Record<string, unknown>>): void {
+    // Settings that are read again while something is typed must not hide that somebody changed them.
+    if (Object.keys(changes).length === 0) this.#basis = undefined
+    else this.#basis ??= this.#settings.data?.revision
     this.changes = changes
     this.error = undefined
     this.#unguard?.()
@@ -174,14 +184,32 @@ export class PbSystemSettings extends PbElement {
   async #save(): Promise<void> {
     this.busy = true
     try {
-      await api.patch('/api/admin/settings', { body: this.changes })
+      await api.patch('/api/admin/settings', {
+        body: this.changes,
+        revision: this.#basis ?? this.#settings.data?.revision,
+      })
       this.#set({})
       toast(t('Saved. What needs a restart counts from the next start of the hub.'))
       await this.#settings.reload()
     } catch (error) {
       this.error = asApiError(error)
+      // What the others saved is shown beside what was typed.
+      if (this.error.code === 'version_conflict') await this.#settings.reload()
     }
     this.busy = false
+  }
+
+  #problem(error: ApiError, { values, revision }: Settings): unknown {
+    if (error.code !== 'version_conflict') return errorState(error)
+    const mine = this.changes
+    return savedElsewhere({
+      ...{ refusal: error, mine, theirs: Object.fromEntries(Object.keys(mine).map(key => [key, values[key]])) },
+      takeTheirs: () => this.#set({}),
+      keepMine: () => {
+        this.#basis = revision
+        void this.#save()
+      },
+    })
   }
 
   async #level(level: string): Promise<void> {
@@ -196,25 +224,16 @@ export class PbSystemSettings extends PbElement {
 customElements.define('pb-system-settings', PbSystemSettings)
 
 async function readSettings(signal: AbortSignal): Promise<Settings> {
-  const [values, sources] = await Promise.all([
-    api.get<Values>('/api/admin/settings', { signal }),
+  const [{ body: values, revision }, sources] = await Promise.all([
+    readRevised<Values>('/api/admin/settings', signal),
     api.get<Settings['sources']>('/api/admin/settings/sources', { signal }),
   ])
-  return { values, sources }
+  return { values, sources, revision }
 }
 
 function raw({ values }: Settings): unknown {
   const text = JSON.stringify(values, null, 2)
   return html`<section class="card"><div class="ch line"><h2>${t('All as JSON')}</h2></div><div class="cb padt"><pre class="code" tabindex="0">${text}</pre><p class="hint">${t('Secrets are never among them.')}</p></div></section>`
-}
-
-/** `trustedProxies` as words: "Trusted proxies". */
-function label(key: string): string {
-  const words = key
-    .replace(/Ms$|Bytes$/, '')
-    .replace(/([A-Z])/g, ' $1')
-    .toLowerCase()
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
 }
 
 function hint({ source, variable, locked }: Source): string {

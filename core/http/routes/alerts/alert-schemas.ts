@@ -72,6 +72,10 @@ export const channelExample = {
 export const channelType = z.object({
   type: z.string(),
   label: z.string(),
+  labels: z
+    .object({ en: z.string(), zh: z.string().optional() })
+    .optional()
+    .meta({ description: 'The label by language, where the plugin has it in several' }),
   configSchema: anyObject.meta({ description: 'JSON Schema of `config`' }),
   withheld: z.array(z.string()).meta({ description: 'Members of `config` that only administrators may set' }),
 })

@@ -15,6 +15,8 @@ interface Asked {
   readonly mine: boolean
   readonly rangeMs: number
   readonly limit: number
+  /** Only of this server. */
+  readonly server?: string
 }
 type Cell = string | number | null
 interface Table {
@@ -35,10 +37,14 @@ const TABLES: Readonly<Record<string, (deps: TableDeps, asked: Asked) => Promise
 }
 
 /** The table of this name. */
-export function tableOf(deps: TableDeps, viewer: Omit<Asked, 'limit'>, { name, limit }: WidgetQuery): Promise<Table> {
+export function tableOf(
+  deps: TableDeps,
+  viewer: Omit<Asked, 'limit' | 'server'>,
+  { name, limit, server }: WidgetQuery,
+): Promise<Table> {
   const table = TABLES[name]
   if (!table) throw new Error(`There is no table "${name}"`)
-  return table(deps, { ...viewer, limit })
+  return table(deps, { ...viewer, limit, ...(server === undefined ? {} : { server }) })
 }
 
 async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
@@ -64,8 +70,10 @@ async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Ask
   }
 }
 
-async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
-  const asked = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine } as const
+async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server: only }: Asked): Promise<Table> {
+  const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'edit')
+  const of = record ? { serverId: record.id } : {}
+  const asked = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine, ...of } as const
   const { measures } = await storedHistory(deps.history).for(actor).measure(asked)
   // Rows beyond the limits of the history are counted without a server.
   const rows = measures.filter(({ serverId }) => serverId !== '').slice(0, limit)

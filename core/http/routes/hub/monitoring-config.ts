@@ -10,6 +10,7 @@ import type { Registry } from '../../../registry/api.ts'
 import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject } from '../schemas.ts'
+import { etag, writeOptions } from '../views.ts'
 import { type ConfigView, type Key, readSettings, refuseLocked, systemSettings } from './system-settings.ts'
 
 /** What the route needs. */
@@ -105,7 +106,7 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
       tag,
       summary: 'Health checks, your rules, channels and dashboards, and how records are kept',
       responses,
-      handle: async ({ actor }) => ({ body: await configFor(deps, actor) }),
+      handle: ({ actor }) => reply(deps, actor),
     }),
     route({
       method: 'PUT',
@@ -115,18 +116,24 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
       summary: 'Change how records are kept, from the next start; rules, channels and dashboards have their own routes',
       body: changes.meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
       responses,
-      async handle({ actor, body, info }) {
+      async handle({ actor, body, info, request }) {
         const settings = readSettings(settingsOf(body), pointerOf)
         refuseLocked(deps.config, Object.keys(settings) as Key[])
-        await deps.registry.settings.setSystem(actor, settings)
+        await deps.registry.settings.setSystem(actor, settings, writeOptions(request.headers))
         const detail = { keys: Object.keys(settings) }
         deps.registry.audit.record(actor, {
           ...{ action: 'settings.update', target: 'system', ownerId: null, request: info, detail },
         })
-        return { body: await configFor(deps, actor) }
+        return reply(deps, actor)
       },
     }),
   ]
+}
+
+/** The revision is that of the system's settings, read first, so that a change in between is noticed. */
+async function reply(deps: MonitoringConfigDeps, actor: UserActor) {
+  const revision = await deps.registry.settings.systemRevision()
+  return { body: await configFor(deps, actor), headers: { etag: etag(revision) } }
 }
 
 async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {

@@ -7,6 +7,7 @@ import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson } from '../schemas.ts'
+import { etag, writeOptions } from '../views.ts'
 
 /** The configuration in effect, and the layer of each value. */
 export interface ConfigView {
@@ -101,20 +102,21 @@ export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): 
       summary: 'System settings, as they are from the next start at the latest',
       responses,
       async handle() {
-        return { body: systemSettings(config, await registry.settings.allSystem()) }
+        return systemReply(config, registry)
       },
     }),
     route({
       ...common,
       access: 'admin',
       method: 'PATCH',
-      summary: 'Change system settings; null goes back to the default',
+      summary:
+        'Change system settings; null goes back to the default. With If-Match only where nobody changed them since',
       body: changeable,
       responses,
-      async handle({ actor, body, info }) {
+      async handle({ actor, body, info, request }) {
         const changes = readSettings(given(body))
         refuseLocked(config, Object.keys(changes) as Key[])
-        await registry.settings.setSystem(actor, changes)
+        await registry.settings.setSystem(actor, changes, writeOptions(request.headers))
         const detail = { keys: Object.keys(changes) }
         registry.audit.record(actor, {
           action: 'settings.update',
@@ -123,7 +125,7 @@ export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): 
           request: info,
           detail,
         })
-        return { body: systemSettings(config, await registry.settings.allSystem()) }
+        return systemReply(config, registry)
       },
     }),
     route({
@@ -138,6 +140,12 @@ export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): 
       },
     }),
   ]
+}
+
+/** The settings with the number of their changes as entity tag. Read first, so that a change in between is noticed. */
+async function systemReply(config: ConfigView, { settings }: Pick<Registry, 'settings'>) {
+  const revision = await settings.systemRevision()
+  return { body: systemSettings(config, await settings.allSystem()), headers: { etag: etag(revision) } }
 }
 
 type Stored = Readonly<Record<string, JsonValue>>

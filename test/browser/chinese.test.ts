@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import type { Client } from '../support/client.ts'
+import { type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
+import { online } from '../support/servers.ts'
+import { type ConsoleTab, openBrowser, openTab } from './support/console.ts'
+
+let browser: Browser
+let hub: Hub
+let admin: Client
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  hub = await startHub({
+    env: LOOPBACK,
+    settings: { mcpServers: { echo: stdioFixture('echo'), gone: { command: 'no-such-program-of-a-test' } } },
+  })
+  admin = await hub.setup()
+  await online(admin, ['echo'])
+  await admin.ok('POST', '/api/servers', { name: 'lost', ...stdioFixture('echo') })
+  await admin.ok('POST', '/api/servers', { name: 'own', ...stdioFixture('echo') })
+  await admin.ok('POST', '/api/groups', { name: 'team', members: ['echo', 'gone', 'lost'] })
+  await admin.ok('DELETE', '/api/servers/lost')
+  await admin.ok('POST', '/api/keys', { label: 'k1', scopes: ['mcp'] })
+  await admin.ok('POST', '/api/monitoring/rules', {
+    ...{ name: 'r1', condition: 'server_status == offline', duration: '1m', severity: 'critical' },
+  })
+  await admin.ok('POST', '/api/servers/echo/tools/echo/call', { arguments: { text: '1' } })
+}, 60_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await hub?.stop()
+})
+
+/** Places, with layers open, and what is there when they are drawn. */
+const PLACES: readonly (readonly [string, string])[] = [
+  ['/', '.tile, .card'],
+  ['/servers', 'td .nm'],
+  ['/servers/new', '#pasted'],
+  ['/servers/admin~echo', '.minis'],
+  ['/servers/admin~gone', '.callout.bad'],
+  ['/servers/admin~echo?tab=tools&tool=echo', 'pb-try-tool'],
+  ['/servers/admin~echo?tab=logs', '.loglist'],
+  ['/servers/admin~echo?tab=metrics', 'pb-server-metrics h2'],
+  ['/servers/admin~own?tab=settings', 'pb-schema-form .field'],
+  ['/servers/admin~echo?tab=access', 'pb-server-access .card'],
+  ['/groups', 'td, .card'],
+  ['/groups?view=bay', '.bayfault, pb-patch-bay svg'],
+  ['/groups/admin~team', '.wrapx'],
+  ['/market?drawer=sources', 'wa-drawer .list li'],
+  ['/market/bundled:airtable', '#install-name'],
+  ['/logs', 'h1'],
+  ['/monitoring', '.card'],
+  ['/alerts', '.card, .empty'],
+  ['/alerts?tab=rules', 'h1'],
+  ['/alerts?tab=channels', 'h1'],
+  ['/alerts/channels/new', '#cfg-url'],
+  ['/alerts/rules/new', 'h1'],
+  ['/alerts?tab=silences', 'h1'],
+  ['/assistant', '.card, .empty'],
+  ['/keys', '.nm'],
+  ['/settings', '#current'],
+  ['/settings/hosted-keys', '.list li'],
+  ['/settings/appearance', '#theme'],
+  ['/settings/limits', 'td code'],
+  ['/settings/hub', '.setrow'],
+  ['/settings/logs', 'td .nm'],
+  ['/admin/users?drawer=new', '#new-name'],
+  ['/admin/plugins?plugin=hosted-keys', 'wa-drawer h2'],
+  ['/admin/audit', 'td code'],
+  ['/reference', '.apilist details'],
+  ['/no/such/page', '.empty'],
+]
+
+/**
+ * What stays as it is in Chinese: names that people or servers gave, names of products, protocols, formats and levels, values
+ * of the configuration, units, and what servers say. Code, names of records (`nm`), templates of the market, which bring their
+ * own texts, and what is marked as English or as not to be translated are not looked at. A text is allowed as a whole.
+ */
+const ALLOWED: readonly RegExp[] = [
+  // Names of the test, and of the hub itself.
+  /^(?:echo|gone|lost|own|team|admin|k1|r1|whoami|env|text|name|Hub|patchbay|Patchbay|echo \d.*)$/,
+  /^admin~\w+$/,
+  // What the server says of its tools.
+  /^(?:Gives the text back|Says which of several servers this is|Gives one environment variable)$/,
+  // Publishers of the market's templates.
+  /^(?:domdomegg|bundled)$/,
+  // Plugins, and identifiers of records.
+  /^hosted-keys$/,
+  /^[0-9a-f]{8}-[0-9a-f-]{27}$/,
+  // Products, protocols, formats.
+  /^(?:English|JSON|CSV|OpenMetrics|OpenAPI(?: 3\.1)?|Grafana|MCP|HTTP|SSE|stdio|stderr|curl|URL|AI|ModelScope|Airtable|Telegram|Webhook)$/,
+  /^(?:ERROR|WARN|INFO|DEBUG|TRACE)$/,
+  /^(?:Claude|Cursor|VS Code|Windsurf|Codex|Gemini|Zed|LM Studio|Bun\/)[\w .]*$/,
+  // Units, addresses, paths, identifiers and variables.
+  /^(?:ms|[\d.,]+ ?(?:ms|s|[KMGT]i?B).*|pid \d+)$/,
+  /^(?:https?|wss?):\/\//,
+  /^\/mcp\/\S+$/,
+  /^[\w.-]+\.(?:com|org|ai|io|test)(?:\/\S*)?$/,
+  /^[A-Z][A-Z0-9_]+$/,
+  /^[a-zA-Z]+\/[\w-]+(?:, [a-zA-Z]+\/[\w-]+)*(?:,.*)?$/,
+  // Placeholders that show the form of what is pasted.
+  /^\{ "mcpServers"/,
+]
+
+/** Texts and labels on the page that hold no Chinese, each with where it stands. */
+function englishOf(tab: ConsoleTab): Promise<readonly string[]> {
+  return tab.page.evaluate(() => {
+    const SKIPPED =
+      'code, pre, .mono, .nm, kbd, textarea, [translate="no"], [lang="en"], .mcard, .mname, .mfoot, script, style, noscript'
+    const found = new Set<string>()
+    const note = (text: string | null, at: Element, attribute = ''): void => {
+      const words = (text ?? '').replace(/\s+/g, ' ').trim()
+      if (!/[A-Za-z]{2}/.test(words) || /[\u3400-\u9fff]/.test(words)) return
+      found.add(
+        `${words.slice(0, 160)}\t${at.parentElement?.className ?? ''} > ${at.localName}.${at.className}${attribute}`,
+      )
+    }
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const holder = node.parentElement
+      if (holder && !holder.closest(SKIPPED)) note(node.textContent, holder)
+    }
+    for (const one of document.querySelectorAll('body *'))
+      for (const name of ['aria-label', 'placeholder', 'title', 'alt', 'data-l'])
+        if (one.hasAttribute(name) && !one.closest(SKIPPED)) note(one.getAttribute(name), one, `@${name}`)
+    return [...found]
+  })
+}
+
+test('no text of the Chinese console is English, on any page, but what is no text of the console', async () => {
+  const tab = await openTab(browser, hub, admin, { language: 'zh' })
+  const found = new Map<string, string>()
+  for (const [place, ready] of PLACES) {
+    await tab.page.goto(`${hub.url}${place}`)
+    await tab.page
+      .waitForSelector(ready, { timeout: atMost(5_000) })
+      .catch(() => found.set(`${place} has no ${ready}`, ''))
+    await tab.page.waitForLoadState('networkidle', { timeout: 1_500 }).catch(() => {})
+    for (const line of await englishOf(tab)) {
+      const [text = '', where] = line.split('\t')
+      if (!ALLOWED.some(pattern => pattern.test(text))) found.set(text, `${place} ${where}`)
+    }
+  }
+  await tab.close()
+  expect([...found].map(([text, where]) => `${text}   at ${where}`)).toEqual([])
+}, 300_000)

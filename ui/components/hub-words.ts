@@ -1,0 +1,57 @@
+import { t } from '../text/t.ts'
+
+/** Sentences of the hub that come without a code, in the language of the page; those that are not known here as they are. */
+export function hubWords(sentence: string): string {
+  return sentences()[sentence] ?? withParts(sentence) ?? sentence
+}
+
+/** A function, since the words follow the language. */
+function sentences(): Readonly<Record<string, string>> {
+  return {
+    'as configured': t('as configured'),
+    'an HTTP API asks nothing': t('an HTTP API asks nothing'),
+    'asks in its answers: one connection serves all': t('asks in its answers: one connection serves all'),
+    'asks its client: own process per session': t('asks its client: own process per session'),
+    'asks its client: own connection per session': t('asks its client: own connection per session'),
+    'may ask its client: own connection per session that can be asked': t(
+      'may ask its client: own connection per session that can be asked',
+    ),
+    'is being looked at, whether it asks its client': t('is being looked at, whether it asks its client'),
+    'was not seen to ask its client: one process for all': t('was not seen to ask its client: one process for all'),
+    'was not yet looked at: one process for all': t('was not yet looked at: one process for all'),
+    'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
+    'It downloads a package when it first starts': t('It downloads a package when it first starts'),
+  }
+}
+
+const SECRETS = 'It takes secrets as arguments, which other programs on its machine can see: '
+const UNSEEN = /^could not be looked at: (.*): one process for all$/s
+
+function withParts(sentence: string): string | undefined {
+  if (sentence.startsWith(SECRETS)) {
+    const names = sentence.slice(SECRETS.length)
+    return t('It takes secrets as arguments, which other programs on its machine can see: {names}', { names })
+  }
+  const [, detail] = UNSEEN.exec(sentence) ?? []
+  return detail === undefined ? undefined : t('could not be looked at ({detail}): one process for all', { detail })
+}
+
+/** What is to be known of a server, by the code of the warning. */
+export function serverWarning({
+  code,
+  message,
+  tools = [],
+}: {
+  readonly code?: string
+  readonly message: string
+  readonly tools?: readonly string[]
+}): string {
+  const named = tools.join(', ')
+  if (code === 'tools_need_asking')
+    return t('Only clients that can be asked (sampling, elicitation, roots) see these tools: {tools}', { tools: named })
+  if (code === 'own_connection_refused')
+    return t('Some sessions share its connection and cannot be asked: {detail}', {
+      detail: message.slice(message.indexOf(': ') + 2),
+    })
+  return message
+}
