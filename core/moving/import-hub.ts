@@ -2,6 +2,7 @@ import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
+import { besideEndpoints, readEndpoints } from './import-hub-endpoints.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
 
 /** Sections that are not carried, and what to do instead. */
@@ -17,6 +18,7 @@ const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> =
   dashboard: ['dashboards', 'POST /api/monitoring/dashboards makes them.'],
   logging: ['settings of logs', 'Set them in this hub’s settings file.'],
   logRotation: ['settings of logs', 'Set them in this hub’s settings file.'],
+  assistant: ['settings of assistants', 'Set ASSISTANT_ENABLED and ASSISTANT_API_KEY.'],
   healthCheck: ['the usual health check', 'It is set in each server that it was for.'],
 }
 const CARRIED = new Set(['mcpServers', 'servers', 'users', 'groups', 'bearerKeys', 'systemConfig', 'userConfigs'])
@@ -47,15 +49,21 @@ export function readHubDocument(document: JsonObject): ImportContent {
     const named = owner ?? firstAdmin
     return named === undefined ? {} : { owner: named }
   }
-  const keys = readKeys(document)
+  const groups = groupNames(document.groups)
+  const keys = readKeys(document, groups)
+  const endpoints = readEndpoints(state, ownerOf, groups)
   const items: ImportItem[] = [
     ...state.file.users.map((user, at): ImportItem => ({ kind: 'user', pointer: `#/users/${at}`, ...user })),
     ...readServers(state, ownerOf),
     ...readGroups(document, state, ownerOf),
     ...keys.items,
     ...readSecrets(document),
+    ...endpoints.items,
   ]
-  return { source: 'hub', items, notCarried: [...keys.notCarried, ...leftBehind(document)], warnings: state.warnings }
+  return {
+    ...{ source: 'hub', items, warnings: [...state.warnings, ...endpoints.warnings] },
+    notCarried: [...keys.notCarried, ...endpoints.notCarried, ...leftBehind(document)],
+  }
 }
 
 type OwnerOf = (owner: string | undefined) => { readonly owner?: string }
@@ -91,8 +99,10 @@ function readGroups(document: JsonObject, { file, places }: SettingsState, owner
   })
 }
 
-function readKeys(document: JsonObject): { readonly items: ImportItem[]; readonly notCarried: NotCarried[] } {
-  const groups = groupNames(document.groups)
+function readKeys(
+  document: JsonObject,
+  groups: ReadonlyMap<string, string>,
+): { readonly items: ImportItem[]; readonly notCarried: NotCarried[] } {
   const listed = Array.isArray(document.bearerKeys) ? document.bearerKeys : []
   const read = listed.map((key, at) => readKey(key, at, groups))
   const routing = isJsonObject(document.systemConfig) ? document.systemConfig.routing : undefined
@@ -169,7 +179,8 @@ function readSecrets({ userConfigs }: JsonObject): ImportItem[] {
 
 function leftBehind(document: JsonObject): NotCarried[] {
   const sections = Object.entries(document).flatMap(([name, value]): NotCarried[] => {
-    if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(value)) return []
+    const rest = name === 'assistant' && isJsonObject(value) ? besideEndpoints(value) : value
+    if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(rest)) return []
     const [what, instead] = (Object.hasOwn(LEFT, name) ? LEFT[name] : undefined) ?? [
       `"${name.slice(0, 64)}"`,
       'Nothing here is known by this name.',
@@ -178,19 +189,44 @@ function leftBehind(document: JsonObject): NotCarried[] {
   })
   const config = isJsonObject(document.systemConfig) ? document.systemConfig : {}
   const settings = Object.entries(config).flatMap(([name, value]): NotCarried[] => {
-    const rest = isJsonObject(value) && name === 'routing' ? withoutKey(value) : value
-    if (isEmpty(rest)) return []
-    const instead =
-      name === MODELSCOPE
-        ? 'Set the key of the plugin hosted-keys, or let each user set one.'
-        : 'Settings of this hub: GET /api/admin/settings, or its settings file.'
-    return [{ pointer: pointerOf(['systemConfig', name]), what: `the setting "${name.slice(0, 64)}"`, instead }]
+    if (isEmpty(uncarried(name, value))) return []
+    const [what, instead] = OF_THE_HUB[name] ?? [
+      `the setting "${name.slice(0, 64)}"`,
+      'Settings of this hub: GET /api/admin/settings, or its settings file.',
+    ]
+    return [{ pointer: pointerOf(['systemConfig', name]), what, instead }]
   })
-  return [...sections, ...settings]
+  return [...sections, ...settings, ...leftOfUsers(document)]
 }
 
-function withoutKey({ bearerAuthKey: _, ...rest }: JsonObject): JsonObject {
+/** Settings of a hub that have a place of their own here. */
+const OF_THE_HUB: Readonly<Record<string, readonly [what: string, instead: string]>> = {
+  [MODELSCOPE]: [
+    'the hub’s own key of ModelScope, for those who have none',
+    'Name it in the settings file as "keys": {"modelscope": …} of the plugin hosted-keys, or let each user set one.',
+  ],
+  assistant: ['settings of assistants', 'Set ASSISTANT_ENABLED and ASSISTANT_API_KEY.'],
+}
+
+/** What of a setting of the hub is not carried by another part of the import. */
+function uncarried(name: string, value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return value
+  if (name === 'assistant') return besideEndpoints(value)
+  if (name !== 'routing') return value
+  const { bearerAuthKey: _, ...rest } = value
   return rest
+}
+
+/** Settings of users, but for the keys of hosted platforms. */
+function leftOfUsers({ userConfigs }: JsonObject): NotCarried[] {
+  return Object.entries(isJsonObject(userConfigs) ? userConfigs : {}).flatMap(([owner, config]) =>
+    Object.entries(isJsonObject(config) ? config : {}).flatMap(([name, value]): NotCarried[] => {
+      if (name === MODELSCOPE || isEmpty(value)) return []
+      const pointer = pointerOf(['userConfigs', owner, name])
+      const what = `the setting "${name.slice(0, 64)}" of the user "${owner.slice(0, 64)}"`
+      return [{ pointer, what, instead: 'Users have settings of their own: PATCH /api/settings.' }]
+    }),
+  )
 }
 
 function isEmpty(value: JsonValue): boolean {

@@ -5,6 +5,9 @@ import { callText, online } from '../support/servers.ts'
 
 const KEY = 'f3b1c0de5a7e49d2a6c84e0d9b7a1c55f0e2d4b6'
 const GROUP_KEY = 'aa11bb22cc33dd44ee55ff6600778899aabbccdd'
+/** Of an outbound and of an inbound endpoint of an assistant. */
+const DIALLED = 'wss://assistant.example/bridge?token=0123456789abcdef0123'
+const OLD_TOKEN = 'inbound-token-0123456789abcdef0123456789'
 const GROUP_ID = '6f1d8a52-1c0b-4a3e-9f57-0d2b4c6e8a10'
 const OLD_PASSWORD = 'the password of before'
 
@@ -56,9 +59,22 @@ beforeAll(async () => {
       { id: 'k3', name: 'off', token: `${KEY}0`, enabled: false, accessType: 'all' },
       { id: 'k4', name: 'short', token: 'short-key-1', enabled: true, accessType: 'all' },
     ],
-    userConfigs: { user1: { modelscope: { apiKey: 'ms-key-of-user1' } } },
+    userConfigs: { user1: { modelscope: { apiKey: 'ms-key-of-user1' }, routing: { skipAuth: true } } },
     oauthClients: [{ clientId: 'x' }],
-    systemConfig: { smartRouting: { enabled: true }, routing: { enableGlobalRoute: true } },
+    systemConfig: {
+      ...{ smartRouting: { enabled: true }, routing: { enableGlobalRoute: true } },
+      modelscope: { apiKey: 'ms-key-of-the-hub' },
+      assistant: {
+        enabled: true,
+        endpoints: [{ name: 'desk', owner: 'user1', direction: 'inbound', group: 'g2', token: OLD_TOKEN }],
+      },
+    },
+    assistant: {
+      endpoints: [
+        { name: 'kitchen', owner: 'user0', direction: 'outbound', url: DIALLED, group: GROUP_ID },
+        { url: DIALLED },
+      ],
+    },
   }
 }, 120_000)
 
@@ -98,7 +114,22 @@ test('a dry run says what would be made and what is left behind, and makes nothi
     '#/bearerKeys/3': 'invalid',
   })
   const left = plan.notCarried.map(({ pointer }: Item) => pointer)
-  expect(left).toEqual(['#/bearerKeys/2', '#/oauthClients', '#/systemConfig/smartRouting', '#/systemConfig/routing'])
+  expect(left).toEqual([
+    ...['#/bearerKeys/2', '#/assistant/endpoints/1', '#/systemConfig/assistant/endpoints/0/token', '#/oauthClients'],
+    ...[
+      '#/systemConfig/smartRouting',
+      '#/systemConfig/routing',
+      '#/systemConfig/modelscope',
+      '#/systemConfig/assistant',
+    ],
+    '#/userConfigs/user1/routing',
+  ])
+  expect(JSON.stringify(plan)).not.toContain(OLD_TOKEN)
+  expect(of(plan.items, 'endpoint')).toMatchObject([
+    { name: 'kitchen', owner: 'user0', verdict: 'new', pointer: '#/assistant/endpoints/0' },
+    { name: 'desk', owner: 'user1', verdict: 'new', pointer: '#/systemConfig/assistant/endpoints/0' },
+  ])
+  expect(plan.warnings.join()).toContain('two hubs')
   expect(plan.warnings.join()).toContain('keepAliveInterval')
   expect([await count('/api/servers?scope=all'), await count('/api/admin/users')]).toEqual([0, 1])
   const unplanned = await admin.request('POST', '/api/import', { document })

@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { ROOT } from '../support/hub.ts'
 
-/** An npm server of the bundled catalogue, as far as it matters for its list of tools. */
+/** An npm server, as far as it matters for its list of tools. */
 interface Packaged {
   readonly name: string
   readonly package: string
@@ -14,25 +14,50 @@ interface Packaged {
   readonly args?: readonly string[]
 }
 
-const INSTALL_MS = 90_000
-const LIST_MS = 15_000
+/** Servers that are installed and asked at a time: most of it is waiting. */
+const AT_ONCE = 4
+const INSTALL_MS = 180_000
+const LIST_MS = 45_000
 
 /**
- * The tools of the catalogue's npm servers, by the server's name. They are installed into `folder`, without their scripts, and
+ * The tools of the catalogue's npm servers and of those of servers.tsv, by the server's name. They are installed into `folder`, without their scripts, and
  * run with keys that open nothing: most servers list their tools with such. Those that cannot be read are left out.
  */
 export async function readDefinitions(folder: string): Promise<ReadonlyMap<string, readonly JsonObject[]>> {
-  const { templates } = await Bun.file(join(ROOT, 'plugins/market-bundled/catalogue.json')).json()
   const found = new Map<string, readonly JsonObject[]>()
-  for (const one of templates as readonly (Packaged & { readonly runtime: string })[]) {
-    if (one.package === undefined || one.runtime === 'uvx') continue
-    try {
-      found.set(one.name, await toolsOf(one, join(folder, one.name)))
-    } catch (error) {
-      console.log(`${one.name}: ${String(error).slice(0, 120)}`)
+  const waiting = [...(await catalogued()), ...(await listed())]
+  const names = waiting.map(({ name }) => name)
+  const next = async (): Promise<void> => {
+    for (let one = waiting.shift(); one; one = waiting.shift()) {
+      try {
+        found.set(one.name, await toolsOf(one, join(folder, one.name)))
+      } catch (error) {
+        console.log(`${one.name}: ${String(error).slice(0, 120)}`)
+      }
     }
   }
-  return found
+  await Promise.all(Array.from({ length: AT_ONCE }, next))
+  // In the order of the lists, whichever answered first.
+  return new Map(names.flatMap(name => (found.has(name) ? [[name, found.get(name) ?? []] as const] : [])))
+}
+
+async function catalogued(): Promise<readonly Packaged[]> {
+  const { templates } = await Bun.file(join(ROOT, 'plugins/market-bundled/catalogue.json')).json()
+  const all: readonly (Packaged & { readonly runtime: string })[] = templates
+  return all.filter(({ package: name, runtime }) => name !== undefined && runtime !== 'uvx')
+}
+
+/** Rows of servers.tsv: name, package, version, variables and arguments, the last two with blanks between. */
+async function listed(): Promise<readonly Packaged[]> {
+  const text = await Bun.file(join(import.meta.dir, 'servers.tsv')).text()
+  return text
+    .trimEnd()
+    .split('\n')
+    .map(row => {
+      const [name = '', packageName = '', version = '', env = '', args = ''] = row.split('\t')
+      const words = (list: string): string[] => list.split(' ').filter(word => word !== '')
+      return { name, package: packageName, version, env: words(env), args: words(args) }
+    })
 }
 
 async function toolsOf(server: Packaged, folder: string): Promise<readonly JsonObject[]> {
@@ -71,13 +96,15 @@ async function toolsOf(server: Packaged, folder: string): Promise<readonly JsonO
 }
 
 async function install(wanted: string, folder: string): Promise<void> {
-  const npm = Bun.spawn(['npm', 'install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', wanted], {
+  await Bun.write(join(folder, 'package.json'), '{}')
+  const bun = Bun.spawn([process.execPath, 'add', '--ignore-scripts', '--no-progress', wanted], {
+    cwd: folder,
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'ignore',
     timeout: INSTALL_MS,
   })
-  if ((await npm.exited) !== 0) throw new Error(`npm could not install ${wanted}`)
+  if ((await bun.exited) !== 0) throw new Error(`${wanted} could not be installed`)
 }
 
 const isAddress = (key: string): boolean => /URL|HOST|ENDPOINT/i.test(key)
