@@ -101,7 +101,7 @@ function undivided(suites: readonly Suite[]): readonly Suite[] {
 }
 
 function tests(path: string): readonly string[] {
-  return [bun, 'test', '--timeout', '60000', path]
+  return [bun, 'test', '--timeout', '120000', path]
 }
 
 /** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
