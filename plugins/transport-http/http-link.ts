@@ -24,9 +24,10 @@ const FIRST_MODERN = '2026-07-28'
 /**
  * Longest wait for the head of the server's own stream before the first requests go out. Most servers drop what they send on
  * a stream that is not open yet: a list that changes after it was read stays old, and a call whose server asks something
- * hangs. Some servers hold the head back until they have something to send, so the wait has an end.
+ * hangs. Some servers hold the head back until they have something to send, so the wait has an end: four times what the
+ * server took to accept `notifications/initialized`, but at least and at most so many milliseconds.
  */
-const OWN_STREAM_MS = 500
+const OWN_STREAM_MS = { least: 500, most: 5_000, factor: 4 } as const
 const NOTICE_TIMEOUT_MS = 10_000
 const CLOSE_TIMEOUT_MS = 1_900
 
@@ -117,7 +118,9 @@ export class HttpLink implements MessageLink {
     // Requests use connections of their own and could overtake it; servers may reject requests that arrive before it.
     const opensGate = id === undefined && !this.#accepted && text.includes('"notifications/initialized"')
     if (opensGate) this.#gate.close()
-    this.#post(text, id, headers, opensGate ? accepted => this.#initialized(accepted) : undefined)
+    const sentMs = performance.now()
+    const done = (accepted: boolean): void => this.#initialized(accepted, performance.now() - sentMs)
+    this.#post(text, id, headers, opensGate ? done : undefined)
   }
 
   settled(protocolVersion: string): void {
@@ -276,10 +279,11 @@ export class HttpLink implements MessageLink {
     else this.#io.log('warn', 'The server named a session id that is not visible ASCII; it is not used')
   }
 
-  #initialized(accepted: boolean): void {
+  #initialized(accepted: boolean, tookMs: number): void {
     this.#accepted = accepted
     const listens = accepted && !this.#over && !this.#dying
-    if (listens) this.#gate.openWithin(OWN_STREAM_MS)
+    const { least, most, factor } = OWN_STREAM_MS
+    if (listens) this.#gate.openWithin(Math.min(most, Math.max(least, factor * tookMs)))
     else this.#gate.open()
     if (listens) this.#listen.start()
   }
