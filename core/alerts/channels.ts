@@ -6,7 +6,6 @@ import type { Actor } from '../contract/records.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
 import { Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
-import { inEnglish } from '../domain/local-text.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
@@ -190,4 +189,8 @@ function checkConfig(fields: Fields, kind: NotificationChannel, config: JsonObje
   if (fields.errors.length > 0) return
   const found: readonly FieldError[] = kind.check(config)
   fields.errors.push(...within('config', found))
+}
+
+function inEnglish(label: NotificationChannel['label']): string {
+  return typeof label === 'string' ? label : label.en
 }

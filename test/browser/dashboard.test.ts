@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import { startGoodAndBad } from '../support/good-and-bad.ts'
-import { type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { online } from '../support/servers.ts'
 import { axe, openBrowser, openTab, VIEWS } from './support/console.ts'
 
@@ -91,3 +91,27 @@ test.each(VIEWS)(
   },
   300_000,
 )
+
+test('names of the busiest tools are whole beside their numbers, at 1280 and 1440', async () => {
+  const server = 'a-server-with-a-rather-long-name'
+  await admin.ok('POST', '/api/servers', { name: server, ...stdioFixture('asking') })
+  await online(admin, [server])
+  await admin.ok('POST', `/api/servers/${server}/tools/capabilities/call`, { arguments: {} })
+  for (const width of [1280, 1440]) {
+    const tab = await openTab(browser, hub, admin, { width })
+    const { page } = tab
+    await tab.open('/monitoring')
+    const cell = page.locator('td.wrap-cell', { hasText: 'capabilities' })
+    await cell.waitFor()
+    const lines = await cell.evaluate(one => {
+      const range = document.createRange()
+      range.selectNodeContents(one)
+      return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size
+    })
+    expect([width, lines]).toEqual([width, 1])
+    const card = page.locator('.tw', { has: cell })
+    expect(await card.evaluate(one => one.scrollWidth - one.clientWidth)).toBe(0)
+    await tab.fitsSideways()
+    await tab.close()
+  }
+}, 60_000)

@@ -8,10 +8,10 @@ import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { UpstreamFace } from '../api.ts'
 import type { LaunchPlan } from '../connection/launcher.ts'
+import { ServerAskTrials } from '../probe/ask-trials.ts'
 import { type ProbedTools, probeTools, ToolsProbeFailed } from '../probe/tools-probe.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import type { AskFindings } from '../store/asking-store.ts'
-import { ServerAskTrials } from './ask-trials.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** A failed probe is not repeated sooner. */

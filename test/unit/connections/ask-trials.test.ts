@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { ServerAskTrials } from '../../../core/connections/server/ask-trials.ts'
+import { ServerAskTrials } from '../../../core/connections/probe/ask-trials.ts'
 
 const asks = { elicitation: {} }
 

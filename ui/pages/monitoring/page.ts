@@ -165,7 +165,7 @@ class PbPageMonitoring extends PbPage {
       data.overview.calls.total === 0
     )
       return html`${emptyState({ icon: 'chart-line', title: t('Collecting'), text: t('No call in this time yet. The first point is here about 15 s after a client calls a tool.') })}${responseGroups(data)}${resourcesCard(data)}`
-    return html`${charts(data, this.view('server'))}${responseGroups(data)}<div class="grid2 even">${rowsCard(t('Busiest tools'), data.tools)}${rowsCard(t('Busiest people'), people(data.overview))}</div>${resourcesCard(data)}`
+    return html`${charts(data, this.view('server'))}${responseGroups(data)}<div class="g21">${rowsCard(t('Busiest tools'), data.tools)}${rowsCard(t('Busiest people'), people(data.overview))}</div>${resourcesCard(data)}`
   }
 
   #serverChoice() {
