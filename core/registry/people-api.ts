@@ -123,7 +123,8 @@ export interface KeyRegistry {
   ): Promise<KeyRecord>
   /**
    * A new secret. Without `overlapMs` the key gets it, and the old one ends now; with it the new secret is a key of its own
-   * with the same label, scopes and expiry, and the old key expires after that time. Throws `quota_keys` then.
+   * with the same label, scopes and expiry, and the old key expires after that time. Throws `quota_keys` then, and
+   * `key_expired` for one that has ended.
    */
   rotate(actor: Actor, id: string, overlapMs?: number): Promise<NewKey>
   /** Returns what is gone. */

@@ -93,7 +93,9 @@ const problem = z
     changedBy: z
       .string()
       .optional()
-      .meta({ description: 'Of `version_conflict`: by whom, if you may see that: yourself, or anybody for an administrator' }),
+      .meta({
+        description: 'Of `version_conflict`: by whom, if you may see that: yourself, or anybody for an administrator',
+      }),
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
 
