@@ -90,12 +90,9 @@ const problem = z
     errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
     hint: z.string().optional(),
     changedAt: z.string().optional().meta({ description: 'Of `version_conflict`: when the record was changed' }),
-    changedBy: z
-      .string()
-      .optional()
-      .meta({
-        description: 'Of `version_conflict`: by whom, if you may see that: yourself, or anybody for an administrator',
-      }),
+    changedBy: z.string().optional().meta({
+      description: 'Of `version_conflict`: by whom, if you may see that: yourself, or anybody for an administrator',
+    }),
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
 
