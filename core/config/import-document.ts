@@ -7,6 +7,7 @@ import { nameKey } from '../domain/names.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
+import { nameOfCommand, nameOfUrl } from './shape/entry-names.ts'
 import { ALIASES, readServerEntry, standsFor } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
 import { shellWords } from './shell-words.ts'
@@ -247,90 +248,6 @@ function nameOfEntry(entry: JsonObject): string {
   if (typeof body.url === 'string' && URL.canParse(body.url)) return nameOfUrl(new URL(body.url))
   const args = Array.isArray(body.args) ? body.args.filter(arg => typeof arg === 'string') : []
   return typeof body.command === 'string' ? nameOfCommand(body.command, args) : 'server'
-}
-
-/** `https://mcp.deepwiki.com/mcp` → `deepwiki`; addresses and local names keep their port. */
-function nameOfUrl(url: URL): string {
-  const labels = url.hostname.split('.')
-  if (labels.length < 2 || /^[\d.]+$|^\[/.test(url.hostname)) {
-    return legalName([url.hostname, url.port].filter(part => part !== '').join('-'))
-  }
-  const candidates = labels.slice(0, -1).filter(label => !/^(www|api|mcp|sse|server)$/.test(label))
-  // The longest label is the name, so not `co` in `example.co.uk`.
-  return legalName(candidates.toSorted((one, other) => other.length - one.length)[0] ?? labels[0] ?? '')
-}
-
-const RUNNERS = new Set([
-  'npx',
-  'bunx',
-  'uvx',
-  'pipx',
-  'pnpm',
-  'yarn',
-  'npm',
-  'bun',
-  'node',
-  'python',
-  'python3',
-  'uv',
-  'docker',
-  'podman',
-  'deno',
-])
-const RUNNER_WORDS = new Set(['run', 'exec', 'dlx', 'x', 'tool'])
-/** Options of those programs that take a value. */
-const TAKES_VALUE = new Set([
-  '-p',
-  '--package',
-  '--from',
-  '--with',
-  '-e',
-  '--env',
-  '-v',
-  '--volume',
-  '--network',
-  '--name',
-  '--directory',
-  '-m',
-])
-
-/** `npx -y @modelcontextprotocol/server-memory` → `memory`; without a package, the program's own name. */
-function nameOfCommand(command: string, args: readonly string[]): string {
-  const program = lastPart(command).replace(/\.(exe|cmd)$/i, '')
-  if (!RUNNERS.has(program)) return legalName(program)
-  for (let at = 0; at < args.length; at += 1) {
-    const word = args[at] ?? ''
-    if (word === '-m') return shortName(args[at + 1] ?? program)
-    if (TAKES_VALUE.has(word)) at += 1
-    else if (!word.startsWith('-') && !RUNNER_WORDS.has(word)) return shortName(word)
-  }
-  return legalName(program)
-}
-
-function shortName(word: string): string {
-  const bare = lastPart(word)
-    .replace(/(.)@.*$/s, '$1')
-    .replace(/:.*$/s, '')
-    .replace(/\.(py|js|ts|mjs|cjs)$/, '')
-  const short = bare.replace(/^(mcp[-_])?server[-_]|^mcp[-_]/, '').replace(/[-_](mcp|mcp[-_]server|server)$/, '')
-  return legalName(short === '' ? bare : short)
-}
-
-function lastPart(path: string): string {
-  return path.split(/[\\/]/).findLast(part => part !== '') ?? ''
-}
-
-/** Only this much of a text is used for a name of 64 characters: trimming regular expressions are slow on very long
- * texts. */
-const NAME_SOURCE_CHARACTERS = 1_024
-
-function legalName(text: string): string {
-  const name = text
-    .slice(0, NAME_SOURCE_CHARACTERS)
-    .normalize('NFC')
-    .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
-    .replaceAll(/^[-.]+|[-.]+$/g, '')
-  return [...name].slice(0, 64).join('') || 'server'
 }
 
 /** Numbers duplicate names: a list of unnamed entries often has one program twice. */
