@@ -15,6 +15,9 @@ import type { Hub } from '../support/hub.ts'
 import { openBrowser, openTab, PHONE, type View } from './support/console.ts'
 import { startFilledHub } from './support/filled-hub.ts'
 
+/** Pictures that are taken at the same time: half of one is waiting for the page to come to rest. */
+const AT_ONCE = 4
+
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { only: { type: 'string' }, docs: { type: 'boolean' } },
@@ -134,13 +137,19 @@ const browser = await openBrowser()
 const { hub, admin, other } = await startFilledHub()
 try {
   if (values.docs) await documentation(browser, hub, admin)
-  for (const page of values.docs ? [] : wanted) {
-    for (const view of Object.keys(VIEWS)) await picture(browser, hub, admin, page, view, 'ready')
-    await picture(browser, hub, admin, page, 'light', 'loading')
-    await picture(browser, hub, admin, page, 'light', 'error')
+  const take = (who: Client, page: string, view: string, state: State) => () =>
+    picture(browser, hub, who, page, view, state)
+  const pictures = (values.docs ? [] : wanted).flatMap(page => [
+    ...Object.keys(VIEWS).map(view => take(admin, page, view, 'ready')),
+    take(admin, page, 'light', 'loading'),
+    take(admin, page, 'light', 'error'),
     // A user who has nothing yet.
-    await picture(browser, hub, other, page, 'light', 'empty')
+    take(other, page, 'light', 'empty'),
+  ])
+  const lane = async (): Promise<void> => {
+    for (let next = pictures.shift(); next; next = pictures.shift()) await next()
   }
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
   for (const view of values.docs ? [] : ['light', 'dark', 'phone-light']) {
     const tab = await openTab(browser, hub, undefined, VIEWS[view])
     await tab.open('/')
