@@ -97,7 +97,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const meters = createMeters(hubLog, bus, loaded.config.dataDir)
   undo.defer(() => meters.dispose())
-  undo.use(await UptimeFile.open(loaded.config.dataDir, meters.uptime, log))
   // Ended later than what is opened from here on, whose last records it stores.
   const untilLast = undo.use(new AsyncDisposableStack())
 
@@ -302,6 +301,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { port, address } = http.listen()
   ownPorts = [String(port)]
   undo.defer(() => http.stop(false))
+  // As late as this: a start that is refused leaves the data folder as it was.
+  undo.use(await UptimeFile.open(dataDir, meters.uptime, log))
   await connections.begin()
   await alerts.begin()
   await assistant.begin()
