@@ -1,5 +1,6 @@
 import type { Hub } from './hub.ts'
 import { processStat } from './processes.ts'
+import { memorySlowness } from './work.ts'
 
 const P99_MS = 50
 const WORST_MS = 150
@@ -52,11 +53,12 @@ export function calmHealth(hub: Hub, durationMs = 2_000): Promise<HealthFigures>
 
 /**
  * What of the figures is over the bounds, as texts; empty when all is well. The p99 may be 50 ms and the worst 150 ms, or five
- * times the calm run's, whichever is more. With fewer than 100 answers the worst alone is checked.
+ * times the calm run's, whichever is more. With fewer than 100 answers the worst alone is checked. `slow`: how many times slower
+ * than wanted the machine is.
  */
-export function slowerThanAllowed(during: HealthFigures, calm: HealthFigures): string[] {
-  const p99 = Math.max(P99_MS, TIMES_CALM * calm.p99Ms)
-  const worst = Math.max(WORST_MS, TIMES_CALM * calm.worstMs)
+export function slowerThanAllowed(during: HealthFigures, calm: HealthFigures, slow = 1): string[] {
+  const p99 = Math.max(P99_MS * slow, TIMES_CALM * calm.p99Ms)
+  const worst = Math.max(WORST_MS * slow, TIMES_CALM * calm.worstMs)
   return [
     ...(during.answers >= LEAST_ANSWERS && during.p99Ms > p99
       ? [`p99 ${during.p99Ms.toFixed(0)} ms, allowed ${p99.toFixed(0)}`]
@@ -67,13 +69,14 @@ export function slowerThanAllowed(during: HealthFigures, calm: HealthFigures): s
 
 /**
  * The same, and where something is over the bounds, a calm run is made again: other work that slows this machine down now was
- * perhaps not there when the first one was made.
+ * perhaps not there when the first one was made. What one user sends in megabytes costs new memory, which a machine may be slow
+ * to give and which no calm run needs.
  */
 export async function slowerThanCalm(hub: Hub, during: HealthFigures, calm: HealthFigures): Promise<string[]> {
   if (slowerThanAllowed(during, calm).length === 0) return []
   const now = await calmHealth(hub)
   const slower = { ...now, p99Ms: Math.max(now.p99Ms, calm.p99Ms), worstMs: Math.max(now.worstMs, calm.worstMs) }
-  return slowerThanAllowed(during, slower)
+  return slowerThanAllowed(during, slower, memorySlowness())
 }
 
 /** Resident memory of the hub's process now. */
