@@ -83,11 +83,6 @@ const running = () => descendants(hub.pid).length
 describe.each(WIRES)('a server that asks over %s', wire => {
   test(`${SESSIONS} sessions at once have a connection each, and all answers are their own; then one is left`, async () => {
     const clients = await Promise.all(Array.from({ length: SESSIONS }, (_, index) => able(wire, `n${index}`)))
-    // The hub waits half a second for the stream by which a server asks over HTTP, and then calls without it; twenty of them may
-    // stand later than that on a slow machine, and a question before is lost.
-    const first = { name: 'ask', arguments: { kind: 'roots', mark: 'm' } }
-    for (const client of clients)
-      await until(() => client.callTool(first, undefined, { timeout: 5_000 }), { what: `${wire} to be asked by` })
     const shared = await admin.mcp(`/mcp/${wire}`)
     await callText(shared, 'answers')
     const answers = await Promise.all(
