@@ -1,15 +1,20 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { watchPlace } from '../config/watch-place.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { Uptime } from './uptime.ts'
+import type { SavedUptime, Uptime } from './uptime.ts'
 
 /** Its name in the data folder. */
 export const UPTIME_FILE = 'uptime.json'
 /** What a `kill -9` may cost of the last day's times. */
 const EVERY_MS = 5 * 60_000
+/** Changes that are kept of a server, and characters of the message of each: a server that flaps has 200 with long ones. */
+const MOST_CHANGES = 50
+const MESSAGE_CHARACTERS = 200
+/** Servers that are written in one turn of the event loop. */
+const SERVERS_AT_ONCE = 50
 
 const ms = z.number().min(0).max(3_600_000)
 const fileSchema = z.record(
@@ -83,7 +88,7 @@ export class UptimeFile {
       if (!this.#inPlace()) return
       const temporary = `${this.#path}.tmp`
       try {
-        await writeFile(temporary, JSON.stringify(Object.fromEntries(this.#uptime.saved())), { mode: 0o600 })
+        await this.#writeTo(temporary)
         await rename(temporary, this.#path)
       } catch (error) {
         await rm(temporary, { force: true }).catch(() => undefined)
@@ -92,5 +97,37 @@ export class UptimeFile {
         })
       }
     })
+  }
+
+  async #writeTo(path: string): Promise<void> {
+    const file = await open(path, 'w', 0o600)
+    try {
+      await file.writeFile('{')
+      let [written, members] = [0, [] as string[]]
+      for (const [id, server] of this.#uptime.saved()) {
+        members.push(`${written === 0 ? '' : ','}${JSON.stringify(id)}:${JSON.stringify(shortened(server))}`)
+        written += 1
+        if (members.length < SERVERS_AT_ONCE) continue
+        await file.writeFile(members.join(''))
+        members = []
+      }
+      await file.writeFile(members.join(''))
+      await file.writeFile('}')
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+function shortened({ hours, changes }: SavedUptime): SavedUptime {
+  return {
+    hours,
+    changes: changes
+      .slice(-MOST_CHANGES)
+      .map(change =>
+        change.reason
+          ? { ...change, reason: { ...change.reason, message: change.reason.message.slice(0, MESSAGE_CHARACTERS) } }
+          : change,
+      ),
   }
 }

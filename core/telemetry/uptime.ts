@@ -66,14 +66,16 @@ export class Uptime {
     return online + down === 0 ? undefined : online / (online + down)
   }
 
-  /** What a later run may go on with, by the server's id: those of which anything was seen in the last 24 hours. */
-  saved(): ReadonlyMap<string, SavedUptime> {
-    const all = new Map<string, SavedUptime>()
-    for (const [id, { kind, hours }] of this.#servers) {
+  /**
+   * What a later run may go on with, by the server's id: those of which anything was seen in the last 24 hours. Each is worked
+   * out when it is taken, so that a writer can leave others their turn.
+   */
+  *saved(): Generator<readonly [serverId: string, saved: SavedUptime]> {
+    for (const [id, { kind }] of this.#servers) {
       this.#become(id, kind)
-      if (hours.length > 0) all.set(id, { hours, changes: this.changes(id) })
+      const hours = this.#servers.get(id)?.hours ?? []
+      if (hours.length > 0) yield [id, { hours, changes: this.changes(id) }]
     }
-    return all
   }
 
   /** Goes on with what an earlier run saved; call it before a server changes its state. Hours that have not come yet are left out. */

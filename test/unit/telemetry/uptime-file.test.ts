@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { EventBus } from '../../../core/events/bus.ts'
 import { Uptime } from '../../../core/telemetry/uptime.ts'
 import { UPTIME_FILE, UptimeFile } from '../../../core/telemetry/uptime-file.ts'
+import { atMost } from '../../support/pace.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const HOUR = 3_600_000
@@ -27,9 +28,9 @@ async function run(startMs: number) {
   const file = await UptimeFile.open(folder, uptime, log)
   return {
     ...{ uptime, warnings },
-    state(state: 'online' | 'offline', code?: 'crash_loop' | 'stopped') {
-      const reason = code ? { reason: { code, message: 'why' } } : {}
-      bus.emit('connection.state', 'u1', { serverId: 's1', name: 'time', state, attempts: 0, ...reason })
+    state(state: 'online' | 'offline', code?: 'crash_loop' | 'stopped', message = 'why', serverId = 's1') {
+      const reason = code ? { reason: { code, message } } : {}
+      bus.emit('connection.state', 'u1', { serverId, name: 'time', state, attempts: 0, ...reason })
     },
     wait(ms: number) {
       nowMs += ms
@@ -77,4 +78,30 @@ test('a file of an earlier day, of a clock ahead, or that is broken, is no obsta
     await after.stop()
   }
   await now.stop()
+})
+
+test('2,000 servers that flap with long reasons take a small file, and no turn that others would see', async () => {
+  const flapping = await run(START)
+  const ids = Array.from({ length: 2_000 }, (_, n) => `s${n}`)
+  for (let change = 0; change < 60; change += 1) {
+    flapping.wait(1_000)
+    for (const id of ids)
+      if (change % 2 === 0) flapping.state('online', undefined, '', id)
+      else flapping.state('offline', 'crash_loop', 'x'.repeat(4_000), id)
+  }
+  let longest = 0
+  let last = performance.now()
+  const watch = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 1)
+  await flapping.stop()
+  clearInterval(watch)
+  console.log(`longest turn ${longest.toFixed(1)} ms, ${(await stat(join(folder, UPTIME_FILE))).size} bytes`)
+  expect((await stat(join(folder, UPTIME_FILE))).size).toBeLessThan(40_000_000)
+  expect(longest).toBeLessThan(atMost(50))
+  const later = await run(START + HOUR)
+  expect(later.warnings).toEqual([])
+  expect(later.uptime.changes('s1999').length).toBe(50)
+  await later.stop()
 })
