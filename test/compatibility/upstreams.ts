@@ -1,5 +1,6 @@
 import { type Api, document, type Seen, startApi } from '../plugins/transport-openapi/harness.ts'
-import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { fixture } from '../support/fixtures.ts'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -38,8 +39,6 @@ export interface World {
   stop(): Promise<void>
 }
 
-export const everyWire = (name: string): string => `${ROOT}/test/support/mcp-servers/${name}.ts`
-
 export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOptions = {}): Promise<World> {
   const programs: Program[] = []
   let api: ScriptedApi | undefined
@@ -52,7 +51,7 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
   try {
     const servers: Record<string, object> = {}
     const addHttp = async (kind: UpstreamKind): Promise<void> => {
-      const program = await startProgram(everyWire('every-wire'), { env: environment(kind) })
+      const program = await startProgram(fixture('every-wire'), { env: environment(kind) })
       programs.push(program)
       servers[kind.id] = { type: kind.transport === 'sse' ? 'sse' : 'streamable-http', url: program.url }
       if (kind.era === 'legacy') servers[sharedServer(kind)] = { ...servers[kind.id], session: 'shared' }

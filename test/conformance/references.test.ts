@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { fixture } from '../support/fixtures.ts'
 import { LOOPBACK, startHub } from '../support/hub.ts'
 import { startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
@@ -27,7 +28,7 @@ const started: { stop(): Promise<unknown> }[] = []
 
 /** The runs of one server are at once, since most of a run is waiting. */
 beforeAll(async () => {
-  const references = await Promise.all(REFERENCES.map(name => startProgram(join(SUPPORT, `mcp-servers/${name}.ts`))))
+  const references = await Promise.all(REFERENCES.map(name => startProgram(fixture(name))))
   started.push(...references)
   const urls = Object.fromEntries(REFERENCES.map((name, index) => [name, references[index]?.url ?? '']))
   const mcpServers = Object.fromEntries(REFERENCES.map(name => [name, { type: 'streamable-http', url: urls[name] }]))

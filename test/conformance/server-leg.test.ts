@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { fixture } from '../support/fixtures.ts'
 import { type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/wait.ts'
@@ -58,7 +59,7 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ..
     let run: SuiteRun
 
     beforeAll(async () => {
-      const reference = await startProgram(join(SUPPORT, 'mcp-servers/reference.ts'), { env: { ERA: era } })
+      const reference = await startProgram(fixture('reference'), { env: { ERA: era } })
       started.push(reference)
       const url = way === 'direct' ? reference.url : await throughHub(reference, started)
       const host = url.replace('127.0.0.1', 'localhost')

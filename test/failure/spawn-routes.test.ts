@@ -126,7 +126,7 @@ test('servers of somebody who is no administrator any more: every way to start t
     await until(async () => (await statusOf(admin, `dora~${name}`)).reason?.code === 'stdio_not_permitted')
   }
   // From here on whatever is started of hers is one too many.
-  const before = started('mcp-servers/echo.ts').length
+  const before = started('/echo.js').length
   const again = await hub.signIn('dora')
   for (const name of names) {
     for (const verb of ['start', 'restart']) await again.request('POST', `/api/servers/${name}/${verb}?wait=2s`)
@@ -146,7 +146,7 @@ test('servers of somebody who is no administrator any more: every way to start t
     const reason = await until(async () => (await statusOf(again, name)).reason?.code)
     expect(['stdio_not_permitted', 'stopped']).toContain(String(reason))
   }
-  expect(started('mcp-servers/echo.ts').length).toBe(before)
+  expect(started('/echo.js').length).toBe(before)
 }, 120_000)
 
 test('none of it left a trace of a program', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { answering } from '../support/answering.ts'
+import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { EVERYTHING } from '../support/peers.ts'
 import { descendants } from '../support/processes.ts'
@@ -11,7 +12,7 @@ import { callText, failureOf, online, toolNames } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
-const QUESTIONS = join(ROOT, 'test/support/mcp-servers/questions.ts')
+const QUESTIONS = fixture('questions')
 const WIRES = ['stdio', 'sse', 'http'] as const
 const SESSIONS = 20
 /** What server-everything lists for clients that can be asked. */

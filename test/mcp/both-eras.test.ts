@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { Client as NewerClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { CreateMessageRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, online, statusOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-const SERVERS = join(import.meta.dir, '../support/mcp-servers')
 const OLDER_TOOL = 'test_older_alone'
 const NEWER_TOOL = 'test_input_required_result_elicitation'
 
@@ -19,7 +18,7 @@ let admin: Client
 let key = ''
 
 async function program(name: string, env: Record<string, string> = {}): Promise<string> {
-  const running = await startProgram(join(SERVERS, `${name}.ts`), { env })
+  const running = await startProgram(fixture(name), { env })
   started.push(running)
   return running.url
 }

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { createMCPClient, ElicitationRequestSchema } from '@ai-sdk/mcp'
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
@@ -7,11 +6,11 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { type SdkServer, sdkServer } from '../plugins/transport-http/sdk-server.ts'
+import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
 
-const FIXTURES = join(import.meta.dir, '../support/mcp-servers')
 const MODERN = '2026-07-28'
 
 /** What the test does with a client, whoever wrote it. */
@@ -128,7 +127,7 @@ let hub: Hub
 let admin: Client
 
 beforeAll(async () => {
-  const reference = (era: string) => startProgram(join(FIXTURES, 'reference.ts'), { env: { ERA: era } })
+  const reference = (era: string) => startProgram(fixture('reference'), { env: { ERA: era } })
   programs.push(...(await Promise.all([reference('legacy'), reference('modern')])))
   sdk = await sdkServer()
   const urls = [...programs.map(({ url }) => url), sdk.url]

@@ -8,6 +8,7 @@ import {
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonObject } from '../../core/contract/json.ts'
+import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { atLeast } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -16,7 +17,7 @@ import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
-const QUESTIONS = join(ROOT, 'test/support/mcp-servers/questions.ts')
+const QUESTIONS = fixture('questions')
 const FILESYSTEM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
 const WIRES = ['stdio', 'sse', 'http'] as const
 const KINDS = ['sampling', 'elicitation', 'roots'] as const

@@ -1,12 +1,12 @@
 // A server that is far away: its own stream, by which it asks its client, opens later than the first call could be sent.
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { answering } from '../support/answering.ts'
-import { ROOT, startHub } from '../support/hub.ts'
+import { fixture } from '../support/fixtures.ts'
+import { startHub } from '../support/hub.ts'
 import { startProgram } from '../support/program.ts'
 import { callText, online } from '../support/servers.ts'
 
-const QUESTIONS = join(ROOT, 'test/support/mcp-servers/questions.ts')
+const QUESTIONS = fixture('questions')
 const POST_MS = 500
 const STREAM_MS = 1_500
 

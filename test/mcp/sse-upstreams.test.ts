@@ -4,6 +4,7 @@ import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { sseServer } from '../plugins/transport-sse/sse-server.ts'
 import { answering } from '../support/answering.ts'
+import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { EVERYTHING, everythingOverSse, type Peer, supergateway } from '../support/peers.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
   ;[everything, gateway, asking] = await Promise.all([
     everythingOverSse(),
     supergateway(`${process.execPath} ${ECHO}`),
-    startProgram(join(ROOT, 'test/support/mcp-servers/asking-sse.ts')),
+    startProgram(fixture('asking-sse')),
   ])
   hub = await startHub({
     settings: {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, online, statusOf, toolNames } from '../support/servers.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
   folder = await makeTemp('example-plugin')
   await cp(EXAMPLE, folder, { recursive: true })
   for (const name of await readdir(folder)) await chmod(join(folder, name), 0o600)
-  program = await startProgram(join(import.meta.dir, '../support/mcp-servers/websocket.ts'), {
+  program = await startProgram(fixture('websocket'), {
     env: { TOKEN },
     address: /listening on (ws:\/\/[^\s"]+)/,
   })

@@ -2,6 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Client, send } from './client.ts'
+import { fixture } from './fixtures.ts'
 import { HUB_MAIN } from './hub-main.ts'
 import { atMost } from './pace.ts'
 import { descendants } from './processes.ts'
@@ -20,11 +21,9 @@ export const BUN_CACHE = {
 /** Opens the fixtures on 127.0.0.1 to the servers of ordinary users. */
 export const LOOPBACK = { OUTBOUND_ALLOW: '127.0.0.0/8' }
 
-const MCP_SERVERS = join(import.meta.dir, 'mcp-servers')
-
 /** The settings entry of a fixture that speaks stdio, started by the Bun that runs the test. */
 export function stdioFixture(name: string, env: Record<string, string> = {}, ...args: string[]): object {
-  return { command: process.execPath, args: [join(MCP_SERVERS, `${name}.ts`), ...args], env }
+  return { command: process.execPath, args: [fixture(name), ...args], env }
 }
 
 export interface HubOptions {

@@ -1,5 +1,5 @@
-import { join } from 'node:path'
 import type { Client } from './client.ts'
+import { fixture } from './fixtures.ts'
 import type { Hub } from './hub.ts'
 import { type OnlineHubOptions, startOnline } from './online-hub.ts'
 import { startProgram } from './program.ts'
@@ -14,7 +14,7 @@ export interface Reference {
 }
 
 export async function startReference(era: 'legacy' | 'modern'): Promise<Reference> {
-  const program = await startProgram(join(import.meta.dir, 'mcp-servers/reference.ts'), { env: { ERA: era } })
+  const program = await startProgram(fixture('reference'), { env: { ERA: era } })
   return {
     entry: { type: 'streamable-http', url: program.url },
     async update(uri) {

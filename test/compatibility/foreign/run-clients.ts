@@ -1,9 +1,9 @@
 import { join } from 'node:path'
+import { fixture } from '../../support/fixtures.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
 import { type Program, startProgram } from '../../support/program.ts'
 import { online } from '../../support/servers.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
-import { everyWire } from '../upstreams.ts'
 import type { Feature, ForeignClient, PlaceName } from './clients.ts'
 
 const PROGRAMS = join(import.meta.dir, 'programs')
@@ -39,7 +39,7 @@ export async function startClientWorld(): Promise<ClientWorld> {
     await removeTemp(home)
   }
   try {
-    program = await startProgram(everyWire('every-wire'), { env: { NAME: 'newer', WIRE: 'http', ERA: 'modern' } })
+    program = await startProgram(fixture('every-wire'), { env: { NAME: 'newer', WIRE: 'http', ERA: 'modern' } })
     const older = (name: string) => stdioFixture('every-wire', { NAME: name, ERA: 'legacy' })
     const mcpServers = {
       shared: { ...older('shared'), session: 'shared' },
