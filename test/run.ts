@@ -3,7 +3,7 @@
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
- * Families wait more than they work, so that three run side by side, the longest first and in two halves; what measures time
+ * Families wait more than they work, so that four run side by side, the longest first and in parts; what measures time
  * or memory runs alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
  * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
  *
@@ -45,7 +45,7 @@ interface Suite {
 
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
-const LANES = 3
+const LANES = 4
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath
@@ -62,10 +62,11 @@ const CHECKS: readonly Suite[] = [
 ]
 /** The longest first. */
 const FAMILIES: readonly Suite[] = [
-  ...halves('failure'),
-  ...halves('mcp'),
+  ...parts('failure', 2),
+  ...parts('http', 2),
+  ...parts('browser', 2),
+  ...parts('mcp', 2),
   family('unit'),
-  family('http'),
   family('conformance'),
   family('compatibility'),
   family('patience', { partOf: 'failure' }),
@@ -75,7 +76,6 @@ const FAMILIES: readonly Suite[] = [
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/unit/registry/'), './test/postgres/'],
     single: false,
   },
-  family('browser'),
   family('plugins'),
   family('deploy'),
   family('fuzz'),
@@ -91,13 +91,13 @@ function family(name: string, more: Pick<Suite, 'alone' | 'partOf'> = {}): Suite
   return { name, command: tests(`./test/${name}/`), single: false, ...more }
 }
 
-function halves(name: string): readonly Suite[] {
-  return ['1/2', '2/2'].map(shard => ({ ...family(name), shard }))
+function parts(name: string, count: number): readonly Suite[] {
+  return Array.from({ length: count }, (_, index) => ({ ...family(name), shard: `${index + 1}/${count}` }))
 }
 
-/** Each family once: a half of a few tests may be none. */
+/** Each family once: a part of a few tests may be none. */
 function undivided(suites: readonly Suite[]): readonly Suite[] {
-  return suites.filter(({ shard }) => shard?.startsWith('2') !== true).map(({ shard: _, ...suite }) => suite)
+  return suites.filter(({ shard }) => shard?.startsWith('1/') !== false).map(({ shard: _, ...suite }) => suite)
 }
 
 function tests(path: string): readonly string[] {
