@@ -5,35 +5,46 @@ import { parseSize } from '../domain/size.ts'
 
 /** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
+/** What a value is, for whoever draws a field for it. */
+export type ValueType = 'boolean' | 'choice' | 'list' | 'number' | 'size' | 'duration' | 'text'
+
 /** Parses the text of one environment variable. */
-export type Parser<T> = (text: string) => Parsed<T>
+export interface Parser<T> {
+  (text: string): Parsed<T>
+  /** Default `text`. */
+  readonly type?: ValueType
+  /** The words that are taken, of a `choice`, or each of a `list`. */
+  readonly choices?: readonly string[]
+}
 
 const ok = <T>(value: T): Parsed<T> => ({ ok: true, value })
 const wanted = (legal: string): { readonly ok: false; readonly legal: string } => ({ ok: false, legal })
+const typed = <T>(type: ValueType, parse: (text: string) => Parsed<T>, choices?: readonly string[]): Parser<T> =>
+  Object.assign(parse, choices === undefined ? { type } : { type, choices })
 
 /** Decimal digits only: no sign, no fraction, no exponent. */
 export function integer(min: number, max: number): Parser<number> {
-  return text => {
+  return typed('number', text => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
     return value >= min && value <= max ? ok(value) : wanted(`a whole number from ${min} to ${max}`)
-  }
+  })
 }
 
 /** `true`, `false`, `1` or `0`, ignoring letter case. */
 export function boolean(): Parser<boolean> {
   const values: Record<string, boolean> = { true: true, '1': true, false: false, '0': false }
-  return text => {
+  return typed('boolean', text => {
     const value = values[text.toLowerCase()]
     return value === undefined ? wanted('true, false, 1 or 0') : ok(value)
-  }
+  })
 }
 
 /** A number from 0 to 1. */
 export function ratio(): Parser<number> {
-  return text => {
+  return typed('number', text => {
     const value = /^(?:[01]|[01]?\.\d{1,15})$/.test(text) ? Number(text) : Number.NaN
     return value <= 1 ? ok(value) : wanted('a number from 0 to 1')
-  }
+  })
 }
 
 /** A key of 32 bytes as base64, base64url or hex. */
@@ -46,10 +57,14 @@ export function key(): Parser<string> {
 
 /** One of these words, ignoring letter case. */
 export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
-  return text => {
-    const found = words.find(word => word.toLowerCase() === text.toLowerCase())
-    return found === undefined ? wanted(`one of ${words.join(', ')}`) : ok(found)
-  }
+  return typed(
+    'choice',
+    text => {
+      const found = words.find(word => word.toLowerCase() === text.toLowerCase())
+      return found === undefined ? wanted(`one of ${words.join(', ')}`) : ok(found)
+    },
+    words,
+  )
 }
 
 /** The text itself if it matches; `legal` describes what would. */
@@ -59,18 +74,18 @@ export function matching(pattern: RegExp, legal: string): Parser<string> {
 
 /** Size in bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least 1. */
 export function size(): Parser<number> {
-  return text => {
+  return typed('size', text => {
     const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
     return bytes >= 1 ? ok(bytes) : wanted('a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)')
-  }
+  })
 }
 
 /** A duration such as `30d` or `12h`, in milliseconds; a bare number counts milliseconds. */
 export function duration(min: number): Parser<number> {
-  return text => {
+  return typed('duration', text => {
     const ms = parseDuration(/^\d+$/.test(text) ? Number(text) : text) ?? 0
     return ms >= min ? ok(ms) : wanted(`a duration such as 30d or 12h, at least ${min / 1_000} s`)
-  }
+  })
 }
 
 /** A user's name, normalized to NFC. */
@@ -83,17 +98,21 @@ export function userName(): Parser<string> {
 
 /** Comma-separated list; spaces around items and empty items are ignored. */
 export function list(item: Parser<string>): Parser<readonly string[]> {
-  return text => {
-    const values: string[] = []
-    for (const part of text.split(',')) {
-      const trimmed = part.trim()
-      if (trimmed === '') continue
-      const parsed = item(trimmed)
-      if (!parsed.ok) return wanted(`a comma-separated list, each ${parsed.legal}`)
-      if (!values.includes(parsed.value)) values.push(parsed.value)
-    }
-    return ok(values)
-  }
+  return typed(
+    'list',
+    text => {
+      const values: string[] = []
+      for (const part of text.split(',')) {
+        const trimmed = part.trim()
+        if (trimmed === '') continue
+        const parsed = item(trimmed)
+        if (!parsed.ok) return wanted(`a comma-separated list, each ${parsed.legal}`)
+        if (!values.includes(parsed.value)) values.push(parsed.value)
+      }
+      return ok(values)
+    },
+    item.choices,
+  )
 }
 
 /**

@@ -13,7 +13,6 @@ import {
   network,
   oneOf,
   origin,
-  type Parsed,
   type Parser,
   ratio,
   size,
@@ -27,7 +26,7 @@ import type { HubConfig } from './schema.ts'
 export interface Variable {
   readonly name: string
   readonly key: keyof HubConfig
-  readonly parse: (text: string) => Parsed<HubConfig[keyof HubConfig]>
+  readonly parse: Parser<HubConfig[keyof HubConfig]>
   /** The value never appears in a message. */
   readonly secret: boolean
   /** False for settings needed before the settings file is read, and for secrets, as the file may be in a repository. */

@@ -25,10 +25,11 @@ export function parseDuration(input: unknown): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined
 }
 
-/** The shortest text that `parseDuration` reads as these whole milliseconds, such as `1h30m`. */
+/** A text that `parseDuration` reads as these whole milliseconds, such as `1h30m`; weeks only where nothing is left: `30d`. */
 export function durationText(ms: number): string {
   let rest = ms
-  const parts = UNITS.map(([unit, unitMs]) => {
+  const units = UNITS.filter(([unit, unitMs]) => unit !== 'w' || ms % unitMs === 0)
+  const parts = units.map(([unit, unitMs]) => {
     const count = Math.floor(rest / unitMs)
     rest -= count * unitMs
     return count === 0 ? '' : `${count}${unit}`

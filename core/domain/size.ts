@@ -25,6 +25,12 @@ export function parseSize(input: unknown): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 
+/** The shortest text that `parseSize` reads as these whole bytes, such as `100MB` or `10MiB`. */
+export function exactSize(bytes: number): string {
+  const whole = Object.entries(UNITS).filter(([, unit]) => bytes >= unit && bytes % unit === 0)
+  return whole.map(([unit, one]) => `${bytes / one}${unit}`).sort((a, b) => a.length - b.length)[0] ?? `${bytes}B`
+}
+
 const TEXT_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
 
 /** A size for people, in decimal units with one digit after the point: `87.2 MB`. */

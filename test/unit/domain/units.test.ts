@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { parseDuration } from '../../../core/domain/duration.ts'
 import { mergePatch } from '../../../core/domain/json/merge-patch.ts'
 import { nearest } from '../../../core/domain/nearest.ts'
-import { parseSize } from '../../../core/domain/size.ts'
+import { exactSize, parseSize } from '../../../core/domain/size.ts'
 import { parseTimestamp } from '../../../core/domain/timestamp.ts'
 
 describe('parseDuration()', () => {
@@ -46,6 +46,21 @@ describe('parseDuration()', () => {
         expect(parseDuration(`${hours}h${seconds}s${ms}ms`)).toBe(hours * 3_600_000 + seconds * 1_000 + ms)
       }),
     )
+  })
+})
+
+describe('exactSize()', () => {
+  test.each([
+    [100_000_000, '100MB'],
+    [10_485_760, '10MiB'],
+    [1_234, '1234B'],
+    [0, '0B'],
+  ])('writes %p', (bytes, text) => {
+    expect(exactSize(bytes)).toBe(text)
+  })
+
+  test('what it writes is read as the same bytes', () => {
+    fc.assert(fc.property(fc.maxSafeNat(), bytes => expect(parseSize(exactSize(bytes))).toBe(bytes)))
   })
 })
 

@@ -23,6 +23,10 @@ interface Source {
   readonly locked: boolean
   readonly restart: boolean
   readonly pending: boolean
+  readonly type: 'boolean' | 'choice' | 'list' | 'number' | 'size' | 'duration' | 'text'
+  readonly choices?: readonly string[]
+  /** The value as one would type it. */
+  readonly text?: string
 }
 
 interface Settings {
@@ -48,21 +52,6 @@ interface Logging {
 }
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
-const CHOICES: Readonly<Record<string, readonly string[]>> = {
-  stdioPolicy: ['sandboxed', 'admin', 'off'],
-  logLevel: LEVELS,
-  logFormat: ['json', 'pretty'],
-  logRotation: ['hourly', 'daily', 'weekly', 'none'],
-}
-const FLAGS: ReadonlySet<string> = new Set(['requestLogs', 'logCompress', 'logDatabase'])
-const LISTS: ReadonlySet<string> = new Set([
-  'allowedHosts',
-  'allowedOrigins',
-  'adminAddresses',
-  'trustedProxies',
-  'outboundAllow',
-  'logIndexes',
-])
 const IS_LOG = /^log|^history|^request|^syslog|^search|^otel/
 
 /** The settings of the hub, each with where it comes from; what is set in the environment is locked. */
@@ -142,15 +131,15 @@ export class PbSystemSettings extends PbElement {
       }</div></div>`
   }
 
-  #field(key: string, value: unknown, { locked }: Source): unknown {
+  #field(key: string, value: unknown, { locked, type, choices, text = '' }: Source): unknown {
     const set = (next: unknown): void => this.#set({ ...this.changes, [key]: next })
     const name = `label-${key}`
-    if (FLAGS.has(key))
+    if (type === 'boolean')
       return html`<input type="checkbox" class="sw" role="switch" aria-labelledby=${name} ?disabled=${locked} .checked=${value === true} @change=${(event: Event) => set((event.target as HTMLInputElement).checked)}>`
-    const choices = CHOICES[key]
-    if (choices)
-      return html`<select class="in" aria-labelledby=${name} ?disabled=${locked} @change=${(event: Event) => set((event.target as HTMLSelectElement).value)}>${choices.map(choice => html`<option translate="no" ?selected=${choice === value}>${choice}</option>`)}</select>`
-    return html`<input class="in code" aria-labelledby=${name} ?disabled=${locked} spellcheck="false" .value=${textOf(value)} @change=${(event: Event) => set(settingOf(key, (event.target as HTMLInputElement).value, value))}>`
+    if (type === 'choice')
+      return html`<select class="in" aria-labelledby=${name} ?disabled=${locked} @change=${(event: Event) => set((event.target as HTMLSelectElement).value)}>${value === undefined ? html`<option value=""></option>` : nothing}${choices?.map(choice => html`<option translate="no" ?selected=${choice === value}>${choice}</option>`)}</select>`
+    const shown = key in this.changes || type === 'list' ? textOf(value) : text
+    return html`<input class="in code" aria-labelledby=${name} ?disabled=${locked} spellcheck="false" .value=${shown} @change=${(event: Event) => set(settingOf(type, (event.target as HTMLInputElement).value))}>`
   }
 
   #sinks({ level, sinks }: Logging): unknown {
@@ -253,14 +242,14 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String(value)
 }
 
-function settingOf(key: string, text: string, before: unknown): unknown {
+function settingOf(type: Source['type'], text: string): unknown {
   if (text.trim() === '') return null
-  if (LISTS.has(key))
+  if (type === 'list')
     return text
       .split(',')
       .map(one => one.trim())
       .filter(one => one !== '')
-  return typeof before === 'number' && /^\d+$/.test(text.trim()) ? Number(text) : text.trim()
+  return type === 'number' && /^\d+$/.test(text.trim()) ? Number(text) : text.trim()
 }
 
 declare global {

@@ -1,8 +1,11 @@
 import { z } from 'zod'
+import type { ValueType } from '../../../config/parsers.ts'
 import type { ConfigSource, HubConfig } from '../../../config/schema.ts'
 import { VARIABLES } from '../../../config/variables.ts'
 import { type FieldError, HubError } from '../../../contract/errors.ts'
 import type { JsonValue } from '../../../contract/json.ts'
+import { durationText } from '../../../domain/duration.ts'
+import { exactSize } from '../../../domain/size.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
@@ -84,10 +87,19 @@ const sourceSchema = z.record(
     locked: z.boolean().meta({ description: 'A PATCH of it is refused' }),
     restart: z.boolean().meta({ description: 'A change takes effect at the next start' }),
     pending: z.boolean().meta({ description: 'A change waits for the next start' }),
+    type: z.enum(['boolean', 'choice', 'list', 'number', 'size', 'duration', 'text']),
+    choices: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'The words of a choice, or those that a list may hold' }),
+    text: z.string().optional().meta({ description: 'The value as the variable would have it: 100MB, 30d, a,b' }),
   }),
 )
 const exampleSources = {
-  logLevel: { source: 'env', variable: 'LOG_LEVEL', locked: true, restart: true, pending: false },
+  logLevel: {
+    ...{ source: 'env', variable: 'LOG_LEVEL', locked: true, restart: true, pending: false },
+    ...{ type: 'choice', choices: ['error', 'warn', 'info', 'debug', 'trace'], text: 'info' },
+  },
 }
 
 /** System settings with the precedence environment, file, store, default. */
@@ -165,18 +177,21 @@ export function systemSettings({ values: inForce, ...rest }: ConfigView, stored:
   return Object.fromEntries([...fixed, ...changeables].filter(([, value]) => value !== undefined))
 }
 
-/** For each setting: its source, whether it is locked, needs a restart, and waits for one. */
+/** For each setting: its source, whether it is locked, needs a restart, and waits for one, and how it is written. */
 export function settingSources(config: ConfigView, stored: Stored): object {
   const fixed = FIXED.map(
-    key => [key, { ...origin(config, key), locked: true, restart: true, pending: false }] as const,
+    key =>
+      [
+        key,
+        { ...origin(config, key), locked: true, restart: true, pending: false, ...written(key, config.values[key]) },
+      ] as const,
   )
   const changeables = KEYS.map(key => {
     const held = locked(config, key)
     const restart = !config.live?.has(key)
-    return [
-      key,
-      { ...origin(config, key), locked: held, restart, pending: restart && !held && waits(config, key, stored) },
-    ] as const
+    const pending = restart && !held && waits(config, key, stored)
+    const value = held ? config.values[key] : (stored[key] ?? config.values[key])
+    return [key, { ...origin(config, key), locked: held, restart, pending, ...written(key, value) }] as const
   })
   return Object.fromEntries([...fixed, ...changeables])
 }
@@ -186,6 +201,22 @@ function origin(
   key: keyof HubConfig,
 ): { readonly source: ConfigSource; readonly variable: string } {
   return { source: config.sources[key] ?? 'default', variable: variableOf(key) }
+}
+
+/** What the value of a setting is, and its text in the variable's form. */
+function written(key: keyof HubConfig, value: unknown): object {
+  const { type = 'text', choices } = VARIABLES.find(variable => variable.key === key)?.parse ?? {}
+  const text = typeof value === 'number' ? NUMBERS[type]?.(value) : undefined
+  return {
+    type,
+    ...(choices && { choices }),
+    ...(value !== undefined && { text: text ?? settingText(value as JsonValue) }),
+  }
+}
+
+const NUMBERS: Readonly<Partial<Record<ValueType, (value: number) => string>>> = {
+  size: exactSize,
+  duration: durationText,
 }
 
 /** Whether the store differs from the values at the start: another value, or a removed one. */
