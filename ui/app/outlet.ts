@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { html as staticHtml, unsafeStatic } from 'lit/static-html.js'
 import { type ApiError, asApiError } from '../api/problem.ts'
+import { adminsOnly } from '../components/admins-only.ts'
 import { PbElement } from '../components/element.ts'
 import { emptyState, errorState, skeleton } from '../components/states.ts'
 import { t } from '../text/t.ts'
@@ -82,13 +83,7 @@ export class PbOutlet extends PbElement {
   }
 
   #notAllowed(): TemplateResult {
-    return html`<main id="main" class="page" tabindex="-1"><h1 class="vh" tabindex="-1">${t('Not allowed')}</h1>${emptyState(
-      {
-        icon: 'lock',
-        title: t('This page is for administrators'),
-        text: t('Ask one of them for what you need, or for the role.'),
-      },
-    )}</main>`
+    return html`<main id="main" class="page" tabindex="-1"><h1 class="vh" tabindex="-1">${t('Not allowed')}</h1>${adminsOnly()}</main>`
   }
 }
 customElements.define('pb-outlet', PbOutlet)

@@ -68,6 +68,7 @@ export const settings: Readonly<Record<string, string>> = {
     '控制台关闭 12 小时后登录自动失效，最长 30 天。不包括访问密钥。',
   'End all others': '结束其他所有登录',
   'Unknown program': '未知程序',
+  'Show all {n}': '显示全部 {n} 项',
   'this one': '当前',
   since: '开始于',
   'last used': '最近使用',

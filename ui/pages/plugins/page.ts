@@ -51,7 +51,8 @@ export class PbPagePlugins extends PbPage {
         id: 'kind',
         head: t('Kind'),
         class: 'x',
-        cell: plugin => (plugin.isolated ? t('in a worker of its own') : plugin.bundled ? t('bundled') : t('added')),
+        cell: plugin =>
+          html`<span class="nw">${plugin.isolated ? t('in a worker of its own') : plugin.bundled ? t('bundled') : t('added')}</span>`,
       },
       {
         id: 'gives',

@@ -1,6 +1,7 @@
 import { html, nothing } from 'lit'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
+import { adminsOnly } from '../../components/admins-only.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
 import { t } from '../../text/t.ts'
 import './own.ts'
@@ -38,7 +39,7 @@ export class PbPageSettings extends PbPage {
           html`<li><a href=${href(`/settings/${id}`)} aria-current=${id === present ? 'page' : nothing}>${label()}</a></li>`,
       )}</ul>`
     return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Yours')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
-      <div class="stack">${own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : nothing}</div></div>`
+      <div class="stack">${own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : adminsOnly()}</div></div>`
   }
 }
 customElements.define('pb-page-settings', PbPageSettings)

@@ -21,10 +21,14 @@ interface SignIn {
   readonly client: string | null
 }
 
+/** As many are in view at first; scripts that sign in leave more behind than anybody reads. */
+const FIRST = 10
+
 /** Where somebody is signed in, with a way to end each. */
 export class PbSignIns extends PbElement {
-  static override properties = { error: { state: true } }
+  static override properties = { error: { state: true }, all: { state: true } }
   declare error: ApiError | undefined
+  declare all: boolean | undefined
   readonly #signIns = new Resource<{ readonly items: readonly SignIn[] }>(this, {
     read: signal => api.get('/api/auth/sign-ins', { signal }),
   })
@@ -38,8 +42,15 @@ export class PbSignIns extends PbElement {
 
   #list(items: readonly SignIn[]): unknown {
     const others = items.filter(({ current }) => !current).length
-    return html`<ul class="list">${items.map(each => this.#row(each))}</ul>
-      <div class="cb stack padt"><p class="hint">${t('A sign-in ends by itself after 12 hours without an open console, and after 30 days at the latest. Access keys are not among them.')}</p><div class="row wrap">
+    const shown = this.all ? items : items.slice(0, FIRST)
+    const more =
+      shown.length < items.length
+        ? html`<button type="button" class="btn ghost" @click=${() => {
+            this.all = true
+          }}>${t('Show all {n}', { n: items.length })}</button>`
+        : nothing
+    return html`<ul class="list">${shown.map(each => this.#row(each))}</ul>
+      <div class="cb stack padt">${more}<p class="hint">${t('A sign-in ends by itself after 12 hours without an open console, and after 30 days at the latest. Access keys are not among them.')}</p><div class="row wrap">
       <button type="button" class="btn" @click=${() => void session.signOut()}>${icon('log-out')}${t('Sign out')}</button>${
         others > 0
           ? html`<button type="button" class="btn bad" @click=${() => void this.#endOthers(others)}>${t('End all others')}</button>`
