@@ -14,6 +14,7 @@ import { createRegistry } from '../../../core/registry/create.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
+import { putReadyStore } from '../../support/ready-store.ts'
 import { notingFetch } from '../../support/seen-codes.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { bundledTransports } from '../../support/transports.ts'
@@ -55,6 +56,7 @@ export async function startHttp(
   } = {},
 ): Promise<TestHttp> {
   const folder = await makeTemp('http')
+  await putReadyStore(folder)
   const store = await openStore({ dataDir: folder })
   const bus = new EventBus((error, name) => {
     throw new Error(`A handler of ${name} failed`, { cause: error })

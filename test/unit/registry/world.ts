@@ -12,6 +12,7 @@ import type { RegistryDeps } from '../../../core/registry/context.ts'
 import { createRegistry, type OpenRegistry } from '../../../core/registry/create.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { openStore, type Store } from '../../../core/store/open.ts'
+import { putReadyStore } from '../../support/ready-store.ts'
 import { bundledTransports } from '../../support/transports.ts'
 
 /** A registry on a real database in a folder of its own: the administrator ada, and the users bob and cleo. */
@@ -41,6 +42,7 @@ export async function openWorld(changes: Partial<RegistryDeps> = {}): Promise<Wo
 export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promise<Omit<World, 'ada' | 'bob' | 'cleo'>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-registry-'))
   const database = await ownDatabase()
+  if (database === undefined) await putReadyStore(dataDir)
   const store = await openStore({ dataDir, ...(database ? { databaseUrl: database.url } : {}) })
   const events: HubEvent[] = []
   const bus = new EventBus(error => {
