@@ -2,7 +2,7 @@
  * A million calls with faults mixed in, then the properties of test/fuzz with more runs, growing bodies for every route, and
  * the whole of the tests of which the suite runs a part.
  *
- *   bun run soak                       1,000,000 calls after as many to warm up, and ten times the runs of the suite
+ *   bun run soak                       1,000,000 calls after as many to warm up, and twenty times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
  *   bun run soak --minutes 10          ends the calls after so many minutes
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
@@ -85,13 +85,15 @@ async function passes(env: Readonly<Record<string, string>>, ...paths: readonly 
 }
 
 if (fuzzRuns > 0) {
-  const env = { PATCHBAY_FUZZ_SEED: String(seed), PATCHBAY_FUZZ_RUNS: String(fuzzRuns) }
+  const env = { PATCHBAY_FUZZ_SEED: String(seed), PATCHBAY_FUZZ_RUNS: String(fuzzRuns), PATCHBAY_WHOLE: '1' }
   failed = !(await passes(env, './test/fuzz/')) || failed
 }
 if (workRounds > 0) {
   const env = { PATCHBAY_WORK_ROUNDS: String(workRounds) }
   failed = !(await passes(env, './test/load/work-fuzz.test.ts')) || failed
-  failed = !(await passes({ PATCHBAY_STRICT_LATENCY: '1' }, './test/load/bytes-in-flight.test.ts')) || failed
+  failed =
+    !(await passes({ PATCHBAY_STRICT_LATENCY: '1' }, './test/load/bytes-in-flight.test.ts')) ||
+    failed
 }
 if (!values.short) {
   const env = { PATCHBAY_WHOLE: '1', SEED: String(seed) }

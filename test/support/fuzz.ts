@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 
 /** Runs of one property in the suite; `bun run soak` asks for more. */
-const SUITE_RUNS = 1_000
+const SUITE_RUNS = 500
 /** Longest time for one property of the suite, in milliseconds: a busy machine makes fewer runs, it does not fail. */
-const SUITE_LIMIT_MS = 3_000
+const SUITE_LIMIT_MS = 2_000
 
 const seed = wholeNumber('PATCHBAY_FUZZ_SEED') ?? Math.floor(Math.random() * 0x7fff_ffff)
 const runs = wholeNumber('PATCHBAY_FUZZ_RUNS') ?? SUITE_RUNS
@@ -18,7 +18,7 @@ export function fuzzTimeout(ms = SUITE_LIMIT_MS): number {
 interface CheckOptions {
   /** Runs as a share of the usual number, for properties of which one run is expensive. Default 1. */
   readonly share?: number
-  /** Longest time in the suite, in milliseconds. Default 3_000. */
+  /** Longest time in the suite, in milliseconds. Default 2_000. */
   readonly limitMs?: number
 }
 
