@@ -12,6 +12,7 @@ import { expectWell, patient } from './rows.ts'
 
 // The table of docs/reference/advisories.md names each id's test; a test of its own holds both together.
 
+const JWT_SECRET = 'one secret of forty characters for both'
 let upstream: Program
 let hub: Hub
 let admin: Client
@@ -19,7 +20,7 @@ let alice: Client
 
 beforeAll(async () => {
   upstream = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
-  hub = await startHub({ env: LOOPBACK })
+  hub = await startHub({ env: { ...LOOPBACK, JWT_SECRET } })
   admin = await hub.setup()
   alice = await hub.user('alice')
   await admin.ok('POST', '/api/servers', { name: 'varied', ...stdioFixture('varied') })
@@ -166,13 +167,17 @@ describe('who is it', () => {
   }, 120_000)
 
   test('a token of one hub opens nothing at another that has the same secret [CVE-2026-44428]', async () => {
-    const env = { JWT_SECRET: 'one secret of forty characters for both' }
-    const [one, two] = await Promise.all([startHub({ env }), startHub({ env })])
-    const [ann, ben] = await Promise.all([one.setup(), two.setup()])
-    const crossed = await ann.request('GET', '/api/servers', undefined, { authorization: `Bearer ${ben.token}` })
-    expect([crossed.status, crossed.json.code]).toEqual([401, 'token_invalid'])
-    expect((await ann.request('GET', '/api/servers')).status).toBe(200)
-    await Promise.all([one.stop(), two.stop()])
+    const twin = await startHub({ env: { JWT_SECRET } })
+    const other = await twin.setup()
+    for (const [here, token] of [
+      [admin, other.token],
+      [other, admin.token],
+    ] as const) {
+      const crossed = await here.request('GET', '/api/servers', undefined, { authorization: `Bearer ${token}` })
+      expect([crossed.status, crossed.json.code]).toEqual([401, 'token_invalid'])
+      expect((await here.request('GET', '/api/servers')).status).toBe(200)
+    }
+    await twin.stop()
   }, 120_000)
 
   test('there is no built-in secret, no header picks role, host or route, and only administrators change the system [GHSA-g53w-w6mj-hrpp CVE-2026-79744]', async () => {

@@ -1,8 +1,12 @@
-/** The settings file of another hub with 20 users, 60 servers, groups and keys: taken over, and taken back. */
+/** The settings file of another hub with users, servers, groups and keys: taken over, and taken back. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 
+/** Of the other hub, besides its administrator and the two commands. */
+const USERS = extent(5, 20)
+const REMOTES = extent(14, 58)
 const KEY = 'f3b1c0de5a7e49d2a6c84e0d9b7a1c55f0e2d4b6'
 const GROUP_KEY = 'aa11bb22cc33dd44ee55ff6600778899aabbccdd'
 /** Of an outbound and of an inbound endpoint of an assistant. */
@@ -21,11 +25,14 @@ beforeAll(async () => {
   admin = await hub.setup()
   const hash = await Bun.password.hash(OLD_PASSWORD, { algorithm: 'bcrypt', cost: 4 })
   const first = await Bun.password.hash('admin123', { algorithm: 'bcrypt', cost: 4 })
-  const users = Array.from({ length: 20 }, (_, n) => ({ username: `user${n}`, password: hash, isAdmin: n === 0 }))
+  const users = Array.from({ length: USERS }, (_, n) => ({ username: `user${n}`, password: hash, isAdmin: n === 0 }))
   const servers = Object.fromEntries(
-    Array.from({ length: 58 }, (_, n) => {
+    Array.from({ length: REMOTES }, (_, n) => {
       const fields = { type: 'streamable-http', url: `https://never.example/${n}`, enabled: false }
-      return [`remote${n}`, { ...fields, owner: `user${n % 20}`, headers: { Authorization: `Bearer old-secret-${n}` } }]
+      return [
+        `remote${n}`,
+        { ...fields, owner: `user${n % USERS}`, headers: { Authorization: `Bearer old-secret-${n}` } },
+      ]
     }),
   )
   document = {
@@ -43,7 +50,7 @@ beforeAll(async () => {
     users: [...users, { username: 'root', password: first, isAdmin: true }],
     groups: [
       { id: GROUP_ID, name: 'work', owner: 'user0', servers: ['echo', { name: 'second', tools: ['echo'] }, 'gone'] },
-      { id: 'g2', name: 'theirs', owner: 'user1', servers: ['remote1', 'remote21'] },
+      { id: 'g2', name: 'theirs', owner: 'user1', servers: ['remote1', `remote${USERS + 1}`] },
     ],
     bearerKeys: [
       { id: 'k1', name: 'everything', token: KEY, enabled: true, accessType: 'all', owner: 'user0' },
@@ -102,7 +109,7 @@ test('a dry run says what would be made and what is left behind, and makes nothi
   expect(plan.source).toBe('hub')
   expect(of(plan.items, 'user').every(({ verdict }) => verdict === 'new')).toBe(true)
   expect(of(plan.items, 'server').every(({ verdict }) => verdict === 'new')).toBe(true)
-  expect([of(plan.items, 'user').length, of(plan.items, 'server').length]).toEqual([21, 60])
+  expect([of(plan.items, 'user').length, of(plan.items, 'server').length]).toEqual([USERS + 1, REMOTES + 2])
   expect(JSON.stringify(plan)).not.toMatch(/old-secret|f3b1c0de5|ms-key-of/)
   const echo = plan.items.find(({ name }: Item) => name === 'echo')
   expect(echo).toMatchObject({ owner: 'user0', ref: 'user0~echo', asks: [{ name: 'OLD_KEY', secret: true }] })
@@ -161,7 +168,9 @@ test('imported: old passwords sign in, and clients work with only the host chang
   const begun = performance.now()
   const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document, answers })
   const done = await admin.ok('POST', '/api/import', { document, answers, planHash })
-  console.log(`dry run and import of 60 servers and 21 users: ${Math.round(performance.now() - begun)} ms`)
+  console.log(
+    `dry run and import of ${REMOTES + 2} servers and ${USERS + 1} users: ${Math.round(performance.now() - begun)} ms`,
+  )
   id = done.id
   const user0 = await hub.signIn('user0', OLD_PASSWORD)
   await online(user0, ['echo', 'second'])

@@ -62,9 +62,8 @@ interface Item {
   verdict: string
   warnings: string[]
 }
-const PASSPHRASE = 'a passphrase of some words'
 const exported = async () => {
-  const { sha256, createdAt, secrets, ...content } = await ada.ok('POST', '/api/export', { passphrase: PASSPHRASE })
+  const { sha256, createdAt, ...content } = await ada.ok('POST', '/api/export', {})
   return content
 }
 const verdicts = (items: readonly Item[]) => Object.fromEntries(items.map(item => [item.pointer, item.verdict]))

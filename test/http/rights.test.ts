@@ -9,6 +9,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { packed, sendBundle } from '../support/bundle.ts'
 import type { Answer } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 import {
@@ -232,13 +233,18 @@ async function handOver(way: 'patch' | 'put' | 'delete', kind: Kind, word: strin
 }
 
 describe('what a user gave to an administrator stays off by every route until the right hash is saved', () => {
-  test.each([
-    ['patch', 'stdio'],
+  // Each way and each kind of server.
+  type Handover = readonly ['patch' | 'put' | 'delete', Kind]
+  const core: readonly Handover[] = [
     ['put', 'stdio'],
-    ['delete', 'stdio'],
     ['patch', 'url'],
     ['delete', 'openapi'],
-  ] as const)('%s, %s', async (way, kind) => {
+  ]
+  const others: readonly Handover[] = [
+    ['patch', 'stdio'],
+    ['delete', 'stdio'],
+  ]
+  test.each(extent(core, [...core, ...others]))('%s, %s', async (way, kind) => {
     const word = newWord()
     const ref = await handOver(way, kind, word)
     const name = ref.slice('admin~'.length)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readdir, readFile, rename, rm, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { extent } from '../support/extent.ts'
 import { HubDidNotStart, PASSWORD, startHub } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -29,28 +30,33 @@ async function refusal(options: Parameters<typeof startHub>[0]): Promise<{ exit:
 }
 
 describe('the environment ends the start with 2 and one line that names the variable', () => {
-  const rows: readonly (readonly [env: Record<string, string>, code: string, ...says: string[]])[] = [
+  type EnvRow = readonly [env: Record<string, string>, code: string, ...says: string[]]
+  /** One of each kind of value, and of what is checked beside the values themselves. */
+  const core: readonly EnvRow[] = [
+    [{ LOG_MAX_SIZE: '10XB' }, 'env_invalid', 'LOG_MAX_SIZE'],
+    [{ SYSLOG_ENABLED: 'true' }, 'env_invalid', 'SYSLOG_HOST'],
+    [{ DATABASE_URL: `mysql://me:${CANARY}@db/x` }, 'env_invalid', 'DATABASE_URL'],
+    [{ PORT: '-1', WORKERS: '0', HOST: 'a b' }, 'env_invalid', 'PORT', 'WORKERS', 'HOST'],
+    [{ JWT_SECRET: 'canary-of-the-start-of-31-byte-' }, 'secret_too_short', 'JWT_SECRET', '32'],
+    [{ ADMIN_USERNAME: 'canary', ADMIN_PASSWORD: CANARY }, 'env_invalid', 'ADMIN_PASSWORD'],
+    [{ LOG_FILE: '/etc/passwd' }, 'log_file_forbidden', '/etc/passwd'],
+  ]
+  const others: readonly EnvRow[] = [
     [{ PORT: '70000' }, 'env_invalid', 'PORT', '65535'],
     [{ PORT: '1e3' }, 'env_invalid', 'PORT'],
     [{ LOG_LEVEL: 'loud' }, 'env_invalid', 'LOG_LEVEL', 'error, warn, info, debug, trace'],
-    [{ LOG_MAX_SIZE: '10XB' }, 'env_invalid', 'LOG_MAX_SIZE'],
     [{ LOG_ROTATION: 'hourlyish' }, 'env_invalid', 'LOG_ROTATION', 'hourly'],
     [{ ENABLE_REQUEST_LOGS: 'maybe' }, 'env_invalid', 'ENABLE_REQUEST_LOGS', 'true'],
-    [{ SYSLOG_ENABLED: 'true' }, 'env_invalid', 'SYSLOG_HOST'],
     [{ ASSISTANT_ENABLED: '1' }, 'env_invalid', 'ASSISTANT_API_KEY'],
     [{ TRUSTED_PROXIES: '*' }, 'env_invalid', 'TRUSTED_PROXIES'],
     [{ BASE_PATH: 'a b' }, 'env_invalid', 'BASE_PATH'],
     [{ PUBLIC_URL: `https://me:${CANARY}@a.example` }, 'env_invalid', 'PUBLIC_URL'],
-    [{ DATABASE_URL: `mysql://me:${CANARY}@db/x` }, 'env_invalid', 'DATABASE_URL'],
-    [{ PORT: '-1', WORKERS: '0', HOST: 'a b' }, 'env_invalid', 'PORT', 'WORKERS', 'HOST'],
-    [{ JWT_SECRET: 'canary-of-the-start-of-31-byte-' }, 'secret_too_short', 'JWT_SECRET', '32'],
     [{ ADMIN_USERNAME: 'ann' }, 'env_invalid', 'ADMIN_PASSWORD'],
     [{ ADMIN_USERNAME: 'ann', ADMIN_PASSWORD: 'password123456' }, 'env_invalid', 'ADMIN_PASSWORD'],
-    [{ ADMIN_USERNAME: 'canary', ADMIN_PASSWORD: CANARY }, 'env_invalid', 'ADMIN_PASSWORD'],
     [{ ADMIN_USERNAME: 'a b', ADMIN_PASSWORD: PASSWORD }, 'env_invalid', 'ADMIN_USERNAME'],
-    [{ LOG_FILE: '/etc/passwd' }, 'log_file_forbidden', '/etc/passwd'],
     [{ LOG_FILE: '/tmp' }, 'log_file_forbidden', '/tmp'],
   ]
+  const rows = extent(core, [...core, ...others])
   test.each(rows.map(([env, code, ...says]) => [Object.keys(env).join(' '), { env, code, says }] as const))(
     '%s',
     async (_names, { env, code, says }) => {
@@ -62,7 +68,7 @@ describe('the environment ends the start with 2 and one line that names the vari
   )
 
   test('and so do arguments that are none', async () => {
-    for (const args of [['serv'], ['serve', '--prot', '1'], ['serve', 'now']]) {
+    for (const args of extent([['serve', '--prot', '1']], [['serv'], ['serve', '--prot', '1'], ['serve', 'now']])) {
       const { exit, line } = await refusal({ args })
       expect([exit, line.startsWith('error: usage: ')]).toEqual([2, true])
     }
@@ -84,18 +90,19 @@ test('a data folder in which a hub has run, without its database, ends the start
 }, 120_000)
 
 describe('the settings file ends the start with 78, and stays as it is', () => {
-  test.each([
-    ['broken', '{ "mcpServers": ', 'settings_json'],
+  const broken = ['broken', '{ "mcpServers": ', 'settings_json'] as const
+  const newer = ['of a newer version', '{"version":99}', 'settings_newer'] as const
+  const others = [
     ['empty', '', 'settings_json'],
     ['a list', '[]', 'settings_json'],
     ['a key twice', '{"mcpServers":{},"mcpServers":{}}', 'settings_duplicate'],
-    [
-      'two entries of one owner and name',
-      '{"mcpServers":{"a":{"url":"https://a.example"},"A":{"url":"https://a.example"}}}',
-      'settings_duplicate',
-    ],
-    ['of a newer version', '{"version":99}', 'settings_newer'],
-  ])('%s', async (_what, settings, code) => {
+  ] as const
+  const twice = [
+    'two entries of one owner and name',
+    '{"mcpServers":{"a":{"url":"https://a.example"},"A":{"url":"https://a.example"}}}',
+    'settings_duplicate',
+  ] as const
+  test.each(extent([broken, twice, newer], [broken, twice, newer, ...others]))('%s', async (_what, settings, code) => {
     const folder = await makeTemp('start')
     const path = join(folder, 'mcp_settings.json')
     await writeFile(path, settings, { mode: 0o600 })
@@ -106,12 +113,13 @@ describe('the settings file ends the start with 78, and stays as it is', () => {
     await removeTemp(folder)
   })
 
-  test.each([
-    ['a named pipe', 'mkfifo', 'it is no regular file'],
+  const pipe = ['a named pipe', 'mkfifo', 'it is no regular file'] as const
+  const large = ['of more than 16 MiB', 'truncate --size=16777217', 'it has 16777217 bytes'] as const
+  const odd = [
     ['a folder', 'mkdir', 'it is no regular file'],
     ['a device', 'ln -s /dev/null', 'it is no regular file'],
-    ['of more than 16 MiB', 'truncate --size=16777217', 'it has 16777217 bytes'],
-  ])('%s, at once', async (_what, make, why) => {
+  ] as const
+  test.each(extent([pipe, large], [pipe, large, ...odd]))('%s, at once', async (_what, make, why) => {
     const folder = await makeTemp('start')
     expect(Bun.spawnSync([...make.split(' '), join(folder, 'mcp_settings.json')]).success).toBe(true)
     const { exit, line } = await refusal({ folder })
@@ -140,39 +148,39 @@ describe('the settings file ends the start with 78, and stays as it is', () => {
 })
 
 describe('the data folder', () => {
-  test('is made for its owner alone, but for the way to the servers’ own folders', async () => {
-    const hub = await startHub({ env: { DATA_DIR: join(temp, 'a/b/data') } })
-    const data = join(temp, 'a/b/data')
-    const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
-    expect(await mode(data)).toBe('711')
-    for (const name of await readdir(data)) {
-      const path = join(data, name)
-      if ((await stat(path)).isFile()) expect([name, await mode(path)]).toEqual([name, '600'])
+  /** One that a hub has used, whose database is in one file. */
+  let data = ''
+  const modes = new Map<string, string>()
+  beforeAll(async () => {
+    data = join(temp, 'a/b/data')
+    const hub = await startHub({ env: { DATA_DIR: data } })
+    await hub.setup()
+    for (const name of ['.', ...(await readdir(data))]) {
+      const found = await stat(join(data, name))
+      if (name === '.' || found.isFile()) modes.set(name, (found.mode & 0o777).toString(8))
     }
     await hub.stop()
+  }, 120_000)
+
+  test('is made for its owner alone, but for the way to the servers’ own folders', () => {
+    const { '.': own, ...files } = Object.fromEntries(modes)
+    expect(own).toBe('711')
+    expect(Object.keys(files)).toContain('patchbay.db')
+    expect(Object.entries(files).filter(([, mode]) => mode !== '600')).toEqual([])
   })
 
   test('that is a file, or that cannot be, ends the start with 1', async () => {
     const path = join(temp, 'file')
     await writeFile(path, '')
-    for (const dir of [path, join(path, 'below'), '/proc/none']) {
+    for (const dir of extent([path, '/proc/none'], [path, join(path, 'below'), '/proc/none'])) {
       const { exit, line } = await refusal({ env: { DATA_DIR: dir } })
       expect([exit, line.startsWith('error: data_dir_unwritable: ')]).toEqual([1, true])
     }
   })
 
-  /** A folder that a hub has used, whose database is in one file. */
-  async function used(name: string): Promise<string> {
-    const data = join(temp, name)
-    const hub = await startHub({ env: { DATA_DIR: data } })
-    await hub.setup()
-    await hub.stop()
-    return data
-  }
-
   test('with a file of the hub that cannot be read or written ends the start with 1', async () => {
-    const data = await used('folders')
-    for (const name of ['master.key', 'jwt.key', 'instance-id', 'hub.pid', 'cli-token', 'address']) {
+    const files = ['master.key', 'jwt.key', 'instance-id', 'hub.pid', 'cli-token', 'address']
+    for (const name of extent(['jwt.key', 'hub.pid'], files)) {
       const path = join(data, name)
       await rename(path, `${path}.kept`).catch(() => undefined)
       await mkdir(path)
@@ -225,7 +233,6 @@ describe('the data folder', () => {
   })
 
   test('with a database that was emptied, or is damaged inside, ends the start with 1, and leaves it', async () => {
-    const data = await used('emptied')
     const path = join(data, 'patchbay.db')
     const whole = await readFile(path)
     const page = Buffer.alloc(4096, 0xff)

@@ -1,5 +1,6 @@
 /** Traces of tool calls at a collector, as children of their callers' spans and parents of their servers'. */
-import { afterAll, afterEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { type Collected, startCollector } from '../support/otlp.ts'
 import { atLeast } from '../support/pace.ts'
@@ -8,6 +9,8 @@ import { until } from '../support/wait.ts'
 
 const SERVER = 2
 const CLIENT = 3
+/** Calls whose spans nobody takes: more than wait at a time, where there are all of them. */
+const UNSENT = extent(600, 3_000)
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'
 
@@ -16,23 +19,17 @@ const collector = startCollector(() => (isDown ? new Response('', { status: 400 
 let hub: Hub
 let admin: Client
 
-async function start(env: Record<string, string>): Promise<void> {
-  hub = await startHub({
-    env: { ...LOOPBACK, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env },
-    settings: {
-      mcpServers: {
-        ...{ varied: stdioFixture('varied'), slow: stdioFixture('slow') },
-        hasty: { ...stdioFixture('slow'), timeout: atLeast(400) },
-      },
-    },
-  })
+async function start(env: Record<string, string>, more: Record<string, object> = {}): Promise<void> {
+  const mcpServers = { varied: stdioFixture('varied'), ...more }
+  hub = await startHub({ env, settings: { mcpServers } })
   admin = await hub.setup()
-  await online(admin, ['varied', 'slow', 'hasty'])
+  await online(admin, Object.keys(mcpServers))
 }
-afterEach(async () => {
+async function stop(): Promise<void> {
   await hub?.stop()
   collector.spans.splice(0)
-}, 120_000)
+}
+const SENDING = { ...LOOPBACK, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
 afterAll(() => collector.stop(), 120_000)
 
 /** One call with this `_meta`; what its server saw of it. */
@@ -48,69 +45,83 @@ async function seen(meta: object): Promise<Record<string, string>> {
 }
 const ofTool = (name: string): Collected[] => collector.spans.filter(span => span.name === `tools/call ${name}`)
 
-test('two spans of a call, in the trace of its caller, and the server is told its place', async () => {
-  await start({ OTEL_EXPORTER_OTLP_HEADERS: 'x-token=a%20secret', OTEL_SERVICE_NAME: 'hub-1' })
-  const meta = await seen({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=b' })
-  await until(() => ofTool('name').length === 2, { timeoutMs: 60_000 })
-  const [server, client] = [SERVER, CLIENT].map(kind => ofTool('name').find(span => span.kind === kind))
-  expect(server).toMatchObject({ traceId: TRACE, parentSpanId: SPAN, service: 'hub-1' })
-  expect(client).toMatchObject({ traceId: TRACE, parentSpanId: server?.spanId as string })
-  expect(server?.attributes).toMatchObject({
-    ...{ 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'name', 'patchbay.server': 'varied' },
-    'patchbay.group': 'varied',
-  })
-  expect(meta).toMatchObject({ traceparent: `00-${TRACE}-${client?.spanId}-01`, tracestate: 'a=b' })
-  expect(collector.headers.at(-1)?.get('x-token')).toBe('a secret')
-  const { items } = await until(async () => {
-    const page = await admin.ok('GET', `/api/logs/search?q=traceId:${TRACE}`)
-    return page.total === 1 && page
-  })
-  expect(items[0]).toMatchObject({ tool: 'name', traceId: TRACE })
-  expect(JSON.stringify(await admin.ok('GET', '/api/admin/settings'))).not.toContain('a%20secret')
-}, 120_000)
+describe('by the caller’s wish', () => {
+  const headers = { OTEL_EXPORTER_OTLP_HEADERS: 'x-token=a%20secret', OTEL_SERVICE_NAME: 'hub-1' }
+  beforeAll(() => start({ ...SENDING, ...headers }), 120_000)
+  afterAll(stop, 120_000)
 
-test('a caller that wants none has none, and chance decides where it does not say', async () => {
-  await start({ OTEL_TRACES_SAMPLER_ARG: '1' })
-  const unwanted = `00-${TRACE}-${SPAN}-00`
-  expect((await seen({ traceparent: unwanted })).traceparent).toBe(unwanted)
-  for (const broken of ['', '00-0-0-01', `00-${'0'.repeat(32)}-${SPAN}-01`, 7]) {
-    const { traceparent } = await seen({ traceparent: broken })
-    expect([broken, traceparent]).toEqual([broken, expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)])
-    expect(traceparent).not.toContain(TRACE)
-  }
-  await until(() => ofTool('name').length === 8, { timeoutMs: 60_000 })
-  expect(ofTool('name').filter(span => span.kind === SERVER && span.parentSpanId)).toEqual([])
-  expect(ofTool('name').some(span => span.traceId === TRACE)).toBe(false)
-}, 120_000)
+  test('two spans of a call, in the trace of its caller, and the server is told its place', async () => {
+    const meta = await seen({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=b' })
+    await until(() => ofTool('name').length === 2, { timeoutMs: 60_000 })
+    const [server, client] = [SERVER, CLIENT].map(kind => ofTool('name').find(span => span.kind === kind))
+    expect(server).toMatchObject({ traceId: TRACE, parentSpanId: SPAN, service: 'hub-1' })
+    expect(client).toMatchObject({ traceId: TRACE, parentSpanId: server?.spanId as string })
+    expect(server?.attributes).toMatchObject({
+      ...{ 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'name', 'patchbay.server': 'varied' },
+      'patchbay.group': 'varied',
+    })
+    expect(meta).toMatchObject({ traceparent: `00-${TRACE}-${client?.spanId}-01`, tracestate: 'a=b' })
+    expect(collector.headers.at(-1)?.get('x-token')).toBe('a secret')
+    const { items } = await until(async () => {
+      const page = await admin.ok('GET', `/api/logs/search?q=traceId:${TRACE}`)
+      return page.total === 1 && page
+    })
+    expect(items[0]).toMatchObject({ tool: 'name', traceId: TRACE })
+    expect(JSON.stringify(await admin.ok('GET', '/api/admin/settings'))).not.toContain('a%20secret')
+  }, 120_000)
+})
 
-test('a call that fails says why, one that cannot be sent is no error of the call, and the rest is counted', async () => {
-  await start({ OTEL_TRACES_SAMPLER_ARG: '1' })
-  const hasty = await admin.mcp('/mcp/hasty')
-  expect((await failureOf(callText(hasty, 'wait', { ms: 5_000 }))).data?.code).toBe('upstream_timeout')
-  await until(() => ofTool('wait').length === 2, { timeoutMs: 60_000 })
-  for (const span of ofTool('wait')) {
-    expect([span.status.code, span.attributes['error.type']]).toEqual([2, 'upstream_timeout'])
-  }
-  isDown = true
-  const client = await admin.mcp('/mcp/slow')
-  for (let call = 0; call < 3_000; call += 1) expect(await callText(client, 'quick')).toBe('quick')
-  const spans = async (result: string): Promise<number> => {
-    const text = await (await fetch(`${hub.url}/metrics`)).text()
-    return Number(new RegExp(`^patchbay_spans_total\\{result="${result}"\\} (.+)$`, 'm').exec(text)?.[1])
-  }
-  await until(async () => (await spans('failed')) + (await spans('dropped')) === 6_000, { timeoutMs: 60_000 })
-  expect(await spans('sent')).toBe(2)
-  await hub.logged('Traces cannot be sent')
-  isDown = false
-  await callText(client, 'quick')
-  await until(async () => (await spans('sent')) === 4, { timeoutMs: 60_000 })
-  await hub.logged('Traces are sent again')
-}, 600_000)
+describe('of every call', () => {
+  beforeAll(async () => {
+    const hasty = { ...stdioFixture('slow'), timeout: atLeast(400) }
+    await start({ ...SENDING, OTEL_TRACES_SAMPLER_ARG: '1' }, { slow: stdioFixture('slow'), hasty })
+  }, 120_000)
+  afterAll(stop, 120_000)
+
+  test('a caller that wants none has none, and chance decides where it does not say', async () => {
+    const unwanted = `00-${TRACE}-${SPAN}-00`
+    expect((await seen({ traceparent: unwanted })).traceparent).toBe(unwanted)
+    for (const broken of ['', '00-0-0-01', `00-${'0'.repeat(32)}-${SPAN}-01`, 7]) {
+      const { traceparent } = await seen({ traceparent: broken })
+      expect([broken, traceparent]).toEqual([broken, expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)])
+      expect(traceparent).not.toContain(TRACE)
+    }
+    await until(() => ofTool('name').length === 8 && ofTool('seen').length === 10, { timeoutMs: 60_000 })
+    expect(ofTool('name').filter(span => span.kind === SERVER && span.parentSpanId)).toEqual([])
+    expect(ofTool('name').some(span => span.traceId === TRACE)).toBe(false)
+  }, 120_000)
+
+  test('a call that fails says why, one that cannot be sent is no error of the call, and the rest is counted', async () => {
+    const hasty = await admin.mcp('/mcp/hasty')
+    expect((await failureOf(callText(hasty, 'wait', { ms: 5_000 }))).data?.code).toBe('upstream_timeout')
+    await until(() => ofTool('wait').length === 2, { timeoutMs: 60_000 })
+    for (const span of ofTool('wait')) {
+      expect([span.status.code, span.attributes['error.type']]).toEqual([2, 'upstream_timeout'])
+    }
+    const spans = async (result: string): Promise<number> => {
+      const text = await (await fetch(`${hub.url}/metrics`)).text()
+      return Number(new RegExp(`^patchbay_spans_total\\{result="${result}"\\} (.+)$`, 'm').exec(text)?.[1])
+    }
+    const before = await until(async () => {
+      const sent = await spans('sent')
+      return sent === collector.spans.length && sent
+    })
+    isDown = true
+    const client = await admin.mcp('/mcp/slow')
+    for (let call = 0; call < UNSENT; call += 1) expect(await callText(client, 'quick')).toBe('quick')
+    await until(async () => (await spans('failed')) + (await spans('dropped')) === 2 * UNSENT, { timeoutMs: 60_000 })
+    expect(await spans('sent')).toBe(before)
+    await hub.logged('Traces cannot be sent')
+    isDown = false
+    await callText(client, 'quick')
+    await until(async () => (await spans('sent')) === before + 2, { timeoutMs: 60_000 })
+    await hub.logged('Traces are sent again')
+  }, 600_000)
+})
 
 test('without a collector the caller’s own reaches the server', async () => {
-  hub = await startHub({ settings: { mcpServers: { varied: stdioFixture('varied') } } })
-  admin = await hub.setup()
-  await online(admin, ['varied'])
+  await start({})
   const wanted = `00-${TRACE}-${SPAN}-01`
   expect((await seen({ traceparent: wanted })).traceparent).toBe(wanted)
+  await stop()
 }, 120_000)
