@@ -14,6 +14,7 @@ export const LONG_TESTS = [
   './test/unit/history/large-history.test.ts',
   './test/load/log-flood.test.ts',
   './test/load/noisy-neighbours.test.ts',
+  './test/http/canaries.test.ts',
   './test/http/import-hub.test.ts',
   './test/http/rights.test.ts',
   './test/http/start.test.ts',
