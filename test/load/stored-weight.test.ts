@@ -56,10 +56,11 @@ beforeAll(async () => {
   await hub.stop({ keep: true })
   await cp(small, large, { recursive: true })
   enlargeDocuments(large)
-  for (const folder of [small, large]) {
-    const started = await startHub({ folder, env: LOOPBACK })
-    sides.push({ folder, hub: started, admin: await started.signIn('admin') })
+  const started = async (folder: string): Promise<Side> => {
+    const one = await startHub({ folder, env: LOOPBACK })
+    return { folder, hub: one, admin: await one.signIn('admin') }
   }
+  sides.push(...(await Promise.all([started(small), started(large)])))
 }, SETUP_LIMIT_MS)
 
 /** Gives every small document the parts of a large one, as if it had been saved so: through the API that takes minutes. */
@@ -83,10 +84,12 @@ function enlargeDocuments(folder: string): void {
 
 afterAll(async () => {
   await api.stop(true)
-  for (const { hub, folder } of sides) {
-    await hub.stop()
-    await removeTemp(folder)
-  }
+  await Promise.all(
+    sides.map(async ({ hub, folder }) => {
+      await hub.stop()
+      await removeTemp(folder)
+    }),
+  )
 }, 120_000)
 
 function median(values: readonly number[]): number {

@@ -64,8 +64,7 @@ async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p5
 
 /** What is slower than it may be while somebody tries keys. */
 async function slowed(): Promise<readonly string[]> {
-  const calm = await calmHealth(hub)
-  const before = await othersDuring(() => Bun.sleep(2_000))
+  const [calm, before] = await Promise.all([calmHealth(hub), othersDuring(() => Bun.sleep(2_000))])
   const slow = slowness()
   let tally: Tally | undefined
   let others = before

@@ -92,7 +92,7 @@ if (workRounds > 0) {
   const env = { PATCHBAY_WORK_ROUNDS: String(workRounds) }
   failed = !(await passes(env, './test/load/work-fuzz.test.ts')) || failed
   failed =
-    !(await passes({ PATCHBAY_STRICT_LATENCY: '1' }, './test/load/bytes-in-flight.test.ts')) ||
+    !(await passes({ PATCHBAY_STRICT_LATENCY: '1', PATCHBAY_WHOLE: '1' }, './test/load/bytes-in-flight.test.ts')) ||
     failed
 }
 if (!values.short) {

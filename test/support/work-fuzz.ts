@@ -35,12 +35,13 @@ export interface Target {
 }
 
 /**
- * Sends growing bodies to every JSON route of the API document and to every method of both eras of MCP, one at a time, and
+ * Sends growing bodies to the targets, one at a time, and
  * measures the processor time of the hub's main thread, which needs `watchTurns`. `rounds`: how often everything is sent. After `limitMs` it ends with
  * what it has, so that a busy machine makes fewer requests; each run begins with another route.
  */
 export async function fuzzWork(
   hub: Hub,
+  targets: readonly Target[],
   options: { readonly limitMs: number; readonly rounds?: number },
 ): Promise<FuzzResult> {
   const calm = MOST_MS * machineSlowness()
@@ -48,7 +49,6 @@ export async function fuzzWork(
   const worst: { name: string; ms: number; status: number }[] = []
   const problems: string[] = []
   let requests = 0
-  const targets = await targetsOf(hub)
   const kept = new Map<string, string>()
   // Bodies of many megabytes take longer to write than the hub takes to refuse them.
   const made = (growth: Growth, n: number): string => {
