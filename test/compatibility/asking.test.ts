@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import { type ClientKind, MAIN_CLIENTS, UPSTREAMS, type UpstreamKind } from './axes.ts'
+import { type ClientKind, crossed, HANDSHAKING_CLIENTS, UPSTREAMS, type UpstreamKind } from './axes.ts'
 import { textOf } from './cells.ts'
 import { connect } from './pairs.ts'
 import type { Manner, Peer } from './peers.ts'
@@ -35,11 +35,8 @@ function upstreamOf(kind: UpstreamKind): Upstream {
   return world.upstreams.find(each => each.kind === kind) as Upstream
 }
 
-const pairs = (kinds: readonly UpstreamKind[]) =>
-  MAIN_CLIENTS.flatMap(client => kinds.map(kind => [client.name, kind.name, client, kind] as const))
-
 describe('a shared connection is answered -32601 at once, and no client asked', () => {
-  test.each(pairs(LEGACY))('a client of %s, a server of %s', async (_, __, client, kind) => {
+  test.each(crossed(LEGACY, 0))('a client of %s, a server of %s', async (_, __, client, kind) => {
     await withPeer(client, sharedServer(kind), true, async peer => {
       for (const method of METHODS) expect(await textOf(peer.call('ask', { method }))).toBe('refused -32601')
       expect(peer.heard.asked).toEqual([])
@@ -48,30 +45,36 @@ describe('a shared connection is answered -32601 at once, and no client asked', 
 })
 
 describe('a client that declared nothing is not asked', () => {
-  test.each(pairs(LEGACY))('a client of %s, a server of %s', async (_, __, client, kind) => {
+  test.each(crossed(LEGACY, 1))('a client of %s, a server of %s', async (_, __, client, kind) => {
     await withPeer(client, upstreamOf(kind).askingPlace.name, false, async peer => {
       for (const method of METHODS) expect(await textOf(peer.call('ask', { method }))).toBe('refused -32601')
     })
   })
 
-  test.each(pairs(MODERN))('a client of %s, a server of %s: an error that says so', async (_, __, client, kind) => {
-    await withPeer(client, kind.id, false, async peer => {
-      const { code, data } = await failureOf(peer.call('test_sampling', { prompt: 'Who?' }))
-      if (client.version >= '2026')
-        expect([code, data as unknown]).toEqual([-32021, { requiredCapabilities: { sampling: {} } }])
-      else expect([code, data?.code]).toEqual([-32603, 'client_capability_missing'])
-    })
-  })
+  test.each(crossed(MODERN, 1))(
+    'a client of %s, a server of %s: an error that says so',
+    async (_, __, client, kind) => {
+      await withPeer(client, kind.id, false, async peer => {
+        const { code, data } = await failureOf(peer.call('test_sampling', { prompt: 'Who?' }))
+        if (client.version >= '2026')
+          expect([code, data as unknown]).toEqual([-32021, { requiredCapabilities: { sampling: {} } }])
+        else expect([code, data?.code]).toEqual([-32603, 'client_capability_missing'])
+      })
+    },
+  )
 })
 
 describe('a client that says no', () => {
-  test.each(pairs(KINDS))('%s, to a server of %s: a declined elicitation is an answer', async (_, __, client, kind) => {
-    await withPeer(client, upstreamOf(kind).askingPlace.name, 'declines', async peer => {
-      expect(await textOf(peer.call('test_elicitation', { message: 'Who?' }))).toContain('action: decline')
-    })
-  })
+  test.each(crossed(KINDS, 0))(
+    '%s, to a server of %s: a declined elicitation is an answer',
+    async (_, __, client, kind) => {
+      await withPeer(client, upstreamOf(kind).askingPlace.name, 'declines', async peer => {
+        expect(await textOf(peer.call('test_elicitation', { message: 'Who?' }))).toContain('action: decline')
+      })
+    },
+  )
 
-  test.each(pairs(LEGACY).filter(([, , { version }]) => version < '2026'))(
+  test.each(crossed(LEGACY, 0, HANDSHAKING_CLIENTS))(
     '%s, to a server of %s: its error reaches the server',
     async (_, __, client, kind) => {
       await withPeer(client, upstreamOf(kind).askingPlace.name, 'fails', async peer => {
@@ -80,7 +83,7 @@ describe('a client that says no', () => {
     },
   )
 
-  test.each(pairs(MODERN).filter(([, , { version }]) => version < '2026'))(
+  test.each(crossed(MODERN, 1, HANDSHAKING_CLIENTS))(
     '%s, to a server of %s: its error ends the call',
     async (_, __, client, kind) => {
       await withPeer(client, kind.id, 'fails', async peer => {
@@ -91,7 +94,7 @@ describe('a client that says no', () => {
 })
 
 describe('questions in a row, at once, and for a prompt', () => {
-  test.each(pairs(KINDS))('a client of %s, a server of %s', async (_, __, client, kind) => {
+  test.each(crossed(KINDS, 1))('a client of %s, a server of %s', async (_, __, client, kind) => {
     await withPeer(client, upstreamOf(kind).askingPlace.name, true, async peer => {
       const asking = 'test_input_required_result'
       expect(await textOf(peer.call(`${asking}_multi_round`, {}))).toBe('ann likes red')
@@ -104,7 +107,7 @@ describe('questions in a row, at once, and for a prompt', () => {
 
 // Not of 2026-07-28: such a client has its question as the answer to its call, and nothing that it could cancel.
 describe('a call that its client cancels while it is asked', () => {
-  const handshaking = (kinds: readonly UpstreamKind[]) => pairs(kinds).filter(([, , { version }]) => version < '2026')
+  const handshaking = (kinds: readonly UpstreamKind[]) => crossed(kinds, 1, HANDSHAKING_CLIENTS)
 
   async function leave(peer: Peer, tool: string, args: Record<string, string>): Promise<void> {
     const leaving = new AbortController()

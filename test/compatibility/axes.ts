@@ -1,4 +1,5 @@
 /** What is tried against what, and where it is not expected to work, why. */
+import { extent } from '../support/extent.ts'
 
 export const FEATURES = [
   'tool call',
@@ -31,6 +32,9 @@ export const MAIN_CLIENTS: readonly ClientKind[] = [
   { name: 'streamable HTTP, 2025-11-25', wire: 'streamable', version: '2025-11-25' },
   { name: 'streamable HTTP, 2026-07-28', wire: 'streamable', version: '2026-07-28' },
 ]
+
+/** Those that a server can ask while their call waits. */
+export const HANDSHAKING_CLIENTS = MAIN_CLIENTS.filter(({ version }) => version < '2026')
 
 /** Versions before the last one of their era. */
 export const OLDER_CLIENTS: readonly ClientKind[] = [
@@ -66,9 +70,40 @@ export const OLDER_UPSTREAMS: readonly UpstreamKind[] = ['2025-06-18', '2025-03-
   { id: `http-${version}`, name: `streamable HTTP, ${version}`, transport: 'http', era: 'legacy', version },
 ])
 
-/** Those with which such a server is tried. */
+/** Those with which the page says such a server works. */
 export function clientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   return UPSTREAMS.includes(upstream) ? CLIENTS : MAIN_CLIENTS
+}
+
+/**
+ * Those with which the suite tries it: each main client with each kind of server, and each older version once with a server
+ * or a client of every sort; all that the page names with PATCHBAY_WHOLE=1.
+ */
+export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
+  const at = UPSTREAMS.indexOf(upstream)
+  const older = OLDER_UPSTREAMS.indexOf(upstream)
+  const core =
+    at >= 0
+      ? [...MAIN_CLIENTS, ...OLDER_CLIENTS.filter((_, n) => n === at)]
+      : // A version has one server on pipes and one over HTTP, of which every second is left to the whole.
+        MAIN_CLIENTS.filter((_, n) => OLDER_TRIED[n] === older)
+  return extent(core, clientsOf(upstream))
+}
+
+/** Which of the older servers each main client meets in the suite: all versions, on either transport. */
+const OLDER_TRIED: readonly number[] = [0, 3, 4]
+
+/** Every client with every kind; in the suite each kind with one client, and each client with some kind: which, `turn` says. */
+export function crossed(
+  kinds: readonly UpstreamKind[],
+  turn: number,
+  clients = MAIN_CLIENTS,
+): readonly (readonly [string, string, ClientKind, UpstreamKind])[] {
+  return clients.flatMap((client, row) =>
+    kinds
+      .filter((_, column) => extent((row + column + turn) % clients.length === 0, true))
+      .map(kind => [client.name, kind.name, client, kind] as const),
+  )
 }
 
 /** `works`, or what one meets instead. */

@@ -30,4 +30,8 @@ export const LONG_TESTS = [
   './test/deploy/arm64.test.ts',
   './test/deploy/systemd.test.ts',
   './test/browser/',
+  './test/compatibility/asking.test.ts',
+  './test/compatibility/side-by-side.test.ts',
+  './test/compatibility/group.test.ts',
+  './test/compatibility/matrix.test.ts',
 ] as const
