@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Request } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import { type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 import { type ConsoleTab, openBrowser, openTab } from './support/console.ts'
 
 let browser: Browser
@@ -130,15 +131,36 @@ function englishOf(tab: ConsoleTab): Promise<readonly string[]> {
   })
 }
 
+/** What the page has asked and not heard yet, but for the stream that stays open. */
+function questionsOf({ page }: ConsoleTab): ReadonlySet<Request> {
+  const asked = new Set<Request>()
+  page.on('request', request => {
+    if (!request.url().includes('/api/stream')) asked.add(request)
+  })
+  page.on('requestfinished', request => asked.delete(request))
+  page.on('requestfailed', request => asked.delete(request))
+  page.on('framenavigated', () => asked.clear())
+  return asked
+}
+
+/** What has come is drawn, and has asked what it asks next. */
+function drawn({ page }: ConsoleTab): Promise<boolean> {
+  return page.evaluate(async () => {
+    for (let picture = 0; picture < 3; picture += 1) await new Promise(requestAnimationFrame)
+    return true
+  })
+}
+
 test('no text of the Chinese console is English, on any page, but what is no text of the console', async () => {
   const tab = await openTab(browser, hub, admin, { language: 'zh' })
   const found = new Map<string, string>()
+  const asked = questionsOf(tab)
   for (const [place, ready] of PLACES) {
     await tab.page.goto(`${hub.url}${place}`)
     await tab.page
       .waitForSelector(ready, { timeout: atMost(5_000) })
       .catch(() => found.set(`${place} has no ${ready}`, ''))
-    await tab.page.waitForLoadState('networkidle', { timeout: 1_500 }).catch(() => {})
+    await until(async () => asked.size === 0 && (await drawn(tab)) && asked.size === 0, { what: `all of ${place}` })
     for (const line of await englishOf(tab)) {
       const [text = '', where] = line.split('\t')
       if (!ALLOWED.some(pattern => pattern.test(text))) found.set(text, `${place} ${where}`)

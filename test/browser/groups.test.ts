@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import { type Hub, LOOPBACK, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
-import { axe, openBrowser, openTab, PHONE, VIEWS } from './support/console.ts'
+import { axe, openBrowser, openTab, PHONE, sharedOut, VIEWS } from './support/console.ts'
 
 let browser: Browser
 let hub: Hub
@@ -80,21 +80,23 @@ test.each([
   120_000,
 )
 
+const PAGES = [
+  ['/groups', 'tr[data-key]'],
+  ['/groups?view=bay', 'pb-patch-bay .baycard .ch'],
+  ['/groups?view=bay&bay=strips', 'pb-patch-bay .strip'],
+  ['/groups/admin~kept', '.pv .names'],
+  ['/groups/admin~kept?connect=cursor', 'pb-connect .connect-text'],
+] as const
+
 test.each(VIEWS)(
   'groups and the editor have no axe violation and fit sideways: %s',
   async (_, view) => {
     const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })
-    for (const [path, ready] of [
-      ['/groups', 'tr[data-key]'],
-      ['/groups?view=bay', 'pb-patch-bay .baycard .ch'],
-      ['/groups?view=bay&bay=strips', 'pb-patch-bay .strip'],
-      ['/groups/admin~kept', '.pv .names'],
-      ['/groups/admin~kept?connect=cursor', 'pb-connect .connect-text'],
-    ] as const) {
+    for (const [path, ready] of sharedOut(PAGES, view)) {
       await tab.open(path)
       await tab.page.waitForSelector(ready)
       expect([path, await axe(tab)]).toEqual([path, []])
-      await tab.fitsSideways()
+      await tab.fitsSideways('asPhone')
     }
     await tab.close()
   },

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { online } from '../support/servers.ts'
-import { axe, openBrowser, openTab, VIEWS } from './support/console.ts'
+import { axe, openBrowser, openTab, sharedOut, VIEWS } from './support/console.ts'
 
 let browser: Browser
 let hub: Hub
@@ -49,11 +49,11 @@ test.each(VIEWS)(
   async (_, view) => {
     const found: string[] = []
     const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })
-    for (const [path, ready] of PAGES) {
+    for (const [path, ready] of sharedOut(PAGES, view)) {
       await tab.page.goto(`${hub.url}${path}`)
       await tab.page.waitForSelector(ready)
       found.push(...(await axe(tab)).map(violation => `${path}: ${violation}`))
-      await tab.fitsSideways().catch(error => found.push(String(error)))
+      await tab.fitsSideways('asPhone').catch(error => found.push(String(error)))
     }
     await tab.close()
     expect(found).toEqual([])

@@ -14,6 +14,8 @@ export interface View {
   readonly touch?: boolean
   /** Lets axe be injected, which the policy of trusted types forbids; all else is tried with the policy on. Default false. */
   readonly withoutPolicy?: boolean
+  /** With nothing in the cache. Default: what earlier tabs of such a view have loaded, and nothing else that they kept. */
+  readonly emptyCache?: boolean
 }
 
 /** The phone of the designs. */
@@ -59,15 +61,15 @@ export async function openBrowser(): Promise<Browser> {
 /** One tab at the console of a hub, which notes everything that must not happen. */
 export class ConsoleTab {
   readonly page: Page
-  readonly context: BrowserContext
   readonly url: string
   readonly #faults: string[] = []
   readonly #closed: Promise<void>
+  readonly #end: () => Promise<void>
 
-  constructor(page: Page, context: BrowserContext, url: string) {
+  constructor(page: Page, url: string, end: () => Promise<void>) {
     this.page = page
-    this.context = context
     this.url = url
+    this.#end = end
     page.setDefaultTimeout(PATIENCE_MS)
     page.on('console', message => {
       const text = message.text()
@@ -90,14 +92,27 @@ export class ConsoleTab {
 
   /** Ends the tab; throws with everything that must not have happened: errors of scripts, policy violations, foreign requests. */
   async close(): Promise<void> {
-    await this.context.close()
+    await this.#end()
     await this.#closed
     if (this.#faults.length > 0) throw new Error(`In the browser:\n${this.#faults.join('\n')}`)
   }
 
-  /** Throws when the page can be scrolled sideways, naming what sticks out. */
-  async fitsSideways(): Promise<void> {
-    const wide = await this.page.evaluate(() => {
+  /** Throws when the page can be scrolled sideways, naming what sticks out. `asPhone`: also at the width of a phone. */
+  async fitsSideways(asPhone: 'asPhone' | '' = ''): Promise<void> {
+    await this.#fits()
+    if (asPhone === '') return
+    const size = this.page.viewportSize()
+    const width = PHONE.width ?? 0
+    if (!size || size.width <= width) return
+    await this.page.setViewportSize({ ...size, width })
+    await this.#fits()
+    await this.page.setViewportSize(size)
+  }
+
+  async #fits(): Promise<void> {
+    const wide = await this.page.evaluate(async () => {
+      // What answers to a width does so by the second picture.
+      for (let picture = 0; picture < 2; picture += 1) await new Promise(requestAnimationFrame)
       const { scrollWidth, clientWidth } = document.documentElement
       if (scrollWidth <= clientWidth) return undefined
       const out = [...document.querySelectorAll('body *')].filter(
@@ -112,6 +127,17 @@ export class ConsoleTab {
   }
 }
 
+/** Profiles of closed tabs, by browser and by how they see the console: a new one loads everything anew, a second of work. */
+const idle = new WeakMap<Browser, Map<string, BrowserContext[]>>()
+
+function idleOf(browser: Browser, kind: string): BrowserContext[] {
+  const kinds = idle.get(browser) ?? new Map<string, BrowserContext[]>()
+  idle.set(browser, kinds)
+  const contexts = kinds.get(kind) ?? []
+  kinds.set(kind, contexts)
+  return contexts
+}
+
 /** Opens a tab. `as`: whoever is signed in; absent: nobody. */
 export async function openTab(
   browser: Browser,
@@ -120,17 +146,31 @@ export async function openTab(
   view: View = {},
 ): Promise<ConsoleTab> {
   const { theme = 'light', language = 'en', width = 1280, height = 900, touch = false, withoutPolicy = false } = view
-  const context = await browser.newContext({
+  const options = {
     viewport: { width, height },
     colorScheme: theme,
     hasTouch: touch,
     isMobile: touch,
     bypassCSP: withoutPolicy,
-  })
+  }
+  const contexts = view.emptyCache ? [] : idleOf(browser, JSON.stringify([hub.url, options]))
+  const context = contexts.pop() ?? (await browser.newContext(options))
   const page = await context.newPage()
-  await page.addInitScript(language => localStorage.setItem('patchbay.language', language), language)
-  if (as) await page.addInitScript(kept => sessionStorage.setItem('patchbay.session', kept), await sessionOf(hub, as))
-  return new ConsoleTab(page, context, hub.url)
+  await page.addInitScript(
+    ({ language, session }) => {
+      // The storage of the session is new with each tab, the other one is not.
+      if (sessionStorage.getItem('patchbay.test') === null) localStorage.clear()
+      sessionStorage.setItem('patchbay.test', 'begun')
+      localStorage.setItem('patchbay.language', language)
+      if (session) sessionStorage.setItem('patchbay.session', session)
+    },
+    { language, session: as && (await sessionOf(hub, as)) },
+  )
+  return new ConsoleTab(page, hub.url, async () => {
+    await page.close()
+    if (view.emptyCache) await context.close()
+    else contexts.push(context)
+  })
 }
 
 /** A session as the console keeps it. Every tab has one of its own, so that signing out of one ends no other. */
@@ -145,20 +185,34 @@ async function sessionOf(hub: Pick<Hub, 'url'>, { name }: Client): Promise<strin
   return answer.text()
 }
 
+/** What axe answers, as far as it is looked at. */
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string
+    readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+  }[]
+}
+
 /** Violations that axe finds on the page; the tab must have been opened without the policy. */
 export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
   await tab.page.addScriptTag({ path: AXE })
   return tab.page.evaluate(async () => {
     const { axe: run } = globalThis as unknown as {
-      axe: {
-        run(): Promise<{
-          violations: readonly { id: string; nodes: readonly { html: string; failureSummary?: string }[] }[]
-        }>
-      }
+      axe: { run(context: Document, options: object): Promise<AxeResult> }
     }
-    const { violations } = await run.run()
+    // All rules, without the paths of elements and a list of each that passes, which cost more than the rules.
+    const { violations } = await run.run(document, { resultTypes: ['violations'], selectors: false })
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary ?? ''}`),
     )
   })
+}
+
+/** Every second page by the number of the view, so that two views share the pages; all with PATCHBAY_WHOLE=1. */
+export function sharedOut<T>(pages: readonly T[], view: View): readonly T[] {
+  const at = VIEWS.findIndex(([, one]) => one === view)
+  return extent(
+    pages.filter((_, index) => index % VIEWS.length === at),
+    pages,
+  )
 }
