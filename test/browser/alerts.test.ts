@@ -7,7 +7,7 @@ import { type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import { axe, openBrowser, openTab, VIEWS } from './support/console.ts'
+import { axe, openBrowser, openTab, sharedOut, VIEWS } from './support/console.ts'
 
 let browser: Browser
 let hub: Hub
@@ -125,7 +125,7 @@ test.each(VIEWS)(
   async (_, view) => {
     const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })
     const tabs = ['firing', 'rules', 'channels', 'history', 'silences'].map(name => `/alerts?tab=${name}`)
-    for (const path of [...tabs, '/alerts/rules/new', '/alerts/channels/admin~local']) {
+    for (const path of sharedOut([...tabs, '/alerts/rules/new', '/alerts/channels/admin~local'], view)) {
       await tab.open(path)
       await tab.page.waitForSelector('.list li, .empty, form, .feed li, table')
       expect([path, (await axe(tab)).filter(one => !one.startsWith('region: '))]).toEqual([path, []])

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import { type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
-import { axe, openBrowser, openTab, VIEWS } from './support/console.ts'
+import { axe, openBrowser, openTab, sharedOut, VIEWS } from './support/console.ts'
 
 let browser: Browser
 let hub: Hub
@@ -57,7 +57,7 @@ test.each(VIEWS)(
   async (_, view) => {
     const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })
     const found: string[] = []
-    for (const [part, sign] of PARTS) {
+    for (const [part, sign] of sharedOut(PARTS, view)) {
       await tab.open(`/servers/admin~everything${part}`)
       await tab.page.waitForSelector(sign)
       found.push(...(await axe(tab)).map(violation => `${part}: ${violation}`))

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { excerpt, type Requirements, requiredScenarios, runClientLeg, type SuiteRun, untilGood } from './suite.ts'
 
-const CLIENT = join(import.meta.dir, 'client-through-hub.ts')
+const CLIENT = join(import.meta.dir, 'client.ts')
 
 const REQUIRED: Readonly<Record<Requirements, readonly string[]>> = {
   '2025-11-25': [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { extent } from '../support/extent.ts'
 import { fixture } from '../support/fixtures.ts'
 import { type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -29,12 +30,15 @@ const OLDER_UPSTREAM = {
 }
 const NOTHING = { baseline: 'nothing.yaml', known: {} }
 
+/** Both eras of clients with servers of the other one alone, which need most of the hub, and with servers of both. */
 const HUB: readonly Run[] = [
-  { revision: '2025-11-25', era: 'legacy', way: 'hub', ...NOTHING },
-  { revision: '2025-11-25', era: 'both', way: 'hub', ...NOTHING },
   { revision: '2026-07-28', era: 'legacy', way: 'hub', ...OLDER_UPSTREAM },
-  { revision: '2026-07-28', era: 'both', way: 'hub', ...NOTHING },
   { revision: '2025-11-25', era: 'modern', way: 'hub', ...NOTHING },
+  { revision: '2025-11-25', era: 'both', way: 'hub', ...NOTHING },
+  { revision: '2026-07-28', era: 'both', way: 'hub', ...NOTHING },
+]
+const HUB_OF_ONE_ERA: readonly Run[] = [
+  { revision: '2025-11-25', era: 'legacy', way: 'hub', ...NOTHING },
   { revision: '2026-07-28', era: 'modern', way: 'hub', ...NOTHING },
 ]
 const DIRECT: readonly Run[] = [
@@ -42,6 +46,8 @@ const DIRECT: readonly Run[] = [
   { revision: '2025-11-25', era: 'both', way: 'direct', ...NOTHING },
   { revision: '2026-07-28', era: 'both', way: 'direct', ...NOTHING },
 ]
+/** In the suite a fault of the reference shows through the hub, where most runs are left to the whole. */
+const RUNS = extent([...HUB, ...DIRECT.slice(-1)], [...DIRECT, ...HUB, ...HUB_OF_ONE_ERA])
 
 test.each([
   ['2025-11-25', 32],
@@ -51,7 +57,7 @@ test.each([
 })
 
 /** `CONFORMANCE=direct` leaves the hub out. */
-for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : [...DIRECT, ...HUB]) {
+for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : RUNS) {
   const { revision, era, way, baseline, known } = leg
   describe(`requirement set ${revision}, upstream ERA=${era}, ${way === 'hub' ? 'through the hub' : 'without a hub'}`, () => {
     const started: { stop(): Promise<unknown> }[] = []

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { writeBackupFile } from '../../core/moving/backup/backup-file.ts'
 import { schemaNames } from '../../core/store/migrate.ts'
+import { extent } from '../support/extent.ts'
 import { type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { inFolder } from '../support/moving.ts'
@@ -243,7 +244,7 @@ test('a restore that is killed at any moment leaves the old or the new whole', a
   const old = await rowsIn(folder)
   const seen = new Set<string>()
   // Later each time, until one was over before it was killed: how long it takes is the machine's affair.
-  for (let ms = 150; ; ms *= 1.4) {
+  for (let ms = 150; ; ms *= extent(2.5, 1.4)) {
     const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
       cwd: folder,
       env: { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') },

@@ -1,5 +1,6 @@
 /** Imports of hostile documents, and imports that are killed: nothing of them exists. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { online } from '../support/servers.ts'
@@ -130,7 +131,7 @@ test('an import that is killed at any moment exists whole or not at all', async 
   const document = { mcpServers: servers, users, groups: [{ name: 'g', servers: ['s1', 's2'] }] }
   const seen: string[] = []
   // Later each time, until one was over before the hub was killed: how long it takes is the machine's affair.
-  for (let ms = 5; ; ms *= 2) {
+  for (let ms = extent(20, 5); ; ms *= extent(4, 2)) {
     const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
     const applying = send(
       hub.url,

@@ -269,8 +269,8 @@ const at = (call: string, nth: number) => ['-e', `trace=${call}`, '-e', `inject=
 
 for (const [what, calls, places] of [
   // The first eight make the shared memory of the database.
-  ['write of the database', 'pwrite64', extent([9, 12, 40], [9, 10, 11, 12, 13, 14, 15, 40])],
-  ['fsync', 'fsync,fdatasync', extent([1, 3, 5], [1, 2, 3, 4, 5])],
+  ['write of the database', 'pwrite64', extent([9, 40], [9, 10, 11, 12, 13, 14, 15, 40])],
+  ['fsync', 'fsync,fdatasync', extent([1, 5], [1, 2, 3, 4, 5])],
 ] as const) {
   test(`kill -9 at each ${what} of a rotation: every value still opens, and running it again finishes it`, async () => {
     const states = new Set<string>()

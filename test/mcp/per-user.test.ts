@@ -8,7 +8,7 @@ import { until } from '../support/wait.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 
 const VARIED = { RESOURCES: '["test://one"]', CAPABILITIES: '{"resources":{"subscribe":true},"logging":{}}' }
-const IDLE_MS = atLeast(4_000)
+const IDLE_MS = atLeast(1_500)
 
 let hub: Hub
 let ann: Client

@@ -9,6 +9,10 @@ export function extent<T>(core: T, all: T): T {
 export const LONG_TESTS = [
   './test/failure/killed-in-writes.test.ts',
   './test/failure/key-rotation.test.ts',
+  './test/failure/owner-transfers.test.ts',
+  './test/failure/fail-at-each.test.ts',
+  './test/failure/import-faults.test.ts',
+  './test/failure/backup-faults.test.ts',
   './test/failure/random-operations.test.ts',
   './test/failure/soak.test.ts',
   './test/unit/history/large-history.test.ts',
@@ -34,4 +38,6 @@ export const LONG_TESTS = [
   './test/compatibility/side-by-side.test.ts',
   './test/compatibility/group.test.ts',
   './test/compatibility/matrix.test.ts',
+  './test/conformance/server-leg.test.ts',
+  './test/conformance/references.test.ts',
 ] as const

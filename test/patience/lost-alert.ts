@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { Authority } from '../support/certificates.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { startMailServer } from '../support/mail-server.ts'
@@ -18,34 +18,44 @@ const RULE = {
 
 const AUTH = { user: 'hub@example.com', pass: 'the pass word of the mail server' }
 
-let hub: Hub
-let admin: Client
-let folder: string
-let ca: string
-let mail: Awaited<ReturnType<typeof startMailServer>>
-const receiver = startReceiver()
-
-beforeAll(async () => {
-  folder = await makeTemp('mail')
+/** A server is lost, the alert fires once, the hub is killed, and one message says that it is resolved. */
+export async function lostAlert(): Promise<void> {
+  const folder = await makeTemp('mail')
   const authority = new Authority(folder)
-  ca = authority.certificate
-  mail = await startMailServer({ certificate: authority.issue('mail', 'IP:127.0.0.1'), auth: AUTH })
-  hub = await startHub()
-  admin = await hub.setup()
-}, 120_000)
+  const mail = await startMailServer({ certificate: authority.issue('mail', 'IP:127.0.0.1'), auth: AUTH })
+  const receiver = startReceiver()
+  const hub = await startHub()
+  const world: World = { hub, admin: await hub.setup(), ca: authority.certificate, mail, receiver }
+  try {
+    await fireAndResolve(world)
+  } finally {
+    await world.hub.stop()
+    receiver.stop()
+    await mail.stop()
+    await removeTemp(folder)
+  }
+}
 
-afterAll(async () => {
-  await hub?.stop()
-  receiver.stop()
-  await mail?.stop()
-  await removeTemp(folder)
-}, 120_000)
+interface World {
+  /** Another one once it was killed. */
+  hub: Hub
+  admin: Client
+  readonly ca: string
+  readonly mail: Awaited<ReturnType<typeof startMailServer>>
+  readonly receiver: ReturnType<typeof startReceiver>
+}
 
-async function firing() {
+async function firing({ admin }: World) {
   return (await admin.ok('GET', '/api/monitoring/alerts?state=firing')).items
 }
 
-test('a server is lost, the alert fires once, the hub is killed, and one message says that it is resolved', async () => {
+async function deliveries({ admin }: World): Promise<readonly { readonly state: string; readonly kind: string }[]> {
+  return (await admin.ok('GET', '/api/monitoring/channels/ops/deliveries')).items
+}
+
+async function fireAndResolve(world: World): Promise<void> {
+  const { ca, mail, receiver } = world
+  let { hub, admin } = world
   await admin.ok('POST', '/api/servers', { name: 'fake', ...stdioFixture('echo') })
   await online(admin, ['fake'])
   const config = { url: `${receiver.url}/hook`, secret: SECRET, headers: { Authorization: 'Bearer of the receiver' } }
@@ -55,12 +65,12 @@ test('a server is lost, the alert fires once, the hub is killed, and one message
   const { config: shown } = await admin.ok('POST', '/api/monitoring/channels', post)
   expect(JSON.stringify(shown)).not.toContain(AUTH.pass)
   await admin.ok('POST', '/api/monitoring/rules', RULE)
-  expect(await firing()).toEqual([])
+  expect(await firing(world)).toEqual([])
 
   // A command that is not there: every attempt fails, and each would be a new beginning if attempts counted.
   const lostAtMs = performance.now()
   await admin.ok('PATCH', '/api/servers/fake', { command: '/nowhere/at-all', args: [] })
-  const [alert] = await until(async () => ((await firing()).length > 0 ? firing() : undefined), {
+  const [alert] = await until(async () => ((await firing(world)).length > 0 ? firing(world) : undefined), {
     timeoutMs: 60_000,
     what: 'the alert to fire',
   })
@@ -77,23 +87,24 @@ test('a server is lost, the alert fires once, the hub is killed, and one message
   expect(fired.headers.get('webhook-id')).toBe(fired.json.id)
   expect(fired.json).toMatchObject({ version: '1', kind: 'fired', rule: 'down', severity: 'critical', owner: 'admin' })
   expect(fired.json.instances).toMatchObject([{ incident: alert.id, subject: 'admin~fake', state: 'firing' }])
-  await until(async () => (await deliveries())[0]?.state === 'sent', { what: 'the delivery to be noted' })
+  await until(async () => (await deliveries(world))[0]?.state === 'sent', { what: 'the delivery to be noted' })
 
   hub.signal('SIGKILL')
   await hub.exited(10_000)
   hub = await startHub({ folder: hub.folder })
   admin = await hub.signIn('admin')
-  expect(await firing()).toMatchObject([{ id: alert.id }])
+  Object.assign(world, { hub, admin })
+  expect(await firing(world)).toMatchObject([{ id: alert.id }])
   await admin.ok('PATCH', '/api/servers/fake', stdioFixture('echo'))
   await online(admin, ['fake'])
-  await until(async () => (await firing()).length === 0, { timeoutMs: 60_000, what: 'the alert to be resolved' })
+  await until(async () => (await firing(world)).length === 0, { timeoutMs: 60_000, what: 'the alert to be resolved' })
   await until(() => receiver.received.length > 1, { timeoutMs: 90_000, what: 'the message that it is resolved' })
   const [, resolved] = receiver.received
   expect(resolved && isSigned(resolved, SECRET)).toBe(true)
   expect(resolved?.json).toMatchObject({ kind: 'resolved', instances: [{ incident: alert.id, state: 'resolved' }] })
   expect(resolved?.headers.get('webhook-id')).not.toBe(fired.headers.get('webhook-id'))
-  await until(async () => (await deliveries()).every(({ state }) => state === 'sent'), { what: 'both to be noted' })
-  expect((await deliveries()).map(({ kind }) => kind)).toEqual(['resolved', 'fired'])
+  await until(async () => (await deliveries(world)).every(({ state }) => state === 'sent'), { what: 'both to be noted' })
+  expect((await deliveries(world)).map(({ kind }) => kind)).toEqual(['resolved', 'fired'])
   expect(receiver.received).toHaveLength(2)
 
   await until(() => mail.received.length > 1, { timeoutMs: 60_000, what: 'the mail that it is resolved' })
@@ -107,8 +118,4 @@ test('a server is lost, the alert fires once, the hub is killed, and one message
   for (const text of [firedMail, resolvedMail]) expect(text).toContain(`References: <${alert.id}@patchbay>`)
   expect(mail.passwords.every(({ secure }) => secure)).toBe(true)
   expect(hub.log()).not.toContain(AUTH.pass)
-}, 300_000)
-
-async function deliveries(): Promise<readonly { readonly state: string; readonly kind: string }[]> {
-  return (await admin.ok('GET', '/api/monitoring/channels/ops/deliveries')).items
 }

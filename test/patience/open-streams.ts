@@ -1,5 +1,5 @@
 /** What time alone does to streams: they stay open while their reader lives, and end when it is only half there. */
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
@@ -52,7 +52,8 @@ function longestSilence({ at }: Reader, endMs: number): number {
   return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? 0)))
 }
 
-test('streams live as long as their readers: SSE, WebSocket and MCP are silent for a minute, one that is half open is closed', async () => {
+/** SSE, WebSocket and MCP are silent for a minute and stay open; one that is half open is closed. */
+export async function openStreams(): Promise<void> {
   const hub = await startHub({ countTimers: true, settings: { mcpServers: { echo: stdioFixture('echo') } } })
   const admin = await hub.setup()
   await online(admin, ['echo'])
@@ -102,4 +103,4 @@ test('streams live as long as their readers: SSE, WebSocket and MCP are silent f
   await admin.close()
   await unharmed()
   await hub.stop()
-}, 120_000)
+}

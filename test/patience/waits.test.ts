@@ -1,0 +1,31 @@
+/** What takes time alone, and waits side by side. */
+import { test } from 'bun:test'
+import { startHub } from '../support/hub.ts'
+import { silencedAlert } from '../support/silenced-alert.ts'
+import { lostAlert } from './lost-alert.ts'
+import { openStreams } from './open-streams.ts'
+
+test.concurrent(
+  'a server is lost, the alert fires once, the hub is killed, and one message says that it is resolved',
+  lostAlert,
+  600_000,
+)
+
+test.concurrent(
+  'streams live as long as their readers: SSE, WebSocket and MCP are silent for a minute, one that is half open is closed',
+  openStreams,
+  600_000,
+)
+
+test.concurrent(
+  'a silence holds a message back, and an alert is repeated',
+  async () => {
+    const hub = await startHub()
+    try {
+      await silencedAlert(await hub.setup(), true)
+    } finally {
+      await hub.stop()
+    }
+  },
+  600_000,
+)
