@@ -20,9 +20,32 @@ const config = z.strictObject({
     .record(
       name,
       z.strictObject({
-        label: z.string().min(1).max(64),
-        hosts: z.array(host).min(1).max(32),
-        docs: z.url({ protocol: /^https$/ }).optional(),
+        label: z
+          .string()
+          .min(1)
+          .max(64)
+          .meta({
+            title: 'Name',
+            description: 'As people see it.',
+            'x-zh': { title: '名称', description: '显示的名称。' },
+          }),
+        hosts: z
+          .array(host)
+          .min(1)
+          .max(32)
+          .meta({
+            title: 'Hosts',
+            description: 'Exact names; one that begins with a dot stands for all below it.',
+            'x-zh': { title: '主机', description: '完整的主机名；以点开头的代表其下所有主机。' },
+          }),
+        docs: z
+          .url({ protocol: /^https$/ })
+          .optional()
+          .meta({
+            title: 'Where to find the key',
+            description: 'A page at which its user finds it.',
+            'x-zh': { title: '密钥说明页', description: '用户可以找到密钥的页面。' },
+          }),
       }),
     )
     .default({})

@@ -5,12 +5,46 @@ import { EmbeddingRanker } from './ranker.ts'
 import { Vectors } from './vectors.ts'
 
 const config = z.strictObject({
-  /** Up to and without `/embeddings`. Without it nothing is sent. */
-  url: z.url({ protocol: /^https?$/ }).optional(),
-  model: z.string().min(1).max(200).default('text-embedding-3-small'),
-  dimensions: z.number().int().min(8).max(4_096).optional(),
-  /** How long a search waits for it, in milliseconds. */
-  withinMs: z.number().int().min(50).max(2_000).default(300),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta({
+      title: 'Address',
+      description: 'Of an endpoint of embeddings, up to and without /embeddings. Without it nothing is sent.',
+      'x-zh': { title: '地址', description: '嵌入向量端点的地址，不含末尾的 /embeddings；留空则不发送。' },
+    }),
+  model: z
+    .string()
+    .min(1)
+    .max(200)
+    .default('text-embedding-3-small')
+    .meta({
+      title: 'Model',
+      description: 'As the endpoint names it.',
+      'x-zh': { title: '模型', description: '端点所用的模型名称。' },
+    }),
+  dimensions: z
+    .number()
+    .int()
+    .min(8)
+    .max(4_096)
+    .optional()
+    .meta({
+      title: 'Dimensions',
+      description: 'Of the embeddings, for models that let one choose. By default the model’s own.',
+      'x-zh': { title: '维度', description: '嵌入向量的维度，用于可选择维度的模型；默认由模型决定。' },
+    }),
+  withinMs: z
+    .number()
+    .int()
+    .min(50)
+    .max(2_000)
+    .default(300)
+    .meta({
+      title: 'Longest wait, ms',
+      description: 'How long a search waits for the endpoint.',
+      'x-zh': { title: '最长等待（毫秒）', description: '搜索等待端点的时间。' },
+    }),
 })
 const KEY = /^[\x21-\x7e]{1,8192}$/
 

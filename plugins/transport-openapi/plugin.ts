@@ -1,15 +1,17 @@
 import { definePlugin, type JsonObject, type TransportContribution } from 'patchbay/contract'
 
-const text = (description: string, zh: string): JsonObject => ({
-  ...{ type: 'string', maxLength: 8192, description },
-  'x-zh': { description: zh },
+type Words = readonly [title: string, description: string]
+
+const said = ([title, description]: Words, [zhTitle, zhDescription]: Words): JsonObject => ({
+  ...{ title, description },
+  'x-zh': { title: zhTitle, description: zhDescription },
 })
-const texts = (description: string, zh: string): JsonObject => ({
+const text = (en: Words, zh: Words): JsonObject => ({ type: 'string', maxLength: 8192, ...said(en, zh) })
+const texts = (en: Words, zh: Words): JsonObject => ({
   type: 'array',
   items: { type: 'string', maxLength: 8192 },
   maxItems: 5_000,
-  description,
-  'x-zh': { description: zh },
+  ...said(en, zh),
 })
 
 const credential: JsonObject = {
@@ -18,29 +20,35 @@ const credential: JsonObject = {
   properties: {
     type: {
       enum: ['apiKey', 'http', 'basic', 'bearer', 'oauth2', 'openIdConnect'],
-      description: 'The kind of the credential.',
-      'x-zh': { description: '凭据的种类。' },
+      ...said(['Kind', 'The kind of the credential.'], ['种类', '凭据的种类。']),
     },
     in: {
       enum: ['header', 'query', 'cookie'],
-      description: 'Where the key is sent (apiKey).',
-      'x-zh': { description: '密钥的发送位置（apiKey）。' },
+      ...said(['Sent in', 'Where the key is sent (apiKey).'], ['发送位置', '密钥的发送位置（apiKey）。']),
     },
-    name: text('Of the header, query parameter or cookie (apiKey).', '请求头、查询参数或 cookie 的名称（apiKey）。'),
+    name: text(
+      ['Name', 'Of the header, query parameter or cookie (apiKey).'],
+      ['名称', '请求头、查询参数或 cookie 的名称（apiKey）。'],
+    ),
     scheme: {
       enum: ['basic', 'bearer'],
-      description: 'The scheme of Authorization (http).',
-      'x-zh': { description: 'Authorization 的方案（http）。' },
+      ...said(['Scheme', 'The scheme of Authorization (http).'], ['方案', 'Authorization 的方案（http）。']),
     },
-    value: text('The key (apiKey).', '密钥（apiKey）。'),
-    token: text('A bearer token.', 'Bearer 令牌。'),
-    username: text('For basic.', '用于 basic。'),
-    password: text('For basic.', '用于 basic。'),
-    clientId: text('For OAuth 2 client credentials.', '用于 OAuth 2 客户端凭据。'),
-    clientSecret: text('For OAuth 2 client credentials.', '用于 OAuth 2 客户端凭据。'),
-    tokenUrl: text('Instead of the document’s.', '代替文档中的地址。'),
-    openIdConnectUrl: text('Instead of the document’s.', '代替文档中的地址。'),
-    scopes: texts('Instead of those that the operation names.', '代替操作所列的范围。'),
+    value: text(['Key', 'The key (apiKey).'], ['密钥', '密钥（apiKey）。']),
+    token: text(['Token', 'A bearer token.'], ['令牌', 'Bearer 令牌。']),
+    username: text(['User', 'For basic.'], ['用户名', '用于 basic。']),
+    password: text(['Password', 'For basic.'], ['密码', '用于 basic。']),
+    clientId: text(['Client ID', 'For OAuth 2 client credentials.'], ['客户端 ID', '用于 OAuth 2 客户端凭据。']),
+    clientSecret: text(
+      ['Client secret', 'For OAuth 2 client credentials.'],
+      ['客户端密钥', '用于 OAuth 2 客户端凭据。'],
+    ),
+    tokenUrl: text(['Token address', 'Instead of the document’s.'], ['令牌地址', '代替文档中的地址。']),
+    openIdConnectUrl: text(
+      ['OpenID Connect address', 'Instead of the document’s.'],
+      ['OpenID Connect 地址', '代替文档中的地址。'],
+    ),
+    scopes: texts(['Scopes', 'Instead of those that the operation names.'], ['权限范围', '代替操作所列的范围。']),
   },
 }
 
@@ -68,42 +76,60 @@ export const openapiTransport: TransportContribution = {
       openapi: {
         title: 'API',
         description: 'The document of the API, or where it is, and what is used of it.',
-        'x-zh': { description: 'API 的文档或其所在位置，以及使用其中的哪些部分。' },
+        'x-zh': { title: 'API', description: 'API 的文档或其所在位置，以及使用其中的哪些部分。' },
         type: 'object',
         format: 'openapi',
         additionalProperties: false,
         oneOf: [{ required: ['url'] }, { required: ['schema'] }],
         properties: {
-          url: { ...text('Where the document is, http or https.', '文档所在位置，http 或 https。'), format: 'uri' },
+          url: {
+            ...text(
+              ['Address of the document', 'Where the document is, http or https.'],
+              ['文档地址', '文档所在位置，http 或 https。'],
+            ),
+            format: 'uri',
+          },
           schema: {
             type: ['object', 'string'],
-            description: 'The document itself: JSON, or its text in JSON or YAML.',
-            'x-zh': { description: '文档本身：JSON，或其 JSON、YAML 文本。' },
+            ...said(
+              ['Document', 'The document itself: JSON, or its text in JSON or YAML.'],
+              ['文档', '文档本身：JSON，或其 JSON、YAML 文本。'],
+            ),
           },
-          version: text('For people; the document’s own version counts.', '供人阅读；以文档自身的版本为准。'),
+          version: text(
+            ['Version', 'For people; the document’s own version counts.'],
+            ['版本', '供人阅读；以文档自身的版本为准。'],
+          ),
           baseUrl: {
             ...text(
-              'The address of the API, instead of the document’s "servers".',
-              'API 的地址，代替文档中的 "servers"。',
+              ['Address of the API', 'The address of the API, instead of the document’s "servers".'],
+              ['API 地址', 'API 的地址，代替文档中的 "servers"。'],
             ),
             format: 'uri',
           },
           operations: {
             type: 'object',
             additionalProperties: false,
-            description: 'Which operations become tools; by default all.',
-            'x-zh': { description: '哪些操作成为工具；默认全部。' },
+            ...said(
+              ['Operations', 'Which operations become tools; by default all.'],
+              ['操作', '哪些操作成为工具；默认全部。'],
+            ),
             properties: {
               include: texts(
-                'operationId, tag, path or "METHOD /path"; "*" stands for any characters.',
-                'operationId、标签、路径或 "METHOD /path"；"*" 代表任意字符。',
+                ['Only these', 'operationId, tag, path or "METHOD /path"; "*" stands for any characters.'],
+                ['仅包含', 'operationId、标签、路径或 "METHOD /path"；"*" 代表任意字符。'],
               ),
-              exclude: texts('The same; wins over "include".', '同上；优先于 "include"。'),
+              exclude: texts(['Without these', 'The same; wins over "include".'], ['排除', '同上；优先于 "include"。']),
             },
           },
           auth: {
-            description: 'By the name of the document’s security scheme; with a "type", one credential for all calls.',
-            'x-zh': { description: '按文档中安全方案的名称；带 "type" 时，一个凭据用于所有调用。' },
+            ...said(
+              [
+                'Credentials',
+                'By the name of the document’s security scheme; with a "type", one credential for all calls.',
+              ],
+              ['凭据', '按文档中安全方案的名称；带 "type" 时，一个凭据用于所有调用。'],
+            ),
             anyOf: [
               { ...credential, required: ['type'] },
               {
