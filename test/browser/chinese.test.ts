@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Request } from 'playwright-core'
+import { titles } from '../../ui/locales/zh/problems/titles.ts'
 import type { Client } from '../support/client.ts'
 import { type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
@@ -168,4 +169,72 @@ test('no text of the Chinese console is English, on any page, but what is no tex
   }
   await tab.close()
   expect([...found].map(([text, where]) => `${text}   at ${where}`)).toEqual([])
+}, 300_000)
+
+/** Places that cannot be shown, and the code of the reason. */
+const REFUSALS: readonly (readonly [string, keyof typeof titles])[] = [
+  ['/servers/admin~lost', 'server_not_found'],
+  ['/groups/admin~own', 'group_not_found'],
+  ['/market/bundled:lost', 'template_not_found'],
+  ['/alerts/rules/lost', 'rule_not_found'],
+  ['/alerts/channels/lost', 'channel_not_found'],
+]
+
+/** What a person did wrong, where the error is shown, and what it says. */
+const MISTAKES: readonly {
+  readonly place: string
+  readonly act: (tab: ConsoleTab) => Promise<unknown>
+  readonly at: string
+  readonly says: string
+}[] = [
+  {
+    place: '/groups/new',
+    act: async ({ page }) => {
+      await page.fill('#g-name', 'team')
+      await page.click('.acts .btn.pri')
+    },
+    at: '#g-name-h.bad',
+    says: '重复或已被使用（',
+  },
+  {
+    place: '/settings',
+    act: async ({ page }) => {
+      await page.fill('#current', 'not the password of anybody')
+      await page.fill('#next', 'another long pass phrase 7')
+      await page.click('form:has(#current) .btn.pri')
+    },
+    at: '.callout.bad',
+    says: titles.password_mismatch,
+  },
+  {
+    place: '/alerts/rules/new',
+    act: ({ page }) => page.fill('#rule-expression', 'no_such_metric > 1'),
+    at: '#rule-reading.bad',
+    says: '条件无法读取（',
+  },
+]
+
+test('errors are said in Chinese, with the hub’s own sentence marked as English', async () => {
+  const tab = await openTab(browser, hub, admin, { language: 'zh' })
+  const found: string[] = []
+  const judge = async (place: string, at: string, says: string): Promise<void> => {
+    const shown = await tab.page.waitForSelector(at)
+    const text = (await shown.textContent()) ?? ''
+    if (!text.includes(says)) found.push(`${place} has no ${says}: ${text}`)
+    for (const line of await englishOf(tab)) {
+      const [english = '', where] = line.split('\t')
+      if (!ALLOWED.some(pattern => pattern.test(english))) found.push(`${english}   at ${place} ${where}`)
+    }
+  }
+  for (const [place, code] of REFUSALS) {
+    await tab.page.goto(`${hub.url}${place}`)
+    await judge(place, '.callout.bad, .empty', titles[code])
+  }
+  for (const { place, act, at, says } of MISTAKES) {
+    await tab.page.goto(`${hub.url}${place}`)
+    await act(tab)
+    await judge(place, at, says)
+  }
+  await tab.close()
+  expect(found).toEqual([])
 }, 300_000)

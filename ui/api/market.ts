@@ -124,7 +124,7 @@ export interface MarketSource {
   readonly templates: number
   readonly state: string
   readonly readAt?: string
-  readonly lastError?: string | { readonly message?: string }
+  readonly lastError?: string | { readonly code: string; readonly message: string }
 }
 
 /** A text in the language of the page, else in English. */

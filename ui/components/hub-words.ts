@@ -21,10 +21,13 @@ function sentences(): Readonly<Record<string, string>> {
     'was not yet looked at: one process for all': t('was not yet looked at: one process for all'),
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),
+    'It did not start': t('It did not start'),
+    'Its checks fail': t('Its checks fail'),
   }
 }
 
 const SECRETS = 'It takes secrets as arguments, which other programs on its machine can see: '
+const WAITING = /^(\d+) records wait for it$/
 const UNSEEN = /^could not be looked at: (.*): one process for all$/s
 
 function withParts(sentence: string): string | undefined {
@@ -32,6 +35,8 @@ function withParts(sentence: string): string | undefined {
     const names = sentence.slice(SECRETS.length)
     return t('It takes secrets as arguments, which other programs on its machine can see: {names}', { names })
   }
+  const [, waiting] = WAITING.exec(sentence) ?? []
+  if (waiting !== undefined) return t('{n} records wait for it', { n: Number(waiting) })
   const [, detail] = UNSEEN.exec(sentence) ?? []
   return detail === undefined ? undefined : t('could not be looked at ({detail}): one process for all', { detail })
 }

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { ApiError } from '../api/problem.ts'
 import type { Resource } from '../app/resource.ts'
 import { icon } from '../text/icon.ts'
+import { fieldsText, hintText, ownWords, type Problem, problemText } from '../text/problem.ts'
 import { t } from '../text/t.ts'
 import './copy.ts'
 import './time.ts'
@@ -23,7 +24,7 @@ export function emptyState({ icon: name, title, text, action }: EmptyText): Temp
 /** An error with its cause, next step, code and request id. `retry` adds a button. */
 export function errorState(error: ApiError, retry?: () => void): TemplateResult {
   return html`<div class="callout bad" role="alert">${icon('circle-x')}<div class="grow stack t">
-    <p><b>${errorText(error)}</b></p>${error.hint === undefined ? nothing : html`<p>${error.hint}</p>`}
+    <p><b>${errorText(error)}</b></p>${hintLine(error)}${ownWordsOf(error)}
     <p class="row wrap xs q"><code>${error.code}</code>${
       error.requestId === undefined
         ? nothing
@@ -32,14 +33,28 @@ export function errorState(error: ApiError, retry?: () => void): TemplateResult 
   </div></div>`
 }
 
-/** The sentence of an error, in the reader's language where it is one of the console's own. */
+/** What to do about an error, where that is known. */
+export function hintLine(problem: Problem): unknown {
+  const hint = hintText(problem)
+  return hint === undefined ? nothing : html`<p>${hint}</p>`
+}
+
+/** The hub's own sentences, folded, where they name what the text in the language of the page does not. */
+export function ownWordsOf(problem: Problem): unknown {
+  const words = ownWords(problem)
+  if (words === undefined) return nothing
+  return html`<details><summary>${t('What was said')}</summary><pre class="code wrap" lang="en">${words}</pre></details>`
+}
+
+/** The sentence of an error, in the language of the page. */
 export function errorText(error: ApiError): string {
   if (error.code === 'hub_unreachable')
     return t('The hub does not answer. It may be restarting, or the network is down.')
   if (error.code === 'rate_limited' || error.code === 'login_throttled') {
     return t('Too many attempts. Try again in {n} s.', { n: error.retryAfterSeconds ?? 1 })
   }
-  return error.message
+  const fields = error.code === 'validation_failed' ? fieldsText(error) : undefined
+  return fields === undefined ? problemText(error) : `${problemText(error)}：${fields}`
 }
 
 /** Lines in the shape of what is to come, shown after 200 ms. */

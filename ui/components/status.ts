@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { ServerRecord, ServerStatus } from '../api/types.ts'
 import { formatSpan } from '../text/format.ts'
 import { icon } from '../text/icon.ts'
+import { problemText } from '../text/problem.ts'
 import { t } from '../text/t.ts'
 
 /** How a state looks: calm, in progress, failed, or at rest by somebody's will. */
@@ -45,7 +46,7 @@ export function serverState(
   const { status } = server
   const { tone, icon: name, word } = stateOf(status)
   const reason = options.reason
-    ? (attemptText(status) ?? (tone === 'bad' ? status.reason?.message : undefined))
+    ? (attemptText(status) ?? (tone === 'bad' && status.reason ? problemText(status.reason) : undefined))
     : undefined
   return html`${mark(tone, name, word)}${reason === undefined ? nothing : html`<span class="subst cellsub" title=${reason}>${reason}</span>`}`
 }

@@ -1,6 +1,7 @@
 import { configureLocalization, msg } from '@lit/localize'
 import type { TemplateResult } from 'lit'
 import { formatNumber } from './format.ts'
+import { useProblemTexts } from './problem.ts'
 
 /** Languages of the console. English stands in the code, the others in `locales/`. */
 export const LANGUAGES = { en: 'English', zh: '中文' } as const
@@ -10,11 +11,19 @@ export type Language = keyof typeof LANGUAGES
 const localization = configureLocalization({
   sourceLocale: 'en',
   targetLocales: ['zh'],
-  loadLocale: () => import('../locales/zh/mod.ts'),
+  loadLocale: async () => {
+    const [loaded, problems] = await Promise.all([
+      import('../locales/zh/mod.ts'),
+      import('../locales/zh/problems/mod.ts'),
+    ])
+    useProblemTexts(problems)
+    return loaded
+  },
 })
 
 /** Loads the texts of a language; elements render again by themselves. */
 export async function setLanguage(code: Language): Promise<void> {
+  if (code === 'en') useProblemTexts(undefined)
   await localization.setLocale(code)
   document.documentElement.lang = code === 'zh' ? 'zh-Hans' : 'en'
 }

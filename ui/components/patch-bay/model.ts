@@ -1,5 +1,6 @@
 import type { ConnectedClient, ConnectedServer, ConnectionLink, Connections } from '../../api/connections.ts'
 import { formatNumber } from '../../text/format.ts'
+import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { causeOf } from '../cause.ts'
 import { isResting, type Tone } from '../status.ts'
@@ -153,7 +154,7 @@ function serverNode(server: ConnectedServer, rate: number): BayNode {
   const words = {
     ok: rateText(rate),
     warn: t('connecting'),
-    bad: (server.reason && (causeOf(server.reason.code) ?? server.reason.message)) ?? t('offline'),
+    bad: (server.reason && (causeOf(server.reason.code) ?? problemText(server.reason))) ?? t('offline'),
     rest: t('stopped'),
   }
   if (server.reason?.code === 'idle') words.rest = t('sleeping')

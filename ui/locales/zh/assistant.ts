@@ -85,6 +85,7 @@ export const assistant: Readonly<Record<string, string>> = {
   'Delete endpoint {name}?': '删除端点 {name}？',
   'Delete endpoint': '删除端点',
   'Endpoint {name} deleted': '端点 {name} 已删除',
+  'Another connection uses the same address.': '同一地址已被另一连接使用。',
   'Assistants on this hub': '本 hub 的助手服务',
   'No plugin that serves assistants is running.': '没有运行提供助手服务的插件。',
   Served: '服务',

@@ -97,5 +97,8 @@ export const dashboard: Readonly<Record<string, string>> = {
   'Delete dashboard': '删除仪表盘',
   'This dashboard has no widgets': '此仪表盘没有组件',
   'Delete dashboard {name}?': '删除仪表盘 {name}？',
+  'It did not start': '未能启动',
+  'Its checks fail': '检查失败',
+  '{n} records wait for it': '{n} 条记录等待发送',
   'Its widgets are lost. The numbers stay.': '其组件将丢失，数据保留。',
 }

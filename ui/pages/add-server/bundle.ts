@@ -8,7 +8,7 @@ import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
 import { hubWords } from '../../components/hub-words.ts'
-import { errorState } from '../../components/states.ts'
+import { errorState, errorText } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { formatBytes } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -164,7 +164,7 @@ export class PbBundleForm extends PbElement {
     try {
       await api.delete(`/api/bundles/${segment(bundleId)}`)
     } catch (error) {
-      toast(asApiError(error).message)
+      toast(errorText(asApiError(error)))
     }
     await this.#sent.reload()
   }

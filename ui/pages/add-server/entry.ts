@@ -7,6 +7,7 @@ import { hubWords } from '../../components/hub-words.ts'
 import { errorState } from '../../components/states.ts'
 import { formatMs } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import type { Blank, Draft } from './draft.ts'
 import { type Step, Trial } from './trial.ts'
@@ -49,7 +50,7 @@ export class PbEntry extends PbElement {
     const mistake = this.problem?.field('#/name')
     return html`<div class="field"><label class="lbl" for="entry-name">${t('Name')}</label><input id="entry-name" class="in ${mistake ? 'err' : ''}" required
       autocomplete="off" spellcheck="false" aria-describedby="entry-name-hint" .value=${this.draft.name} @input=${(event: InputEvent) => this.#change(this.draft.with({ name: (event.target as HTMLInputElement).value }), false)}>
-      <p class="hint ${mistake ? 'bad' : ''}" id="entry-name-hint">${mistake?.detail ?? t('Unique among your servers. Clients see it before the names of tools that two servers share.')}</p></div>`
+      <p class="hint ${mistake ? 'bad' : ''}" id="entry-name-hint">${mistake ? fieldText(mistake) : t('Unique among your servers. Clients see it before the names of tools that two servers share.')}</p></div>`
   }
 
   #blank(blank: Blank): unknown {
@@ -65,7 +66,7 @@ export class PbEntry extends PbElement {
           blank.secret
             ? html`<span class="ina"><button type="button" class="btn ghost sm ico" aria-label=${label} aria-pressed=${readable ? 'true' : 'false'} @click=${() => this.#toggle(blank.label)}>${icon(readable ? 'eye-off' : 'eye')}</button></span>`
             : nothing
-        }</div><p class="hint ${mistake ? 'bad' : ''}" id="${id}-hint">${mistake?.detail ?? blankHint(blank, value)}</p></div>`
+        }</div><p class="hint ${mistake ? 'bad' : ''}" id="${id}-hint">${mistake ? fieldText(mistake) : blankHint(blank, value)}</p></div>`
   }
 
   #test(): unknown {

@@ -1,13 +1,14 @@
 import { html, nothing } from 'lit'
 import { createRef, ref } from 'lit/directives/ref.js'
 import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
+import { ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { href, router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
 import { type Crumb, PbPage, tabs } from '../../components/page.ts'
-import { errorState } from '../../components/states.ts'
+import { errorState, errorText } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { type Body, Draft, type IfExists, positionOf, type Verdict } from './draft.ts'
 import { type PbEntry, target, verdictTag } from './entry.ts'
@@ -121,7 +122,7 @@ export class PbPageAddServer extends PbPage {
 
   #rowEnd(draft: Draft, at: number, exists: boolean): unknown {
     const problem = this.problems.get(at)
-    if (problem) return html`<span class="xs st-bad">${problem.message}</span>`
+    if (problem) return html`<span class="xs st-bad">${errorText(problem)}</span>`
     if (!draft.usable)
       return html`<button type="button" class="btn sm" @click=${() => this.#fix(draft.verdict)}>${t('Fix')}</button>`
     if (exists) {
@@ -140,7 +141,8 @@ export class PbPageAddServer extends PbPage {
   }
 
   #mistake({ pointer, error }: Verdict): string {
-    const detail = error?.errors?.[0]?.detail ?? error?.detail ?? ''
+    const first = error?.errors?.[0]
+    const detail = first ? fieldText(first) : error ? errorText(new ApiError(400, error)) : ''
     const place = pointer === undefined ? undefined : positionOf(this.text, pointer)
     return place ? t('Line {line}, column {column}: {detail}', { ...place, detail }) : detail
   }
@@ -185,7 +187,7 @@ export class PbPageAddServer extends PbPage {
   async #take(body: Body): Promise<void> {
     this.text = JSON.stringify({ mcpServers: { [String(body.name)]: body } })
     await this.#read()
-    if (this.error) toast(this.error.message)
+    if (this.error) toast(errorText(this.error))
   }
 
   #show(drafts: readonly Draft[]): void {

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { JsonSchema } from '../../api/alerts.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { schemaText } from '../../text/schema-text.ts'
 import { t } from '../../text/t.ts'
 
@@ -49,7 +50,7 @@ function field(options: FieldsOptions, name: string, schema: JsonSchema, require
   const control = controlOf({ id, name, schema, value, required, disabled, isWrong: mistake !== undefined, set })
   return html`<div class="field"><label for=${id}>${label(name, schema, required)}</label>${control}${
     mistake
-      ? html`<p class="hint bad">${icon('circle-alert')}${mistake.detail}</p>`
+      ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(mistake)}</p>`
       : html`<p class="hint">${hint(schema)}</p>`
   }</div>`
 }

@@ -10,9 +10,10 @@ import { confirmed } from '../../components/confirm.ts'
 import { savedElsewhere } from '../../components/conflict.ts'
 import { PbElement } from '../../components/element.ts'
 import { limitedNote } from '../../components/limited-note.ts'
-import { errorState, skeleton } from '../../components/states.ts'
+import { errorState, errorText, skeleton } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { attempt } from './attempt.ts'
 import { builder, readSimple, simpleText } from './builder.ts'
@@ -135,13 +136,13 @@ export class PbRuleForm extends PbElement {
     }${this.#hint('/duration')}<div class="field"><label class="lbl" for="rule-expression">${t('As an expression')} <span class="o">${t('both stay in step')}</span></label>
       <input id="rule-expression" class="in code ${mistake ? 'err' : ''}" spellcheck="false" autocomplete="off" maxlength="1024" .value=${body.condition} ?disabled=${isFile} aria-invalid=${mistake ? 'true' : nothing} aria-describedby="rule-reading"
         @input=${(event: Event) => this.#set({ condition: (event.target as HTMLInputElement).value })}>
-      <p class="hint ${mistake ? 'bad' : 'okh'}" id="rule-reading" role="status">${this.#reading(body, mistake?.detail)}</p></div>${this.#threshold(body)}`
+      <p class="hint ${mistake ? 'bad' : 'okh'}" id="rule-reading" role="status">${this.#reading(body, mistake && fieldText(mistake))}</p></div>${this.#threshold(body)}`
   }
 
   #reading(body: RuleBody, mistake: string | undefined): unknown {
     if (mistake !== undefined) return html`${icon('circle-alert')}${mistake}`
     const preview = this.#shown
-    if (!preview) return this.#preview.error ? this.#preview.error.message : t('Reading')
+    if (!preview) return this.#preview.error ? errorText(this.#preview.error) : t('Reading')
     const holding = preview.now.filter(({ holds }) => holds === true)
     const [first] = holding.length > 0 ? holding : preview.now
     const now =
@@ -186,7 +187,8 @@ export class PbRuleForm extends PbElement {
   }
 
   #mistake(pointer: string): string | undefined {
-    return this.error?.fields.find(field => field.pointer.replace('#', '') === pointer)?.detail
+    const mistake = this.error?.fields.find(field => field.pointer.replace('#', '') === pointer)
+    return mistake && fieldText(mistake)
   }
 
   #hint(pointer: string): unknown {

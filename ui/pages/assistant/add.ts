@@ -8,6 +8,7 @@ import { Resource } from '../../app/resource.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorState } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 
 /** All that the owner may use, found by search. */
@@ -115,7 +116,8 @@ export class PbAssistantAdd extends PbElement {
   }
 
   #mistake(pointer: string): string | undefined {
-    return this.error?.fields.find(field => field.pointer.replace('#', '') === pointer)?.detail
+    const mistake = this.error?.fields.find(field => field.pointer.replace('#', '') === pointer)
+    return mistake && fieldText(mistake)
   }
 
   #typed(text: string): void {

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { AssistantBridge, SettingSource } from '../../api/assistant.ts'
 import { mark } from '../../components/status.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import '../../components/copy.ts'
 
@@ -25,7 +26,7 @@ export function bridgeCard({
       <dt>${t('Devices dial')}</dt><dd class="row"><span class="mono wrapx">${socket}</span> <pb-copy .text=${socket} .label=${t('Copy the address that devices dial')}></pb-copy></dd></dl>${
         fileProblems.length === 0
           ? nothing
-          : html`<div class="callout bad">${icon('circle-x')}<div class="grow"><p><b>${t('The settings file has endpoints that cannot be used.')}</b></p><ul>${fileProblems.map(({ pointer, detail }) => html`<li><span class="mono">${pointer}</span>: ${detail}</li>`)}</ul></div></div>`
+          : html`<div class="callout bad">${icon('circle-x')}<div class="grow"><p><b>${t('The settings file has endpoints that cannot be used.')}</b></p><ul>${fileProblems.map(problem => html`<li><span class="mono">${problem.pointer}</span>: ${fieldText(problem)}</li>`)}</ul></div></div>`
       }</div></section>`
 }
 

@@ -9,6 +9,7 @@ import '../../components/time.ts'
 import { formatMs, formatSpan, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
+import { faultText } from './words.ts'
 
 /** What the page does with an endpoint. */
 export interface EndpointActs {
@@ -82,10 +83,11 @@ function callout(endpoint: Endpoint, acts: EndpointActs): unknown {
     return html`<div class="callout bad">${icon('circle-x')}<p><b>${t('The platform refused the token.')}</b> ${t('Make a new one there.')} <button type="button" class="linkb" @click=${() => acts.pasteToken(endpoint)}>${t('Paste it here')}</button></p></div>`
   }
   if (state === 'refused' || state === 'replaced')
-    return html`<div class="callout bad">${icon('circle-x')}<p>${message ?? code}</p></div>`
+    return html`<div class="callout bad">${icon('circle-x')}<p title=${message ?? nothing}>${faultText(code, message)}</p></div>`
   if (state === 'off' && code === 'assistant_disabled')
     return html`<div class="callout">${icon('info')}<p>${t('Assistants are off on this hub. Start it with ASSISTANT_ENABLED=true and an ASSISTANT_API_KEY.')}</p></div>`
-  if (state === 'backing_off' && message !== undefined) return html`<p class="s q">${message}</p>`
+  if (state === 'backing_off' && message !== undefined)
+    return html`<p class="s q" title=${message}>${faultText(code, message)}</p>`
   return state === 'waiting' && direction === 'inbound'
     ? html`<p class="s q">${t('Nobody is connected. The device dials with its token.')}</p>`
     : nothing

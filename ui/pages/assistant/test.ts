@@ -2,10 +2,12 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { Endpoint, EndpointTest } from '../../api/assistant.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { dialog, hide } from '../../components/layer.ts'
-import { errorState } from '../../components/states.ts'
+import { errorState, ownWordsOf } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
 import { formatMs } from '../../text/format.ts'
+import type { Problem } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
+import { faultText } from './words.ts'
 
 /** A test of an endpoint: it runs until there is a report or an error. */
 export interface Tested {
@@ -30,9 +32,13 @@ function outcome({ report, error }: Tested): unknown {
   if (error) return errorState(error)
   if (!report) return html`<p class="s q">${t('Going the way of a connection once')}</p>`
   return html`<p class="s">${report.ok ? t('Every step succeeded. Nothing was saved, and no tool was called.') : t('A step failed. Nothing was saved, and no tool was called.')}</p><ol class="list tsteps">${report.steps.map(
-    ({ name, outcome: result, durationMs, code, detail }) =>
-      html`<li><div class="tx"><span class="t1">${stepWord(name)}</span>${detail === undefined && code === undefined ? nothing : html`<p class="t2">${detail} ${code === undefined ? nothing : html`<span class="mono">${code}</span>`}</p>`}</div>${resultMark(result)}<span class="tn xs q">${result === 'skipped' ? nothing : formatMs(durationMs)}</span></li>`,
+    ({ name, outcome: result, durationMs, code, detail = '' }) =>
+      html`<li><div class="tx"><span class="t1">${stepWord(name)}</span>${code === undefined ? html`<p class="t2">${detail}</p>` : failure({ code, message: detail })}</div>${resultMark(result)}<span class="tn xs q">${result === 'skipped' ? nothing : formatMs(durationMs)}</span></li>`,
   )}</ol>`
+}
+
+function failure(problem: Problem): TemplateResult {
+  return html`<p class="t2">${faultText(problem.code, problem.message)} <span class="mono">${problem.code}</span></p>${ownWordsOf(problem)}`
 }
 
 function resultMark(result: 'ok' | 'failed' | 'skipped'): TemplateResult {

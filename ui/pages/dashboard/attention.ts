@@ -5,10 +5,12 @@ import { asApiError } from '../../api/problem.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { href } from '../../app/router.ts'
+import { hubWords } from '../../components/hub-words.ts'
 import { errorText } from '../../components/states.ts'
 import { attemptText, isResting } from '../../components/status.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
+import { problemLine } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 
 /** Rows that are shown; the rest is behind the list of servers. */
@@ -69,7 +71,7 @@ function serverLine(server: ServerRecord, after: () => void): Line {
   const path = `/servers/${encodeURIComponent(ref)}`
   const waits = status.state === 'connecting'
   const attempt = attemptText(status)
-  const cause = [status.reason?.message, status.reason?.hint].filter(part => part !== undefined).join('. ')
+  const cause = status.reason ? problemLine(status.reason) : ''
   const refused = /auth|token|credential/.test(status.reason?.code ?? '')
   const restart = (): Promise<void> =>
     act(
@@ -100,7 +102,7 @@ const PLACES: Readonly<Record<Attention['kind'], string>> = {
 function otherLine({ kind, subject, message, since }: Attention): Line {
   const path = kind === 'server_failing' ? `/servers/${encodeURIComponent(subject)}` : PLACES[kind]
   return {
-    ...{ name: subject, path, tone: 'bad', word: kindWord(kind), text: message, since },
+    ...{ name: subject, path, tone: 'bad', word: kindWord(kind), text: hubWords(message), since },
     act: html`<a class="btn sm" href=${href(path)}>${t('Look')}</a>`,
   }
 }

@@ -6,8 +6,9 @@ import { live } from '../../app/live.ts'
 import { router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
 import { PbElement } from '../../components/element.ts'
-import { errorState } from '../../components/states.ts'
+import { errorState, errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { answerCard } from './widget.ts'
 
@@ -73,7 +74,7 @@ export class PbBoardEditor extends PbElement {
       ) => {
         this.name = (event.target as HTMLInputElement).value
         this.#changed()
-      }}>${wrong ? html`<p class="hint bad">${wrong.detail}</p>` : nothing}</div></div></section>
+      }}>${wrong ? html`<p class="hint bad">${fieldText(wrong)}</p>` : nothing}</div></div></section>
       ${this.#widgets.map((widget, at) => this.#widget(widget, at))}
       <div class="row wrap"><button type="button" class="btn" @click=${() => this.#put([...this.#widgets, { type: 'chart', title: '', query: '' }])}>${icon('plus')}${t('Add widget')}</button>
       <button type="button" class="btn push" @click=${this.#cancel}>${t('Cancel')}</button><button type="submit" class="btn pri" ?disabled=${this.saving || !live.reachable}>${this.saving ? t('Saving') : t('Save dashboard')}</button></div></form>`
@@ -85,7 +86,8 @@ export class PbBoardEditor extends PbElement {
     const text = (event: InputEvent): string => (event.target as HTMLInputElement).value
     const wrong = this.error?.fields.find(({ pointer }) => pointer.includes(`/widgets/${at}/`))
     const preview = this.previews.get(at)
-    const mistake = preview instanceof Error ? (preview.fields[0]?.detail ?? preview.message) : wrong?.detail
+    const faulty = preview instanceof Error ? preview.fields[0] : wrong
+    const mistake = faulty ? fieldText(faulty) : preview instanceof Error ? errorText(preview) : undefined
     return html`<fieldset class="card wform"><legend class="vh">${t('Widget {n}', { n: at + 1 })}</legend><div class="cb padt stack"><div class="form3"><div class="field"><label for="wt${at}">${t('Title')} <span class="o">${t('optional')}</span></label>
       <input id="wt${at}" class="in" maxlength="128" .value=${widget.title ?? ''} @input=${(event: InputEvent) => set({ title: text(event) })}></div>
       <div class="field"><label for="wk${at}">${t('Shown as')}</label><select id="wk${at}" class="in" @change=${(event: InputEvent) => set({ type: text(event) as Widget['type'] })}>${(
@@ -105,7 +107,7 @@ export class PbBoardEditor extends PbElement {
 
   /** The query with the column of its mistake marked. */
   #pointer(query: string, mistake: string): unknown {
-    const column = Number(/^Column (\d+)/.exec(mistake)?.[1])
+    const column = Number(/Column (\d+)/.exec(mistake)?.[1])
     if (!Number.isFinite(column) || query === '') return nothing
     const at = Math.min(column - 1, query.length)
     return html`<code class="qmark" aria-hidden="true">${query.slice(0, at)}<mark>${query.slice(at, at + 1) || ' '}</mark>${query.slice(at + 1)}</code>`

@@ -3,6 +3,7 @@ import type { DashboardData, MetricUnit, WidgetAnswer } from '../../api/monitori
 import { type ChartUnit, valueText } from '../../components/chart/units.ts'
 import { formatDateTime, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import '../../components/chart/chart.ts'
 
@@ -15,7 +16,7 @@ function unitOf(unit: MetricUnit | undefined): ChartUnit {
 export function widgetCard(widget: DashboardData['widgets'][number], retry: () => void): TemplateResult {
   const title = widget.title || widget.query
   if (widget.error) {
-    return html`<section class="card"><div class="ch"><h2>${title}</h2></div><div class="cb stack t"><p class="s">${icon('circle-x', { class: 'st-bad' })} ${widget.error.message}</p>
+    return html`<section class="card"><div class="ch"><h2>${title}</h2></div><div class="cb stack t"><p class="s">${icon('circle-x', { class: 'st-bad' })} ${problemText(widget.error)}</p>
       <p class="row xs q"><code>${widget.error.code}</code><button type="button" class="btn sm push" @click=${retry}>${t('Try again')}</button></p></div></section>`
   }
   return answerCard(title, widget.type, widget)

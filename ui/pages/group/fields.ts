@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { ApiError } from '../../api/problem.ts'
 import type { GroupRecord } from '../../api/types.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import type { Draft } from './draft.ts'
 
@@ -17,11 +18,11 @@ export function fields(
   const visibility = error?.fields.find(({ pointer }) => pointer.endsWith('/visibility'))
   const path = group ? new URL(group.endpoint).pathname : `/mcp/${draft.name || '…'}`
   return html`<section class="card"><div class="cb padt"><div class="form3"><div class="field"><label for="g-name">${t('Name')}</label><input id="g-name" class="in ${wrong ? 'bad' : ''}" required maxlength="64" autocomplete="off" ?disabled=${!mayEdit} .value=${draft.name}
-      aria-describedby="g-name-h" aria-invalid=${wrong ? 'true' : 'false'} @input=${(event: Event) => change({ name: text(event) })}><p class="hint ${wrong ? 'bad' : ''}" id="g-name-h">${wrong?.detail ?? t('Also its address: {path}', { path })}</p></div>
+      aria-describedby="g-name-h" aria-invalid=${wrong ? 'true' : 'false'} @input=${(event: Event) => change({ name: text(event) })}><p class="hint ${wrong ? 'bad' : ''}" id="g-name-h">${wrong ? fieldText(wrong) : t('Also its address: {path}', { path })}</p></div>
     <div class="field"><label for="g-description">${t('Description')} <span class="o">${t('optional')}</span></label><input id="g-description" class="in" ?disabled=${!mayEdit} .value=${draft.description} @input=${(event: Event) => change({ description: text(event) })}></div>
     <div class="field"><label for="g-naming">${t('Names of tools')}</label><select id="g-naming" class="in" ?disabled=${!mayEdit} @change=${(event: Event) => change({ naming: text(event) as Draft['naming'] })}>
       <option value="auto" ?selected=${draft.naming === 'auto'}>${t('Prefix only where names clash')}</option><option value="prefixed" ?selected=${draft.naming === 'prefixed'}>${t('Always prefix')}</option></select></div>
     <div class="field"><label for="g-visibility">${t('Who may use it')}</label><select id="g-visibility" class="in" ?disabled=${!mayEdit} @change=${(event: Event) => change({ visibility: text(event) as Draft['visibility'] })}>
       <option value="private" ?selected=${draft.visibility === 'private'}>${t('Only you')}</option><option value="public" ?selected=${draft.visibility === 'public'}>${t('Everybody on this hub')}</option></select>
-      ${visibility ? html`<p class="hint bad">${visibility.detail}</p>` : draft.visibility === 'public' ? html`<p class="hint">${t('Others reach only those of its servers that are public too.')}</p>` : nothing}</div></div></div></section>`
+      ${visibility ? html`<p class="hint bad">${fieldText(visibility)}</p>` : draft.visibility === 'public' ? html`<p class="hint">${t('Others reach only those of its servers that are public too.')}</p>` : nothing}</div></div></div></section>`
 }

@@ -9,6 +9,7 @@ import { PbElement } from '../../components/element.ts'
 import { drawer, hide } from '../../components/layer.ts'
 import { errorState } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 
 const DAY_MS = 86_400_000
@@ -75,7 +76,7 @@ export class PbKeyForm extends PbElement {
     ] as const
     return html`<form id="key-form" class="stack l" @submit=${this.#submit}>${this.error ? errorState(this.error) : nothing}
       <div class="field"><label for="key-label">${t('Label')}</label><input id="key-label" name="label" class="in ${label ? 'err' : ''}" required maxlength="128" autocomplete="off" placeholder=${t('laptop, ci-nightly')} aria-invalid=${label ? 'true' : nothing}>
-        ${label ? html`<p class="hint bad">${icon('circle-alert')}${label.detail}</p>` : html`<p class="hint">${t('Who or what uses it.')}</p>`}</div>
+        ${label ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(label)}</p>` : html`<p class="hint">${t('Who or what uses it.')}</p>`}</div>
       <fieldset class="field"><legend class="lbl">${t('May use')}</legend>${kinds.map(
         ([id, word, hint]) =>
           html`<label class="chk top"><input type="radio" name="kind" value=${id} .checked=${kind === id} @change=${() => {
@@ -93,7 +94,7 @@ export class PbKeyForm extends PbElement {
           : nothing
       }
       ${kind === 'server' ? this.#select('server', t('Server'), this.#servers.data?.items.map(refOf), this.server) : nothing}
-      <div class="field"><label for="key-days">${t('Expires')}</label><select id="key-days" name="days" class="in"><option value="30">${t('in 30 days')}</option><option value="90" selected>${t('in 90 days')}</option><option value="365">${t('in a year')}</option><option value="">${t('never')}</option></select>${expiry ? html`<p class="hint bad">${icon('circle-alert')}${expiry.detail}</p>` : nothing}</div></form>`
+      <div class="field"><label for="key-days">${t('Expires')}</label><select id="key-days" name="days" class="in"><option value="30">${t('in 30 days')}</option><option value="90" selected>${t('in 90 days')}</option><option value="365">${t('in a year')}</option><option value="">${t('never')}</option></select>${expiry ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(expiry)}</p>` : nothing}</div></form>`
   }
 
   #select(name: string, label: string, refs: readonly string[] | undefined, chosen: string | undefined): unknown {

@@ -1,14 +1,16 @@
 import { html, nothing } from 'lit'
 import { api, type Page, segment } from '../../api/client.ts'
 import { localized, type MarketSource, type Template, type Update } from '../../api/market.ts'
+import { asApiError } from '../../api/problem.ts'
 import { Resource } from '../../app/resource.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { drawer } from '../../components/layer.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
-import { emptyState, show } from '../../components/states.ts'
+import { emptyState, errorText, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
+import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import '../../components/time.ts'
 import './template.ts'
@@ -119,7 +121,7 @@ export class PbPageMarket extends PbPage {
         source =>
           html`<li><div class="tx"><span class="t1">${source.id === 'bundled' ? t('Bundled') : source.label}<span class="tag">${sourceState(source.state)}</span></span><p class="t2">${plural(source.templates, '{n} template', '{n} templates')}${
             source.readAt ? html`, ${t('read')} <pb-time .at=${source.readAt}></pb-time>` : nothing
-          }</p>${source.lastError ? html`<p class="hint bad">${typeof source.lastError === 'string' ? source.lastError : source.lastError.message}</p>` : nothing}</div>${
+          }</p>${source.lastError ? html`<p class="hint bad">${typeof source.lastError === 'string' ? source.lastError : problemText(source.lastError)}</p>` : nothing}</div>${
             session.isAdmin
               ? html`<button type="button" class="btn sm" @click=${() => void this.#refresh(source)}>${icon('rotate-cw')}${t('Read again')}</button>`
               : nothing
@@ -160,7 +162,7 @@ export class PbPageMarket extends PbPage {
     try {
       await api.post(`/api/market/sources/${segment(id)}/refresh`)
     } catch (error) {
-      toast((error as Error).message)
+      toast(errorText(asApiError(error)))
     }
     await this.#list.reload()
   }

@@ -6,7 +6,7 @@ import { type PluginPage, pluginPages, titleOf } from '../../app/plugin-pages.ts
 import { preferences } from '../../app/preferences.ts'
 import { router } from '../../app/router.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
-import { emptyState, errorState, skeleton } from '../../components/states.ts'
+import { emptyState, errorState, errorText, skeleton } from '../../components/states.ts'
 import { t } from '../../text/t.ts'
 
 /** Plugin and digest of the scripts by the element that they defined. A browser defines a name once: a newer script needs a newly loaded tab. */
@@ -118,7 +118,10 @@ export class PbPagePlugin extends PbPage {
         error instanceof ApiError
           ? error
           : failure(
-              t('The script of {plugin} could not be loaded: {reason}', { plugin, reason: asApiError(error).message }),
+              t('The script of {plugin} could not be loaded: {reason}', {
+                plugin,
+                reason: errorText(asApiError(error)),
+              }),
             )
     }
   }

@@ -9,6 +9,7 @@ import { segments } from '../../components/page.ts'
 import type { PbSchemaForm, SchemaFormChange } from '../../components/schema-form/schema-form.ts'
 import { errorState } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import type { Plugin } from './plugin.ts'
 import '../../components/json/json-editor.ts'
@@ -124,6 +125,7 @@ export class PbPluginConfig extends PbElement {
   #problems(): readonly FieldProblem[] {
     return (this.error?.fields ?? []).map(problem => ({
       ...problem,
+      detail: fieldText(problem),
       pointer: problem.pointer.startsWith(BELOW) ? problem.pointer.slice(BELOW.length) : problem.pointer,
     }))
   }

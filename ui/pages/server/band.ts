@@ -6,6 +6,7 @@ import { causeOf } from '../../components/cause.ts'
 import { mark, type Tone } from '../../components/status.ts'
 import { formatClock, formatPercent, formatSpan } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 
 const DAY_MS = 86_400_000
@@ -111,7 +112,7 @@ function lastFault(server: ServerRecord, spans: readonly Span[], changes: readon
     ({ at, state }) => state === 'connecting' && Date.parse(at) > fault.from && Date.parse(at) <= end,
   ).length
   const clock = (time: number): string => formatClock(time).slice(0, 5)
-  return html`<p class="s q evt">${icon('info', { class: 's14' })}<span>${t('{from} to {to}', { from: clock(fault.from), to: clock(end) })}: ${causeOf(reason.code) ?? reason.message}.
+  return html`<p class="s q evt">${icon('info', { class: 's14' })}<span>${t('{from} to {to}', { from: clock(fault.from), to: clock(end) })}: ${causeOf(reason.code) ?? problemText(reason)}.
     ${plural(tries, 'The hub tried {n} time and came back by itself.', 'The hub tried {n} times and came back by itself.')}
     <a href=${href('/logs', { server: server.name })}>${t('Its log lines')}</a></span></p>`
 }

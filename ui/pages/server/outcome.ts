@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { href } from '../../app/router.ts'
 import { segments } from '../../components/page.ts'
-import { errorText } from '../../components/states.ts'
+import { errorText, hintLine, ownWordsOf } from '../../components/states.ts'
 import { formatBytes, formatClock, formatMs, formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
@@ -63,9 +63,7 @@ function body(outcome: Outcome, view: ResultView): unknown {
       outcome.data === undefined ? nothing : html`<pb-json .value=${outcome.data}></pb-json>`
     }</div></div>`
   if (outcome.kind !== 'result')
-    return html`<div class="callout bad" role="alert">${icon(outcome.kind === 'upstream' ? 'unplug' : 'circle-x')}<div class="grow stack t"><p><b>${errorText(outcome.error)}</b></p>${
-      outcome.error.hint === undefined ? nothing : html`<p>${outcome.error.hint}</p>`
-    }<p class="xs q"><code>${outcome.error.code}</code></p></div></div>`
+    return html`<div class="callout bad" role="alert">${icon(outcome.kind === 'upstream' ? 'unplug' : 'circle-x')}<div class="grow stack t"><p><b>${errorText(outcome.error)}</b></p>${hintLine(outcome.error)}${ownWordsOf(outcome.error)}<p class="xs q"><code>${outcome.error.code}</code></p></div></div>`
   const { result, text } = outcome
   if (view === 'raw') return html`<pb-json .text=${text} label=${t('Result, raw')}></pb-json>`
   if (view === 'structured')

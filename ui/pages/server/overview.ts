@@ -5,10 +5,11 @@ import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { causeOf } from '../../components/cause.ts'
 import { PbElement } from '../../components/element.ts'
-import { errorState } from '../../components/states.ts'
+import { errorState, hintLine, ownWordsOf } from '../../components/states.ts'
 import { attemptText, isResting } from '../../components/status.ts'
 import { formatNumber, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { ownWords, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { stateBand } from './band.ts'
 import { configurationCard, processCard, protocolCard, useCard } from './facts.ts'
@@ -65,14 +66,14 @@ export class PbServerOverview extends PbElement {
     const { status, problem } = this.server
     const { reason } = status
     if (problem)
-      return html`<div class="callout bad" role="status">${icon('circle-x')}<p><b>${problem.message}</b> <code>${problem.code}</code></p></div>`
+      return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${problemText(problem)}</b> <code>${problem.code}</code></p>${hintLine(problem)}${ownWordsOf(problem)}</div></div>`
     if (status.state !== 'offline' || isResting(status) || !reason) return nothing
     const cause = causeOf(reason.code)
     const attempt = attemptText(status, this.now || Date.now())
-    return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${t('Offline: {cause}', { cause: cause ?? reason.message })}</b></p>
-      ${reason.hint === undefined ? nothing : html`<p>${reason.hint}</p>`}
+    return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${t('Offline: {cause}', { cause: cause ?? problemText(reason) })}</b></p>
+      ${hintLine(reason)}
       ${attempt === undefined ? html`<p>${t('The hub does not try again by itself: change its settings, or try now.')}</p>` : html`<p class="tn" role="timer">${attempt}</p>`}
-      <details><summary>${t('What was said')}</summary><pre class="code wrap">${reason.message}</pre><p class="xs q"><code>${reason.code}</code></p></details></div></div>`
+      <details><summary>${t('What was said')}</summary><pre class="code wrap">${ownWords(reason) ?? reason.message}</pre><p class="xs q"><code>${reason.code}</code></p></details></div></div>`
   }
 
   #band(): unknown {

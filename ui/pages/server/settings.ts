@@ -12,6 +12,7 @@ import type { PbSchemaForm, SchemaFormChange } from '../../components/schema-for
 import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { groupsWith } from '../servers/bulk.ts'
 import { conflictView } from './conflict.ts'
@@ -116,7 +117,11 @@ export class PbServerSettings extends PbElement {
 
   /** Pointers of the hub begin with a number sign. */
   #fieldProblems(): readonly FieldProblem[] {
-    return (this.error?.fields ?? []).map(field => ({ ...field, pointer: field.pointer.replace(/^#/, '') }))
+    return (this.error?.fields ?? []).map(field => ({
+      ...field,
+      detail: fieldText(field),
+      pointer: field.pointer.replace(/^#/, ''),
+    }))
   }
 
   #problems(): unknown {

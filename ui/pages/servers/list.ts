@@ -1,6 +1,7 @@
 import { refOf } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
 import { isResting } from '../../components/status.ts'
+import { problemText } from '../../text/problem.ts'
 
 /** States that the chips filter by; servers at rest by somebody's will are no faults. */
 export type Condition = 'online' | 'connecting' | 'offline' | 'stopped'
@@ -63,8 +64,8 @@ export function countConditions(servers: readonly ServerRecord[]): Readonly<Reco
 
 /** The last error of a server in one line, where there is something wrong. */
 export function lastError(server: ServerRecord): string | undefined {
-  if (server.problem) return server.problem.message
+  if (server.problem) return problemText(server.problem)
   const { reason, state } = server.status
   if (!reason || state === 'online' || isResting(server.status)) return undefined
-  return reason.message.replace(/\s+/g, ' ')
+  return problemText(reason).replace(/\s+/g, ' ')
 }

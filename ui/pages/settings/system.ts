@@ -7,11 +7,12 @@ import { router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
 import { savedElsewhere } from '../../components/conflict.ts'
 import { PbElement } from '../../components/element.ts'
-import { errorState, show } from '../../components/states.ts'
+import { errorState, errorText, show } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
 import { toast } from '../../components/toast.ts'
 import { formatCount } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { settingLabel } from './labels.ts'
 
@@ -123,7 +124,7 @@ export class PbSystemSettings extends PbElement {
   #row(key: string, value: unknown, source: Source | undefined): unknown {
     if (!source) return nothing
     const mistake = this.error?.field(`#/${key}`)
-    return html`<div class="setrow"><div><p class="med s" id="label-${key}">${settingLabel(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${mistake.detail}</span>` : hint(source)}</p></div>
+    return html`<div class="setrow"><div><p class="med s" id="label-${key}">${settingLabel(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${fieldText(mistake)}</span>` : hint(source)}</p></div>
       <div class="setv">${this.#field(key, key in this.changes ? this.changes[key] : value, source)}</div><div class="row wrap sets">${sourceTag(source)}${source.pending || key in this.changes ? html`<span class="tag warn">${icon('rotate-cw')}${t('Needs a restart')}</span>` : nothing}${
         source.source === 'store' && !source.locked
           ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Reset')}</button>`
@@ -205,7 +206,7 @@ export class PbSystemSettings extends PbElement {
     try {
       await api.patch('/api/admin/logging', { body: { level } })
     } catch (error) {
-      toast((error as Error).message)
+      toast(errorText(asApiError(error)))
     }
     await this.#logging.reload()
   }

@@ -1,11 +1,11 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
+import { ApiError, asApiError } from '../../api/problem.ts'
 import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { brandMark } from '../../components/brand.ts'
 import { PbElement } from '../../components/element.ts'
-import { errorState } from '../../components/states.ts'
+import { errorState, errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import { strengthOf } from './strength.ts'
@@ -16,7 +16,7 @@ interface Entry {
   readonly name: string
   readonly verdict: string
   readonly ref?: string
-  readonly error?: { readonly detail: string }
+  readonly error?: Readonly<Record<string, unknown>>
 }
 
 interface SystemSettings {
@@ -126,7 +126,7 @@ export class PbSetup extends PbElement {
         : verdict === 'exists'
           ? html`<span class="tag warn">${t('Exists')}</span>`
           : html`<span class="tag bad">${t('Invalid')}</span>`
-    return html`<li><div class="tx"><span class="t1">${name}${tag}</span>${error ? html`<p class="t2 wrapx">${error.detail}</p>` : nothing}</div></li>`
+    return html`<li><div class="tx"><span class="t1">${name}${tag}</span>${error ? html`<p class="t2 wrapx">${errorText(new ApiError(400, error))}</p>` : nothing}</div></li>`
   }
 
   #client(): unknown {

@@ -6,6 +6,7 @@ import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { gate } from './gate.ts'
 
@@ -34,7 +35,8 @@ export class PbResetPassword extends PbElement {
   }
 
   #form(): unknown {
-    const mistake = this.error?.field('#/newPassword')?.detail
+    const wrong = this.error?.field('#/newPassword')
+    const mistake = wrong && fieldText(wrong)
     return html`<form class="stack l" @submit=${this.#submit}><p class="s q">${t('This link works once. All your other sign-ins end; access keys go on.')}</p>
       ${this.#field(mistake)}${this.error && !mistake ? html`<div class="callout bad" role="alert">${icon('circle-x')}<p>${errorText(this.error)}</p></div>` : nothing}
       <button class="btn pri big full" ?disabled=${this.busy}>${this.busy ? t('Saving') : t('Set password and sign in')}</button></form>`

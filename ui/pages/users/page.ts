@@ -12,6 +12,7 @@ import { mark } from '../../components/status.ts'
 import type { Column } from '../../components/table.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import '../../components/copy.ts'
 import '../../components/table.ts'
@@ -197,7 +198,10 @@ export class PbPageUsers extends PbPage {
   }
 
   #newUser(): unknown {
-    const field = (pointer: string): string | undefined => this.error?.field(`#${pointer}`)?.detail
+    const field = (pointer: string): string | undefined => {
+      const mistake = this.error?.field(`#${pointer}`)
+      return mistake && fieldText(mistake)
+    }
     const mistake = field('/username') ?? field('/name')
     return drawer({
       open: this.view('drawer') === 'new',
