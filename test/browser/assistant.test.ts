@@ -75,6 +75,35 @@ test('a device dials in with the token of an endpoint that was made here, and th
   await tab.close()
 }, 120_000)
 
+test('an endpoint with the rights of an ordinary user alone is edited whole here, which gives it those of the administrator', async () => {
+  const ann = await hub.user('ann')
+  const body = { name: 'annex', direction: 'outbound', group: '$smart', url: 'wss://192.0.2.1/mcp/?token=canary-5582' }
+  await ann.ok('POST', '/api/assistant/endpoints', { ...body, limits: { tools: 9, resultCharacters: 500 } })
+  await admin.ok('PATCH', '/api/admin/users/ann', { role: 'admin' })
+  const tab = await openTab(browser, hub, ann)
+  const { page } = tab
+  await tab.open('/assistant/ann~annex')
+  await page.waitForSelector('.callout:has-text("rights of an ordinary user")')
+  expect(await page.inputValue('#lim-tools')).toBe('9')
+  await page.fill('#lim-tools', '12')
+  await page.fill('#lim-characters', '1500')
+  await page.fill('#ep-name', 'attic')
+  await page.selectOption('#ep-group', { label: 'All that I may use, by search' })
+  await page.click('button:has-text("Save endpoint")')
+  await page.waitForSelector('.ep h2 >> text=attic')
+  await page.waitForSelector('.callout:has-text("rights of an ordinary user")', { state: 'detached' })
+  expect(new URL(page.url()).pathname).toBe('/assistant/ann~attic')
+  const saved = await ann.ok('GET', '/api/assistant/endpoints/ann~attic')
+  expect(saved).toMatchObject({ group: '$smart', enabled: true, limits: { tools: 12, resultCharacters: 1500 } })
+  expect(saved).not.toHaveProperty('limited')
+  expect(await page.content()).not.toContain('canary-5582')
+
+  await page.fill('#ep-name', 'no/name')
+  await page.click('button:has-text("Save endpoint")')
+  await page.waitForSelector('.field:has(#ep-name) .hint.bad')
+  await tab.close()
+}, 120_000)
+
 test('says what stands in the environment and in the settings file, and where a test fails', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab

@@ -103,6 +103,8 @@ export const assistantApi = {
   create: (body: EndpointBody) => api.post<Endpoint>(BASE, { body }),
   patch: (ref: string, body: EndpointBody, revision: number) =>
     api.patch<Endpoint>(`${BASE}/${segment(ref)}`, { body, revision }),
+  replace: (ref: string, body: EndpointBody, revision: number) =>
+    api.put<Endpoint>(`${BASE}/${segment(ref)}`, { body, revision }),
   delete: (ref: string) => api.delete(`${BASE}/${segment(ref)}`),
   token: (ref: string) => api.post<Endpoint>(`${BASE}/${segment(ref)}/token`),
   reconnect: (ref: string) => api.post(`${BASE}/${segment(ref)}/reconnect`),

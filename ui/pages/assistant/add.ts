@@ -1,18 +1,14 @@
 import { html, nothing } from 'lit'
 import { assistantApi, type Endpoint } from '../../api/assistant.ts'
-import { api, type Page } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
-import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
-import { Resource } from '../../app/resource.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorState } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
+import { chosenTarget, targetField, targetsFor } from './targets.ts'
 
-/** All that the owner may use, found by search. */
-const ALL = '$smart'
 const SECRET = /(^|[?&/])(token|key|access_token|apikey|api_key|auth|secret)=([^&#]+)/gi
 
 /** An address with what is secret in it hidden. */
@@ -53,18 +49,7 @@ export class PbAssistantAdd extends PbElement {
   declare direction: Endpoint['direction']
   declare error: ApiError | undefined
   declare saving: boolean
-  readonly #targets = new Resource<readonly { readonly ref: string; readonly label: string }[]>(this, {
-    topics: ['servers'],
-    read: async signal => {
-      const query = { limit: 500 }
-      const groups = await api.get<Page<GroupRecord>>('/api/groups', { query, signal })
-      const servers = await api.get<Page<ServerRecord>>('/api/servers', { query, signal })
-      return [
-        ...groups.items.map(({ ref, name }) => ({ ref, label: t('Group {name}', { name }) })),
-        ...servers.items.map(server => ({ ref: refOf(server), label: t('Server {name}', { name: server.name }) })),
-      ]
-    },
-  })
+  readonly #targets = targetsFor(this)
 
   constructor() {
     super()
@@ -85,14 +70,7 @@ export class PbAssistantAdd extends PbElement {
       ) => {
         this.name = (event.target as HTMLInputElement).value
       }}>${this.#mistake('/name') ? html`<p class="hint bad">${icon('circle-alert')}${this.#mistake('/name')}</p>` : nothing}</div>
-      <div class="field grow"><label for="ag">${t('Offers the tools of')}</label><select id="ag" name="group" class="in" required>${
-        targets?.length === 0 ? html`<option value="">${t('Make a group first')}</option>` : nothing
-      }${targets?.map(({ ref, label }) => html`<option value=${ref}>${label}</option>`)}${
-        targets && targets.length > 0
-          ? html`<option value=${ALL}>${t('All that I may use, by search')}</option>`
-          : nothing
-      }</select>${this.#mistake('/group') ? html`<p class="hint bad">${icon('circle-alert')}${this.#mistake('/group')}</p>` : nothing}
-        <label class="chk"><input type="checkbox" name="smart"><span>${t('By search: three tools in place of many')}</span></label></div>
+      ${targetField('ag', this.#targets, { mistake: this.#mistake('/group') })}
       <button type="submit" class="btn pri addb" ?disabled=${this.saving || !live.reachable || targets?.length === 0}>${this.saving ? t('Adding') : isOutbound ? t('Add and connect') : t('Make endpoint')}</button></div>
       <p class="xs q">${isOutbound ? t('Your device dials the hub instead?') : t('Your platform gives you an address?')} <button type="button" class="linkb" @click=${() => {
         this.direction = isOutbound ? 'inbound' : 'outbound'
@@ -136,8 +114,6 @@ export class PbAssistantAdd extends PbElement {
   readonly #submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
     const data = new FormData(event.target as HTMLFormElement)
-    const chosen = String(data.get('group') ?? '')
-    const group = data.has('smart') && chosen !== ALL ? `${ALL}/${chosen}` : chosen
     const { direction, url } = this
     this.saving = true
     this.error = undefined
@@ -145,7 +121,7 @@ export class PbAssistantAdd extends PbElement {
       const made = await assistantApi.create({
         name: this.#name,
         direction,
-        group,
+        group: chosenTarget(data),
         ...(direction === 'outbound' ? { url } : {}),
       })
       this.url = ''

@@ -1,4 +1,5 @@
-import { html, nothing } from 'lit'
+import { html, nothing, type PropertyValues } from 'lit'
+import { keyed } from 'lit/directives/keyed.js'
 import { assistantApi, type Endpoint, type EndpointMessage, type EndpointTools } from '../../api/assistant.ts'
 import type { Page } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
@@ -8,14 +9,16 @@ import { PbElement } from '../../components/element.ts'
 import { limitedNote } from '../../components/limited-note.ts'
 import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
-import { formatBytes, formatClock, formatDateTime, formatMs } from '../../text/format.ts'
+import { formatBytes, formatClock, formatDateTime, formatMs, formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
+import { chosenTarget, targetField, targetsFor } from './targets.ts'
 
 /**
- * Tools, limits and last messages of one endpoint.
+ * Tools, settings and last messages of one endpoint.
  *
- * @fires pb-changed - when its limits were written
+ * @fires pb-changed - `detail: Endpoint`, when its settings were written
  */
 export class PbAssistantDetail extends PbElement {
   static override properties = { endpoint: { attribute: false }, error: { state: true } }
@@ -34,6 +37,12 @@ export class PbAssistantDetail extends PbElement {
     apply: ({ event }) => (event === 'assistant.state' ? 'stale' : 'same'),
   })
 
+  readonly #targets = targetsFor(this)
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.get('endpoint') && changed.get('endpoint')?.id !== this.endpoint.id) this.error = undefined
+  }
+
   override render(): unknown {
     const { name } = this.endpoint
     const tools = this.#tools.data
@@ -48,15 +57,35 @@ export class PbAssistantDetail extends PbElement {
       tools
         ? html`<span class="q xs tn">${plural(tools.total, '{n} tool', '{n} tools')}, ${t('about {n} tokens', { n: tools.tokens })}</span>`
         : nothing
-    }</div></div><div class="cb stack">${show(this.#tools, data => toolList(data))}${this.#limits()}</div></section></div>`
+    }</div></div><div class="cb stack">${show(this.#tools, data => toolList(data))}</div></section>
+    <section class="card"><div class="ch"><h2>${t('Settings of {name}', { name })}</h2></div><div class="cb stack">${this.#settings()}</div></section></div>`
   }
 
-  #limits(): unknown {
-    const { limits, origin } = this.endpoint
+  #settings(): unknown {
+    const { ref, revision, name, limits, origin } = this.endpoint
     const isFixed = origin === 'file'
-    return html`<form class="stack" @submit=${this.#save}>${limitedNote(this.endpoint, t('Make it anew to give it yours.'))}${this.error ? errorState(this.error) : nothing}<div class="form2"><div class="field"><label for="lim-tools">${t('Most tools')} <span class="o">1–64</span></label><input id="lim-tools" name="tools" type="number" min="1" max="64" class="in" .value=${String(limits?.tools ?? 64)} ?disabled=${isFixed}></div>
-      <div class="field"><label for="lim-characters">${t('Longest result, characters')} <span class="o">100–2,000</span></label><input id="lim-characters" name="characters" type="number" min="100" max="2000" class="in" .value=${String(limits?.resultCharacters ?? 2000)} ?disabled=${isFixed}></div></div>
-      <div><button type="submit" class="btn" ?disabled=${isFixed || !live.reachable}>${t('Save limits')}</button></div></form>`
+    const limit = (id: string, field: string, label: string, value: number, min: number, max: number) =>
+      html`<div class="field"><label for=${id}>${label} <span class="o">${formatNumber(min)}–${formatNumber(max)}</span></label><input id=${id} name=${field} type="number" min=${min} max=${max} required class="in ${this.#mistake(`/limits/${field}`) ? 'err' : ''}" .value=${String(value)} ?disabled=${isFixed}>${this.#hint(`/limits/${field}`)}</div>`
+    // Another endpoint, or another state of this one, has a form of its own: what was typed before belongs to neither.
+    return keyed(
+      `${ref} ${revision}`,
+      html`<form class="stack" @submit=${this.#save}>${limitedNote(this.endpoint, t('Look at it and save it to give it yours.'))}${this.error ? errorState(this.error) : nothing}
+      <div class="form2"><div class="field"><label for="ep-name">${t('Name')}</label><input id="ep-name" name="name" class="in ${this.#mistake('/name') ? 'err' : ''}" required maxlength="64" autocomplete="off" .value=${name} ?disabled=${isFixed}>${this.#hint('/name')}</div>
+      ${targetField('ep-group', this.#targets, { present: this.endpoint, isFixed, mistake: this.#mistake('/group') })}
+      ${limit('lim-tools', 'tools', t('Most tools'), limits?.tools ?? 64, 1, 64)}
+      ${limit('lim-characters', 'resultCharacters', t('Longest result, characters'), limits?.resultCharacters ?? 2000, 100, 2000)}</div>
+      <div><button type="submit" class="btn" ?disabled=${isFixed || !live.reachable}>${t('Save endpoint')}</button></div></form>`,
+    )
+  }
+
+  #mistake(pointer: string): string | undefined {
+    const mistake = this.error?.field(`#${pointer}`)
+    return mistake && fieldText(mistake)
+  }
+
+  #hint(pointer: string): unknown {
+    const mistake = this.#mistake(pointer)
+    return mistake === undefined ? nothing : html`<p class="hint bad">${icon('circle-alert')}${mistake}</p>`
   }
 
   #message({ at, direction, method, tool, bytes, durationMs, outcome }: EndpointMessage): unknown {
@@ -66,15 +95,21 @@ export class PbAssistantDetail extends PbElement {
     }</span></span><time datetime=${at} title=${formatDateTime(at)}>${formatClock(at)}</time></li>`
   }
 
+  /** All of it at once: that is what gives a limited endpoint the rights of the administrator who has looked at it. */
   readonly #save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
     const data = new FormData(event.target as HTMLFormElement)
-    const limits = { tools: Number(data.get('tools')), resultCharacters: Number(data.get('characters')) }
+    const { ref, revision, direction, url, enabled = true } = this.endpoint
+    const body = {
+      ...{ name: String(data.get('name')).trim(), direction, group: chosenTarget(data), enabled },
+      limits: { tools: Number(data.get('tools')), resultCharacters: Number(data.get('resultCharacters')) },
+      ...(url === undefined ? {} : { url }),
+    }
     try {
-      await assistantApi.patch(this.endpoint.ref, { limits }, this.endpoint.revision)
+      const saved = await assistantApi.replace(ref, body, revision)
       this.error = undefined
-      toast(t('Limits saved'))
-      this.dispatchEvent(new CustomEvent('pb-changed'))
+      toast(t('Endpoint {name} saved', { name: saved.name }))
+      this.dispatchEvent(new CustomEvent('pb-changed', { detail: saved }))
     } catch (error) {
       this.error = asApiError(error)
     }

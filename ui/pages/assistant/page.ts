@@ -77,7 +77,7 @@ class PbPageAssistant extends PbPage {
     const open = items.find(({ ref }) => ref === this.params.ref) ?? items[0]
     return html`<ul class="grid2 eps">${items.map(endpoint => endpointCard(endpoint, this.#acts, endpoint === open && items.length > 1))}</ul>${
       open
-        ? html`<pb-assistant-detail .endpoint=${open} @pb-changed=${() => void this.#endpoints.reload()}></pb-assistant-detail>`
+        ? html`<pb-assistant-detail .endpoint=${open} @pb-changed=${(event: CustomEvent<Endpoint>) => this.#saved(open, event.detail)}></pb-assistant-detail>`
         : nothing
     }`
   }
@@ -144,6 +144,12 @@ class PbPageAssistant extends PbPage {
         this.pasting = undefined
       },
     })
+  }
+
+  /** An endpoint with another name has another address. */
+  #saved(before: Endpoint, { ref }: Endpoint): void {
+    if (this.params.ref === before.ref && ref !== before.ref) void router.go(`/assistant/${encodeURIComponent(ref)}`)
+    void this.#endpoints.reload()
   }
 
   #made(endpoint: Endpoint): void {
