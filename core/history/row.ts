@@ -10,7 +10,7 @@ export function toRow(line: string, readers: string, texts?: TextTerms): Row | u
     const level = severityOf(record.level)
     if (Number.isNaN(at) || level === undefined) return undefined
     const ids = readers === '' ? [] : readers.split(',')
-    return { at, level, readers, record: line.trimEnd(), terms: [...termsOf(record, ids, texts)].join(' ') }
+    return { at, level, readers, record: line.trimEnd(), terms: termsOf(record, ids, texts) }
   } catch {
     return undefined
   }

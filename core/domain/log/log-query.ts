@@ -1,5 +1,5 @@
 import type { LogLevel, LogRecord } from '../../contract/records.ts'
-import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, TextTerms } from './log-terms.ts'
+import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, TextTerms, textTerms } from './log-terms.ts'
 
 /** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */
 export const LOG_FIELDS = [
@@ -42,30 +42,29 @@ export type TermExpression =
 /** A record as it is searched. */
 export type SearchedRecord = LogRecord & { readonly serverId?: string }
 
-/** All terms of a record. `readers` are the ids of those who may read it besides administrators; `texts`: kept for the next. */
+/**
+ * All terms of a record, joined by spaces; a term may stand there twice. `readers` are the ids of those who may read it
+ * besides administrators; `texts`: kept for the next.
+ */
 export function termsOf(
   record: SearchedRecord,
   readers: readonly string[],
   texts: TextTerms = new TextTerms(),
-): Set<string> {
-  const terms = new Set<string>([levelTerm(record.level)])
-  for (const reader of readers) terms.add(nameTerm('r', reader))
-  const { serverId, userId, tool, component, status, requestId } = record
-  const ids = [
-    ['s', serverId],
-    ['u', userId],
-  ] as const
-  const names = [
-    ['t', tool],
-    ['k', component],
-    ['x', status],
-  ] as const
+): string {
+  const terms = [levelTerm(record.level)]
+  for (const reader of readers) terms.push(nameTerm('r', reader))
+  const { serverId, userId, tool, component, status, requestId, traceId } = record
   // A plugin may have given a field another type.
-  for (const [kind, id] of ids) if (typeof id === 'string') terms.add(nameTerm(kind, id))
-  for (const [kind, name] of names) if (typeof name === 'string') terms.add(nameTerm(kind, folded(name)))
-  if (typeof requestId === 'string') terms.add(requestTerm(requestId))
-  for (const text of textsOf(record)) for (const term of texts.of(text)) terms.add(term)
-  return terms
+  if (typeof serverId === 'string') terms.push(nameTerm('s', serverId))
+  if (typeof userId === 'string') terms.push(nameTerm('u', userId))
+  if (typeof tool === 'string') terms.push(nameTerm('t', folded(tool)))
+  if (typeof component === 'string') terms.push(nameTerm('k', folded(component)))
+  if (typeof status === 'string') terms.push(nameTerm('x', folded(status)))
+  if (typeof requestId === 'string') terms.push(requestTerm(requestId))
+  // Those of a text that does not come again would only put others out of what is kept.
+  for (const text of textsOf(record))
+    terms.push(text === requestId || text === traceId ? textTerms(text) : texts.of(text))
+  return terms.filter(each => each !== '').join(' ')
 }
 
 /** The message and the string members of a record, which free text is looked for in. */
