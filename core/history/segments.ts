@@ -52,6 +52,7 @@ export class Segments {
       const part = rows.slice(at, end)
       this.#current(day).append(part, this.#nextId)
       this.#nextId += part.length
+      this.#sinceLook += part.length
       at = end
     }
   }
@@ -90,8 +91,7 @@ export class Segments {
   }
 
   #full(segment: Segment): boolean {
-    this.#sinceLook += 1
-    if (this.#sinceLook >= LOOK_RECORDS / 500) {
+    if (this.#sinceLook >= LOOK_RECORDS) {
       this.#sinceLook = 0
       this.#isFull = segment.bytes > MOST_BYTES
     }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { UserActor } from '../../../core/contract/records.ts'
 import type { LogCondition } from '../../../core/domain/log/log-query.ts'
@@ -203,4 +203,18 @@ test('a folder that is away when the first record comes is not made anew; once i
   expect(existsSync(folder)).toBe(false)
   await rename(`${folder}-away`, folder)
   expect(await history.write(batch)).toEqual({ rejected: 0 })
+})
+
+test('the thread gives way to those of calls, and main does not', async () => {
+  const before = getPriority()
+  expect(await history().write({ lines: [line('kept')], readers: [''] })).toEqual({ rejected: 0 })
+  const threads = (await readdir('/proc/self/task')).map(id => {
+    const text = readFileSync(`/proc/self/task/${id}/stat`, 'latin1')
+    const end = text.lastIndexOf(')')
+    // Of the fields behind the name the 17th is the niceness.
+    return { name: text.slice(text.indexOf('(') + 1, end), niceness: Number(text.slice(end + 2).split(' ')[16]) }
+  })
+  const own = threads.filter(({ name }) => name.startsWith('patchbay-histor'))
+  expect(own.map(({ niceness }) => niceness)).toEqual([Math.max(5, before)])
+  expect(getPriority()).toBe(before)
 })
