@@ -8,6 +8,9 @@ const REDACTED = '[redacted]'
 const DECODINGS = 3
 const ESCAPINGS = [PERCENT, JSON_ESCAPES]
 const DEEPEST = 16
+/** Names of members whose verdict is kept. */
+const KEPT_KEYS = 1_000
+const LONGEST_KEY = 64
 
 const SECRET_KEY =
   /^(?:.*[_.-])?(?:authorization|cookie|set_cookie|password|passwd|pwd|secret|token|api_?key|apikey|private_?key|credentials?)$/
@@ -27,6 +30,8 @@ const IDENTIFYING = new Set([
  */
 export class Redactor {
   readonly #secrets: Set<string>
+  /** Whether names of members name a secret: records have the same ones again and again. */
+  readonly #secretKeys = new Map<string, boolean>()
   #search: ByteSearch | undefined
 
   /** Secrets under 8 characters are ignored. */
@@ -82,8 +87,16 @@ export class Redactor {
 
   #member(key: string, item: unknown, depth: number, above: Set<object>): unknown {
     if (typeof item !== 'string') return this.#copy(item, depth + 1, above)
-    if (isSecretKey(key)) return REDACTED
+    if (this.#isSecretKey(key)) return REDACTED
     return IDENTIFYING.has(key) ? item : this.text(item)
+  }
+
+  #isSecretKey(key: string): boolean {
+    const known = this.#secretKeys.get(key)
+    if (known !== undefined) return known
+    const found = isSecretKey(key)
+    if (this.#secretKeys.size < KEPT_KEYS && key.length <= LONGEST_KEY) this.#secretKeys.set(key, found)
+    return found
   }
 }
 

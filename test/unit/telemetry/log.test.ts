@@ -77,6 +77,15 @@ test('a field cannot take the place of level, time or message', async () => {
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'WARN', message: 'kept', ...names })
 })
 
+test('a record of what JSON does not know is written as text, and one without fields too', async () => {
+  const { lines } = await logged(log => {
+    log.with().info('big', { n: 12_345_678_901_234_567_890n, deep: { list: [1n, undefined, Number.NaN] } })
+    log.with().info('bare')
+  })
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ n: '12345678901234567890', deep: { list: ['1', null, null] } })
+  expect(Object.keys(JSON.parse(lines[1] ?? ''))).toEqual(['level', 'timestamp', 'message'])
+})
+
 test('ownerId says who may read a record and is not written', async () => {
   const { lines, records } = await logged(log => log.with({ ownerId: 'u1' }).info('mine'))
   expect(records).toEqual([{ ownerId: 'u1', record: expect.objectContaining({ message: 'mine' }) }])
