@@ -5,7 +5,7 @@ import type { RotationOptions } from './log-rotation.ts'
 
 /** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
-const BATCH_CHARACTERS = 8 * 1024
+const BATCH_CHARACTERS = 64 * 1024
 /** Limits of the queue while the log cannot be written; beyond them the oldest lines are lost. */
 const MOST_LINES = 10_000
 const MOST_CHARACTERS = 16 * 1024 * 1024
