@@ -54,8 +54,14 @@ export const LIMITS = {
   serverConfigBytesPerUser: 4 * MiB,
   /** Enabled commands of an ordinary user, and separately their running processes, dedicated ones included. */
   liveStdioPerUser: 32,
-  /** Processes of one server with `session` `auto` for one user's sessions; further sessions share the shared process. */
+  /** Processes of one server with `session` `auto` for its owner's sessions; further sessions share the shared process. */
   ownProcessesPerUserAndServer: 32,
+  /** Processes of one server for the sessions of a user who does not own it, with `session` `auto` or `per-session`. */
+  foreignProcessesPerUserAndServer: 8,
+  /** The part of it that only finds out whether the server asks its clients. */
+  trialProcessesPerUserAndServer: 4,
+  /** Processes of all servers of other owners that run for one user's sessions. */
+  foreignProcessesPerUser: 32,
   groupsPerUser: 100,
   membersPerGroup: MEMBER_COUNT,
   /** Audit rows that one user may cause in an hour; more are only counted, and the count is stored as one row. */
@@ -175,6 +181,8 @@ export const LIMITS = {
   /** Connections of all sandboxed programs of one owner through the hub's proxy. */
   ownerTunnels: 256,
   startsAtOnce: 8,
+  /** The part of it that starts for the sessions of one user, unless an administrator uses a server of its own. */
+  sessionStartsAtOncePerUser: 2,
   drainMs: 30_000,
   eventReplayEvents: 1_000,
   eventReplayBytes: 1 * MiB,

@@ -21,7 +21,12 @@ export interface AskTrials {
   /** True when this caller uses its own connection. */
   has(caller: string): boolean
   /** Decides it for a caller that can be asked, unless that was done: called before each of its tool calls. */
-  place(caller: Pick<ConnectionCaller, 'id' | 'capabilities'>, tool: string): void
+  place(caller: ConnectionCaller, tool: string): void
+  /**
+   * What the first call of a caller waits for, which tries the same tool as another caller of the same user does now.
+   * Undefined: nothing. Never rejects, and may not resolve.
+   */
+  settling(caller: ConnectionCaller, tool: string): Promise<void> | undefined
   /** This caller uses its own connection, as another one of the same user does. */
   admit(caller: string): void
 }

@@ -58,6 +58,9 @@ export interface LauncherOptions {
   readonly startTimeoutMs?: number
 }
 
+/** A program to start, whomever it is for. */
+type PlannedChild = Omit<ChildSpec, 'sessionId' | 'foreignUserId'>
+
 /** Everything that one start needs, validated and with variables filled in. */
 export interface LaunchPlan {
   readonly serverId: string
@@ -72,7 +75,7 @@ export interface LaunchPlan {
   /** The inline OpenAPI document for the placeholder in `config`, as UTF-8; see `withDocument`. */
   readonly document?: Uint8Array
   readonly readDocument?: () => Promise<Uint8Array>
-  readonly child: Omit<ChildSpec, 'sessionId'> | undefined
+  readonly child: PlannedChild | undefined
   readonly ownerId: string
   /** True when its owner is an administrator. */
   readonly admin: boolean
@@ -87,7 +90,7 @@ export interface LaunchOptions {
   /** JSON of tools of earlier lists, for the headers that their schemas define. */
   readonly knownTools?: string
   /** The session or user of a dedicated connection; absent: the shared one. */
-  readonly session?: { readonly key: string }
+  readonly session?: { readonly key: string; readonly userId?: string }
   /** Client capabilities declared to the upstream; only a `session` gets server requests. Absent: none. */
   readonly offers?: JsonObject
   /** Use an isolated thread, even if the server's settings do not ask for one. */
@@ -206,10 +209,9 @@ export class Launcher {
     const { pool, outboundAllow } = this.#options
     const { settings } = plan
     const { session, offers = {} } = options
-    const sessionId = session?.key
     const isolated = settings.isolate || options.isolate === true
     const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }, plan.module) : pool.place(plan.module)
-    const child = plan.child && this.#spawnFor(port, plan, plan.child, sessionId)
+    const child = plan.child && this.#spawnFor(port, plan, plan.child, session)
     this.#lastNumber += 1
     const connection = new Connection({
       number: this.#lastNumber,
@@ -286,22 +288,27 @@ export class Launcher {
   }
 
   /** Starts the process; when that fails, releases the thread that was reserved for the connection. */
-  #spawnFor(port: WorkerPort, plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined) {
+  #spawnFor(port: WorkerPort, plan: LaunchPlan, spec: PlannedChild, session: LaunchOptions['session']) {
     try {
-      return this.#spawn(plan, spec, sessionId)
+      return this.#spawn(plan, spec, session)
     } catch (error) {
       this.#options.pool.released(port)
       throw error
     }
   }
 
-  /** Starts the process of a plan. Throws `quota_servers` when its owner has reached the limit. */
-  #spawn(plan: LaunchPlan, spec: Omit<ChildSpec, 'sessionId'>, sessionId: string | undefined): Child {
+  /** Starts the process of a plan. Throws `quota_servers` when its owner, or the user of its session, has reached the limit. */
+  #spawn(plan: LaunchPlan, spec: PlannedChild, session: LaunchOptions['session']): Child {
     const { children, audit } = this.#options
     const { ownerId, settings, serverId } = plan
     this.#checkQuota(plan)
-    const session = sessionId === undefined ? {} : { sessionId }
-    const child = children.spawn({ ...spec, ...session })
+    const foreignUserId = session?.userId === ownerId ? undefined : session?.userId
+    if (foreignUserId !== undefined) this.#checkForeignQuota(plan, foreignUserId)
+    const child = children.spawn({
+      ...spec,
+      ...(session ? { sessionId: session.key } : {}),
+      ...(foreignUserId === undefined ? {} : { foreignUserId }),
+    })
     const { confinement } = spec
     const how = confinement ? { sandbox: 'full', network: confinement.network } : { sandbox: 'off', network: 'host' }
     audit({ action: 'process.start', target: settings.name, ownerId, detail: { serverId, pid: child.pid, ...how } })
@@ -313,6 +320,13 @@ export class Launcher {
     if (admin || this.#options.children.confinedFor(ownerId) < most) return
     const message = `Cannot start "${settings.name}": ${most} processes of its owner run, the most that may`
     throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
+  }
+
+  #checkForeignQuota({ settings }: LaunchPlan, userId: string): void {
+    const most = LIMITS.foreignProcessesPerUser
+    if (this.#options.children.foreignFor(userId) < most) return
+    const message = `Cannot start "${settings.name}" for one more session: ${most} processes of other owners' servers run for this user, the most that may`
+    throw new HubError('quota_servers', message, { hint: 'End a session of another client.' })
   }
 }
 

@@ -3,12 +3,21 @@ import type { AskTrials, ConnectionCaller } from '../../domain/session-scope.ts'
 
 /** Longest time without a call after which a caller is placed anew: its own connection has ended by then. */
 const PLACED_MS = 10 * 60_000
+/** Longest time that other calls of a user wait for what its first call of a tool finds out. */
+const SETTLES_MS = 5_000
 /** Callers that are held per server; those unused longest give way. */
 const MOST_CALLERS = 10_000
 /** A server that has had more tools than this is tried anew. */
 const MOST_FINDINGS = 15_000
 
 const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
+
+/** A call that finds out whether its tool asks. */
+interface Trial {
+  readonly sinceMs: number
+  readonly settled: Promise<void>
+  readonly settle: () => void
+}
 
 interface Place {
   readonly own: boolean
@@ -19,12 +28,14 @@ interface Place {
  * Which callers of a program use a connection of their own before it was seen to ask. Only a call shows whether a tool
  * asks, and a program that was told that nobody can be asked does not ask. So a caller that can be asked, and whose first
  * call is of a tool that has not yet answered somebody who can be asked, gets its own connection; it is not moved while
- * it uses the server, as programs keep state between calls.
+ * it uses the server, as programs keep state between calls. Of a user's callers one at a time tries a tool.
  */
 export class ServerAskTrials implements AskTrials {
   /** By id, those used last at the end. */
   readonly #placed = new Map<string, Place>()
   readonly #quiet = new Set<string>()
+  /** By user and tool. */
+  readonly #running = new Map<string, Trial>()
   readonly #applies: () => boolean
   readonly #now: () => number
   #stopped = false
@@ -44,12 +55,18 @@ export class ServerAskTrials implements AskTrials {
     return this.#placeOf(caller)?.own === true
   }
 
-  place({ id, capabilities }: Pick<ConnectionCaller, 'id' | 'capabilities'>, tool: string): void {
+  settling({ id, userId, capabilities }: ConnectionCaller, tool: string): Promise<void> | undefined {
+    if (this.#running.size === 0 || this.#placeOf(id) || !this.#isUntried(capabilities, tool)) return undefined
+    const trial = this.#running.get(`${userId} ${tool}`)
+    return trial && this.#now() - trial.sinceMs < SETTLES_MS ? trial.settled : undefined
+  }
+
+  place({ id, userId, capabilities }: ConnectionCaller, tool: string): void {
     if (this.#stopped || !this.#applies()) return
-    const own =
-      this.#placeOf(id)?.own ??
-      ALL.some(name => capabilities[name] !== undefined && !this.#quiet.has(`${name} ${tool}`))
+    const before = this.#placeOf(id)?.own
+    const own = before ?? this.#isUntried(capabilities, tool)
     this.#put(id, own)
+    if (before === undefined && own) this.#begin(`${userId} ${tool}`)
   }
 
   admit(caller: string): void {
@@ -64,18 +81,42 @@ export class ServerAskTrials implements AskTrials {
   /** The program does not run twice at once: nobody tries until another version or configuration of it runs. */
   stop(): void {
     this.#stopped = true
+    this.settle()
   }
 
-  /** A tool has answered on the own connection of a caller with these capabilities, without error. */
-  answered(capabilities: ConnectionCaller['capabilities'], tool: string): void {
+  /** A call of a tool on a caller's own connection is over. `answered`: without error. */
+  ended({ userId, capabilities }: ConnectionCaller, tool: string, answered: boolean): void {
     if (this.#quiet.size > MOST_FINDINGS) this.#quiet.clear()
-    for (const name of ALL) if (capabilities[name] !== undefined) this.#quiet.add(`${name} ${tool}`)
+    if (answered) for (const name of ALL) if (capabilities[name] !== undefined) this.#quiet.add(`${name} ${tool}`)
+    this.#end(`${userId} ${tool}`)
+  }
+
+  /** Nobody waits for trials any longer, such as when the program was seen to ask. */
+  settle(): void {
+    for (const key of [...this.#running.keys()]) this.#end(key)
   }
 
   /** Another version or configuration of the server runs. */
   renew(): void {
     this.#stopped = false
     this.#quiet.clear()
+  }
+
+  #isUntried(capabilities: ConnectionCaller['capabilities'], tool: string): boolean {
+    return ALL.some(name => capabilities[name] !== undefined && !this.#quiet.has(`${name} ${tool}`))
+  }
+
+  #begin(key: string): void {
+    this.#end(key)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#running.set(key, { sinceMs: this.#now(), settled: promise, settle: resolve })
+    const [oldest] = this.#running.keys()
+    if (this.#running.size > MOST_CALLERS && oldest !== undefined) this.#end(oldest)
+  }
+
+  #end(key: string): void {
+    this.#running.get(key)?.settle()
+    this.#running.delete(key)
   }
 
   #placeOf(caller: string): Place | undefined {

@@ -221,8 +221,8 @@ export class CallDispatcher {
     const tool = params?.name
     if (method !== 'tools/call' || typeof tool !== 'string' || !session || !trials.has(session.id)) return
     void reply.then(answer => {
-      if (answer.kind === 'result' && !answer.isError && trials.has(session.id))
-        trials.answered(session.capabilities, tool)
+      const own = trials.has(session.id)
+      trials.ended(session, tool, own && answer.kind === 'result' && !answer.isError)
     })
   }
 

@@ -79,6 +79,7 @@ export class DedicatedConnections {
       subscriptions: new Set(),
       connection: undefined,
       opening: false,
+      admitted: false,
       triedAtMs: 0,
       usedAtMs: performance.now(),
       connectedBefore: false,

@@ -10,6 +10,7 @@ import type { SessionBinding } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEvents, Lost } from '../connection/connection-events.ts'
+import type { LaunchPlan } from '../connection/launcher.ts'
 import type { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
 import type { LegacySide } from './legacy-side.ts'
@@ -46,6 +47,8 @@ export interface SessionEntry {
   readonly subscriptions: Set<number | bigint>
   connection: Connection | undefined
   opening: boolean
+  /** It has a process, or gets one: it counts towards the limits. */
+  admitted: boolean
   /** When it was last opened or tried to open (`performance.now()`). */
   triedAtMs: number
   usedAtMs: number
@@ -99,13 +102,13 @@ export class DedicatedOpener {
       const effective = await this.#options.effective()
       const prepared = await context.launcher.prepare(serverId, effective)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
-      release = await context.starts.acquire(record().ownerId)
+      if (plan.child) this.#admitProcess(entry)
+      release = await this.#slot(entry, effective, plan)
       const whole = entry.closed ? plan : await context.launcher.withDocument(plan)
       if (entry.closed) {
         release()
         return
       }
-      if (whole.child) this.#admitProcess(entry)
       entry.shares = undefined
       entry.connection = context.launcher.launch(whole, {
         ...(isFace ? {} : { session: entry.owner }),
@@ -118,6 +121,7 @@ export class DedicatedOpener {
     } catch (error) {
       release?.()
       entry.opening = false
+      entry.admitted = false
       const reason = wireErrorOf(context.log, error)
       if (isFace) this.#options.older.ended({ reason, wasOpen: false })
       if (this.#isTrial(entry)) this.#endTrial(entry, reason)
@@ -166,14 +170,29 @@ export class DedicatedOpener {
   }
 
   /** Limits one user's processes at one server, since sessions start processes by default. Throws `quota_servers`. */
-  #admitProcess({ owner: { kind, userId } }: SessionEntry): void {
-    if (kind === 'face' || !this.#isAuto()) return
-    let count = 0
-    for (const { owner, connection } of this.#entries()) if (connection?.child && owner.userId === userId) count += 1
-    const most = LIMITS.ownProcessesPerUserAndServer
-    if (count < most) return
-    const message = `Cannot start "${this.#options.record().name}" for one more session: ${most} sessions of this user have a process of it, the most that may`
-    throw new HubError('quota_servers', message, { hint: 'End a session of another client.' })
+  #admitProcess(entry: SessionEntry): void {
+    const { kind, userId } = entry.owner
+    const { name, ownerId } = this.#options.record()
+    const foreign = userId !== ownerId
+    if (kind === 'face' || kind === 'user' || !(foreign || this.#isAuto())) return
+    const others = [...this.#entries()].filter(
+      other =>
+        other.admitted && (other.opening || other.connection) && other !== entry && other.owner.userId === userId,
+    )
+    const most = foreign ? LIMITS.foreignProcessesPerUserAndServer : LIMITS.ownProcessesPerUserAndServer
+    const trials = foreign && this.#isTrial(entry) ? others.filter(other => this.#isTrial(other)).length : 0
+    if (others.length >= most) throw tooMany(name, `${most} sessions of this user have a process of it`)
+    const mostTrials = LIMITS.trialProcessesPerUserAndServer
+    if (trials >= mostTrials) throw tooMany(name, `${mostTrials} sessions of this user find out whether it asks`)
+    entry.admitted = true
+  }
+
+  /** Programs for sessions start at the pace of the session's user; those of an administrator's own servers at none. */
+  #slot({ owner }: SessionEntry, { ownerId, ownerRole }: EffectiveServer, { child }: LaunchPlan): Promise<() => void> {
+    const { starts } = this.#options.context
+    if (owner.kind === 'face') return starts.acquire(ownerId)
+    const paced = child !== undefined && !(ownerRole === 'admin' && owner.userId === ownerId)
+    return starts.acquire(owner.userId, paced ? { atOnce: LIMITS.sessionStartsAtOncePerUser } : {})
   }
 
   #events(entry: SessionEntry, release: () => void, configHash: string): ConnectionEvents {
@@ -200,6 +219,7 @@ export class DedicatedOpener {
       unusable: () => {
         release()
         entry.opening = false
+        entry.admitted = false
         entry.slot.connection = undefined
         entry.connection = undefined
       },
@@ -235,6 +255,13 @@ export class DedicatedOpener {
     const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
     // The next call opens it again, unless the error is permanent.
     const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
-    entry.slot.failWaiting({ code: 'server_offline', message, ...data })
+    // The server runs: its state would say nothing to a caller who is over a limit.
+    const code = reason.code === 'quota_servers' ? reason.code : 'server_offline'
+    entry.slot.failWaiting({ code, message, ...data })
   }
+}
+
+function tooMany(name: string, why: string): HubError {
+  const message = `Cannot start "${name}" for one more session: ${why}, the most that may`
+  return new HubError('quota_servers', message, { hint: 'End a session of another client.' })
 }

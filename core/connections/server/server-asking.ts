@@ -190,6 +190,7 @@ export class ServerAsking implements UpstreamFace {
     const { context, record } = this.#options
     this.#noted.add(capability)
     this.#asks = ALL.filter(name => name === capability || this.#asks.includes(name))
+    this.trials.settle()
     // Without a finished probe the tools are unknown, so nothing is stored and the next start probes.
     if (this.#found) this.#keep({ ...this.#found, asks: this.#asks })
     const { id: serverId, name: server, ownerId } = record()

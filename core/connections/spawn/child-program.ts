@@ -8,6 +8,8 @@ import { statsOf } from '../stats-of.ts'
 export interface ChildSpec {
   readonly serverId: string
   readonly sessionId?: string
+  /** The user whose session needs it, where that is not the owner of the server. */
+  readonly foreignUserId?: string
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>

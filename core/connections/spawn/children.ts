@@ -74,6 +74,8 @@ interface Running {
   readonly info: ProcessInfo
   /** The owner's id, for a sandboxed process. */
   readonly confinedFor: string | undefined
+  /** The user for whom it runs, where another one owns the server. */
+  readonly foreignUserId: string | undefined
 }
 
 /** The process table: the only place where servers' programs are started, awaited and killed. */
@@ -154,7 +156,7 @@ export class Children {
       startedAt: new Date().toISOString(),
       sandbox: confinement ? 'full' : 'off',
     }
-    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId })
+    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId, foreignUserId: spec.foreignUserId })
     this.#watchdog.add(pid)
     this.#table.add(pid, spec.serverId)
     return child
@@ -204,6 +206,13 @@ export class Children {
   confinedFor(ownerId: string): number {
     let count = 0
     for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
+    return count
+  }
+
+  /** Number of processes of other owners' servers that run for a user's sessions. */
+  foreignFor(userId: string): number {
+    let count = 0
+    for (const running of this.#running.values()) if (running.foreignUserId === userId) count += 1
     return count
   }
 

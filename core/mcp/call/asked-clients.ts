@@ -10,6 +10,8 @@ import type { Exchange } from './exchange.ts'
 
 /** Longest wait of a call for the first probe of its server. */
 const PROBE_WAIT_MS = 10_000
+/** Longest wait of a call for what another call of the same user finds out about its tool. */
+const TRIAL_WAIT_MS = 5_000
 
 /** The capabilities of a client that supports everything. */
 export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
@@ -29,13 +31,34 @@ export function awaitProbe(
   return probing !== undefined && era === 'legacy' ? within(probing, PROBE_WAIT_MS) : undefined
 }
 
-/** Before a call of a tool: decides whether the session finds out over its own connection if a program asks. */
-export function placeCaller(
-  session: Pick<SessionBinding, 'id' | 'capabilities'>,
+/**
+ * Runs `next`, a call of a tool, once no other session of the same user is trying that tool: its finding decides which
+ * connection the call needs, and many sessions at once would each start a process. `next` runs in the turn in which that
+ * was seen, so that of many calls one tries.
+ */
+export function afterTrial<T>(
+  { session, method }: Pick<Exchange, 'session' | 'method'>,
   scope: Scope,
   { server }: ScopeMember,
-  tool: string,
-): void {
+  tool: unknown,
+  next: () => Promise<T>,
+): Promise<T> {
+  if (method !== 'tools/call' || typeof tool !== 'string' || !session || !canBeAsked(session.capabilities))
+    return next()
+  const untilMs = performance.now() + TRIAL_WAIT_MS
+  const step = (): Promise<T> => {
+    const { trials, asks } = scope.face(server.id)
+    const isKnown = asks.some(name => session.capabilities[name] !== undefined)
+    const trial = isKnown ? undefined : trials?.settling(session, tool)
+    const leftMs = untilMs - performance.now()
+    // A call that ended with an error has found nothing out, and another one may try already.
+    return trial && leftMs > 0 ? within(trial, leftMs).then(step) : next()
+  }
+  return step()
+}
+
+/** Before a call of a tool: decides whether the session finds out over its own connection if a program asks. */
+export function placeCaller(session: SessionBinding, scope: Scope, { server }: ScopeMember, tool: string): void {
   if (canBeAsked(session.capabilities)) scope.face(server.id).trials?.place(session, tool)
 }
 

@@ -15,7 +15,7 @@ import type { Target } from '../scope/merge.ts'
 import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
-import { awaitProbe, placeCaller } from './asked-clients.ts'
+import { afterTrial, awaitProbe, placeCaller } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { seenFailure } from './seen-failure.ts'
 import { wantedHeaders } from './sent-params.ts'
@@ -72,8 +72,9 @@ export class Forwarder {
     const { exchange, scope } = routed
     exchange.target = target
     const probed = awaitProbe(exchange, scope, target.member)
-    if (probed !== undefined) return probed.then(() => this.#forward(routed, target, params, finish, work))
-    return this.#forward(routed, target, params, finish, work)
+    const send = () => this.#forward(routed, target, params, finish, work)
+    const sendTried = () => afterTrial(exchange, scope, target.member, params?.name, send)
+    return probed === undefined ? sendTried() : probed.then(sendTried)
   }
 
   #forward(

@@ -79,7 +79,7 @@ export class Leases {
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
     const asked = askable(capabilities)
     const key = JSON.stringify([server.id, userId, asked])
-    if (tool !== undefined && canBeAsked(asked)) face.trials?.place({ id: key, capabilities: asked }, tool)
+    if (tool !== undefined && canBeAsked(asked)) face.trials?.place({ id: key, userId, capabilities: asked }, tool)
     if (!needsOwnConnection(server, { id: key, capabilities: asked }, face)) return undefined
     // A call that only finds out whether the server asks does not wait for that.
     const trial = !needsOwnConnection(server, { id: '', capabilities: asked }, face)

@@ -68,27 +68,34 @@ test('what was found is kept over a restart, and found out anew for another conf
   await until('another look', () => starts(third) === 3)
 })
 
-test('a session beyond the quota of processes shares, with a warning, but for tools that are not shared', async () => {
-  const rig = await start()
-  const most = LIMITS.ownProcessesPerUserAndServer
-  const pids = await Promise.all(Array.from({ length: most }, (_, index) => call(rig, `s${index}`).then(pidOf)))
-  expect(new Set(pids).size).toBe(most)
-  expect(rig.connections.status('a').connections).toMatchObject({ shared: 1, session: most })
-  expect(rig.connections.status('a').warnings).toHaveLength(1)
-  expect(pids).not.toContain(pidOf(await call(rig, 'late')))
-  expect(pidOf(await call(rig, 'late'))).toBe(String(rig.connections.status('a').pid))
-  expect(await call(rig, 'late', 'own')).toMatchObject({ kind: 'failed', code: 'quota_servers' })
-  const [, refused] = rig.connections.status('a').warnings ?? []
-  expect(refused?.code).toBe('own_connection_refused')
-  expect(rig.logs.some(({ fields }) => JSON.stringify(fields ?? {}).includes('"quota_servers"'))).toBe(true)
-  // Another user's sessions have processes of their own.
-  expect(pidOf(await call(rig, 'other', 'own', 'v'))).not.toBe(String(rig.connections.status('a').pid))
-  for (let index = 0; index < most; index += 1) rig.connections.endSession(`s${index}`)
-  rig.connections.endSession('late')
-  rig.connections.endSession('other')
-  await until('one process', () => rig.connections.processes().length === 1)
-  expect(rig.connections.status('a').warnings).toHaveLength(1)
-}, 120_000)
+test.each([
+  ['the owner', 'user-1', LIMITS.ownProcessesPerUserAndServer],
+  ['another user', 'u', LIMITS.foreignProcessesPerUserAndServer],
+])(
+  'a session of %s beyond the quota of processes shares, with a warning, but for tools that are not shared',
+  async (_who, user, most) => {
+    const rig = await start()
+    const called = (session: string, tool?: string) => call(rig, session, tool, user)
+    const pids = await Promise.all(Array.from({ length: most }, (_, index) => called(`s${index}`).then(pidOf)))
+    expect(new Set(pids).size).toBe(most)
+    expect(rig.connections.status('a').connections).toMatchObject({ shared: 1, session: most })
+    expect(rig.connections.status('a').warnings).toHaveLength(1)
+    expect(pids).not.toContain(pidOf(await called('late')))
+    expect(pidOf(await called('late'))).toBe(String(rig.connections.status('a').pid))
+    expect(await called('late', 'own')).toMatchObject({ kind: 'failed', code: 'quota_servers' })
+    const [, refused] = rig.connections.status('a').warnings ?? []
+    expect(refused?.code).toBe('own_connection_refused')
+    expect(rig.logs.some(({ fields }) => JSON.stringify(fields ?? {}).includes('"quota_servers"'))).toBe(true)
+    // Another user's sessions have processes of their own.
+    expect(pidOf(await call(rig, 'other', 'own', 'v'))).not.toBe(String(rig.connections.status('a').pid))
+    for (let index = 0; index < most; index += 1) rig.connections.endSession(`s${index}`)
+    rig.connections.endSession('late')
+    rig.connections.endSession('other')
+    await until('one process', () => rig.connections.processes().length === 1)
+    expect(rig.connections.status('a').warnings).toHaveLength(1)
+  },
+  120_000,
+)
 
 test('as configured nothing is looked at', async () => {
   for (const session of ['shared', 'per-session', 'per-user'] as const) {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { StartSlots } from '../../../core/connections/server/start-slots.ts'
+import { until } from '../../support/wait.ts'
 
 /** What has got a place, in order, with the way to give it back. */
 function waiting(slots: StartSlots) {
@@ -31,4 +32,25 @@ test('StartSlots takes a place back once, however often it is given', async () =
   for (let again = 0; again < 3; again += 1) got[0]?.release()
   await Promise.resolve()
   expect(names()).toEqual(['a', 'b'])
+})
+
+test('StartSlots lets a paced user start some at once, with a pause after each, and others meanwhile', async () => {
+  const slots = new StartSlots(8)
+  const got: string[] = []
+  const releases: (() => void)[] = []
+  const ask = (user: string, name: string, atOnce?: number) =>
+    void slots.acquire(user, atOnce === undefined ? {} : { atOnce }).then(release => {
+      got.push(name)
+      releases.push(release)
+    })
+  for (const name of ['a', 'b', 'c', 'd']) ask('eve', name, 2)
+  ask('eve', 'own')
+  ask('bob', 'e', 2)
+  await until(() => got.length === 4)
+  expect(got).toEqual(['a', 'b', 'own', 'e'])
+  releases[0]?.()
+  await Promise.resolve()
+  expect(got).toHaveLength(4)
+  await until(() => got.length === 5, { what: 'the next start of the paced user' })
+  expect(got.at(-1)).toBe('c')
 })
