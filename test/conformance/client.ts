@@ -4,4 +4,5 @@
  */
 if (process.env.MCP_CONFORMANCE_SCENARIO?.startsWith('auth/')) throw new Error('The hub speaks no OAuth to servers')
 await import('./client-through-hub.ts')
+
 export {}

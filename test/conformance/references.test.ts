@@ -79,24 +79,21 @@ function passedBy(run: SuiteRun, revision: Requirements): readonly string[] {
   })
 }
 
-describe.each([...PAIRS])(
-  'a server written with %s, requirement set %s',
-  (name, revision) => {
-    const found = (): Runs => runs.get(`${name} ${revision}`) as Runs
+describe.each([...PAIRS])('a server written with %s, requirement set %s', (name, revision) => {
+  const found = (): Runs => runs.get(`${name} ${revision}`) as Runs
 
-    test('passes as much as it is known to', () => {
-      const passed = passedBy(found().direct, revision)
-      const others = requiredScenarios('server', revision).filter(scenario => !passed.includes(scenario))
-      if (passed.length !== DIRECTLY_PASSED[`${name} ${revision}`]) throw new Error(`Not passed: ${others.join(', ')}`)
-      expect(passed).toHaveLength(DIRECTLY_PASSED[`${name} ${revision}`] ?? 0)
-    })
+  test('passes as much as it is known to', () => {
+    const passed = passedBy(found().direct, revision)
+    const others = requiredScenarios('server', revision).filter(scenario => !passed.includes(scenario))
+    if (passed.length !== DIRECTLY_PASSED[`${name} ${revision}`]) throw new Error(`Not passed: ${others.join(', ')}`)
+    expect(passed).toHaveLength(DIRECTLY_PASSED[`${name} ${revision}`] ?? 0)
+  })
 
-    test('what it passes directly it passes through the hub', () => {
-      const { direct, hub } = found()
-      const through = passedBy(hub, revision)
-      for (const scenario of passedBy(direct, revision))
-        if (!through.includes(scenario)) throw new Error(`${scenario}\n${excerpt(hub, scenario)}`)
-      expect(through.length).toBeGreaterThanOrEqual(passedBy(direct, revision).length)
-    })
-  },
-)
+  test('what it passes directly it passes through the hub', () => {
+    const { direct, hub } = found()
+    const through = passedBy(hub, revision)
+    for (const scenario of passedBy(direct, revision))
+      if (!through.includes(scenario)) throw new Error(`${scenario}\n${excerpt(hub, scenario)}`)
+    expect(through.length).toBeGreaterThanOrEqual(passedBy(direct, revision).length)
+  })
+})

@@ -17,15 +17,11 @@ test.concurrent(
   600_000,
 )
 
-test.concurrent(
-  'a silence holds a message back, and an alert is repeated',
-  async () => {
-    const hub = await startHub()
-    try {
-      await silencedAlert(await hub.setup(), true)
-    } finally {
-      await hub.stop()
-    }
-  },
-  600_000,
-)
+test.concurrent('a silence holds a message back, and an alert is repeated', async () => {
+  const hub = await startHub()
+  try {
+    await silencedAlert(await hub.setup(), true)
+  } finally {
+    await hub.stop()
+  }
+}, 600_000)

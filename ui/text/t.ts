@@ -12,12 +12,12 @@ const localization = configureLocalization({
   sourceLocale: 'en',
   targetLocales: ['zh'],
   loadLocale: async () => {
-    const [loaded, problems] = await Promise.all([
+    const [{ templates }, { titles, hints, fields }] = await Promise.all([
       import('../locales/zh/mod.ts'),
       import('../locales/zh/problems/mod.ts'),
     ])
-    useProblemTexts(problems)
-    return loaded
+    useProblemTexts({ titles, hints, fields })
+    return { templates }
   },
 })
 
