@@ -45,11 +45,11 @@ export function targetField(
   const chosen = present?.group?.replace(/^\$[^/]*\//, '')
   const isLost = present !== undefined && found !== undefined && !isKnown(chosen, found)
   return html`<div class="field grow"><label for=${id}>${t('Offers the tools of')}</label><select id=${id} name="group" class="in" required ?disabled=${isFixed}>${
-    found?.length === 0 ? html`<option value="">${t('Make a group first')}</option>` : nothing
+    found?.length === 0 && chosen !== ALL ? html`<option value="">${t('Make a group first')}</option>` : nothing
   }${isLost ? html`<option value=${chosen ?? ''} selected>${chosen ?? t('gone')}</option>` : nothing}${found?.map(
     ({ ref, label }) => html`<option value=${ref} ?selected=${ref === chosen}>${label}</option>`,
   )}${
-    found && found.length > 0
+    found && (found.length > 0 || chosen === ALL)
       ? html`<option value=${ALL} ?selected=${chosen === ALL}>${t('All that I may use, by search')}</option>`
       : nothing
   }</select>${mistake === undefined ? nothing : html`<p class="hint bad">${icon('circle-alert')}${mistake}</p>`}
