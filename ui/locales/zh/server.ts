@@ -2,9 +2,9 @@
 export const server: Readonly<Record<string, string>> = {
   Visibility: '可见性',
   Private: '私有',
-  'You and the administrators see and use it.': '只有你和管理员可见、可用。',
+  'You and the administrators see and use it.': '只有您和管理员可见、可用。',
   'Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.':
-    '所有登录用户都可以查看并调用其工具，使用你的设置和密钥，但看不到它们。',
+    '所有登录用户都可以查看并调用其工具，使用您的设置和密钥，但看不到它们。',
   'Who may use it': '谁可以使用',
   Others: '其他人',
   'everybody signed in': '所有登录用户',
@@ -39,11 +39,11 @@ export const server: Readonly<Record<string, string>> = {
   'The hub tried {n} time and came back by itself.': 'Hub 尝试 {n} 次后自行恢复。',
   'The hub tried {n} times and came back by itself.': 'Hub 尝试 {n} 次后自行恢复。',
   'Its log lines': '相关日志',
-  'This is what they have, and what yours would make of it:': '以下是对方的内容，以及加上你的修改后的结果：',
+  'This is what they have, and what yours would make of it:': '以下是对方的内容，以及加上您的修改后的结果：',
   Field: '字段',
   Before: '之前',
   Theirs: '对方',
-  'With yours': '加上你的',
+  'With yours': '加上您的',
   'Take theirs': '采用对方的',
   'Keep mine on top of theirs': '在对方基础上保留我的',
   'Runs as': '运行方式',
@@ -106,12 +106,12 @@ export const server: Readonly<Record<string, string>> = {
   'nobody loses anything by a group': '没有分组受影响',
   'the clients of these groups lose {n} tool': '这些分组的客户端将失去 {n} 个工具',
   'the clients of these groups lose {n} tools': '这些分组的客户端将失去 {n} 个工具',
-  'Your own token': '你自己的令牌',
+  'Your own token': '您自己的令牌',
   'from its headers': '来自请求头',
   'from its environment: {names}': '来自环境变量：{names}',
   'none: a program gets what its environment holds': '无：程序只使用环境变量中的内容',
   'none of its own; a hosted key of its platform, where you have stored one':
-    '自身没有；若你存有其平台的托管密钥，则使用它',
+    '自身没有；若您存有其平台的托管密钥，则使用它',
   'Hosted keys': '托管密钥',
   'Log records': '日志记录',
   'All of its records': '全部记录',
@@ -143,7 +143,7 @@ export const server: Readonly<Record<string, string>> = {
   'The tool says no': '工具报告失败',
   Result: '结果',
   Running: '正在运行',
-  'Cancelled by you, the server was told': '已由你取消，并通知了服务器',
+  'Cancelled by you, the server was told': '已由您取消，并通知了服务器',
   'The server answered: {message}': '服务器返回：{message}',
   'The tool says: {message}': '工具报告：{message}',
   Structured: '结构化',
@@ -182,14 +182,14 @@ export const server: Readonly<Record<string, string>> = {
   Access: '访问',
   'Parts of {name}': '{name} 的各部分',
   'This server belongs to {owner}. You can use it; only its owner changes it.':
-    '此服务器属于 {owner}。你可以使用，但只有所有者能修改。',
+    '此服务器属于 {owner}。您可以使用，但只有所有者能修改。',
   'This server stands in the settings file. Change it there: the hub takes edits of the file over by itself.':
     '此服务器定义在设置文件中。请在文件中修改，Hub 会自动采用。',
   'Reviewed. {name} may be started now.': '已审核。{name} 现在可以启动。',
   'This server was configured by somebody with fewer rights than you have. It stays off until you have read its configuration.':
-    '此服务器由权限比你低的人配置。在你阅读其配置之前保持关闭。',
+    '此服务器由权限比您低的人配置。在您阅读其配置之前保持关闭。',
   'This server was configured by somebody with fewer rights than you have, and runs with theirs.':
-    '此服务器由权限比你低的人配置，并以其权限运行。',
+    '此服务器由权限比您低的人配置，并以其权限运行。',
   'Read its configuration': '阅读其配置',
   'I have read it: give it my rights': '已阅读：授予我的权限',
   'This server has no prompts': '此服务器没有提示词',
@@ -206,7 +206,7 @@ export const server: Readonly<Record<string, string>> = {
   '{name} asks a model': '{name} 请求模型',
   '{name} asks': '{name} 提问',
   Decline: '拒绝',
-  'It wants you to open this address:': '它请你打开此地址：',
+  'It wants you to open this address:': '它请您打开此地址：',
   'Open {host}': '打开 {host}',
   Answer: '回答',
   'The answer goes to the server. Type no passwords.': '回答会发给服务器。请勿输入密码。',
@@ -281,7 +281,7 @@ export const server: Readonly<Record<string, string>> = {
   'Rename or describe anew': '重命名或改写描述',
   'As the server has it': '恢复服务器的定义',
   'The server has changed what this tool says of itself. It cannot be called until you approve the new definition.':
-    '服务器更改了此工具的定义。在你批准新定义之前无法调用。',
+    '服务器更改了此工具的定义。在您批准新定义之前无法调用。',
   'The server has changed what this tool says of itself since it was first seen.':
     '自首次发现以来，服务器更改了此工具的定义。',
   'Changed definition': '定义已变更',
@@ -290,7 +290,7 @@ export const server: Readonly<Record<string, string>> = {
   '{name} switched off': '{name} 已关闭',
   'Approve the new definition of {name}?': '批准 {name} 的新定义？',
   'Clients and models read it from now on. Approve only what you have read.':
-    '客户端和模型今后将读取它。只批准你已阅读的内容。',
+    '客户端和模型今后将读取它。只批准您已阅读的内容。',
   '{name} approved': '{name} 已批准',
   Destructive: '破坏性',
   Writes: '写入',
@@ -309,7 +309,7 @@ export const server: Readonly<Record<string, string>> = {
   'this tool, in this tab': '此工具，本标签页',
   'Run again with the same input, {clock}': '以相同输入再次运行，{clock}',
   'Show this result': '显示此结果',
-  'Copied. PATCHBAY_TOKEN stands for an access key of yours.': '已复制。PATCHBAY_TOKEN 代表你的访问密钥。',
+  'Copied. PATCHBAY_TOKEN stands for an access key of yours.': '已复制。PATCHBAY_TOKEN 代表您的访问密钥。',
   'This browser lets nothing be copied here. Select the text instead.': '此浏览器不允许复制，请手动选择文本。',
   'Run {name}?': '运行 {name}？',
   'The server says that this tool may delete or overwrite something. It runs with this input:':

@@ -99,10 +99,10 @@ export const servers: Readonly<Record<string, string>> = {
   Settings: '设置',
   'Stop server': '停止服务器',
   'Start server': '启动服务器',
-  '{n} server you can see, {mine} yours': '可见 {n} 个服务器，其中 {mine} 个属于你',
-  '{n} servers you can see, {mine} yours': '可见 {n} 个服务器，其中 {mine} 个属于你',
+  '{n} server you can see, {mine} yours': '可见 {n} 个服务器，其中 {mine} 个属于您',
+  '{n} servers you can see, {mine} yours': '可见 {n} 个服务器，其中 {mine} 个属于您',
   '{n} shown': '显示 {n} 个',
-  'You have no servers yet': '你还没有服务器',
+  'You have no servers yet': '您还没有服务器',
   'Paste the configuration of a client, a command or an address, and the hub keeps the server running for all your clients.':
     '粘贴客户端配置、命令或地址，Hub 会为所有客户端保持服务器运行。',
   'Add your first server': '添加第一个服务器',
