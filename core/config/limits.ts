@@ -182,7 +182,7 @@ export const LIMITS = {
   ownerTunnels: 256,
   startsAtOnce: 8,
   /** The part of it that starts for the sessions of one user, unless an administrator uses a server of its own. */
-  sessionStartsAtOncePerUser: 2,
+  sessionStartsAtOnce: 2,
   drainMs: 30_000,
   eventReplayEvents: 1_000,
   eventReplayBytes: 1 * MiB,

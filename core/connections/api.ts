@@ -62,6 +62,8 @@ export interface Upstreams {
   processes(): readonly ProcessInfo[]
   /** Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones. */
   processesOf(ownerId: string): number
+  /** Processes of other owners' servers that run for this user's sessions. */
+  foreignProcessesOf(userId: string): number
   /** Isolated threads of this owner's servers with `isolate`. */
   isolatedThreadsOf(ownerId: string): number
   /** Bytes of the cached lists of this owner's servers, which count against `catalogBytesPerUser`. */

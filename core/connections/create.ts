@@ -281,6 +281,10 @@ class LocalConnections implements Connections {
     return this.#children.confinedFor(ownerId)
   }
 
+  foreignProcessesOf(userId: string): number {
+    return this.#children.foreignFor(userId)
+  }
+
   stderr(serverId: string): readonly { readonly at: string; readonly line: string }[] {
     return this.#children.stderr(serverId)
   }

@@ -58,7 +58,7 @@ export interface HttpDeps {
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
   readonly bundles: LimitRoutesDeps['bundles']
-  readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
+  readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
   readonly findPluginRoute: FindPluginRoute

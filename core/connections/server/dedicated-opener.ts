@@ -192,7 +192,7 @@ export class DedicatedOpener {
     const { starts } = this.#options.context
     if (owner.kind === 'face') return starts.acquire(ownerId)
     const paced = child !== undefined && !(ownerRole === 'admin' && owner.userId === ownerId)
-    return starts.acquire(owner.userId, paced ? { atOnce: LIMITS.sessionStartsAtOncePerUser } : {})
+    return starts.acquire(owner.userId, paced ? { atOnce: LIMITS.sessionStartsAtOnce } : {})
   }
 
   #events(entry: SessionEntry, release: () => void, configHash: string): ConnectionEvents {

@@ -117,7 +117,12 @@ export async function startHttp(
     },
     dashboards: { count: async () => 0 },
     assistant: { count: async () => 0 },
-    upstreams: { processesOf: () => 0, isolatedThreadsOf: () => 0, catalogBytesOf: () => 0 },
+    upstreams: {
+      processesOf: () => 0,
+      foreignProcessesOf: () => 0,
+      isolatedThreadsOf: () => 0,
+      catalogBytesOf: () => 0,
+    },
     routes: options.routes ?? [],
     setupToken: options.setupToken,
     version: '1.1.0',

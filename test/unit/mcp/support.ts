@@ -175,6 +175,10 @@ export class FakeUpstreams implements Upstreams {
     return server
   }
 
+  foreignProcessesOf(): number {
+    return 0
+  }
+
   isolatedThreadsOf(): number {
     return 0
   }

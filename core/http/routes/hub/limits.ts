@@ -21,7 +21,7 @@ export interface LimitRoutesDeps {
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
   readonly bundles: Pick<Bundles, 'list'>
-  readonly upstreams: Pick<Upstreams, 'processesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
+  readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
 }
@@ -103,6 +103,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     passthroughServersPerUser: readHeaderConsents(settings).size,
     // The limit applies both to enabled servers and to running processes; the larger number reaches it first.
     liveStdioPerUser: Math.max(switchedOn, upstreams.processesOf(actor.userId)),
+    foreignProcessesPerUser: upstreams.foreignProcessesOf(actor.userId),
     isolatedThreadsPerUser: upstreams.isolatedThreadsOf(actor.userId),
     liveStreamsPerUser: liveStreams(actor.userId),
     ...mcp.usage(actor.userId),
