@@ -6,7 +6,7 @@ import { parseSize } from '../domain/size.ts'
 /** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
 /** What a value is, for whoever draws a field for it. */
-export type ValueType = 'boolean' | 'choice' | 'list' | 'number' | 'size' | 'duration' | 'text'
+export type ValueType = 'boolean' | 'choice' | 'list' | 'number' | 'bytes' | 'duration' | 'text'
 
 /** Parses the text of one environment variable. */
 export interface Parser<T> {
@@ -74,7 +74,7 @@ export function matching(pattern: RegExp, legal: string): Parser<string> {
 
 /** Size in bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least 1. */
 export function size(): Parser<number> {
-  return typed('size', text => {
+  return typed('bytes', text => {
     const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
     return bytes >= 1 ? ok(bytes) : wanted('a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)')
   })

@@ -191,7 +191,7 @@ describe('settings', () => {
     expect(sources.marketOffline).toMatchObject({ type: 'boolean', text: 'false' })
     expect(sources.marketUsers).toMatchObject({ type: 'choice', choices: ['all', 'admin'] })
     expect(sources.allowedHosts).toMatchObject({ type: 'list', text: expect.stringContaining('localhost,') })
-    expect(sources.logMaxSizeBytes).toMatchObject({ type: 'size', text: expect.stringMatching(/^\d+MB$/) })
+    expect(sources.logMaxSizeBytes).toMatchObject({ type: 'bytes', text: expect.stringMatching(/^\d+MB$/) })
     expect(sources.logRetentionMs).toMatchObject({ type: 'duration', text: expect.stringMatching(/^\d+[wd]/) })
     expect((await admin.ok('GET', '/api/admin/settings')).workers).toBe(3)
     await admin.ok('PATCH', '/api/admin/settings', { workers: null })

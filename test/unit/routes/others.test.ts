@@ -194,6 +194,9 @@ describe('system settings', () => {
       locked: true,
       restart: true,
       pending: false,
+      type: 'choice',
+      choices: ['error', 'warn', 'info', 'debug', 'trace'],
+      text: 'info',
     })
     expect(sources.requestLogs).toMatchObject({ source: 'default', variable: 'ENABLE_REQUEST_LOGS', pending: false })
     expect(sources.workers).toMatchObject({ locked: false, pending: true })

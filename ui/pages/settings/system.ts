@@ -24,7 +24,7 @@ interface Source {
   readonly locked: boolean
   readonly restart: boolean
   readonly pending: boolean
-  readonly type: 'boolean' | 'choice' | 'list' | 'number' | 'size' | 'duration' | 'text'
+  readonly type: 'boolean' | 'choice' | 'list' | 'number' | 'bytes' | 'duration' | 'text'
   readonly choices?: readonly string[]
   /** The value as one would type it. */
   readonly text?: string

@@ -87,7 +87,7 @@ const sourceSchema = z.record(
     locked: z.boolean().meta({ description: 'A PATCH of it is refused' }),
     restart: z.boolean().meta({ description: 'A change takes effect at the next start' }),
     pending: z.boolean().meta({ description: 'A change waits for the next start' }),
-    type: z.enum(['boolean', 'choice', 'list', 'number', 'size', 'duration', 'text']),
+    type: z.enum(['boolean', 'choice', 'list', 'number', 'bytes', 'duration', 'text']),
     choices: z
       .array(z.string())
       .optional()
@@ -215,7 +215,7 @@ function written(key: keyof HubConfig, value: unknown): object {
 }
 
 const NUMBERS: Readonly<Partial<Record<ValueType, (value: number) => string>>> = {
-  size: exactSize,
+  bytes: exactSize,
   duration: durationText,
 }
 
