@@ -31,7 +31,9 @@ export function testsTouchedBy(changed: readonly string[], root: string): readon
   const tree = Map.groupBy(files, file => basename(file))
   const usedBy = new Map<string, string[]>()
   for (const file of files.filter(name => CODE.test(name)))
-    for (const used of namedIn(file, tree, root)) usedBy.set(used, [...(usedBy.get(used) ?? []), file])
+    // A list of tests does not depend on them.
+    for (const used of namedIn(file, tree, root).filter(name => !tests.includes(name)))
+      usedBy.set(used, [...(usedBy.get(used) ?? []), file])
   const touched = new Set(changed)
   for (const file of touched) for (const user of usedBy.get(file) ?? []) touched.add(user)
   return tests.filter(test => touched.has(test))
