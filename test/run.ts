@@ -3,7 +3,7 @@
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
- * Families wait more than they work, so that four run side by side, the longest first and in parts; what measures time
+ * Families wait more than they work, so that three run side by side, the longest first and in parts; what measures time
  * or memory runs alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
  * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
  *
@@ -45,7 +45,7 @@ interface Suite {
 
 const ROOT = join(import.meta.dir, '..')
 const LONGEST_MS = 25 * 60_000
-const LANES = 4
+const LANES = 3
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath

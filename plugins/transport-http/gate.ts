@@ -1,3 +1,6 @@
+/** Parts of a wait: where processors are short, each is late, and what is waited for is late as well. */
+const PARTS = 10
+
 /** Queues messages and sends them in order. Open at first. */
 export class Gate {
   #waiting: (() => void)[] | undefined
@@ -13,9 +16,13 @@ export class Gate {
     this.#waiting ??= []
   }
 
-  /** Opens after `ms` at the latest. */
+  /** Opens after `ms` at the latest, or later on a machine that is overloaded. */
   openWithin(ms: number): void {
-    this.#timer = setTimeout(() => this.open(), ms)
+    this.#wait(ms / PARTS, PARTS)
+  }
+
+  #wait(partMs: number, parts: number): void {
+    this.#timer = setTimeout(() => (parts > 1 ? this.#wait(partMs, parts - 1) : this.open()), partMs)
   }
 
   open(): void {

@@ -24,10 +24,10 @@ const FIRST_MODERN = '2026-07-28'
 /**
  * Longest wait for the head of the server's own stream before the first requests go out. Most servers drop what they send on
  * a stream that is not open yet: a list that changes after it was read stays old, and a call whose server asks something
- * hangs. Some servers hold the head back until they have something to send, so the wait has an end: four times what the
+ * hangs. Some servers hold the head back until they have something to send, so the wait has an end: eight times what the
  * server took to accept `notifications/initialized`, but at least and at most so many milliseconds.
  */
-const OWN_STREAM_MS = { least: 500, most: 5_000, factor: 4 } as const
+const OWN_STREAM_MS = { least: 500, most: 10_000, factor: 8 } as const
 const NOTICE_TIMEOUT_MS = 10_000
 const CLOSE_TIMEOUT_MS = 1_900
 
