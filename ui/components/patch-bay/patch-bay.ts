@@ -18,6 +18,8 @@ import { phoneView, stripsView } from './strips.ts'
 const CORDS_TO = 24
 /** The picture changes at most so often, in milliseconds. */
 const EVERY_MS = 5000
+/** Where there is no room for cords, the groups are listed in their place. */
+const PHONE = matchMedia('(max-width: 699px)')
 
 type Look = 'cords' | 'strips' | 'table'
 
@@ -87,7 +89,7 @@ export class PbPatchBay extends PbElement {
     return html`<div class="ch"><h2>${t('Patch bay')}</h2><div class="r">${node ? this.#following(node) : nothing}${segments(
       t('Show the patch bay as'),
       [
-        { id: 'cords', label: t('Cords') },
+        { id: 'cords', label: PHONE.matches ? t('Groups') : t('Cords') },
         { id: 'strips', label: t('Strips') },
         { id: 'table', label: t('Table') },
       ] as const,

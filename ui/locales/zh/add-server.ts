@@ -93,6 +93,6 @@ export const addServer: Readonly<Record<string, string>> = {
   'Signed; by whom is not checked.': '已签名，未核实签名者。',
   'By its own word from {name}.': '自称来自 {name}。',
   'Another bundle': '换一个扩展包',
-  'It may reach the network, as far as you are granted it': '允许它在您获准的范围内访问网络',
+  'It may reach the network, as far as granted': '允许它在您获准的范围内访问网络',
   'One a line.': '每行一个。',
 }

@@ -1,6 +1,7 @@
 /** Chinese texts of logs, by their English. */
 export const logs: Readonly<Record<string, string>> = {
   'No records match': '没有匹配的记录',
+  'No records in this time': '这段时间内没有记录',
   'No single filter is the reason. Take several away, or choose a longer time.':
     '并非单个筛选条件所致。请去掉几个条件，或选择更长的时间。',
   'Choose a longer time': '选择更长的时间',

@@ -40,7 +40,7 @@ export const market: Readonly<Record<string, string>> = {
   'run a program on the machine of the hub': '在 Hub 所在机器上运行程序',
   'reach {hosts}': '访问 {hosts}',
   'reach nothing on the network': '不访问网络',
-  'reach the network, as far as you are granted it': '在您获准的范围内访问网络',
+  'reach the network, as far as granted': '在您获准的范围内访问网络',
   'read {names}': '读取 {names}',
   '{name} is installed and does not run yet. Start it when you have looked it over.':
     '{name} 已安装，尚未运行。检查后再启动。',

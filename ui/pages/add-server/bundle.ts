@@ -110,7 +110,7 @@ export class PbBundleForm extends PbElement {
     ) => {
       this.network = (event.target as HTMLInputElement).checked
       void this.#ask()
-    }}> ${t('It may reach the network, as far as you are granted it')}</label>${sandboxNote()}`
+    }}> ${t('It may reach the network, as far as granted')}</label>${sandboxNote()}`
   }
 
   #field(input: BundleInput): unknown {

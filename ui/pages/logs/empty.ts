@@ -44,11 +44,12 @@ export class PbLogEmpty extends PbElement {
   })
 
   override render(): unknown {
+    const isFiltered = this.parts.some(({ kind }) => kind !== 'time')
     const culprits = this.#without.data?.filter(({ total }) => total > 0) ?? []
     return html`${emptyState({
       icon: 'search',
-      title: t('No records match'),
-      ...(this.#without.data && culprits.length === 0
+      title: isFiltered ? t('No records match') : t('No records in this time'),
+      ...(isFiltered && this.#without.data && culprits.length === 0
         ? { text: t('No single filter is the reason. Take several away, or choose a longer time.') }
         : {}),
       action: html`<div class="row wrap">${

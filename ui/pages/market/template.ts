@@ -145,7 +145,7 @@ export class PbTemplate extends PbElement {
       permissions.runs
         ? html`<li>${icon('cpu')}<span>${t('run a program on the machine of the hub')}</span></li>`
         : nothing
-    }<li>${icon('globe')}<span>${permissions.hosts?.length ? t('reach {hosts}', { hosts: permissions.hosts.join(', ') }) : permissions.network === 'none' ? t('reach nothing on the network') : t('reach the network, as far as you are granted it')}</span></li>${
+    }<li>${icon('globe')}<span>${permissions.hosts?.length ? t('reach {hosts}', { hosts: permissions.hosts.join(', ') }) : permissions.network === 'none' ? t('reach nothing on the network') : t('reach the network, as far as granted')}</span></li>${
       permissions.secrets?.length
         ? html`<li>${icon('lock')}<span>${t('read {names}', { names: permissions.secrets.join(', ') })}</span></li>`
         : nothing

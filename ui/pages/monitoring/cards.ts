@@ -1,4 +1,4 @@
-import { html, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
 import type { Metrics, Overview, Resources, Times, WidgetAnswer } from '../../api/monitoring.ts'
 import { unitWord, valueText } from '../../components/chart/units.ts'
 import { formatBytes, formatNumber, formatPercent, UNKNOWN } from '../../text/format.ts'
@@ -86,11 +86,11 @@ export function rowsCard(title: string, { columns = [], rows = [] }: WidgetAnswe
   const number = (value: string | number | null): string =>
     typeof value === 'number' ? formatNumber(value) : (value ?? UNKNOWN)
   const errors = columns.findIndex(({ name }) => name === 'errors')
-  return html`<section class="card"><div class="ch line"><h2>${title}</h2></div><div class="tw" tabindex="0" role="region" aria-label=${title}><table><thead><tr>${columns.map(
+  return html`<section class="card"><div class="ch line"><h2>${title}</h2></div><div class="tw" tabindex="0" role="region" aria-label=${title}><table class="cards"><thead><tr>${columns.map(
     ({ name, unit }) => html`<th scope="col" class=${unit ? 'num' : ''}>${headOf(name)}</th>`,
   )}</tr></thead><tbody>${rows.map(
     row =>
-      html`<tr>${row.map((cell, at) => html`<td class=${columns[at]?.unit ? 'num' : 'mono wrap-cell'}>${at === errors && Number(cell) > 0 ? html`<span class="bad-t">${number(cell)}</span>` : number(cell)}</td>`)}</tr>`,
+      html`<tr>${row.map((cell, at) => html`<td class=${columns[at]?.unit ? 'num' : 'mono wrap-cell'} data-l=${columns[at]?.unit ? headOf(columns[at].name) : nothing}>${at === errors && Number(cell) > 0 ? html`<span class="bad-t">${number(cell)}</span>` : number(cell)}</td>`)}</tr>`,
   )}</tbody></table></div>${rows.length === 0 ? html`<p class="cb q s">${t('No call in this time.')}</p>` : ''}</section>`
 }
 
