@@ -113,6 +113,7 @@ export const alerts: Readonly<Record<string, string>> = {
   Critical: '严重',
   Warning: '警告',
   Everything: '全部',
+  'for at least {time}': '持续 {time}',
   'from {time}': '自 {time}',
   'until {time}': '至 {time}',
   'End silence of {name}': '结束 {name} 的静默',

@@ -67,7 +67,7 @@ export class PbAlertsRules extends PbElement {
     const isFile = origin === 'file'
     return html`<li>${icon(health.state === 'error' ? 'circle-x' : 'bell', { class: health.state === 'error' ? 'st-bad' : 'q' })}<div class="tx"><span class="t1"><a href=${href(`/alerts/rules/${encodeURIComponent(ref)}`)}>${name}</a> ${severityTag(severity)}${
       isFile ? html`<span class="tag line">${icon('lock')}${t('Settings file')}</span>` : nothing
-    }${pending.length > 0 ? html`<span class="st warn">${icon('clock')}${t('Pending')}</span>` : nothing}</span><p class="t2"><span class="mono">${condition}</span> · ${t('for {time}', { time: duration })}</p>${
+    }${pending.length > 0 ? html`<span class="st warn">${icon('clock')}${t('Pending')}</span>` : nothing}</span><p class="t2"><span class="mono">${condition}</span> · ${t('for at least {time}', { time: duration })}</p>${
       health.message === undefined ? nothing : html`<p class="t2 bad-t">${health.message}</p>`
     }</div><input type="checkbox" role="switch" class="sw" aria-label=${t('Rule {name} is on', { name })} .checked=${enabled} ?disabled=${isFile || !live.reachable} @change=${() => void this.#switch(rule)}>${menu(
       t('Actions for {name}', { name }),
