@@ -15,6 +15,9 @@ const FILL_PAGES = 5
 const RATE_MS = 5000
 /** Shortest time between two renderings of live records, in milliseconds: more than ten a second nobody can read. */
 const PAUSE_MS = 100
+/** While a live list has fewer rows than a screen, it takes so few in a frame: making elements costs the most. */
+const SCREEN_ROWS = 40
+const FIRST_ROWS = 12
 
 /** A record of the list. */
 export interface LogRow {
@@ -223,8 +226,9 @@ export class LogFeed implements ReactiveController {
     this.#tookOverMs = performance.now()
     const since = performance.now() - RATE_MS
     if ((this.#times[0] ?? since) < since) this.#times = this.#times.filter(at => at > since)
-    this.#add(this.#incoming.map(record => this.#row(record)).reverse())
-    this.#incoming = []
+    const taken = this.#incoming.splice(0, this.rows.length < SCREEN_ROWS ? FIRST_ROWS : this.#incoming.length)
+    this.#add(taken.map(record => this.#row(record)).reverse())
+    if (this.#incoming.length > 0) this.#frame = requestAnimationFrame(() => this.#takeOver())
   }
 
   #add(fresh: readonly LogRow[]): void {

@@ -9,7 +9,7 @@ import { COLUMNS, type ColumnName } from './view.ts'
 import { columnLabel, levelMark } from './words.ts'
 
 /** Lists of more rows have only those near the view in the document. */
-const VIRTUAL_FROM = 80
+const VIRTUAL_FROM = 40
 const ROW_PX = 28
 
 /**
