@@ -30,8 +30,8 @@ export function testsTouchedBy(changed: readonly string[], root: string): readon
   if (changed.some(file => EVERYWHERE.has(file))) return tests
   const tree = Map.groupBy(files, file => basename(file))
   const usedBy = new Map<string, string[]>()
+  // A list of tests does not depend on them.
   for (const file of files.filter(name => CODE.test(name)))
-    // A list of tests does not depend on them.
     for (const used of namedIn(file, tree, root).filter(name => !tests.includes(name)))
       usedBy.set(used, [...(usedBy.get(used) ?? []), file])
   const touched = new Set(changed)
