@@ -77,10 +77,12 @@ export class ListWindow implements ReactiveController {
   }
 
   #around(margin: number): Slice {
-    const above = Math.floor((this.#scrolledTo - this.#topOfList) / this.#rowHeight)
-    const inView = Math.ceil(this.#viewHeight / this.#rowHeight)
-    const first = Math.min(Math.max(0, above - margin), this.#count)
-    return { first, end: Math.min(this.#count, Math.max(0, above) + inView + margin) }
+    const top = this.#scrolledTo - this.#topOfList
+    const within = (row: number): number => Math.min(Math.max(0, row), this.#count)
+    return {
+      first: within(Math.floor(top / this.#rowHeight) - margin),
+      end: within(Math.ceil((top + this.#viewHeight) / this.#rowHeight) + margin),
+    }
   }
 
   #isEnough(): boolean {
