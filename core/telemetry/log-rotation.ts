@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
+import { createGzip, type ZlibOptions } from 'node:zlib'
 
 /** When a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
 export type RotationInterval = 'hourly' | 'daily' | 'weekly' | 'none'
@@ -22,6 +22,12 @@ export interface RotationOptions {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
+/** Bytes that are compressed at once: some milliseconds of work. */
+const PIECE_BYTES = 64 * 1024
+/** For each millisecond of compressing there are so many of rest: calls are answered meanwhile as quickly as ever. */
+const REST = 9
+/** The longest rest, in milliseconds. */
+const LONGEST_REST_MS = 200
 /** 1970 began on a Thursday. */
 const DAYS_SINCE_MONDAY = 3
 
@@ -97,7 +103,9 @@ export class OldLogFiles {
 async function compress(path: string): Promise<void> {
   const part = `${path}.gz.part`
   const { atime, mtime, size } = await stat(path)
-  await pipeline(createReadStream(path), createGzip(), createWriteStream(part, { mode: 0o600, flush: true }))
+  // With a mark of 1 it asks for a piece when it has worked on the last one.
+  const gzip = createGzip({ writableHighWaterMark: 1 } as ZlibOptions)
+  await pipeline(paced(path), gzip, createWriteStream(part, { mode: 0o600, flush: true }))
   // A full disk can cut a write short without an error.
   if (!(await isWhole(part, size))) {
     await rm(part, { force: true })
@@ -107,6 +115,18 @@ async function compress(path: string): Promise<void> {
   await utimes(part, atime, mtime)
   await rename(part, `${path}.gz`)
   await rm(path)
+}
+
+/** The file in pieces, each followed by a rest as long as compressing it asks for. */
+async function* paced(path: string): AsyncGenerator<Buffer> {
+  for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
+    const sinceMs = performance.now()
+    yield piece as Buffer
+    // Asked for the next one: this one is compressed.
+    const { promise, resolve } = Promise.withResolvers<void>()
+    setTimeout(resolve, Math.min((performance.now() - sinceMs) * REST, LONGEST_REST_MS)).unref()
+    await promise
+  }
 }
 
 /** The last four bytes of a gzip file are the length of its content. */
