@@ -4,7 +4,8 @@ import type { UserActor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { DurationRow } from '../telemetry/duration-series.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
-import type { SinkBatch, SinkQueue } from '../telemetry/sink-queue.ts'
+import type { SinkBatch } from '../telemetry/record-blocks.ts'
+import type { SinkQueue } from '../telemetry/sink-queue.ts'
 import type {
   Counted,
   ExportFormat,
@@ -104,8 +105,12 @@ export class History {
   }
 
   /** Stores a batch. Rejects when it is not stored. */
-  async write({ lines, readers }: SinkBatch): Promise<{ readonly rejected: number }> {
-    const answer = await this.#ask({ type: 'write', lines, readers })
+  async write({ bytes, ends, readers }: SinkBatch): Promise<{ readonly rejected: number }> {
+    // Copies are handed over, since a batch that was not stored comes again. A copy made by the message itself holds main
+    // for milliseconds now and then, and a list of 2,000 texts always.
+    const own = { bytes: bytes.slice(), ends: ends.slice() }
+    const request = { type: 'write', ...own, readers: readers.join('\n') } as const
+    const answer = await this.#ask(request, [own.bytes.buffer, own.ends.buffer])
     return { rejected: 'rejected' in answer ? answer.rejected : 0 }
   }
 
@@ -216,18 +221,18 @@ export class History {
     return value
   }
 
-  #ask(request: Request): Promise<HistoryAnswer> {
+  #ask(request: Request, handedOver: readonly ArrayBuffer[] = []): Promise<HistoryAnswer> {
     if (this.#closed) return Promise.reject(new Error('The history is closed'))
     this.#worker ??= this.#start()
-    return this.#send(this.#worker, request)
+    return this.#send(this.#worker, request, handedOver)
   }
 
-  async #send(worker: Worker, request: Request): Promise<HistoryAnswer> {
+  async #send(worker: Worker, request: Request, handedOver: readonly ArrayBuffer[] = []): Promise<HistoryAnswer> {
     this.#lastId += 1
     const id = this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<HistoryAnswer>()
     this.#waiting.set(id, { resolve, reject })
-    worker.postMessage({ ...request, id })
+    worker.postMessage({ ...request, id }, [...handedOver])
     // A thread that does not answer is ended: its files are as they were at the last commit.
     const timer = setTimeout(() => this.end(), ANSWER_MS)
     try {

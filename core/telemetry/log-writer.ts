@@ -23,8 +23,10 @@ export interface LogWriterOptions {
   readonly rotation?: RotationOptions
   /** Called once an hour while the file cannot be rotated, with the system's message. */
   readonly notRotated?: (error: string) => void
-  /** Renders the line that replaces `count` lost ones. */
+  /** The line that replaces `count` lost ones. */
   readonly lost: (count: number) => string
+  /** The text in which lines are written. Default: as they are. */
+  readonly render?: (lines: readonly string[]) => string
 }
 
 /**
@@ -36,6 +38,7 @@ export class LogWriter {
   /** Absent: standard output. */
   readonly #file: LogFile | undefined
   readonly #lost: LogWriterOptions['lost']
+  readonly #render: (lines: readonly string[]) => string
   #waiting: string[] = []
   #waitingCharacters = 0
   /** The unwritten rest of the batch that is being written. */
@@ -52,9 +55,10 @@ export class LogWriter {
 
   readonly #notRotated: LogWriterOptions['notRotated']
 
-  private constructor(file: LogFile | undefined, { lost, notRotated }: LogWriterOptions) {
+  private constructor(file: LogFile | undefined, { lost, notRotated, render }: LogWriterOptions) {
     this.#file = file
     this.#lost = lost
+    this.#render = render ?? (lines => lines.join(''))
     this.#notRotated = notRotated
   }
 
@@ -117,7 +121,7 @@ export class LogWriter {
       for (const drained of this.#drained.splice(0)) drained()
       return
     }
-    const batch = Buffer.from(this.#waiting.join(''))
+    const batch = Buffer.from(this.#render(this.#waiting))
     this.#batch = batch
     this.#batchLines = this.#waiting.length
     this.#waiting = []

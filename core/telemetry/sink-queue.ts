@@ -1,9 +1,4 @@
-/** Records of one batch: each as the JSON text that is logged, and the ids of those who may read it, joined by commas. */
-export interface SinkBatch {
-  readonly lines: readonly string[]
-  /** Parallel to `lines`. An empty text: administrators alone. */
-  readonly readers: readonly string[]
-}
+import { RecordBlocks, type SinkBatch } from './record-blocks.ts'
 
 /** What became of records that did not arrive: `full` queue, `rejected` by the sink for good, `late` at the end. */
 export interface Dropped {
@@ -15,8 +10,8 @@ export interface Dropped {
 /** Size of a queue, and where its batches go. */
 export interface SinkQueueOptions {
   readonly maxRecords: number
-  /** Of all waiting lines together. */
-  readonly maxCharacters: number
+  /** Of all waiting lines together, in UTF-8. */
+  readonly maxBytes: number
   /** Records in one batch. */
   readonly maxBatch: number
   /** Resolves when the sink has taken the batch, with the number of records that it rejected for good. Rejects: the
@@ -37,11 +32,7 @@ const PAUSES_MS = [1_000, 5_000, 25_000, 60_000]
 /** Waiting records of one sink. One batch is under way at a time; when the queue is full the oldest records are lost. */
 export class SinkQueue {
   readonly #options: SinkQueueOptions
-  #lines: string[] = []
-  #readers: string[] = []
-  /** Index of the oldest waiting record. */
-  #head = 0
-  #characters = 0
+  #waiting = new RecordBlocks()
   #inFlight = 0
   #sent = 0
   #full = 0
@@ -63,7 +54,7 @@ export class SinkQueue {
 
   /** Records that wait or are under way. */
   get waiting(): number {
-    return this.#lines.length - this.#head + this.#inFlight
+    return this.#waiting.count + this.#inFlight
   }
 
   get sent(): number {
@@ -79,13 +70,15 @@ export class SinkQueue {
       this.#late += 1
       return
     }
-    this.#lines.push(line)
-    this.#readers.push(readers)
-    this.#characters += line.length
-    const { maxRecords, maxCharacters, maxBatch } = this.#options
-    while (this.#lines.length - this.#head > maxRecords || this.#characters > maxCharacters) this.#dropOldest()
+    const waiting = this.#waiting
+    waiting.push(line, readers)
+    const { maxRecords, maxBytes, maxBatch } = this.#options
+    while (waiting.count > maxRecords || waiting.bytes > maxBytes) {
+      waiting.dropOldest()
+      this.#full += 1
+    }
     if (this.#inFlight > 0) return
-    if (this.#lines.length - this.#head >= maxBatch) this.#begin()
+    if (waiting.count >= maxBatch) this.#begin()
     else this.#timer ??= setTimeout(() => this.#begin(), BATCH_MS)
   }
 
@@ -109,39 +102,20 @@ export class SinkQueue {
     this.#end.abort()
     clearTimeout(this.#timer)
     this.#retry?.()
-    this.#lines = []
-    this.#readers = []
-    this.#head = 0
+    this.#waiting = new RecordBlocks()
     this.#inFlight = 0
-  }
-
-  #dropOldest(): void {
-    this.#characters -= this.#lines[this.#head]?.length ?? 0
-    this.#head += 1
-    this.#full += 1
-    // Moved once for many: each record moves at most once on average.
-    if (this.#head > 1_024 && this.#head * 2 > this.#lines.length) this.#cut(this.#head)
-  }
-
-  #cut(count: number): void {
-    this.#lines = this.#lines.slice(count)
-    this.#readers = this.#readers.slice(count)
-    this.#head = 0
   }
 
   #begin(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#inFlight > 0) return
-    const end = this.#head + this.#options.maxBatch
-    const batch = { lines: this.#lines.slice(this.#head, end), readers: this.#readers.slice(this.#head, end) }
-    this.#cut(this.#head + batch.lines.length)
-    if (batch.lines.length === 0) {
+    if (this.#waiting.count === 0) {
       for (const resolve of this.#idle.splice(0)) resolve()
       return
     }
-    for (const line of batch.lines) this.#characters -= line.length
-    this.#inFlight = batch.lines.length
+    const batch = this.#waiting.take(this.#options.maxBatch)
+    this.#inFlight = batch.readers.length
     void this.#deliver(batch)
   }
 
@@ -152,7 +126,7 @@ export class SinkQueue {
         const { rejected } = await this.#sendOnce(batch)
         if (signal.aborted) return
         this.#rejected += rejected
-        this.#sent += batch.lines.length - rejected
+        this.#sent += batch.readers.length - rejected
         break
       } catch (error) {
         if (signal.aborted) return
@@ -180,7 +154,7 @@ export class SinkQueue {
       this.#failures = 0
       this.#options.changed('up')
     }
-    if (this.#idle.length > 0 || this.#lines.length - this.#head >= this.#options.maxBatch) this.#begin()
+    if (this.#idle.length > 0 || this.#waiting.count >= this.#options.maxBatch) this.#begin()
     else if (this.waiting > 0) this.#timer ??= setTimeout(() => this.#begin(), BATCH_MS)
   }
 

@@ -10,6 +10,7 @@ import { SegmentStore } from '../../core/history/record-store.ts'
 import { toRow } from '../../core/history/row.ts'
 import type { Row } from '../../core/history/segment.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { batchOf } from '../support/record-batch.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
@@ -137,10 +138,7 @@ test('a thread of its own stores and searches; a database that goes is a failure
   const history = new History(options({ databaseUrl }) as never, silent)
   const admin: UserActor = { kind: 'user', userId: 'u', name: 'u', role: 'admin', credential: { kind: 'local' } }
   const write = (message: string) =>
-    history.write({
-      lines: [JSON.stringify({ level: 'INFO', timestamp: new Date().toISOString(), message })],
-      readers: [''],
-    })
+    history.write(batchOf([JSON.stringify({ level: 'INFO', timestamp: new Date().toISOString(), message })]))
   const found = async (q: string) =>
     (await history.for(admin).search({ where: parseQueryText(q), order: 'desc', limit: 10 })).items.length
   await write('before')

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { History } from '../../../core/history/client.ts'
 import { type Hub, startHub, stdioFixture } from '../../support/hub.ts'
+import { batchOf } from '../../support/record-batch.ts'
 import { makeTemp } from '../../support/temp.ts'
 
 /** Servers that write log lines when they are told to; of each the hub takes 100 a second. */
@@ -40,10 +41,7 @@ async function storeRecords(folder: string, count: number): Promise<void> {
   const startMs = Date.now() - count * STEP_MS
   for (let first = 0; first < count; first += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, count - first) }, (_, n) => first + n)
-    const written = history.write({
-      lines: numbers.map(n => record(n, startMs + n * STEP_MS)),
-      readers: numbers.map(() => ''),
-    })
+    const written = history.write(batchOf(numbers.map(n => record(n, startMs + n * STEP_MS))))
     // The thread rests after each batch unless somebody waits.
     history.hurry()
     await written

@@ -10,6 +10,7 @@ import { toRow } from '../../../core/history/row.ts'
 import { search } from '../../../core/history/search.ts'
 import type { Row } from '../../../core/history/segment.ts'
 import { Segments } from '../../../core/history/segments.ts'
+import { batchOf } from '../../support/record-batch.ts'
 
 const log = { debug() {}, info() {}, warn: (text: string) => void warned.push(text), error() {} }
 const warned: string[] = []
@@ -63,7 +64,7 @@ function segments(change = {}): Segments {
 test('each finds what it may read, the newest first; an administrator finds all, or only its own', async () => {
   const made = history()
   const lines = ['one', 'two', 'three', 'four'].map(message => line(message))
-  expect(await made.write({ lines, readers: ['u1', 'u2,u1', '', 'u12'] })).toEqual({ rejected: 0 })
+  expect(await made.write(batchOf(lines, ['u1', 'u2,u1', '', 'u12']))).toEqual({ rejected: 0 })
   const find = async (actor: UserActor, mine = false) =>
     messages((await made.for(actor).search(query(mine ? { mine } : {}))).items)
   expect(await find(person('u1'))).toEqual(['two', 'one'])
@@ -75,7 +76,7 @@ test('each finds what it may read, the newest first; an administrator finds all,
 
 test('what is no record is rejected and counted; files are for their owner alone', async () => {
   const made = history()
-  expect(await made.write({ lines: ['no json\n', line('good'), '{}\n'], readers: ['', '', ''] })).toEqual({
+  expect(await made.write(batchOf(['no json\n', line('good'), '{}\n']))).toEqual({
     rejected: 2,
   })
   expect((await stat(folder)).mode & 0o777).toBe(0o700)
@@ -91,7 +92,7 @@ test('pages go on where the last one ended, also while records arrive, in both o
   const made = history()
   const write = (from: number, to: number) => {
     const lines = Array.from({ length: to - from }, (_, index) => line(`m${from + index}`))
-    return made.write({ lines, readers: lines.map(() => '') })
+    return made.write(batchOf(lines))
   }
   await write(0, 25)
   const admin = made.for(person('a', 'admin'))
@@ -111,11 +112,11 @@ test('pages go on where the last one ended, also while records arrive, in both o
 
 test('a thread that is lost is begun anew, and what was stored is there', async () => {
   const made = history()
-  await made.write({ lines: [line('before')], readers: [''] })
+  await made.write(batchOf([line('before')]))
   const lost = made.for(person('a', 'admin')).search(query())
   made.end()
   await expect(lost).rejects.toMatchObject({ code: 'history_unavailable' })
-  await made.write({ lines: [line('after')], readers: [''] })
+  await made.write(batchOf([line('after')]))
   expect(messages((await made.for(person('a', 'admin')).search(query())).items)).toEqual(['after', 'before'])
 })
 
@@ -198,7 +199,7 @@ test('a folder that is away when the first record comes is not made anew; once i
   const history = new History(options(), log)
   open.push(history)
   await rename(folder, `${folder}-away`)
-  const batch = { lines: [line('kept')], readers: [''] }
+  const batch = batchOf([line('kept')])
   await expect(history.write(batch)).rejects.toThrow('The history thread ended')
   expect(existsSync(folder)).toBe(false)
   await rename(`${folder}-away`, folder)
@@ -207,7 +208,7 @@ test('a folder that is away when the first record comes is not made anew; once i
 
 test('the thread gives way to those of calls, and main does not', async () => {
   const before = getPriority()
-  expect(await history().write({ lines: [line('kept')], readers: [''] })).toEqual({ rejected: 0 })
+  expect(await history().write(batchOf([line('kept')]))).toEqual({ rejected: 0 })
   const threads = (await readdir('/proc/self/task')).map(id => {
     const text = readFileSync(`/proc/self/task/${id}/stat`, 'latin1')
     const end = text.lastIndexOf(')')

@@ -5,6 +5,7 @@ import { parseQueryText } from '../../../core/domain/log/log-query-text.ts'
 import { History } from '../../../core/history/client.ts'
 import { extent } from '../../support/extent.ts'
 import { atMost } from '../../support/pace.ts'
+import { batchOf } from '../../support/record-batch.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const RECORDS = extent(50_000, 1_000_000)
@@ -44,7 +45,12 @@ beforeAll(
     )
     for (let first = 0; first < RECORDS; first += BATCH) {
       const numbers = Array.from({ length: BATCH }, (_, n) => first + n)
-      const written = history.write({ lines: numbers.map(record), readers: numbers.map(n => `u${n % 20}`) })
+      const written = history.write(
+        batchOf(
+          numbers.map(record),
+          numbers.map(n => `u${n % 20}`),
+        ),
+      )
       // Without a rest after each part: on a busy machine a batch would take longer than the thread is waited for.
       history.hurry()
       await written

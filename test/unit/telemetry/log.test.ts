@@ -7,7 +7,7 @@ import { EventBus } from '../../../core/events/bus.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
-import type { SinkBatch } from '../../../core/telemetry/sink-queue.ts'
+import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
 import { until } from '../../support/wait.ts'
 
 type Written = readonly { readonly ownerId: string | null; readonly record: LogRecord }[]
@@ -137,7 +137,7 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     return { rejected: 0 }
   }
   await logged(async log => {
-    log.feed.add('x', { maxRecords: 10, maxCharacters: 9_999, maxBatch: 10, send, changed() {} })
+    log.feed.add('x', { maxRecords: 10, maxBytes: 9_999, maxBatch: 10, send, changed() {} })
     log.with({ ownerId: 'u1' }).info('mine s3cret-1')
     log.with().info('of the hub')
     const call = {
@@ -153,7 +153,7 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     await log.feed.remove('x', 1_000)
   }, 'pretty')
   expect(sent.map(batch => batch.readers)).toEqual([['u1', '', 'u2']])
-  const records = sent[0]?.lines.map(line => JSON.parse(line))
+  const records = linesOf(sent[0] as SinkBatch).map(line => JSON.parse(line))
   expect(records).toMatchObject([
     { message: 'mine [redacted]' },
     { message: 'of the hub' },

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import { LogFeed } from '../../../core/telemetry/log-feed.ts'
-import { type SinkBatch, SinkQueue, type SinkQueueOptions } from '../../../core/telemetry/sink-queue.ts'
+import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
+import { SinkQueue, type SinkQueueOptions } from '../../../core/telemetry/sink-queue.ts'
 import { UpstreamRecords } from '../../../core/telemetry/upstream-records.ts'
 import { until } from '../../support/wait.ts'
 
@@ -10,10 +11,10 @@ function queueOptions(change: Partial<SinkQueueOptions> = {}) {
   const states: string[] = []
   const options: SinkQueueOptions = {
     maxRecords: 10,
-    maxCharacters: 1_000,
+    maxBytes: 1_000,
     maxBatch: 4,
-    async send({ lines }: SinkBatch) {
-      taken.push(...lines)
+    async send(batch: SinkBatch) {
+      taken.push(...linesOf(batch))
       return { rejected: 0 }
     },
     changed: state => void states.push(state),
@@ -63,9 +64,9 @@ test('a full queue loses the oldest, and the counts are exact: taken, lost and w
   })
   const taken: string[] = []
   const { options } = queueOptions({
-    async send({ lines }) {
+    async send(batch) {
       await gate
-      taken.push(...lines)
+      taken.push(...linesOf(batch))
       return { rejected: 1 }
     },
   })
@@ -79,8 +80,8 @@ test('a full queue loses the oldest, and the counts are exact: taken, lost and w
   expect(queue.sent).toBe(10)
 })
 
-test('characters are bounded too', () => {
-  const { options } = queueOptions({ maxCharacters: 100, maxBatch: 1_000 })
+test('bytes are bounded too', () => {
+  const { options } = queueOptions({ maxBytes: 100, maxBatch: 1_000 })
   const queue = new SinkQueue(options)
   for (let index = 0; index < 5; index += 1) queue.push('x'.repeat(40), '')
   expect([queue.waiting, queue.dropped.full]).toEqual([2, 3])

@@ -1,0 +1,166 @@
+/** Records of one batch, as they are logged. */
+export interface SinkBatch {
+  /** The lines one behind the other, in UTF-8. */
+  readonly bytes: Uint8Array
+  /** Where each line ends in `bytes`. */
+  readonly ends: Uint32Array
+  /** Parallel to `ends`: ids of those who may read the record, joined by commas. An empty text: administrators alone. */
+  readonly readers: readonly string[]
+}
+
+/** Bytes that are allocated at once. A longer line gets a block of its own. */
+const BLOCK_BYTES = 128 * 1024
+/** Most bytes of one UTF-16 code unit in UTF-8. */
+const WIDEST = 3
+
+/**
+ * Records that wait, the oldest first. They lie as bytes in large blocks: tens of thousands of waiting texts would have to be
+ * looked at by each garbage collection, and copied one by one on their way to another thread.
+ */
+export class RecordBlocks {
+  readonly #blocks: Block[] = []
+  #count = 0
+  #bytes = 0
+
+  /** Number of records. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Of all lines together. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  push(line: string, readers: string): void {
+    const most = line.length * WIDEST
+    let block = this.#blocks.at(-1)
+    if (!block?.fits(most)) {
+      block = new Block(Math.max(BLOCK_BYTES, most))
+      this.#blocks.push(block)
+    }
+    this.#bytes += block.push(line, readers)
+    this.#count += 1
+  }
+
+  dropOldest(): void {
+    const [block] = this.#blocks
+    if (!block) return
+    this.#bytes -= block.skip(1)
+    this.#count -= 1
+    this.#tidy(block)
+  }
+
+  /** Takes out the oldest records, `most` at the most. */
+  take(most: number): SinkBatch {
+    const count = Math.min(most, this.#count)
+    const parts: Uint8Array[] = []
+    const ends = new Uint32Array(count)
+    const readers: string[] = []
+    let bytes = 0
+    while (readers.length < count) {
+      const [block] = this.#blocks
+      if (!block) break
+      const part = block.oldest(count - readers.length)
+      for (const [index, end] of part.ends.entries()) ends[readers.length + index] = bytes + end
+      parts.push(part.bytes)
+      readers.push(...part.readers)
+      bytes += block.skip(part.readers.length)
+      this.#tidy(block)
+    }
+    this.#count -= count
+    this.#bytes -= bytes
+    return { bytes: joined(parts, bytes), ends, readers }
+  }
+
+  /** A block that was read to its end goes, or is used again where it is the last one. */
+  #tidy(first: Block): void {
+    if (!first.isEmpty) return
+    if (this.#blocks.length > 1) this.#blocks.shift()
+    else first.clear()
+  }
+}
+
+/** Some records one behind the other. */
+class Block {
+  readonly #buffer: Buffer
+  #ends: number[] = []
+  #readers: string[] = []
+  #used = 0
+  /** Index of the oldest record, and where it begins. */
+  #head = 0
+  #from = 0
+
+  constructor(size: number) {
+    this.#buffer = Buffer.allocUnsafeSlow(size)
+  }
+
+  get isEmpty(): boolean {
+    return this.#head === this.#ends.length
+  }
+
+  fits(bytes: number): boolean {
+    return this.#used + bytes <= this.#buffer.length
+  }
+
+  /** Returns the bytes of the line. */
+  push(line: string, readers: string): number {
+    const written = this.#buffer.write(line, this.#used)
+    this.#used += written
+    this.#ends.push(this.#used)
+    this.#readers.push(readers)
+    return written
+  }
+
+  /** Returns the bytes of the records that are gone. */
+  skip(count: number): number {
+    const { [this.#head + count - 1]: end = this.#from } = this.#ends
+    const bytes = end - this.#from
+    this.#head += count
+    this.#from = end
+    return bytes
+  }
+
+  /** The first records, which stay; the bytes are those of the block. */
+  oldest(most: number): SinkBatch {
+    const ends = this.#ends.slice(this.#head, this.#head + most)
+    return {
+      bytes: this.#buffer.subarray(this.#from, ends.at(-1) ?? this.#from),
+      ends: Uint32Array.from(ends, end => end - this.#from),
+      readers: this.#readers.slice(this.#head, this.#head + most),
+    }
+  }
+
+  clear(): void {
+    this.#ends = []
+    this.#readers = []
+    this.#used = 0
+    this.#head = 0
+    this.#from = 0
+  }
+}
+
+/** An array of its own and no `Buffer`, whose `slice` would not copy. */
+function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
+  const all = new Uint8Array(size)
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+
+/** The lines of a batch as texts. */
+export function linesOf({ bytes, ends }: Pick<SinkBatch, 'bytes' | 'ends'>): string[] {
+  const decoder = new TextDecoder()
+  const whole = decoder.decode(bytes)
+  const isAscii = whole.length === bytes.length
+  const lines: string[] = []
+  let from = 0
+  for (const end of ends) {
+    lines.push(isAscii ? whole.slice(from, end) : decoder.decode(bytes.subarray(from, end)))
+    from = end
+  }
+  return lines
+}

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { linesOf, RecordBlocks } from '../../../core/telemetry/record-blocks.ts'
+
+test('records come out as they went in, whatever their length and script and however many are dropped or taken between', () => {
+  const line = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 40 }),
+    // Several blocks long, and more bytes than characters.
+    fc.nat({ max: 60_000 }).map(length => '超'.repeat(length)),
+  )
+  const step = fc.oneof(
+    fc.record({ push: fc.array(line, { maxLength: 5 }) }),
+    fc.record({ take: fc.nat({ max: 8 }) }),
+    fc.record({ drop: fc.nat({ max: 3 }) }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), steps => {
+      const blocks = new RecordBlocks()
+      const model: { readonly line: string; readonly readers: string }[] = []
+      let pushed = 0
+      for (const each of steps) {
+        if ('push' in each) {
+          for (const text of each.push) {
+            pushed += 1
+            blocks.push(text, `u${pushed}`)
+            model.push({ line: text, readers: `u${pushed}` })
+          }
+        } else if ('take' in each) {
+          const batch = blocks.take(each.take)
+          const expected = model.splice(0, each.take)
+          expect(linesOf(batch)).toEqual(expected.map(one => one.line))
+          expect(batch.readers).toEqual(expected.map(one => one.readers))
+        } else {
+          for (let n = 0; n < each.drop; n += 1) blocks.dropOldest()
+          model.splice(0, each.drop)
+        }
+        expect(blocks.count).toBe(model.length)
+        expect(blocks.bytes).toBe(model.reduce((sum, one) => sum + Buffer.byteLength(one.line), 0))
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
