@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { TermExpression } from '../domain/log/log-query.ts'
+import { TextTerms } from '../domain/log/log-terms.ts'
 import type { HistoryOptions, HistoryPage, HistoryQuery } from './protocol.ts'
 import type { RecordStore } from './record-store.ts'
 import { PageMaker } from './search.ts'
@@ -24,6 +25,7 @@ const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
 export class PostgresRecords implements RecordStore {
   readonly #options: HistoryOptions & { readonly databaseUrl: string }
   readonly #days = new Set<number>()
+  readonly #texts = new TextTerms()
   #client: Promise<pg.Client> | undefined
 
   constructor(options: HistoryOptions & { readonly databaseUrl: string }) {
@@ -52,7 +54,10 @@ export class PostgresRecords implements RecordStore {
     for (const day of new Set(rows.map(({ at }) => dayOf(at)))) await this.#addDay(client, day)
     const records = rows.map(({ record }) => JSON.parse(record) as Readonly<Record<string, unknown>>)
     const columns = [
-      ...(['at', 'level', 'readers', 'record', 'terms'] as const).map(name => rows.map(row => row[name])),
+      ...(['at', 'level', 'readers', 'record'] as const).map(name => rows.map(row => row[name])),
+      rows.map(({ terms, texts }) =>
+        [terms, ...texts.map(text => this.#texts.of(text))].filter(each => each !== '').join(' '),
+      ),
       records.map(({ duration }) => (Number.isSafeInteger(duration) ? duration : null)),
       ...MEMBERS.map(name => records.map(record => columnText(record[name]))),
     ]
@@ -214,6 +219,7 @@ function dayIn(name: string): number | undefined {
 /** The expression in the language of `tsquery`. */
 function queryText(terms: TermExpression): string {
   if (typeof terms === 'string') return `'${terms}'`
+  if ('wanted' in terms) return queryText(terms.terms)
   const [word, parts] = 'all' in terms ? ['&', terms.all] : ['|', terms.any]
   // An empty choice is met by nothing: no record has this term.
   if (parts.length === 0) return "'none'"

@@ -1,10 +1,11 @@
 import { chmodSync, statSync } from 'node:fs'
 import Database, { type Statement } from 'better-sqlite3'
-import type { TermExpression } from '../domain/log/log-query.ts'
+import type { RecordIndex, TermExpression } from '../domain/log/log-query.ts'
 import type { HistoryOptions } from './protocol.ts'
+import { SegmentTexts } from './segment-texts.ts'
 
 /** One record on its way into a segment. */
-export interface Row {
+export interface Row extends RecordIndex {
   /** Milliseconds since 1970. */
   readonly at: number
   /** 10 to 50. */
@@ -13,8 +14,6 @@ export interface Row {
   readonly readers: string
   /** The whole record as JSON. */
   readonly record: string
-  /** Joined by spaces. */
-  readonly terms: string
 }
 
 /** A stored record. */
@@ -28,28 +27,23 @@ export interface Found {
 export type SegmentOptions = Pick<HistoryOptions, 'table' | 'indexes'>
 
 /**
- * Columns that stand for members of the record, for queries by hand. They take no room: SQLite reads them from the JSON, and
- * an index of one holds its values.
+ * Members of the record that are columns for queries by hand. They are those of a view, and read from the JSON: as columns of
+ * the table, even virtual ones, they would double the time that a row takes. An index of one holds its values.
  */
-const MEMBERS = {
-  message: 'text',
-  server: 'text',
-  tool: 'text',
-  duration: 'integer',
-  status: 'text',
-  requestId: 'text',
-  userId: 'text',
-} as const
-/** Names of indexed fields that are columns under another name. */
+const MEMBERS = ['message', 'server', 'tool', 'duration', 'status', 'requestId', 'userId'] as const
+/** What is indexed for a field, where it is no member. */
 const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
 
 /** One SQLite file of log records with its index of terms. `id` rises over all segments. */
 export class Segment {
   readonly path: string
   readonly #db: Database
+  /** The table of the rows. */
   readonly #table: string
+  readonly #termsTable: string
   readonly #insert: Statement
   readonly #insertTerms: Statement
+  readonly #texts: SegmentTexts
   #records = 0
   #firstId = 0
   #lastId = 0
@@ -64,11 +58,14 @@ export class Segment {
     this.#db.pragma('journal_mode = WAL')
     this.#db.pragma('synchronous = NORMAL')
     this.#db.pragma('cache_size = -8000')
-    this.#table = tableOf(this.#db) ?? makeTable(this.#db, table, indexes)
+    const { name, rows } = tableOf(this.#db) ?? makeTable(this.#db, table, indexes)
+    this.#table = rows
+    this.#termsTable = `${name}_terms`
+    this.#texts = new SegmentTexts(this.#db, name)
     this.#insert = this.#db.prepare(
       `insert into "${this.#table}"(id, at, level, readers, record) values (?, ?, ?, ?, ?)`,
     )
-    this.#insertTerms = this.#db.prepare(`insert into "${this.#table}_terms"(rowid, terms) values (?, ?)`)
+    this.#insertTerms = this.#db.prepare(`insert into "${this.#termsTable}"(rowid, terms) values (?, ?)`)
     const [ends] = this.#db
       .prepare(`select count(*) n, min(id) first, max(id) last, min(at) least, max(at) greatest from "${this.#table}"`)
       .all() as { n: number; first: number; last: number; least: number; greatest: number }[]
@@ -108,13 +105,15 @@ export class Segment {
   append(rows: readonly Row[], firstId: number): void {
     this.#db.exec('begin immediate')
     try {
-      for (const [index, { at, level, readers, record, terms }] of rows.entries()) {
+      for (const [index, { at, level, readers, record, terms, texts }] of rows.entries()) {
         this.#insert.run([firstId + index, at, level, readers, record])
-        this.#insertTerms.run([firstId + index, terms])
+        const all = [terms, ...texts.map(text => this.#texts.termsOf(text))].join(' ')
+        this.#insertTerms.run([firstId + index, all])
       }
       this.#db.exec('commit')
     } catch (error) {
       if (this.#db.inTransaction) this.#db.exec('rollback')
+      this.#texts.rolledBack()
       throw error
     }
     if (this.#records === 0) this.#firstId = firstId
@@ -131,11 +130,12 @@ export class Segment {
     const table = this.#table
     const direct = `select id, readers, record from "${table}" where id > ? and id < ? order by id ${order}`
     // The index of terms delivers in the order of ids, so that the newest come without looking at all.
-    const byTerms = `select r.id, r.readers, r.record from "${table}_terms" f cross join "${table}" r on r.id = f.rowid
-      where f."${table}_terms" match ? and f.rowid > ? and f.rowid < ? order by f.rowid ${order}`
-    const statement = this.#db.prepare(terms === undefined ? direct : byTerms)
+    const byTerms = `select r.id, r.readers, r.record from "${this.#termsTable}" f cross join "${table}" r on r.id = f.rowid
+      where f."${this.#termsTable}" match ? and f.rowid > ? and f.rowid < ? order by f.rowid ${order}`
+    const match = terms === undefined ? undefined : matchText(terms, this.#texts)
+    const statement = this.#db.prepare(match === undefined ? direct : byTerms)
     const bounds = [above, below]
-    yield* statement.iterate(terms === undefined ? bounds : [matchText(terms), ...bounds]) as Iterable<Found>
+    yield* statement.iterate(match === undefined ? bounds : [match, ...bounds]) as Iterable<Found>
   }
 
   close(): void {
@@ -143,32 +143,49 @@ export class Segment {
   }
 }
 
-/** The table of records, which has a table of terms beside it; undefined in a new file. */
-function tableOf(db: Database): string | undefined {
-  const found = db.prepare(`select name from sqlite_schema where type = 'table'
-    and name || '_terms' in (select name from sqlite_schema)`)
-  return (found.all() as { readonly name: string }[])[0]?.name
+/** How a segment is called, and the table of its rows. */
+interface Tables {
+  readonly name: string
+  readonly rows: string
 }
 
-function makeTable(db: Database, table: string, indexes: readonly string[]): string {
-  const members = Object.entries(MEMBERS).map(
-    ([name, type]) => `${name} ${type} generated always as (json_extract(record, '$.${name}')) virtual`,
-  )
-  db.exec(`create table "${table}"(id integer primary key, at integer not null, level integer not null,
-      readers text not null, record text not null, ${members.join(', ')});
-    create virtual table "${table}_terms" using fts5(terms, content='', detail=none, tokenize='ascii')`)
+/** What has terms beside it; undefined in a new file. Files of earlier hubs have the rows in the table of this name. */
+function tableOf(db: Database): Tables | undefined {
+  const found = db.prepare(`select name, case when type = 'view' then name || '_records' else name end as rows
+    from sqlite_schema where type in ('table', 'view') and name || '_terms' in (select name from sqlite_schema)`)
+  return (found.all() as Tables[])[0]
+}
+
+function makeTable(db: Database, name: string, indexes: readonly string[]): Tables {
+  const rows = `${name}_records`
+  const columns = MEMBERS.map(member => `${memberOf(member)} as ${member}`)
+  db.exec(`create table "${rows}"(id integer primary key, at integer not null, level integer not null,
+      readers text not null, record text not null);
+    create view "${name}" as select id, at, level, readers, record, ${columns.join(', ')} from "${rows}";
+    create virtual table "${name}_terms" using fts5(terms, content='', detail=none, tokenize='ascii')`)
   // Times are always looked for.
   for (const field of new Set(['timestamp', ...indexes])) {
-    db.exec(`create index "${table}_${field.toLowerCase()}" on "${table}"(${COLUMNS[field] ?? field})`)
+    db.exec(`create index "${name}_${field.toLowerCase()}" on "${rows}"(${COLUMNS[field] ?? memberOf(field)})`)
   }
-  return table
+  return { name, rows }
 }
 
-/** The expression in the language of FTS5. */
-function matchText(terms: TermExpression): string {
+function memberOf(name: string): string {
+  return `json_extract(record, '$.${name}')`
+}
+
+/** The expression in the language of FTS5; undefined where every record has to be looked at. */
+function matchText(terms: TermExpression, texts: SegmentTexts): string | undefined {
   if (typeof terms === 'string') return `"${terms}"`
-  const [word, parts] = 'all' in terms ? ['AND', terms.all] : ['OR', terms.any]
+  if ('wanted' in terms) {
+    const recurring = texts.containing(terms.wanted)
+    return recurring === undefined ? undefined : matchText({ any: [terms.terms, ...recurring] }, texts)
+  }
+  const isAll = 'all' in terms
+  const parts = (isAll ? terms.all : terms.any).map(part => matchText(part, texts))
   // An empty choice is met by nothing: no record has this term.
   if (parts.length === 0) return '"none"'
-  return `(${parts.map(matchText).join(` ${word} `)})`
+  const known = parts.filter(part => part !== undefined)
+  if (known.length === 0 || (!isAll && known.length < parts.length)) return undefined
+  return `(${known.join(isAll ? ' AND ' : ' OR ')})`
 }

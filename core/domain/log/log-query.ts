@@ -1,5 +1,14 @@
 import type { LogLevel, LogRecord } from '../../contract/records.ts'
-import { folded, INDEXED, levelTerm, nameTerm, requestTerm, substringTerms, TextTerms, textTerms } from './log-terms.ts'
+import {
+  folded,
+  INDEXED,
+  LONGEST_KEPT,
+  levelTerm,
+  nameTerm,
+  requestTerm,
+  substringTerms,
+  textTerms,
+} from './log-terms.ts'
 
 /** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */
 export const LOG_FIELDS = [
@@ -38,19 +47,27 @@ export type TermExpression =
   | string
   | { readonly all: readonly TermExpression[] }
   | { readonly any: readonly TermExpression[] }
+  | WantedText
+
+/** Some text of the record must contain this one, folded. A text that is indexed by terms has these then. */
+interface WantedText {
+  readonly wanted: string
+  readonly terms: TermExpression
+}
+
+/** What a record is found by. */
+export interface RecordIndex {
+  /** Joined by spaces; a term may stand there twice. */
+  readonly terms: string
+  /** Texts that may come again in other records, whose terms are not among `terms`. */
+  readonly texts: readonly string[]
+}
 
 /** A record as it is searched. */
 export type SearchedRecord = LogRecord & { readonly serverId?: string }
 
-/**
- * All terms of a record, joined by spaces; a term may stand there twice. `readers` are the ids of those who may read it
- * besides administrators; `texts`: kept for the next.
- */
-export function termsOf(
-  record: SearchedRecord,
-  readers: readonly string[],
-  texts: TextTerms = new TextTerms(),
-): string {
+/** What a record is found by. `readers` are the ids of those who may read it besides administrators. */
+export function indexOf(record: SearchedRecord, readers: readonly string[]): RecordIndex {
   const terms = [levelTerm(record.level)]
   for (const reader of readers) terms.push(nameTerm('r', reader))
   const { serverId, userId, tool, component, status, requestId, traceId } = record
@@ -61,10 +78,13 @@ export function termsOf(
   if (typeof component === 'string') terms.push(nameTerm('k', folded(component)))
   if (typeof status === 'string') terms.push(nameTerm('x', folded(status)))
   if (typeof requestId === 'string') terms.push(requestTerm(requestId))
-  // Those of a text that does not come again would only put others out of what is kept.
-  for (const text of textsOf(record))
-    terms.push(text === requestId || text === traceId ? textTerms(text) : texts.of(text))
-  return terms.filter(each => each !== '').join(' ')
+  const texts: string[] = []
+  for (const text of textsOf(record)) {
+    const comesAgain = text !== requestId && text !== traceId && text.length <= LONGEST_KEPT
+    if (comesAgain) texts.push(text)
+    else terms.push(textTerms(text))
+  }
+  return { terms: terms.filter(each => each !== '').join(' '), texts }
 }
 
 /** The message and the string members of a record, which free text is looked for in. */
@@ -89,7 +109,7 @@ export function termsFor(condition: LogCondition): TermExpression | undefined {
     return parts.includes(undefined) ? undefined : joined('any', parts as TermExpression[])
   }
   if ('not' in condition) return undefined
-  if ('text' in condition) return joined('all', substringTerms(condition.text))
+  if ('text' in condition) return containing(condition.text)
   return fieldTerms(condition)
 }
 
@@ -100,7 +120,7 @@ function fieldTerms({ field, op, values }: FieldCondition): TermExpression | und
     return levels.length === LEVELS.length ? undefined : anyOf(levels.map(levelTerm))
   }
   if (op === 'contains' || op === 'prefix') {
-    return field === 'timestamp' || field === 'duration' ? undefined : joined('all', substringTerms(String(values[0])))
+    return field === 'timestamp' || field === 'duration' ? undefined : containing(String(values[0]))
   }
   if (op !== 'eq' && op !== 'in') return undefined
   const texts = values.map(String)
@@ -121,10 +141,16 @@ function fieldTerms({ field, op, values }: FieldCondition): TermExpression | und
     case 'duration':
       return undefined
     default: {
-      const parts = texts.map(text => joined('all', substringTerms(text)))
+      const parts = texts.map(containing)
       return parts.includes(undefined) ? undefined : anyOf(parts as TermExpression[])
     }
   }
+}
+
+/** Undefined for a text that is too short for terms. */
+function containing(text: string): TermExpression | undefined {
+  const terms = joined('all', substringTerms(text))
+  return terms === undefined ? undefined : { wanted: folded(text), terms }
 }
 
 /** An `any` of nothing is met by no record. */

@@ -7,7 +7,7 @@ const UNSPACED = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Scrip
 const TRIGRAM = 3
 /** Texts whose terms are kept, and the longest of them: names, ids and messages come again and again. */
 const KEPT_TEXTS = 4_096
-const LONGEST_KEPT = 128
+export const LONGEST_KEPT = 128
 
 const LEVEL_TERMS: Readonly<Record<LogLevel, string>> = {
   ERROR: 'l50',
@@ -24,8 +24,16 @@ export function levelTerm(level: LogLevel): string {
 
 /** Of a reader (`r`), server (`s`) or user (`u`) by id, tool (`t`), component (`k`) or status (`x`) by name. */
 export function nameTerm(kind: 'r' | 's' | 'u' | 't' | 'k' | 'x', name: string): string {
-  return kind + hash(name)
+  const known = hashes.get(name)
+  if (known !== undefined) return kind + known
+  const made = hash(name)
+  if (hashes.size >= KEPT_TEXTS) hashes.clear()
+  if (name.length <= LONGEST_KEPT) hashes.set(name, made)
+  return kind + made
 }
+
+/** Names are few, and each record has six of them. */
+const hashes = new Map<string, string>()
 
 /** 53 bits as hexadecimal digits (cyrb53): names that share a hash are distinguished on the row. */
 function hash(text: string): string {
@@ -136,7 +144,6 @@ export class TextTerms {
     const known = this.#known.get(text)
     if (known !== undefined) return known
     const terms = textTerms(text)
-    if (text.length > LONGEST_KEPT) return terms
     if (this.#known.size >= KEPT_TEXTS) this.#known.clear()
     this.#known.set(text, terms)
     return terms

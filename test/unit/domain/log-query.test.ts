@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
+  indexOf,
   type LogCondition,
   meets,
   type SearchedRecord,
   type TermExpression,
   termsFor,
-  termsOf,
 } from '../../../core/domain/log/log-query.ts'
 import { parseQueryText, readTime } from '../../../core/domain/log/log-query-text.ts'
 import { folded, substringTerms, textTerms } from '../../../core/domain/log/log-terms.ts'
@@ -27,8 +27,15 @@ const record: SearchedRecord = {
 
 function holds(expression: TermExpression, terms: ReadonlySet<string>): boolean {
   if (typeof expression === 'string') return terms.has(expression)
+  if ('wanted' in expression) return holds(expression.terms, terms)
   if ('all' in expression) return expression.all.every(each => holds(each, terms))
   return expression.any.some(each => holds(each, terms))
+}
+
+/** The terms of a record with those of all its texts. */
+function allTerms(of: SearchedRecord, readers: readonly string[]): string[] {
+  const { terms, texts } = indexOf(of, readers)
+  return [terms, ...texts.map(textTerms)].flatMap(each => each.split(' ')).filter(each => each !== '')
 }
 
 describe('terms', () => {
@@ -85,7 +92,7 @@ describe('terms', () => {
   })
 
   test('are letters and digits of ASCII alone', () => {
-    for (const term of termsOf({ ...record, note: 'ä"*^ (or) 连', none: '' }, ['u-1', 'u-2']).split(' '))
+    for (const term of allTerms({ ...record, note: 'ä"*^ (or) 连', none: '' }, ['u-1', 'u-2']))
       expect(term).toMatch(/^[a-z0-9]+$/)
   })
 
@@ -95,7 +102,7 @@ describe('terms', () => {
       ...['requestId:01JD7C2M8K', 'userId:u-1', 'serverId:(s-1 or s-2)', 'duration:>=500', '"after 2 s"', '-other'],
       'component:mcp upstream -level:error duration:<1s',
     ]
-    const terms = new Set(termsOf(record, ['u-1']).split(' '))
+    const terms = new Set(allTerms(record, ['u-1']))
     for (const query of queries) {
       const condition = parseQueryText(query)
       expect([query, meets(record, condition)]).toEqual([query, true])
