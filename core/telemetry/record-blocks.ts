@@ -36,6 +36,8 @@ export class RecordBlocks {
     const most = line.length * WIDEST
     let block = this.#blocks.at(-1)
     if (!block?.fits(most)) {
+      // None that is empty stands before others.
+      if (block?.isEmpty) this.#blocks.pop()
       block = new Block(Math.max(BLOCK_BYTES, most))
       this.#blocks.push(block)
     }
@@ -45,7 +47,7 @@ export class RecordBlocks {
 
   dropOldest(): void {
     const [block] = this.#blocks
-    if (!block) return
+    if (!block || this.#count === 0) return
     this.#bytes -= block.skip(1)
     this.#count -= 1
     this.#tidy(block)
