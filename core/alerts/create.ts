@@ -154,7 +154,14 @@ export function createAlerts(deps: AlertsDeps): Alerts {
         const { owner } = await rules.get(actor, ref)
         return showRule(actor, await rules.replace(actor, ref, await prepared(actor, body, owner.name), options))
       },
-      remove: (actor, ref) => rules.remove(actor, ref, (trx, { id }) => endIncidents(trx, id)),
+      async remove(actor, ref) {
+        let wakeChannels = (): void => undefined
+        await rules.remove(actor, ref, async (trx, { id }) => {
+          const woken = await endIncidents(trx, id)
+          wakeChannels = () => outbox.wake(id, woken)
+        })
+        wakeChannels()
+      },
     },
     channels: {
       list: async (actor, owner) => (await channels.list(actor, owner)).map(showChannel),

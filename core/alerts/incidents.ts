@@ -10,6 +10,7 @@ import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tabl
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { resolveIncident } from './transitions.ts'
 
 /** Which alerts are listed. */
 export interface IncidentQuery {
@@ -118,14 +119,19 @@ export function retryDelivery(store: Store, channelId: string, id: string): Prom
   })
 }
 
-/** Ends what fires by a rule that is removed, without a message. */
-export async function endIncidents(trx: Writer, ruleId: string): Promise<void> {
-  const open = trx
-    .updateTable('alert_incident')
-    .set({ state: 'resolved', ends_at: new Date().toISOString(), reason: 'rule_removed' })
-  await open.where('rule_id', '=', ruleId).where('state', '=', 'firing').execute()
-  const waiting = trx.deleteFrom('alert_delivery').where('rule_id', '=', ruleId)
-  await waiting.where('state', 'in', ['waiting', 'failed']).execute()
+/**
+ * Ends what fires by a rule that is removed: whoever was notified that it fired is notified that it is over, what was not sent
+ * is not sent any more. Returns the channels that have something new to send.
+ */
+export async function endIncidents(trx: Writer, ruleId: string): Promise<readonly string[]> {
+  const open = trx.selectFrom('alert_incident').select(['id', 'owner_id']).where('rule_id', '=', ruleId)
+  const at = new Date().toISOString()
+  const woken = new Set<string>()
+  for (const { id: incidentId, owner_id: ownerId } of await open.where('state', '=', 'firing').execute()) {
+    const place = { ruleId, ownerId, incidentId, at }
+    await resolveIncident(trx, place, { value: undefined, reason: 'rule_removed' }, woken)
+  }
+  return [...woken]
 }
 
 async function incidentFor(db: Reader, actor: Actor, id: string): Promise<AlertIncidentTable> {

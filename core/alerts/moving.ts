@@ -24,7 +24,11 @@ export interface MovingAlertsDeps {
 /** Rules and channels as they move between hubs. A rule is checked against the channels of the transaction. */
 export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | 'channel', MovingRecords>> {
   const { store, sealer, types, facts } = deps
-  const rules = new OwnedSettings(store, 'rule', deps.changed)
+  // A rule that goes leaves messages that what it ended is over.
+  const rules = new OwnedSettings(store, 'rule', () => {
+    deps.changed()
+    deps.released()
+  })
   const channels = new OwnedSettings(store, 'channel', deps.released)
   return {
     rule: {

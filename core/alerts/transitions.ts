@@ -42,7 +42,7 @@ export async function storeTransitions(
     await storeInstance(trx, rule, transition)
     const { change, incidentId } = transition
     if (!change || incidentId === undefined) continue
-    const place = { rule, incidentId, at }
+    const place = { ruleId: rule.id, ownerId: rule.owner.id, incidentId, at }
     if (change.kind === 'fired') {
       await trx
         .insertInto('alert_incident')
@@ -52,14 +52,17 @@ export async function storeTransitions(
     }
     if (change.kind === 'repeat') await repeat(trx, place, change.number, woken)
     if (change.kind === 'resolved') {
-      await resolve(trx, place, transition.value, transition.reason ?? change.reason ?? null, woken)
+      const reason = transition.reason ?? change.reason ?? null
+      await resolveIncident(trx, place, { value: transition.value, reason }, woken)
     }
   }
   return [...woken]
 }
 
-interface Place {
-  readonly rule: ActiveRule
+/** An incident, and the time of what happens to it (ISO 8601 UTC). */
+export interface IncidentPlace {
+  readonly ruleId: string
+  readonly ownerId: string
   readonly incidentId: string
   readonly at: string
 }
@@ -103,7 +106,7 @@ async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<rea
 }
 
 /** An acknowledged alert is not repeated. */
-async function repeat(trx: Writer, place: Place, number: number, woken: Set<string>): Promise<void> {
+async function repeat(trx: Writer, place: IncidentPlace, number: number, woken: Set<string>): Promise<void> {
   const query = trx.selectFrom('alert_incident').select('acked_at').where('id', '=', place.incidentId)
   if ((await query.executeTakeFirst())?.acked_at !== null) return
   for (const { channel_id: channelId } of await notifiedChannels(trx, place)) {
@@ -111,12 +114,14 @@ async function repeat(trx: Writer, place: Place, number: number, woken: Set<stri
   }
 }
 
-/** A channel that was not notified that it fired is not notified that it is resolved either; what a removed rule ended stays so. */
-async function resolve(
+/**
+ * Ends an incident unless it is over, and adds the channels that have something new to send to `woken`. A channel that was not
+ * notified that it fired is not notified that it is resolved either.
+ */
+export async function resolveIncident(
   trx: Writer,
-  place: Place,
-  value: FactValue,
-  reason: string | null,
+  place: IncidentPlace,
+  { value, reason }: { readonly value: FactValue; readonly reason: string | null },
   woken: Set<string>,
 ): Promise<void> {
   const last = value === undefined ? {} : { value: JSON.stringify(value) }
@@ -139,7 +144,7 @@ async function resolve(
 }
 
 /** The channels to which the message that it fired went, or may have gone. */
-function notifiedChannels(trx: Writer, { incidentId }: Place) {
+function notifiedChannels(trx: Writer, { incidentId }: IncidentPlace) {
   return trx
     .selectFrom('alert_delivery')
     .select('channel_id')
@@ -152,7 +157,7 @@ function notifiedChannels(trx: Writer, { incidentId }: Place) {
 
 async function add(
   trx: Writer,
-  { rule, incidentId, at }: Place,
+  { ruleId, ownerId, incidentId, at }: IncidentPlace,
   channelId: string,
   kind: AlertDeliveryTable['kind'],
   number: number,
@@ -166,7 +171,7 @@ async function add(
     .executeTakeFirstOrThrow()
   if (Number(waiting) >= LIMITS.alertDeliveriesWaiting) return
   const row: AlertDeliveryTable = {
-    ...{ id: randomUUID(), owner_id: rule.owner.id, channel_id: channelId, rule_id: rule.id, incident_id: incidentId },
+    ...{ id: randomUUID(), owner_id: ownerId, channel_id: channelId, rule_id: ruleId, incident_id: incidentId },
     ...{ kind, number, message_id: null, state: 'waiting', attempts: 0, detail: null, created_at: at, updated_at: at },
   }
   await trx.insertInto('alert_delivery').values(row).execute()

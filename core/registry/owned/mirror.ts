@@ -31,7 +31,7 @@ export interface MirroredKind {
   /** Secrets in the open, to see whether they changed. */
   secrets(setting: OwnedSetting): Readonly<Record<string, string>>
   /** Runs before one is removed. */
-  removing?(trx: Writer, id: string): Promise<void>
+  removing?(trx: Writer, id: string): Promise<unknown>
 }
 
 /** What mirroring did. */

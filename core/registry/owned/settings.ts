@@ -147,7 +147,7 @@ export class OwnedSettings {
     })
   }
 
-  async remove(actor: Actor, ref: string, inTransaction: (trx: Writer, gone: OwnedSetting) => Promise<void>) {
+  async remove(actor: Actor, ref: string, inTransaction: (trx: Writer, gone: OwnedSetting) => Promise<unknown>) {
     await this.#write(async trx => {
       const gone = this.#unlocked(await this.#find(trx, actor, ref))
       await inTransaction(trx, gone)

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
 import { HubFacts, type HubFactsDeps } from '../../../core/alerts/hub-facts.ts'
-import { acknowledge } from '../../../core/alerts/incidents.ts'
+import { acknowledge, endIncidents } from '../../../core/alerts/incidents.ts'
 import { activeRule, prepareRule } from '../../../core/alerts/rules.ts'
 import { testRule } from '../../../core/alerts/test-rule.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
@@ -186,6 +186,34 @@ test('an alert is repeated after the interval of its rule, and not after it was 
   await acknowledge(world.store, world.bob, alert?.id ?? '')
   for (let round = 0; round < 5; round += 1) await minute()
   expect(await deliveries()).toEqual(['fired', 'repeat'])
+})
+
+test('a rule that is removed ends what fires by it, and only who was notified of that is notified', async () => {
+  const channels = new OwnedSettings(world.store, 'channel', () => undefined)
+  for (const name of ['told', 'untold']) {
+    const body = { name, type: 'webhook', enabled: true, config: {} }
+    await channels.create(world.bob, undefined, () => ({ name, body, secrets: null }))
+  }
+  await addRule({ duration: '0s' })
+  await hub.engine.begin()
+  await after(1, 'offline')
+  const { id: told } = await channels.get(world.bob, 'told')
+  const sent = world.store.db.updateTable('alert_delivery').set({ state: 'sent', message_id: 'm1' })
+  await sent.where('channel_id', '=', told).execute()
+  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  let woken: readonly string[] = []
+  await rules.remove(world.bob, 'down', async (trx, { id }) => {
+    woken = await endIncidents(trx, id)
+  })
+  expect(woken).toEqual([told])
+  hub.engine.rulesChanged()
+  await hub.engine.evaluateAll()
+  expect(await incidents()).toEqual(['resolved rule_removed'])
+  const rows = await world.store.db.selectFrom('alert_delivery').select(['channel_id', 'kind', 'state']).execute()
+  expect(rows.toSorted((a, b) => a.kind.localeCompare(b.kind))).toEqual([
+    { channel_id: told, kind: 'fired', state: 'sent' },
+    { channel_id: told, kind: 'resolved', state: 'waiting' },
+  ])
 })
 
 test('a server that is removed resolves, and calls are counted once a rule asks for them', async () => {

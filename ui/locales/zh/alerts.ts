@@ -207,6 +207,7 @@ export const alerts: Readonly<Record<string, string>> = {
   'at {value}.': '为 {value}。',
   'its server or tool is gone': '其服务器或工具已不存在',
   'the rule was changed': '规则已修改',
+  'the rule was deleted': '规则已删除',
   'no data for 15 minutes': '15 分钟无数据',
   Fired: '触发',
   Repeat: '重复',

@@ -47,6 +47,7 @@ export function alertSentence({ subject, condition, value }: Alert): TemplateRes
 export function reasonText(reason: string | undefined): string {
   if (reason === 'removed') return t('its server or tool is gone')
   if (reason === 'changed') return t('the rule was changed')
+  if (reason === 'rule_removed') return t('the rule was deleted')
   return reason === 'no_data' ? t('no data for 15 minutes') : ''
 }
 
