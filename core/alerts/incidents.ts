@@ -1,5 +1,6 @@
 import type { ExpressionBuilder } from 'kysely'
 import { LIMITS } from '../config/limits.ts'
+import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
@@ -108,9 +109,13 @@ export function retryDelivery(store: Store, channelId: string, id: string): Prom
       .selectAll()
       .where('id', '=', id)
       .where('channel_id', '=', channelId)
-      .where('incident_id', 'is not', null)
       .executeTakeFirst()
     if (!row) throw missing('delivery_not_found', id)
+    if (row.incident_id === null) {
+      throw new HubError('delivery_not_found', `The delivery "${id}" is a trial message, which is not sent again`, {
+        hint: 'Send a new one with POST /api/monitoring/channels/{ref}/test.',
+      })
+    }
     const again = { state: 'waiting' as const, attempts: 0, updated_at: new Date().toISOString() }
     const rows = trx.updateTable('alert_delivery').set(again).where('channel_id', '=', channelId)
     const { message_id: messageId } = row

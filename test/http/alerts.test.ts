@@ -53,6 +53,18 @@ describe('rules', () => {
     expect((await alice.request('GET', `${RULES}/down`)).json.code).toBe('rule_not_found')
   })
 
+  test('are changed and replaced as they were read while they are pending', async () => {
+    await alice.ok('POST', RULES, { ...RULE, name: 'soon', condition: 'servers_offline >= 0', duration: '1h' })
+    const read = await until(async () => {
+      const rule = await alice.ok('GET', `${RULES}/soon`)
+      return rule.pending ? rule : undefined
+    })
+    expect(read.pending).toEqual([{ subject: 'total', firesAt: expect.any(String) }])
+    expect(await alice.ok('PUT', `${RULES}/soon`, read)).toMatchObject({ revision: 2 })
+    expect(await alice.ok('PATCH', `${RULES}/soon`, { enabled: false })).toMatchObject({ enabled: false, revision: 3 })
+    await alice.request('DELETE', `${RULES}/soon`)
+  })
+
   const wrong: readonly (readonly [string, object, string])[] = [
     ['nothing', {}, '400 required #/name required #/condition required #/severity'],
     ['an unfinished condition', { ...RULE, condition: 'error_rate >' }, '400 condition_invalid #/condition'],
@@ -205,6 +217,9 @@ describe('silences', () => {
   test('run forward, and for 30 days at most', async () => {
     expect(await refused(alice, SILENCES, {})).toBe('400 required #/endsAt')
     expect(await refused(alice, SILENCES, { endsAt: 'tomorrow' })).toBe('400 timestamp #/endsAt')
+    // Nothing is not anything: a field that a script left empty would hold back the messages of all rules.
+    const empty = { rule: '', server: '', endsAt: inMs(60_000) }
+    expect(await refused(alice, SILENCES, empty)).toBe('400 length #/rule length #/server')
     const backwards = { startsAt: inMs(60_000), endsAt: inMs(30_000) }
     expect(await refused(alice, SILENCES, backwards)).toBe('400 range_order #/endsAt')
     expect(await refused(alice, SILENCES, { endsAt: inMs(31 * 86_400_000) })).toBe('400 range #/endsAt')

@@ -69,7 +69,18 @@ export const RULE_SCHEMAS: Readonly<Record<string, JsonObject>> = {
     description: 'What counts where there is no data: the state so far (for a time), false, or true.',
   },
 }
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'limited', 'health']
+const ANSWER_FIELDS = [
+  'id',
+  'ref',
+  'owner',
+  'origin',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'limited',
+  'health',
+  'pending',
+]
 
 /** An alert rule with its defaults filled in. */
 export interface AlertRule extends AlertTiming {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { Fields } from '../json/fields.ts'
+import { nameKey } from '../names.ts'
 import { parseTimestamp } from '../timestamp.ts'
 import { validationError } from '../validation-error.ts'
 import { SEVERITIES } from './rule-body.ts'
@@ -28,8 +29,8 @@ export interface Silenced {
 export function parseSilence(body: JsonObject, nowMs: number): Silence {
   const fields = new Fields(body)
   fields.refuseUnknown(['rule', 'server', 'severity', 'comment', 'startsAt', 'endsAt'])
-  const rule = fields.text('rule')
-  const server = fields.text('server')
+  const rule = readMatcher(fields, 'rule')
+  const server = readMatcher(fields, 'server')
   const severity = fields.oneOf('severity', SEVERITIES)
   const comment = fields.text('comment') ?? ''
   const startsAtMs = readTime(fields, 'startsAt') ?? nowMs
@@ -54,14 +55,22 @@ export function parseSilence(body: JsonObject, nowMs: number): Silence {
 /** Whether the silence holds back messages about this alert at this time (ISO 8601 UTC). */
 export function isSilenced(silence: Omit<Silence, 'comment'>, alert: Silenced, at: string): boolean {
   if (at < silence.startsAt || at >= silence.endsAt) return false
-  if (silence.rule !== undefined && silence.rule !== alert.rule) return false
+  if (silence.rule !== undefined && nameKey(silence.rule) !== nameKey(alert.rule)) return false
   if (silence.server !== undefined && !isServer(silence.server, alert.server)) return false
   return silence.severity === undefined || silence.severity === alert.severity
 }
 
 /** By its name, or as `owner~name`. */
 function isServer(wanted: string, server: string | undefined): boolean {
-  return server !== undefined && (server === wanted || server.slice(server.indexOf('~') + 1) === wanted)
+  if (server === undefined) return false
+  const [key, of] = [nameKey(wanted), nameKey(server)]
+  return of === key || of.slice(of.indexOf('~') + 1) === key
+}
+
+/** An empty text is refused: it would be taken for any. */
+function readMatcher(fields: Fields, name: 'rule' | 'server'): string | undefined {
+  const text = fields.text(name)
+  return text === '' ? fields.problem(name, 'length', `"${name}" is empty; leave it out for any ${name}`) : text
 }
 
 function readTime(fields: Fields, name: string): number | undefined {
