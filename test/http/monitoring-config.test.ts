@@ -82,6 +82,10 @@ test('PUT is an administrator’s, and names what is wrong or held by file or en
     400,
     ['#/logRotation/maxSize', '#/logging/database/maxSize', '#/logging/database/retention'],
   ])
+  // Under the name that was sent, not the hub's own for the setting.
+  expect(json.errors.map(({ detail }: { detail: string }) => detail.split(' ')[0]).sort()).toEqual([
+    ...['"maxSize"', '"maxSize"', '"retention"'],
+  ])
   for (const body of [{ logRotation: { interval: 'daily' } }, { logging: { database: { table: 'other' } } }]) {
     const refused = await admin.request('PUT', CONFIG, body)
     expect([refused.status, refused.json.code]).toEqual([409, 'setting_locked'])
@@ -103,6 +107,15 @@ test('what was set through the API holds from the next start on, before anything
   hub = await startHub({ folder, env, settings: { mcpServers: {} } })
   admin = await hub.signIn('admin')
   await admin.ok('PUT', CONFIG, { logRotation: { maxFiles: 30 } })
+  const rotation = async (body: object) => {
+    const { status, json } = await admin.request('PUT', CONFIG, { logRotation: body })
+    return status === 200 ? [json.logRotation.enabled, json.logRotation.interval] : json.errors[0].pointer
+  }
+  expect(await rotation({ interval: 'weekly', enabled: true })).toEqual([true, 'weekly'])
+  expect(await rotation({ enabled: true })).toEqual([true, 'weekly'])
+  expect(await rotation({ enabled: false })).toEqual([false, 'none'])
+  expect(await rotation({ enabled: true, interval: 'none' })).toBe('#/logRotation/interval')
+  expect(await rotation({ enabled: true })).toEqual([true, 'daily'])
   await admin.ok('PATCH', '/api/admin/settings', { logLevel: 'warn', logFormat: 'pretty' })
   await hub.stop({ keep: true })
 

@@ -11,6 +11,7 @@ import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject } from '../schemas.ts'
 import { etag, writeOptions } from '../views.ts'
+import { wrong } from '../wrong-field.ts'
 import { type ConfigView, type Key, readSettings, refuseLocked, systemSettings } from './system-settings.ts'
 
 /** What the route needs. */
@@ -117,7 +118,8 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
       body: changes.meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
       responses,
       async handle({ actor, body, info, request }) {
-        const settings = readSettings(settingsOf(body), pointerOf)
+        const now = systemSettings(deps.config, await deps.registry.settings.allSystem()) as Partial<HubConfig>
+        const settings = readSettings(settingsOf(body, now), pointerOf)
         refuseLocked(deps.config, Object.keys(settings) as Key[])
         await deps.registry.settings.setSystem(actor, settings, writeOptions(request.headers))
         const detail = { keys: Object.keys(settings) }
@@ -157,13 +159,31 @@ function pick(settings: Partial<HubConfig>, keys: Readonly<Record<string, Key>>)
   return Object.fromEntries(Object.entries(keys).map(([member, key]) => [member, settings[key]]))
 }
 
-function settingsOf({ logRotation = {}, logging = {} }: z.output<typeof changes>): Record<string, JsonValue> {
+function settingsOf(
+  { logRotation = {}, logging = {} }: z.output<typeof changes>,
+  now: Pick<HubConfig, 'logRotation'>,
+): Record<string, JsonValue> {
   const { enabled, ...limits } = logRotation
   return {
     ...renamed(limits, ROTATION),
-    ...(enabled === false ? { logRotation: 'none' } : {}),
+    ...switched(enabled, limits.interval, now.logRotation),
     ...renamed(logging.database ?? {}, DATABASE),
   }
+}
+
+/** Off is the interval `none`; on without an interval is the default one, unless there is one already. */
+function switched(
+  enabled: boolean | undefined,
+  interval: string | undefined,
+  now: string | undefined,
+): Record<string, JsonValue> {
+  if (enabled === false) return { logRotation: 'none' }
+  if (enabled === undefined) return {}
+  if (interval === 'none') {
+    const detail = '"interval" is "none", which is the same as "enabled": false; leave one of them out'
+    throw wrong('#/logRotation/interval', 'ambiguous', detail)
+  }
+  return interval === undefined && now === 'none' ? { logRotation: null } : {}
 }
 
 function pointerOf(key: string): string {

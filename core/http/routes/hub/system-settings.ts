@@ -242,7 +242,9 @@ export function readSettings(
   const read = Object.entries(body).map(([key, value]): [string, JsonValue] => {
     const parsed = value === null ? undefined : VARIABLES.find(each => each.key === key)?.parse(settingText(value))
     if (parsed?.ok === false) {
-      errors.push({ pointer: pointerOf(key), code: 'format', detail: `${key} is not valid; wanted: ${parsed.legal}` })
+      const pointer = pointerOf(key)
+      const name = pointer.slice(pointer.lastIndexOf('/') + 1)
+      errors.push({ pointer, code: 'format', detail: `"${name}" is not valid; wanted: ${parsed.legal}` })
     }
     return [key, parsed?.ok ? (parsed.value as JsonValue) : value]
   })
