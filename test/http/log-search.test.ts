@@ -122,6 +122,8 @@ test('conditions combine in a body', async () => {
   expect(await post({ and: [{ message: { prefix: 'tools/' } }, { not: { status: 'success' } }] })).toBe(1)
   expect(await post({ or: [{ tool: 'missing_tool' }, { tool: 'none' }], timestamp: { gte: '2020-01-01' } })).toBe(1)
   expect(await post({ timestamp: { lt: '2020-01-01' } })).toBe(0)
+  const days = [0, 1].map(ago => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10))
+  expect(await post({ and: [{ timestamp: { in: days } }, { tool: 'echo' }, { level: 'INFO' }] })).toBe(CALLS + 1)
   expect(await post({ text: 'missing_tool' })).toBe((await found(admin, 'q=missing_tool')).total)
   expect(await post({ and: [{ text: 'TOOLS/call' }, { not: { text: 'missing_tool' } }, { tool: 'echo' }] })).toBe(
     CALLS + 1,
@@ -143,6 +145,9 @@ describe('what is wrong is refused with its place', () => {
     ['q=%22open', '?q', 'condition_invalid'],
     ['q=colour:red', '?q', 'condition_unknown'],
     [`q=${'y'.repeat(300)}`, '?q', 'query_too_complex'],
+    [`q=user:(${many(101).join('%20or%20')})`, '?q', 'query_too_complex'],
+    ['q=user:%3Eada', '?q', 'condition_unknown'],
+    ['cursor=abc', '?cursor', 'cursor_invalid'],
   ])('GET %s', async (query, pointer, code) => {
     const { status, json } = await bob.request('GET', `/api/logs/search?${query}`)
     expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([400, pointer, code])
@@ -162,6 +167,12 @@ describe('what is wrong is refused with its place', () => {
     [{ query: deep(8) }, `#/query${'/not'.repeat(8)}`, 'query_too_complex'],
     [{ query: { and: many(101).map(tool => ({ tool })) } }, '#/query/and/99', 'query_too_complex'],
     [{ query: {}, sort: [{ timestamp: 'up' }] }, '#/sort/0/timestamp', 'enum'],
+    [{ query: {}, cursor: 'abc' }, '#/cursor', 'cursor_invalid'],
+    [{ query: { and: [{ user: { in: many(60) } }, { server: { in: many(60) } }] } }, '#/query', 'query_too_complex'],
+    [{ query: { user: { contains: 'ad' } } }, '#/query/user/contains', 'condition_unknown'],
+    [{ query: { level: { prefix: 'ERROR' } } }, '#/query/level/prefix', 'condition_unknown'],
+    [{ query: { timestamp: { contains: '2026-11-22' } } }, '#/query/timestamp/contains', 'condition_unknown'],
+    [{ query: { duration: { contains: 1 } } }, '#/query/duration/contains', 'condition_unknown'],
   ])('POST %j', async (body, pointer, code) => {
     const { status, json } = await bob.request('POST', '/api/logs/search', body)
     expect([status, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([400, pointer, code])

@@ -30,11 +30,17 @@ export function parseQueryText(query: string): LogCondition {
     if (at >= query.length) return { and: parts }
     const where = `in column ${at + 1}`
     const match = TERM.exec(query.slice(at))
-    if (!match) throw new QueryProblem('condition_invalid', `${where}: a word, "a phrase" or field:value is wanted`)
+    if (!match) throw new QueryProblem('condition_invalid', `${where}: ${wordsFor(query.slice(at))}`)
     parts.push(termCondition(match, where))
     if (parts.length > MOST_TERMS) throw new QueryProblem('query_too_complex', `more than ${MOST_TERMS} terms`)
     at += match[0].length
   }
+}
+
+/** Why no term begins with this text. */
+function wordsFor(rest: string): string {
+  if (/^-?(?:[A-Za-z]+:(?:>=|<=|>|<)?)?"[^"]*$/.test(rest)) return 'the closing quote is missing'
+  return 'a word, "a phrase" or field:value is wanted; a text with brackets stands in quotes'
 }
 
 function termCondition(match: RegExpExecArray, where: string): LogCondition {
@@ -43,6 +49,10 @@ function termCondition(match: RegExpExecArray, where: string): LogCondition {
   if (values.some(value => value === '')) throw new QueryProblem('condition_invalid', `${where}: the value is empty`)
   if (field === undefined && choice !== undefined)
     throw new QueryProblem('condition_invalid', `${where}: a choice in brackets needs a field in front`)
+  if (field !== undefined && !isField(field)) {
+    const wanted = `${missingField(field, where)}; a text with a colon stands in quotes`
+    throw new QueryProblem('condition_unknown', wanted)
+  }
   const condition =
     field === undefined
       ? { text: checkLength(values[0] ?? '', where) }
@@ -55,16 +65,31 @@ function operatorOf(text: string | undefined, values: number): LogOperator {
   return text === undefined ? without : (OPERATORS[text] ?? 'eq')
 }
 
-/** A condition on one field, its values read by the kind of the field. Throws QueryProblem. */
+function isField(name: string): boolean {
+  return (LOG_FIELDS as readonly string[]).includes(name)
+}
+
+function missingField(name: string, where: string): string {
+  return `${where}: there is no field "${name.slice(0, 64)}"; there are ${LOG_FIELDS.join(', ')}`
+}
+
+/** A condition on one field, its values read by the kind of the field; a date is its UTC day. Throws QueryProblem. */
 export function fieldCondition(
   field: string,
   op: LogOperator,
   values: readonly (string | number)[],
   where: string,
 ): LogCondition {
-  if (!(LOG_FIELDS as readonly string[]).includes(field)) {
-    throw new QueryProblem('condition_unknown', `${where}: there is no field "${field.slice(0, 64)}"`)
+  if (!isField(field)) throw new QueryProblem('condition_unknown', missingField(field, where))
+  const isPart = op === 'contains' || op === 'prefix'
+  if (isPart && ['timestamp', 'level', 'duration'].includes(field)) {
+    throw new QueryProblem('condition_unknown', `${where}: "${field}" is no text, which "${op}" looks into`)
   }
+  // A record has the id of its user alone, for which a whole name is replaced.
+  if (field === 'user' && op !== 'eq' && op !== 'in') {
+    throw new QueryProblem('condition_unknown', `${where}: a user is named in full, alone or in a list`)
+  }
+  if (field === 'timestamp') return timeCondition(op, values, where)
   return { field, op, values: values.map(value => readValue(field, value, where)) }
 }
 
@@ -80,8 +105,21 @@ function readValue(field: string, value: string | number, where: string): string
     if (severity === undefined) throw new QueryProblem('enum', `${where}: ERROR, WARN, INFO, DEBUG or TRACE`)
     return severity
   }
-  if (field === 'timestamp') return readTime(value, 'from', where)
   return checkLength(value, where)
+}
+
+function timeCondition(op: LogOperator, values: readonly (string | number)[], where: string): LogCondition {
+  const spans = values.map(value => {
+    if (typeof value !== 'string') throw new QueryProblem('type', `${where}: a text is wanted`)
+    return { first: readTime(value, 'from', where), last: readTime(value, 'to', where) }
+  })
+  const at = (operator: LogOperator, ms: number): LogCondition => ({ field: 'timestamp', op: operator, values: [ms] })
+  const each = spans.map(({ first, last }): LogCondition => {
+    if (op === 'gte' || op === 'lt') return at(op, first)
+    if (op === 'lte' || op === 'gt') return at(op, last)
+    return first === last ? at('eq', first) : { and: [at('gte', first), at('lte', last)] }
+  })
+  return each.length === 1 && each[0] ? each[0] : { or: each }
 }
 
 /** A time, or a date: as `to` it includes that UTC day. Milliseconds since 1970. Throws QueryProblem. */

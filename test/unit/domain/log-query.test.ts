@@ -162,6 +162,35 @@ test('mistakes are told with their column', () => {
   expect(problem('y'.repeat(257))).toEqual(['query_too_complex', 'in column 1'])
 })
 
+test('a date stands for its UTC day in every condition', () => {
+  const holding = [
+    ...['timestamp:2026-11-22', 'timestamp:<=2026-11-22', 'timestamp:>=2026-11-22', 'timestamp:>2026-11-21'],
+    ...['timestamp:<2026-11-23', 'timestamp:(2026-11-20 or 2026-11-22)', 'timestamp:2026-11-22T09:30:00Z'],
+    ...['timestamp:<=2026-11-22T09:30:00Z', 'timestamp:>2026-11-22T09:29:59Z'],
+  ]
+  for (const query of holding) expect([query, meets(record, parseQueryText(query))]).toEqual([query, true])
+  const others = [
+    ...['timestamp:2026-11-21', 'timestamp:>2026-11-22', 'timestamp:<2026-11-22', 'timestamp:<=2026-11-21'],
+    ...['timestamp:(2026-11-20 or 2026-11-21)', 'timestamp:2026-11-22T09:30:01Z', '-timestamp:2026-11-22'],
+  ]
+  for (const query of others) expect([query, meets(record, parseQueryText(query))]).toEqual([query, false])
+})
+
+test('a mistake is said with what would be right', () => {
+  const message = (query: string) => {
+    try {
+      parseQueryText(query)
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  expect(message('status:"open')).toContain('closing quote is missing')
+  expect(message('http://one.example')).toContain('a text with a colon stands in quotes')
+  expect(message('colour:red')).toContain('there are timestamp, level, message, server')
+  expect(message('NEAR(a b)')).toContain('a text with brackets stands in quotes')
+})
+
 test('a date as an end includes its day, by UTC', () => {
   expect(readTime('2026-11-22', 'from', 'from')).toBe(Date.parse('2026-11-22T00:00:00.000Z'))
   expect(readTime('2026-11-22', 'to', 'to')).toBe(Date.parse('2026-11-22T23:59:59.999Z'))

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import type { UserActor } from '../../../contract/records.ts'
 import { pointerToken } from '../../../domain/json/json-pointer.ts'
 import type { LogCondition, LogOperator } from '../../../domain/log/log-query.ts'
-import { fieldCondition, QueryProblem, readTime } from '../../../domain/log/log-query-text.ts'
+import { fieldCondition, QueryProblem } from '../../../domain/log/log-query-text.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { wrong } from '../wrong-field.ts'
 
@@ -62,14 +62,7 @@ function condition(field: string, op: LogOperator, values: readonly JsonValue[],
     if (typeof value === 'string' || typeof value === 'number') return value
     throw wrong(at, 'type', 'a text or a number is wanted')
   })
-  return asField(at, () => {
-    const [first] = plain
-    // As an end, a date includes its day.
-    if (field === 'timestamp' && op === 'lte' && typeof first === 'string') {
-      return { field, op, values: [readTime(first, 'to', field)] }
-    }
-    return fieldCondition(field, op, plain, field)
-  })
+  return asField(at, () => fieldCondition(field, op, plain, field))
 }
 
 /** Turns a problem of the query into one of the request. */
@@ -84,14 +77,16 @@ export function asField<T>(pointer: string, read: () => T): T {
 
 /**
  * Replaces names of servers and users with their ids, as the actor knows them. What the actor may not see, or does not
- * exist, is met by no record. Throws `query_too_complex` for more than 100 names, since each is looked up in the store.
+ * exist, is met by no record. Throws `query_too_complex` at `pointer` for more than 100 names, since each is looked up in the
+ * store.
  */
 export async function withIds(
   value: LogCondition,
   actor: UserActor,
   registry: Pick<Registry, 'servers' | 'users'>,
+  pointer: string,
 ): Promise<LogCondition> {
-  if (countNames(value) > MOST_NAMES) throw wrong('#/query', 'query_too_complex', `there may be ${MOST_NAMES} names`)
+  if (countNames(value) > MOST_NAMES) throw wrong(pointer, 'query_too_complex', `there may be ${MOST_NAMES} names`)
   return replaceNames(value, actor, registry)
 }
 

@@ -139,7 +139,8 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       handle({ actor, body: asked }) {
         const where = readConditions(asked.query as JsonObject)
         const stepMs = stepOf('#/histogram', asked.histogram)
-        return answer(deps, actor, { ...asked, where, order: asked.sort?.[0]?.timestamp ?? 'desc', stepMs })
+        const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body' } as const
+        return answer(deps, actor, { ...asked, ...sorted, where, stepMs })
       },
     }),
   ]
@@ -157,8 +158,9 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
   const and: LogCondition[] = []
   if (asked.level !== undefined) {
     const levels = asked.level.split(',')
-    if (levels.some(level => severityOf(level) === undefined))
-      throw wrong('?level', 'enum', 'ERROR, WARN, INFO, DEBUG or TRACE')
+    const unknown = levels.find(level => severityOf(level) === undefined)
+    if (unknown !== undefined)
+      throw wrong('?level', 'enum', `level: "${unknown}" is none of ERROR, WARN, INFO, DEBUG, TRACE`)
     and.push(fieldCondition('level', levels.length > 1 ? 'in' : 'gte', levels, 'level'))
   }
   and.push(...timesBetween(asked.from, asked.to))
@@ -191,6 +193,8 @@ export interface AskedRecords {
   readonly limit: number
   readonly cursor?: string | undefined
   readonly scope?: 'mine' | 'all' | undefined
+  /** Where it stands in the request, for the pointers of mistakes. Default `query`. */
+  readonly askedIn?: 'query' | 'body'
   /** See `HistoryQuery`. */
   readonly stepMs?: number | undefined
 }
@@ -209,11 +213,12 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
     throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
   }
   const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
-  const where = await withIds(asked.where, actor, registry)
+  const [queryAt, cursorAt] = asked.askedIn === 'body' ? ['#/query', '#/cursor'] : ['?q', '?cursor']
+  const where = await withIds(asked.where, actor, registry, queryAt)
   const place = [where, wanted, extent ?? '']
   const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
   if (cursor !== undefined && after === undefined)
-    throw wrong('?cursor', 'cursor_invalid', 'cursor: of another search, or none')
+    throw wrong(cursorAt, 'cursor_invalid', 'cursor: of another search, or none')
   const page = await history.for(actor).search({
     where,
     order: wanted,
