@@ -2,7 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
 import type { GroupWarning } from '../domain/group-warning.ts'
 import type { RequestInfo } from '../request/request-info.ts'
-import type { DirectCall } from './call/direct-call.ts'
+import type { DirectCall, RefusedDirectCall } from './call/direct-call.ts'
 import type { Outcome } from './call/exchange.ts'
 import type { PathClient, PathClientOptions } from './inner/path-clients.ts'
 import type { SessionInfo } from './legacy/session.ts'
@@ -20,6 +20,8 @@ export interface McpEndpoint {
    * tool_not_found and quota_calls; waits up to 2 s for the lists of a server that was never seen.
    */
   callTool(call: DirectCall): Promise<Outcome>
+  /** Records a call that was refused before it came to `callTool`, such as one of a tool that its server does not have. */
+  recordRefusal(call: RefusedDirectCall, error: unknown): void
   /** A client inside the hub at a path under `/mcp`. Throws `group_not_found`. */
   openPath(options: PathClientOptions): Promise<PathClient>
   /** What a user has in use now. */

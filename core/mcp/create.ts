@@ -12,7 +12,7 @@ import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { RefusedCall } from '../telemetry/log.ts'
 import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
-import { type DirectCall, directExchange, directScope } from './call/direct-call.ts'
+import { type DirectCall, directExchange, directScope, type RefusedDirectCall } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
@@ -134,9 +134,12 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     void records.sweep()
     tasks.sweep()
   })
-  const refusal = (call: DirectCall) => (error: unknown) =>
-    router.refused(call, call.server, 'tools/call', { name: call.tool }, error)
+  // Without the name of a group, as other direct calls are recorded.
+  const recordRefusal = (call: RefusedDirectCall, error: unknown): void =>
+    router.refused(call, { id: call.server.id, name: '' }, 'tools/call', { name: call.tool }, error)
+  const refusal = (call: DirectCall) => (error: unknown) => recordRefusal(call, error)
   return {
+    recordRefusal,
     fetch: (request, path, info) => endpoint.fetch(request, path, info),
     callTool: call =>
       loads.withoutSession(call.actor.userId, refusal(call), async () => {

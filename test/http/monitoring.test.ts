@@ -231,6 +231,7 @@ describe('GET /api/monitoring/activity', () => {
       user: { id: expect.any(String), name: 'admin' },
       key: { id: expect.any(String), label: 'test' },
       ...{ client: '127.0.0.1', group: 'echo', server: 'echo', tool: 'echo', status: 'success' },
+      serverId: (await admin.ok('GET', '/api/servers/echo')).id,
       duration: expect.any(Number),
       requestId: expect.any(String),
     })
@@ -286,6 +287,22 @@ describe('GET /api/monitoring/activity', () => {
     await ada.ok('POST', '/api/servers/own/tools/good/call', { arguments: {} })
     await until(async () => (await activity(ada)).items[0].key === undefined)
     expect((await activity(ada)).items[0]).toMatchObject({ client: '127.0.0.1', tool: 'good', server: 'own' })
+  })
+
+  test('of calls by the API too, with those that were refused, and without a group', async () => {
+    await admin.ok('POST', '/api/servers/ada~own/tools/good/call', {})
+    const unknown = await admin.request('POST', '/api/servers/ada~own/tools/none/call', {})
+    expect(unknown.json.code).toBe('tool_not_found')
+    const of = async (query: string) => (await activity(admin, query)).items[0]
+    const [made, refused] = await until(async () => {
+      const both = [await of('?server=ada~own&user=admin'), await of('?tool=none')]
+      return both.every(Boolean) && both
+    })
+    expect(made).toMatchObject({ tool: 'good', server: 'own', status: 'success' })
+    expect(refused).toMatchObject({ status: 'tool_not_found', requestId: unknown.json.requestId })
+    expect(refused.server).toBeUndefined()
+    for (const { group } of [made, refused]) expect(group).toBeUndefined()
+    expect((await activity(ada, '?tool=none')).total).toBe(0)
   })
 })
 

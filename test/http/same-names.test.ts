@@ -67,6 +67,35 @@ describe('of two people, each with a server and a group "same"', () => {
     }
   })
 
+  test('an administrator’s charts, tables and counts over time tell them apart', async () => {
+    const both = ['ada~same', 'bob~same']
+    const shown = (person: Client, type: string, query: string) =>
+      person.ok('POST', '/api/monitoring/query', { type, query })
+    const chart = await until(async () => {
+      const { series } = await shown(admin, 'chart', 'request_count by server')
+      const calls = series.flatMap(({ points }: { points: [string, number][] }) => points.map(([, count]) => count))
+      return calls.reduce((sum: number, count: number) => sum + count, 0) === 6 ? series : undefined
+    })
+    expect(chart.map(({ label }: { label: string }) => label).sort()).toEqual(both)
+    const { series } = await shown(admin, 'chart', 'request_count by tool')
+    expect(series.map(({ label }: { label: string }) => label).sort()).toEqual(both.map(ref => `${ref} whoami`))
+    const first = (rows: readonly (readonly string[])[]) => rows.map(row => row[0]).sort()
+    for (const query of ['request_count by server', 'p95_response_time by tool', 'tools']) {
+      expect([query, first((await shown(admin, 'table', query)).rows)]).toEqual([query, both])
+      expect(first((await shown(of(people, 'ada'), 'table', query)).rows)).toEqual(['same'])
+    }
+    const calls = (await shown(admin, 'table', 'calls')).rows
+    expect([...new Set(calls.map((row: readonly string[]) => row[3]))].sort()).toEqual(both)
+    const counts = async (person: Client) => {
+      const query = 'timeline?by=server&interval=1h&range=1h'
+      const { points } = await person.ok('GET', `/api/logs/aggregations/${query}`)
+      return [...new Set(points.flatMap((point: { counts: object }) => Object.keys(point.counts)))]
+    }
+    expect(await counts(admin)).toEqual(expect.arrayContaining(both))
+    expect(await counts(admin)).not.toContain('same')
+    expect(await counts(of(people, 'ada'))).toEqual(['same'])
+  })
+
   test('an edit, a stop and a removal by one is nothing to the other', async () => {
     const before = await of(people, 'bob').ok('GET', '/api/servers/same')
     const ada = of(people, 'ada')

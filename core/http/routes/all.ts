@@ -66,7 +66,10 @@ export interface ResourceRoutesDeps
   readonly backups: BackupDownloads
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
-  readonly mcp: Pick<McpEndpoint, 'callTool' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'>
+  readonly mcp: Pick<
+    McpEndpoint,
+    'callTool' | 'recordRefusal' | 'openPath' | 'groupView' | 'sessions' | 'usage' | 'endSession'
+  >
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: ToolCallDeps['bytes']
   readonly plugins: PluginsView & PluginPageDeps

@@ -26,6 +26,9 @@ export interface DirectCall {
   readonly signal: AbortSignal
 }
 
+/** What is recorded of a call that is refused; `tool` as the caller named it. */
+export type RefusedDirectCall = Pick<DirectCall, 'actor' | 'server' | 'tool' | 'requestId' | 'clientAddress'>
+
 /** The call as an exchange: what an HTTP API refuses stays an error, which the caller sees with its status. */
 export function directExchange(call: DirectCall, scope: Scope): SessionlessExchange {
   const { actor, requestId, clientAddress, signal, headers, progress } = call

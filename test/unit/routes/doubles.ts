@@ -178,6 +178,7 @@ export class World {
       dashboards: { list: async () => [], get: async () => ({}) } as unknown as ResourceRoutesDeps['dashboards'],
       mcp: {
         callTool: call => this.#mcp(upstreams).callTool(call),
+        recordRefusal: () => undefined,
         groupView: () => ({
           tools: () => [],
           counts: { tools: 7, prompts: 0, resources: 0 },

@@ -7,6 +7,7 @@ import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { storedHistory } from '../history-range.ts'
 import type { OverviewDeps } from '../monitoring/overview.ts'
 import { type PerformanceDeps, serversOf } from '../monitoring/performance.ts'
+import { serverLabels } from '../server-labels.ts'
 import { type TableDeps, tableOf } from './widget-tables.ts'
 
 /** What widgets read from. */
@@ -80,10 +81,13 @@ export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQu
   const stepMs = Math.max(query.stepMs ?? 0, fittingStep(query.overMs ?? viewer.rangeMs))
   if (source.from === 'durations') {
     const { measures } = await measured(deps, viewer, query, source, stepMs)
-    const lines = Map.groupBy(measures, measure => labelOf(measure, query.by))
-    const busiest = [...lines].sort(([, a], [, b]) => total(b) - total(a)).slice(0, query.limit)
-    const series = busiest.map(([label, points]) => ({
-      label: query.by === undefined ? query.name : label,
+    const serverOf = await serverLabels(deps.registry, viewer.actor, measures)
+    const lines = Map.groupBy(measures, ({ serverId, tool }) =>
+      query.by === undefined ? '' : JSON.stringify([serverId, tool]),
+    )
+    const busiest = [...lines.values()].sort((a, b) => total(b) - total(a)).slice(0, query.limit)
+    const series = busiest.map(points => ({
+      label: query.by === undefined ? query.name : labelsOf(points[0], query.by, serverOf).join(' '),
       points: points.map(point => [point.slot ?? 0, figureOf(source.figure, point, stepMs)] as const),
     }))
     return { unit: source.unit, stepMs, series }
@@ -103,8 +107,9 @@ export async function rowsOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuer
   }
   const { measures, ms } = await measured(deps, viewer, query, source)
   const columns = [{ name: 'server' }, ...(by === 'tool' ? [{ name: 'tool' }] : [])]
+  const serverOf = await serverLabels(deps.registry, viewer.actor, measures)
   const rows = measures
-    .map(measure => ({ labels: labelsOf(measure, by), value: figureOf(source.figure, measure, ms) }))
+    .map(measure => ({ labels: labelsOf(measure, by, serverOf), value: figureOf(source.figure, measure, ms) }))
     .sort((a, b) => (b.value ?? 0) - (a.value ?? 0))
     .slice(0, query.limit)
   return {
@@ -165,12 +170,13 @@ function total(measures: readonly Measure[]): number {
   return measures.reduce((sum, { count }) => sum + count, 0)
 }
 
-function labelsOf({ server = '', tool = '' }: Measure, by: SplitField): readonly string[] {
-  return by === 'tool' ? [server, tool] : [server]
-}
-
-function labelOf(measure: Measure, by: SplitField | undefined): string {
-  return by === undefined ? '' : labelsOf(measure, by).join(' ')
+function labelsOf(
+  measure: Measure | undefined,
+  by: SplitField,
+  serverOf: (measure: Measure) => string,
+): readonly string[] {
+  if (!measure) return []
+  return by === 'tool' ? [serverOf(measure), measure.tool ?? ''] : [serverOf(measure)]
 }
 
 /** The smallest of the readable steps that makes at most 120 points. */

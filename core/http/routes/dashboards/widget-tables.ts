@@ -5,6 +5,7 @@ import { isAdmin } from '../../../domain/ownership.ts'
 import { storedHistory } from '../history-range.ts'
 import type { OverviewDeps } from '../monitoring/overview.ts'
 import { shown } from '../monitoring/performance.ts'
+import { serverLabels } from '../server-labels.ts'
 import { qualified } from '../views.ts'
 
 /** What tables read from. */
@@ -18,6 +19,7 @@ interface Asked {
   /** Only of this server. */
   readonly server?: string
 }
+type StoredRecord = Readonly<Record<string, string | number | undefined>>
 type Cell = string | number | null
 interface Table {
   readonly columns: readonly { readonly name: string; readonly unit?: Unit }[]
@@ -77,10 +79,11 @@ async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server:
   const { measures } = await storedHistory(deps.history).for(actor).measure(asked)
   // Rows beyond the limits of the history are counted without a server.
   const rows = measures.filter(({ serverId }) => serverId !== '').slice(0, limit)
+  const serverOf = await serverLabels(deps.registry, actor, rows)
   return {
     columns: [{ name: 'server' }, { name: 'tool' }, count('calls'), count('errors'), ms('avg'), ms('p95'), ms('p99')],
-    rows: rows.map(({ server = '', tool = '', count: calls, failed, avgMs, p95Ms, p99Ms }) => [
-      ...[server, tool, calls, failed],
+    rows: rows.map(({ tool = '', count: calls, failed, avgMs, p95Ms, p99Ms, ...of }) => [
+      ...[serverOf(of), tool, calls, failed],
       ...[shown(avgMs), shown(p95Ms), shown(p99Ms)],
     ]),
   }
@@ -115,20 +118,28 @@ async function callTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked
       },
       ...{ order: 'desc', limit, mine },
     })
-  const records = page.items.map(item => JSON.parse(item) as Readonly<Record<string, string | number | undefined>>)
+  const records = page.items.map(item => JSON.parse(item) as StoredRecord)
   const names = await namesOf(
     deps,
     records.map(({ userId }) => String(userId ?? '')),
   )
+  const serverOf = await serverLabels(deps.registry, actor, records.map(serverIn))
   return {
     columns: [
       ...[{ name: 'time' }, { name: 'user' }, { name: 'group' }, { name: 'server' }, { name: 'tool' }],
       ...[{ name: 'status' }, ms('duration')],
     ],
-    rows: records.map(({ timestamp, userId, group, server, tool, status, duration }) => [
-      ...[timestamp ?? null, names.get(String(userId)) ?? null, group ?? null, server ?? null, tool ?? null],
-      ...[status ?? null, duration ?? null],
+    rows: records.map(({ timestamp, userId, group, tool, status, duration, ...rest }) => [
+      ...[timestamp ?? null, names.get(String(userId)) ?? null, group || null],
+      ...[serverOf(serverIn(rest)) || null, tool ?? null, status ?? null, duration ?? null],
     ]),
+  }
+}
+
+function serverIn({ serverId, server }: StoredRecord): { readonly serverId?: string; readonly server?: string } {
+  return {
+    ...(typeof serverId === 'string' ? { serverId } : {}),
+    ...(typeof server === 'string' ? { server } : {}),
   }
 }
 

@@ -20,8 +20,12 @@ const call = z.object({
     .optional()
     .meta({ description: 'The access key that was used; of own calls, and for administrators' }),
   client: z.string().optional().meta({ description: 'The caller’s address; of own calls, and for administrators' }),
-  group: z.string().optional(),
+  group: z
+    .string()
+    .optional()
+    .meta({ description: 'The group or server whose path was used; of none for a call by this API' }),
   server: z.string().optional(),
+  serverId: z.string().optional(),
   tool: z.string(),
   status: z.string().meta({ description: '`success`, `error`, or the hub’s code' }),
   duration: z.number().int().meta({ description: 'Milliseconds' }),
@@ -39,7 +43,15 @@ const example = {
       timestamp: '2026-11-22T09:30:00.000Z',
       user: { id: '01JD7C0A11', name: 'ada' },
       key: { id: '01JD7C0B22', label: 'laptop' },
-      ...{ client: '192.0.2.7', group: 'daily', server: 'time', tool: 'now', status: 'success', duration: 12 },
+      ...{
+        client: '192.0.2.7',
+        group: 'daily',
+        server: 'time',
+        serverId: '01JD7C0S11',
+        tool: 'now',
+        status: 'success',
+        duration: 12,
+      },
       requestId: '01JD7C2M8K',
     },
   ],
@@ -110,6 +122,7 @@ interface Stored {
   readonly client?: string
   readonly group?: string
   readonly server?: string
+  readonly serverId?: string
   readonly tool?: string
   readonly status: string
   readonly duration: number
@@ -125,15 +138,28 @@ function statusOf(status: string): LogCondition {
 }
 
 function shown(record: Stored, names: ReadonlyMap<string, string>, labels: ReadonlyMap<string, string>) {
-  const { timestamp: at, userId, keyId, client, group, server, tool = '', status, duration, requestId } = record
+  const {
+    timestamp: at,
+    userId,
+    keyId,
+    client,
+    group,
+    server,
+    serverId,
+    tool = '',
+    status,
+    duration,
+    requestId,
+  } = record
   const label = keyId === undefined ? undefined : labels.get(keyId)
   return {
     timestamp: at,
     user: { id: userId, name: names.get(userId) ?? userId },
     ...(keyId === undefined ? {} : { key: { id: keyId, ...(label === undefined ? {} : { label }) } }),
     ...(client === undefined ? {} : { client }),
-    ...(group === undefined ? {} : { group }),
+    ...(group ? { group } : {}),
     ...(server === undefined ? {} : { server }),
+    ...(serverId === undefined ? {} : { serverId }),
     ...{ tool, status, duration, requestId },
   }
 }

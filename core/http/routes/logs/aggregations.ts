@@ -6,6 +6,7 @@ import type { Counted, TallyCount } from '../../../history/protocol.ts'
 import { type Route, route } from '../../route.ts'
 import { covered, durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
 import { timestamp } from '../schemas.ts'
+import { serverLabels } from '../server-labels.ts'
 import type { LogSearchDeps } from './search.ts'
 
 const tag = 'logs'
@@ -57,7 +58,7 @@ const timelineExample = {
 }
 
 /** Routes that count log records: also those that are not stored any more, or never were. */
-export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history'>): Route[] {
+export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'registry'>): Route[] {
   return [
     route({
       method: 'GET',
@@ -107,7 +108,8 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history'>): Rout
       async handle({ actor, query }) {
         const stepMs = readStep('interval', query.interval, readRange(query.range))
         const found = await counted(deps, actor, { ...query, only: 'all', stepMs, limit: MOST_NUMBERS })
-        const points = pointsOf(found, stepMs)
+        const labelOf = await serverLabels(deps.registry, actor, query.by === 'server' ? found.counts : [])
+        const points = pointsOf(found, stepMs, labelOf)
         return { body: { ...covered(found), interval: durationText(stepMs), by: query.by, points } }
       },
     }),
@@ -146,15 +148,15 @@ function sum(counts: readonly TallyCount[]): number {
 }
 
 /** A point for each step, also where nothing was counted. */
-function pointsOf({ from, to, counts }: Counted, stepMs: number) {
+function pointsOf({ from, to, counts }: Counted, stepMs: number, labelOf: (row: TallyCount) => string) {
   const bySlot = Map.groupBy(counts, ({ slot }) => slot ?? 0)
   const points = []
   for (let at = from; at <= to; at += stepMs) {
     const own = bySlot.get(at) ?? []
     const numbers: Record<string, number> = {}
-    for (const { level, server: name, count: n } of own) {
-      const key = level === undefined ? (name ?? '') : (LEVEL_NAMES[level] ?? '')
-      numbers[key] = (numbers[key] ?? 0) + n
+    for (const row of own) {
+      const key = row.level === undefined ? labelOf(row) : (LEVEL_NAMES[row.level] ?? '')
+      numbers[key] = (numbers[key] ?? 0) + row.count
     }
     points.push({ timestamp: new Date(at).toISOString(), total: sum(own), counts: numbers })
   }

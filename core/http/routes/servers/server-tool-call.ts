@@ -23,7 +23,7 @@ import { problemPart } from './problem-part.ts'
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
-  readonly mcp: Pick<McpEndpoint, 'callTool'>
+  readonly mcp: Pick<McpEndpoint, 'callTool' | 'recordRefusal'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: Pick<BytesInFlight, 'user'>
 }
@@ -86,10 +86,13 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
       },
       async handle({ actor, params, body, info, request, signal }) {
         const server = await deps.registry.servers.resolve(actor, params.ref, 'see')
-        const tool = await toolName(deps, server, params.tool)
-        info.keepOpen()
         const { headers } = request
         const { requestId, clientAddress } = info
+        const tool = await toolName(deps, server, params.tool).catch((error: unknown) => {
+          deps.mcp.recordRefusal({ actor, server, tool: params.tool, requestId, clientAddress }, error)
+          throw error
+        })
+        info.keepOpen()
         const call = {
           actor,
           server,

@@ -1,0 +1,30 @@
+import type { UserActor } from '../../contract/records.ts'
+import type { Registry } from '../../registry/api.ts'
+import { qualified } from './views.ts'
+
+/** A row of numbers about one server, or about none. */
+interface Row {
+  readonly serverId?: string
+  readonly server?: string
+}
+
+/**
+ * What each server of an answer is called, by its id: its name, or `owner~name` where several of them have that name, as an
+ * administrator may see. One that is gone has a part of its id instead of an owner.
+ */
+export async function serverLabels(
+  registry: { readonly servers: Pick<Registry['servers'], 'byId'> },
+  actor: UserActor,
+  rows: readonly Row[],
+): Promise<(row: Row) => string> {
+  const names = new Map(rows.map(({ serverId = '', server = '' }) => [serverId, server]))
+  const labels = new Map(names)
+  for (const [name, same] of Map.groupBy(names.keys(), id => names.get(id) ?? '')) {
+    if (same.length === 1) continue
+    for (const id of same.filter(each => each !== '')) {
+      const record = await registry.servers.byId(actor, id)
+      labels.set(id, record ? qualified(record) : `${name} (${id.slice(0, 8)})`)
+    }
+  }
+  return ({ serverId = '', server = '' }) => labels.get(serverId) ?? server
+}
