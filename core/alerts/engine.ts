@@ -260,8 +260,10 @@ export class AlertEngine {
       if (isForgettable(instance)) run.kept.delete(subject.key)
       else run.kept.set(subject.key, { instance, incidentId: open, storedAtMs: nowMs, label: subject.label })
     }
-    if (woken.length > 0) wake(run.rule.id, woken)
-    for (const transition of transitions) this.#emit(run.rule, transition)
+    if (woken && woken.length > 0) wake(run.rule.id, woken)
+    // Of a rule that is gone, what it had fired is over; what it would say now is nobody's.
+    const told = woken ? transitions : transitions.filter(({ change }) => change?.kind === 'resolved')
+    for (const transition of told) this.#emit(run.rule, transition)
   }
 
   #emit({ owner, rule }: ActiveRule, { subject, change, incidentId }: Transition): void {

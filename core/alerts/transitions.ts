@@ -29,14 +29,16 @@ export interface StoredInstance {
 
 /**
  * Stores the transitions of one rule with their incidents and messages, in the caller's transaction. Returns the
- * channels that have something new to send.
+ * channels that have something new to send; undefined, with nothing stored, when the rule was deleted while it was evaluated.
  */
 export async function storeTransitions(
   trx: Writer,
   rule: ActiveRule,
   transitions: readonly Transition[],
   at: string,
-): Promise<readonly string[]> {
+): Promise<readonly string[] | undefined> {
+  const known = await trx.selectFrom('owned_setting').select('id').where('id', '=', rule.id).executeTakeFirst()
+  if (!known) return undefined
   const woken = new Set<string>()
   for (const transition of transitions) {
     await storeInstance(trx, rule, transition)

@@ -216,6 +216,17 @@ test('a rule that is removed ends what fires by it, and only who was notified of
   ])
 })
 
+test('a rule that is deleted while it is evaluated says nothing, and is no failure', async () => {
+  await addRule({ duration: '0s' })
+  await hub.engine.begin()
+  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const { id } = await rules.get(world.bob, 'down')
+  await rules.remove(world.bob, 'down', (trx, gone) => endIncidents(trx, gone.id))
+  await after(1, 'offline')
+  expect(hub.engine.health(id)).toEqual({ state: 'ok', failures: 0 })
+  expect([await incidents(), hub.seen]).toEqual([[], []])
+})
+
 test('a server that is removed resolves, and calls are counted once a rule asks for them', async () => {
   await addRule({ duration: '0s' })
   await addRule({ name: 'errors', condition: 'error_rate[10s] > 50% and request_count[10s] > 1', duration: '0s' })
