@@ -6,6 +6,9 @@ import { aKind } from '../domain/json/fields.ts'
 export function wordsFor(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
+      // JSON has no infinite number, but a number may be too large.
+      if (typeof issue.input === 'number' && Math.abs(issue.input) === Number.POSITIVE_INFINITY)
+        return 'must be a number within ±1.8e308'
       if (Number.isNaN(issue.input)) return 'must be a whole number in decimal digits'
       return `must be ${KINDS[issue.expected] ?? 'of another type'}${instead(issue.input, issue.expected)}`
     case 'too_small':
@@ -18,6 +21,8 @@ export function wordsFor(issue: z.core.$ZodRawIssue): string {
       return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(value => JSON.stringify(value)).join(', ')}`
     case 'invalid_format':
       return `must be ${FORMATS[issue.format] ?? 'of another form'}`
+    case 'invalid_key':
+      return issue.issues.map(({ message }) => message).join('; ')
     case 'invalid_union':
       return 'has none of the forms that are taken'
     default:

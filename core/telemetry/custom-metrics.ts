@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { validationError } from '../domain/validation-error.ts'
 
 const SLOT_MS = 10_000
 const WINDOW_SLOTS = 360
@@ -44,9 +45,13 @@ export class CustomMetrics {
     this.#now = now
   }
 
-  /** Takes all reports, or none: throws `quota_custom_metrics` beyond 200 series of the owner. */
+  /**
+   * Takes all reports, or none: throws `quota_custom_metrics` beyond 200 series of the owner, and `validation_failed` where a
+   * name would be both a counter and a gauge, whose sum would say nothing.
+   */
   add(ownerId: string, updates: readonly CustomUpdate[]): void {
     const own = this.#owners.get(ownerId) ?? new Map<string, Series>()
+    refuseSecondKind(own, updates)
     const fresh = new Set(updates.map(keyOf).filter(key => !own.has(key)))
     if (own.size + fresh.size > MOST_CUSTOM_SERIES) {
       const limit = `A user may have ${MOST_CUSTOM_SERIES} of them`
@@ -100,6 +105,17 @@ export class CustomMetrics {
     series.value = kind === 'counter' ? series.value + value : value
     series.updatedAtMs = nowMs
     if (series.slots.length > WINDOW_SLOTS) series.slots.shift()
+  }
+}
+
+function refuseSecondKind(own: ReadonlyMap<string, Series>, updates: readonly CustomUpdate[]): void {
+  const kinds = new Map([...own.values()].map(({ update }) => [update.name, update.kind]))
+  for (const [index, { name, kind }] of updates.entries()) {
+    const known = kinds.get(name) ?? kind
+    kinds.set(name, known)
+    if (known === kind) continue
+    const detail = `"${name}" is a ${known} of yours already; give the ${kind} another name`
+    throw validationError([{ pointer: `#/metrics/${index}/kind`, code: 'ambiguous', detail }])
   }
 }
 

@@ -163,6 +163,7 @@ test('numbers of users’ own stand there with their owner, and a user may have 
     [{ name: 'a', kind: 'gauge', value: null }, '#/metrics/0/value'],
     [{ name: 'a', kind: 'counter', value: -1 }, '#/metrics/0/value'],
     [{ name: 'a', kind: 'gauge', value: 1, labels: { owner: 'x' } }, '#/metrics/0/labels/owner'],
+    [{ name: 'orders', kind: 'gauge', value: 1 }, '#/metrics/0/kind'],
     [
       { name: 'a', kind: 'gauge', value: 1, labels: Object.fromEntries('abcdef'.split('').map(one => [one, ''])) },
       '#/metrics/0/labels',
@@ -171,6 +172,16 @@ test('numbers of users’ own stand there with their owner, and a user may have 
     const { status, json } = await eve.request('POST', path, { metrics: [metric] })
     expect([status, json.errors?.[0]?.pointer]).toEqual([400, pointer])
   }
+  const detail = async (metric: string) => {
+    const body = `{"metrics":[{"name":"a","kind":"gauge","value":1},${metric}]}`
+    const headers = { authorization: `Bearer ${eve.token}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${hub.url}${path}`, { method: 'POST', headers, body })
+    return ((await answer.json()) as { errors: { detail: string }[] }).errors[0]?.detail
+  }
+  expect(await detail('{"name":"A-b","kind":"gauge","value":1}')).toContain('must begin with one of a-z')
+  expect(await detail('{"name":"b","kind":"gauge","value":1e999}')).toBe('"value": must be a number within ±1.8e308')
+  expect(await detail('{"name":"b","kind":"gauge","value":1,"labels":{"name":"x"}}')).toContain('the hub’s own')
+  expect(await detail('{"name":"a","kind":"counter","value":1}')).toContain('"a" is a gauge of yours already')
   const many = (from: number, count: number) => ({
     metrics: Array.from({ length: count }, (_, n) => ({ name: `m${from + n}`, kind: 'gauge', value: n })),
   })

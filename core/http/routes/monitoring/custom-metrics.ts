@@ -15,7 +15,8 @@ const path = '/api/monitoring/custom-metrics'
 const tag = 'monitoring'
 const MOST = 100
 
-const name = z.string().regex(METRIC_NAME)
+const FORM = 'must begin with one of a-z and have at most 64 of a-z, 0-9 and _'
+const name = z.string().regex(METRIC_NAME, FORM)
 const label = name.refine(text => !TAKEN_LABELS.includes(text), { message: 'this label is the hub’s own' })
 const metric = z
   .strictObject({
