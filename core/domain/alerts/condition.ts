@@ -7,6 +7,7 @@ export const CONDITION_CHARACTERS = 1_024
 export const WINDOW_MS = { usual: 60_000, least: 10_000, most: 24 * 60 * 60_000 } as const
 
 export const STATES = ['online', 'connecting', 'offline'] as const
+const METRICS_KNOWN = `there are ${METRIC_NAMES.join(', ')}, and custom.NAME for what users report`
 export const SELECTOR_FIELDS = ['server', 'owner', 'group', 'tool', 'level', 'code'] as const
 const OPERATORS = ['>', '>=', '<', '<=', '==', '!='] as const
 
@@ -96,9 +97,9 @@ class Parser {
 
   #test(): ConditionTest {
     const name = this.#read.next
-    if (name.kind !== 'name') throw this.#read.mistake(`a metric is missing; there are ${METRIC_NAMES.join(', ')}`)
+    if (name.kind !== 'name') throw this.#read.mistake(`a metric is missing; ${METRICS_KNOWN}`)
     const info = metricInfo(name.text)
-    if (!info) throw this.#read.mistake(`there is no metric "${name.text}"; there are ${METRIC_NAMES.join(', ')}`)
+    if (!info) throw this.#read.mistake(`there is no metric "${name.text}"; ${METRICS_KNOWN}`)
     this.#read.skip()
     const query = { metric: name.text, selector: this.#selector(), ...this.#window(info) }
     const operator = this.#read.next

@@ -63,7 +63,7 @@ describe('a mistake is named with its column', () => {
     ['server_status == asleep', 18, /online, connecting, offline/],
     ['server_status', 14, /== or !=/],
     ['server_status[5m] == offline', 14, /no window/],
-    ['eror_rate > 5%', 1, /no metric "eror_rate"/],
+    ['eror_rate > 5%', 1, /no metric "eror_rate".* custom.NAME/],
     ['custom.A > 1', 1, /no metric "custom.A"/],
     ['error_rate[5s] > 5%', 12, /10s to 24h/],
     ['error_rate[25h] > 5%', 12, /10s to 24h/],
