@@ -55,15 +55,16 @@ export class CallWindows {
     return [...(this.#servers.get(serverId)?.keys() ?? [])]
   }
 
-  /** Of one server, of the tools that pass. */
-  counts(serverId: string, wanted: (tool: string) => boolean, windowMs: number, nowMs: number): TimedCounts {
+  /** Of one server, of one tool or of all that pass. */
+  counts(serverId: string, wanted: string | ((tool: string) => boolean), windowMs: number, nowMs: number): TimedCounts {
     const from = Math.floor((nowMs - windowMs) / SLOT_MS)
     const durations = new Histogram()
     let [calls, errors, totalMs] = [0, 0, 0]
-    for (const [tool, slots] of this.#servers.get(serverId) ?? []) {
-      if (!wanted(tool)) continue
-      for (const slot of slots) {
-        if (slot.number <= from) continue
+    for (const slots of this.#wanted(serverId, wanted)) {
+      // The newest stand last, and a window is mostly much shorter than what is kept.
+      for (let at = slots.length - 1; at >= 0; at -= 1) {
+        const slot = slots[at]
+        if (!slot || slot.number <= from) break
         calls += slot.calls
         errors += slot.errors
         totalMs += slot.totalMs
@@ -89,6 +90,14 @@ export class CallWindows {
   clear(): void {
     this.#servers.clear()
     this.#series = 0
+  }
+
+  /** One tool is looked up: a rule asks for each of thousands. */
+  #wanted(serverId: string, wanted: string | ((tool: string) => boolean)): readonly (readonly Slot[])[] {
+    const tools = this.#servers.get(serverId)
+    if (!tools) return []
+    if (typeof wanted === 'string') return [tools.get(wanted) ?? []]
+    return [...tools].filter(([tool]) => wanted(tool)).map(([, slots]) => slots)
   }
 
   #slots(serverId: string, tool: string): Slot[] {

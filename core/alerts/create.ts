@@ -24,6 +24,7 @@ import { type ChannelTypes, channelTypesFor, channelView, prepareChannel } from 
 import { AlertEngine } from './engine.ts'
 import { mirrorAlerts } from './file-settings.ts'
 import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
+import { pruneIncidents } from './incident-retention.ts'
 import {
   acknowledge,
   countFiring,
@@ -31,7 +32,6 @@ import {
   endIncidents,
   type IncidentQuery,
   listIncidents,
-  pruneIncidents,
   retryDelivery,
 } from './incidents.ts'
 import type { MachineSource } from './machine-facts.ts'

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { type ConditionTest, testsOf } from '../domain/alerts/condition.ts'
 import { type AlertInstance, dueInMs, evaluate, INACTIVE, isForgettable } from '../domain/alerts/machine.ts'
@@ -9,6 +8,7 @@ import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import type { AlertFacts } from './facts.ts'
 import { type ActiveRule, activeRules } from './rules.ts'
+import { SubjectShares } from './subject-shares.ts'
 import { evaluateSubjects } from './subjects.ts'
 import { type StoredInstance, storeTransitions, type Transition } from './transitions.ts'
 
@@ -17,6 +17,8 @@ const TICK_MS = 10_000
 const GAP_MS = TICK_MS + 30_000
 /** An instance that goes on firing is stored this often. */
 const STORE_MS = 60_000
+/** Subjects of one transaction: each has messages for up to 20 channels, and SQLite writes in the main thread. */
+const STORED_AT_ONCE = 5
 
 /** What the engine needs. */
 export interface EngineDeps {
@@ -59,11 +61,12 @@ const HEALTHY: RuleHealth = { state: 'ok', failures: 0 }
 
 /**
  * Evaluates all rules every 10 s, and those about states of servers at each change of one; one evaluation at a time. State
- * and messages of a rule are stored in one transaction before anything else is done with them.
+ * and messages of a subject are stored in one transaction before anything else is done with them.
  */
 export class AlertEngine {
   readonly #deps: EngineDeps
   readonly #runs = new Map<string, Run>()
+  readonly #shares = new SubjectShares()
   #tick: ReturnType<typeof setInterval> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #work: Promise<void> = Promise.resolve()
@@ -161,6 +164,7 @@ export class AlertEngine {
     for (const [id, run] of this.#runs) {
       if (known.has(id)) continue
       await this.#endRun(run)
+      this.#shares.forget(run.rule)
       this.#runs.delete(id)
     }
     for (const rule of rules) {
@@ -216,7 +220,7 @@ export class AlertEngine {
     try {
       const nowMs = this.#deps.now()
       const sinceMs = run.evaluatedAtMs === undefined ? Number.POSITIVE_INFINITY : nowMs - run.evaluatedAtMs
-      await this.#store(run, this.#transitions(run, sinceMs > GAP_MS ? 0 : sinceMs, nowMs), nowMs)
+      await this.#store(run, await this.#transitions(run, sinceMs > GAP_MS ? 0 : sinceMs, nowMs), nowMs)
       run.evaluatedAtMs = nowMs
       run.health = HEALTHY
     } catch (error) {
@@ -229,9 +233,10 @@ export class AlertEngine {
     }
   }
 
-  #transitions(run: Run, elapsedMs: number, nowMs: number): readonly Transition[] {
+  async #transitions(run: Run, elapsedMs: number, nowMs: number): Promise<readonly Transition[]> {
     const { rule, kept } = run
-    const evaluated = evaluateSubjects(rule, this.#deps.facts, LIMITS.alertInstancesPerRule)
+    const evaluated = await evaluateSubjects(rule, this.#deps.facts, this.#shares.most(rule))
+    this.#shares.note(rule, evaluated.size)
     return [...new Set([...evaluated.keys(), ...kept.keys()])].flatMap((key): Transition[] => {
       const now = evaluated.get(key)
       const before = kept.get(key)
@@ -251,7 +256,13 @@ export class AlertEngine {
   }
 
   async #store(run: Run, transitions: readonly Transition[], nowMs = this.#deps.now()): Promise<void> {
-    if (transitions.length === 0) return
+    for (let from = 0; from < transitions.length; from += STORED_AT_ONCE) {
+      if (from > 0) await nextTurn()
+      await this.#storeSome(run, transitions.slice(from, from + STORED_AT_ONCE), nowMs)
+    }
+  }
+
+  async #storeSome(run: Run, transitions: readonly Transition[], nowMs: number): Promise<void> {
     const { store, wake } = this.#deps
     const at = new Date().toISOString()
     const woken = await write(store, trx => storeTransitions(trx, run.rule, transitions, at))

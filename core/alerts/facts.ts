@@ -12,8 +12,12 @@ export interface Subject {
   readonly tool?: string
 }
 
-/** What a test says of each subject. `everywhere`: one value that holds for all of them. */
-export type Facts = ReadonlyMap<string, { readonly subject: Subject; readonly value: FactValue }>
+/** What a test says of each subject. A value is made when it is asked for: there may be many more subjects than a rule evaluates. */
+export interface Facts {
+  /** By their keys. */
+  readonly subjects: ReadonlyMap<string, Subject>
+  valueOf(key: string): FactValue
+}
 
 /** Whose servers a rule sees: those of one owner, or all. */
 export interface Audience {

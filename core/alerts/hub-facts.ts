@@ -171,9 +171,10 @@ export class HubFacts implements AlertFacts {
       return { everywhere: this.#records.count(query, [...servers.map(({ id }) => id), ...(ofHub ? [''] : [])]) }
     }
     const groups = this.#groups(servers, per, query)
-    return new Map(
-      [...groups].map(([key, { subject, members }]) => [key, { subject, value: this.#value(query, members) }]),
-    )
+    return {
+      subjects: new Map([...groups].map(([key, { subject }]) => [key, subject])),
+      valueOf: key => this.#value(query, groups.get(key)?.members ?? []),
+    }
   }
 
   settling({ metric, windowMs }: MetricQuery, key: string): boolean {
@@ -253,7 +254,7 @@ export class HubFacts implements AlertFacts {
     }
     const sum = { calls: 0, errors: 0, totalMs: 0, durations: new Histogram(), windowMs }
     for (const { server, tool } of members) {
-      const wanted = (name: string): boolean => (tool === null ? matches(query, 'tool', name) : name === tool)
+      const wanted = tool ?? ((name: string) => matches(query, 'tool', name))
       const counts = this.#calls.counts(server.id, wanted, windowMs, nowMs)
       sum.calls += counts.calls
       sum.errors += counts.errors

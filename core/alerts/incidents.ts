@@ -1,5 +1,4 @@
 import type { ExpressionBuilder } from 'kysely'
-import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
@@ -10,7 +9,9 @@ import type { Owner } from '../registry/owners.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
+import { pauses } from '../store/pauses.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { NewMessages } from './new-messages.ts'
 import { resolveIncident } from './transitions.ts'
 
 /** Which alerts are listed. */
@@ -62,26 +63,6 @@ export function acknowledge(store: Store, actor: Actor, id: string): Promise<Jso
   })
 }
 
-/** Deletes alerts that are over: older than the limit, and the oldest of too many. */
-export function pruneIncidents(store: Store, now: Date): Promise<void> {
-  return write(store, async trx => {
-    const old = new Date(now.getTime() - LIMITS.alertMs).toISOString()
-    await trx.deleteFrom('alert_incident').where('state', '=', 'resolved').where('ends_at', '<', old).execute()
-    await trx.deleteFrom('alert_delivery').where('kind', '=', 'test').where('created_at', '<', old).execute()
-    const over = await trx
-      .selectFrom('alert_incident')
-      .select('starts_at')
-      .where('state', '=', 'resolved')
-      .orderBy('starts_at', 'desc')
-      .offset(LIMITS.alertsKept)
-      .limit(1)
-      .executeTakeFirst()
-    if (!over) return
-    const rows = trx.deleteFrom('alert_incident').where('state', '=', 'resolved')
-    await rows.where('starts_at', '<=', over.starts_at).execute()
-  })
-}
-
 /** What went to a channel, the newest first. */
 export function deliveriesOf(
   store: Store,
@@ -129,14 +110,18 @@ export function retryDelivery(store: Store, channelId: string, id: string): Prom
  * is not sent any more. Returns the channels that have something new to send.
  */
 export async function endIncidents(trx: Writer, ruleId: string): Promise<readonly string[]> {
-  const open = trx.selectFrom('alert_incident').select(['id', 'owner_id']).where('rule_id', '=', ruleId)
+  const firing = trx.selectFrom('alert_incident').select(['id', 'owner_id']).where('rule_id', '=', ruleId)
+  const open = await firing.where('state', '=', 'firing').execute()
+  const [first] = open
+  if (!first) return []
   const at = new Date().toISOString()
-  const woken = new Set<string>()
-  for (const { id: incidentId, owner_id: ownerId } of await open.where('state', '=', 'firing').execute()) {
-    const place = { ruleId, ownerId, incidentId, at }
-    await resolveIncident(trx, place, { value: undefined, reason: 'rule_removed' }, woken)
+  const messages = new NewMessages(trx, { ruleId, ownerId: first.owner_id }, at)
+  const pause = pauses()
+  for (const { id } of open) {
+    await resolveIncident(trx, messages, id, { value: undefined, reason: 'rule_removed', at })
+    await pause()
   }
-  return [...woken]
+  return messages.write()
 }
 
 async function incidentFor(db: Reader, actor: Actor, id: string): Promise<AlertIncidentTable> {

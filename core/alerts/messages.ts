@@ -34,20 +34,18 @@ export async function readyMessage(
   newId: string,
   at: string,
 ): Promise<ReadyMessage | 'none' | 'held'> {
-  const waiting = await waitingOf(trx, channelId, ruleId)
+  const begun = await begunMessage(trx, channelId, ruleId)
+  const waiting = await waitingOf(trx, channelId, ruleId, begun)
   const [first] = waiting
   if (!first) return 'none'
-  const channels = await activeSettings(trx, 'channel', first.row.owner_id)
+  const channels = await activeSettings(trx, 'channel', { ownerId: first.row.owner_id })
   const channel = channels.find(({ id }) => id === channelId)
   if (!channel || !channelOf(channel).enabled) {
     const all = trx.updateTable('alert_delivery').set({ state: 'dead', detail: 'The channel is off', updated_at: at })
     await all.where('channel_id', '=', channelId).where('state', 'in', ['waiting', 'failed']).execute()
     return 'none'
   }
-  const begun = waiting.find(({ row }) => row.message_id !== null)?.row.message_id
-  const together = begun
-    ? waiting.filter(({ row }) => row.message_id === begun)
-    : await released(trx, waiting.slice(0, MOST), at)
+  const together = begun ? waiting : await released(trx, waiting, at)
   const [head] = together
   if (!head) return 'held'
   const rows = together.map(({ row }) => row.id)
@@ -56,10 +54,10 @@ export async function readyMessage(
   return { channel, message: messageOf(together, id, channel.owner.name, at), rows, attempts: head.row.attempts }
 }
 
-async function waitingOf(db: Reader, channelId: string, ruleId: string): Promise<readonly Waiting[]> {
-  const rows = await db
+/** What waits for a channel about a rule, in its order. */
+function selectWaiting(db: Reader, channelId: string, ruleId: string) {
+  return db
     .selectFrom('alert_delivery')
-    .selectAll()
     .where('channel_id', '=', channelId)
     .where('rule_id', '=', ruleId)
     .where('incident_id', 'is not', null)
@@ -67,7 +65,23 @@ async function waitingOf(db: Reader, channelId: string, ruleId: string): Promise
     .orderBy('created_at')
     .orderBy('kind')
     .orderBy('id')
-    .execute()
+}
+
+/** The id of the earliest message that was begun and has not arrived. */
+async function begunMessage(db: Reader, channelId: string, ruleId: string): Promise<string | undefined> {
+  const begun = selectWaiting(db, channelId, ruleId).select('message_id').where('message_id', 'is not', null).limit(1)
+  return (await begun.executeTakeFirst())?.message_id ?? undefined
+}
+
+/** All of a message that was begun, else as much as one message holds. */
+async function waitingOf(
+  db: Reader,
+  channelId: string,
+  ruleId: string,
+  begun: string | undefined,
+): Promise<readonly Waiting[]> {
+  const query = selectWaiting(db, channelId, ruleId).selectAll()
+  const rows = await (begun === undefined ? query.limit(MOST) : query.where('message_id', '=', begun)).execute()
   const ids = [...new Set(rows.flatMap(({ incident_id: id }) => id ?? []))]
   if (ids.length === 0) return []
   const incidents = await db.selectFrom('alert_incident').selectAll().where('id', 'in', ids).execute()

@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { AlertMessage } from '../contract/points.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
@@ -62,6 +63,7 @@ export class Outbox {
   readonly #running = new Set<Promise<void>>()
   readonly #stop = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
+  #turn: Promise<void> = Promise.resolve()
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps
@@ -160,6 +162,7 @@ export class Outbox {
 
   async #sendNext(queue: Queue): Promise<void> {
     const { store, now } = this.#deps
+    await this.#ownTurn()
     const waitMs = await this.#paceMs(queue)
     if (waitMs > 0) {
       queue.dueMs = now() + waitMs
@@ -177,9 +180,16 @@ export class Outbox {
     const outcome = await this.send(found.channel, found.message)
     // Cut off by the end of the hub: the next process sends it again under the same id.
     if (this.#stop.signal.aborted && !outcome.ok) return
+    await this.#ownTurn()
     await this.#settle(found, outcome)
     this.#sentMs.set(keyOf(queue.channelId, queue.ruleId), now())
     queue.dueMs = Math.min(queue.dueMs, now() + waitAfter(outcome, found.attempts))
+  }
+
+  /** What is due for many channels at once, or has come back from them, is read and written in a turn for each. */
+  #ownTurn(): Promise<void> {
+    this.#turn = this.#turn.then(nextTurn)
+    return this.#turn
   }
 
   async #settle({ rows, attempts, channel }: ReadyMessage, outcome: Delivered): Promise<void> {
@@ -202,9 +212,7 @@ export class Outbox {
 
   /** How long the channel must wait for its own limit. */
   async #paceMs({ channelId }: Queue): Promise<number> {
-    const [channel] = await read(this.#deps.store, async db =>
-      (await activeSettings(db, 'channel')).filter(({ id }) => id === channelId),
-    )
+    const [channel] = await read(this.#deps.store, db => activeSettings(db, 'channel', { id: channelId }))
     const most = channel && this.#deps.types().get(channelOf(channel).type)?.maxPerMinute
     if (most === undefined) return 0
     const nowMs = this.#deps.now()

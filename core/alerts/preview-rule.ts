@@ -33,7 +33,7 @@ export async function previewRule(
     return { condition: text, now, past: rest } as unknown as JsonObject
   }
   // Not refreshed: that would end the counting of what the saved rules ask for.
-  const evaluated = [...evaluateSubjects(active, facts, LIMITS.alertInstancesPerRule).values()]
+  const evaluated = [...(await evaluateSubjects(active, facts, LIMITS.alertInstancesPerRule)).values()]
   const now = evaluated
     .toSorted((left, right) => Number(right.verdict === true) - Number(left.verdict === true))
     .slice(0, SHOWN_SUBJECTS)

@@ -1,5 +1,6 @@
 import { testsOf } from '../domain/alerts/condition.ts'
 import { type FactValue, type Verdict, verdictOf } from '../domain/alerts/verdict.ts'
+import { pauses } from '../domain/next-turn.ts'
 import type { AlertFacts, Facts, Subject } from './facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 
@@ -17,23 +18,33 @@ const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
  * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see
- * the user's own servers, an administrator's all. Metrics that are known only for everything together hold for each.
+ * the user's own servers, an administrator's all. Metrics that are known only for everything together hold for each. In turns:
+ * a rule may have some hundred tests of each of its subjects.
  */
-export function evaluateSubjects(rule: EvaluatedRule, facts: AlertFacts, most: number): ReadonlyMap<string, Evaluated> {
+export async function evaluateSubjects(
+  rule: EvaluatedRule,
+  facts: AlertFacts,
+  most: number,
+): Promise<ReadonlyMap<string, Evaluated>> {
+  const pause = pauses()
   const { condition, owner } = rule
   const tests = testsOf(condition)
   const audience = { ownerId: owner.role === 'admin' ? 'all' : owner.id }
-  const known = new Map(tests.map(test => [test, facts.values(test.query, rule.rule.per, audience)]))
+  const known = new Map<(typeof tests)[number], ReturnType<AlertFacts['values']>>()
   const subjects = new Map<string, Subject>()
-  for (const values of known.values()) {
-    if (!isEverywhere(values)) for (const [key, { subject }] of values) subjects.set(key, subject)
+  for (const test of tests) {
+    const values = facts.values(test.query, rule.rule.per, audience)
+    known.set(test, values)
+    if (!isEverywhere(values)) for (const [key, subject] of values.subjects) subjects.set(key, subject)
+    await pause()
   }
   if ([...known.values()].every(isEverywhere)) subjects.set(TOTAL.key, TOTAL)
   const evaluated = new Map<string, Evaluated>()
   for (const key of [...subjects.keys()].toSorted().slice(0, most)) {
     const valueIn = (test: (typeof tests)[number]): FactValue => {
       const values = known.get(test)
-      return values === undefined || isEverywhere(values) ? values?.everywhere : values.get(key)?.value
+      if (values === undefined || isEverywhere(values)) return values?.everywhere
+      return values.subjects.has(key) ? values.valueOf(key) : undefined
     }
     const [first] = tests
     evaluated.set(key, {
@@ -42,6 +53,7 @@ export function evaluateSubjects(rule: EvaluatedRule, facts: AlertFacts, most: n
       value: first && valueIn(first),
       settling: tests.some(test => facts.settling(test.query, key)),
     })
+    await pause()
   }
   return evaluated
 }

@@ -48,7 +48,7 @@ export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boole
   const { facts, engine } = deps
   // Together with what the other rules ask for, whose counting would end otherwise.
   await facts.refresh([...engine.tests(), ...testsOf(rule.condition)])
-  const evaluated = [...evaluateSubjects(rule, facts, LIMITS.alertInstancesPerRule).values()]
+  const evaluated = [...(await evaluateSubjects(rule, facts, LIMITS.alertInstancesPerRule)).values()]
   const subjects = evaluated.map(({ subject, value, verdict }) => {
     const { phase, heldMs } = engine.instance(rule.id, subject.key)
     const about = { subject: subject.label, value: value ?? null, holds: verdict ?? null, phase, heldMs }
@@ -68,7 +68,7 @@ async function sendTest(
   subjects: readonly { readonly subject: string; readonly value: JsonValue }[],
 ): Promise<JsonValue[]> {
   const { owner } = rule
-  const channels = await read(store, db => activeSettings(db, 'channel', owner.id))
+  const channels = await read(store, db => activeSettings(db, 'channel', { ownerId: owner.id }))
   const permitted = channels.filter(channel => mayNotify(rule, channel))
   const wanted = permitted.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
   const enabled = wanted.filter(channel => channelOf(channel).enabled)

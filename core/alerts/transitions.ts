@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
 import { type AlertChange, type AlertInstance, isForgettable } from '../domain/alerts/machine.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
 import { activeSettings } from '../registry/owned/settings.ts'
-import type { AlertDeliveryTable } from '../store/alert-tables.ts'
 import type { Writer } from '../store/transact.ts'
 import { channelOf, mayNotify } from './channels.ts'
 import type { Subject } from './facts.ts'
+import { NewMessages, notifiedChannels } from './new-messages.ts'
 import type { ActiveRule } from './rules.ts'
 
 /** An evaluation that must be stored: the new state of one subject, and what changed. */
@@ -39,34 +37,27 @@ export async function storeTransitions(
 ): Promise<readonly string[] | undefined> {
   const known = await trx.selectFrom('owned_setting').select('id').where('id', '=', rule.id).executeTakeFirst()
   if (!known) return undefined
-  const woken = new Set<string>()
+  const messages = new NewMessages(trx, { ruleId: rule.id, ownerId: rule.owner.id }, at)
+  let channels: Promise<readonly string[]> | undefined
   for (const transition of transitions) {
     await storeInstance(trx, rule, transition)
     const { change, incidentId } = transition
     if (!change || incidentId === undefined) continue
-    const place = { ruleId: rule.id, ownerId: rule.owner.id, incidentId, at }
     if (change.kind === 'fired') {
       await trx
         .insertInto('alert_incident')
         .values(incidentRow(rule, transition, incidentId, at))
         .execute()
-      for (const channelId of await channelsOf(trx, rule)) await add(trx, place, channelId, 'fired', 0, woken)
+      channels ??= channelsOf(trx, rule)
+      await messages.add(incidentId, await channels, 'fired')
     }
-    if (change.kind === 'repeat') await repeat(trx, place, change.number, woken)
+    if (change.kind === 'repeat') await repeat(trx, messages, incidentId, change.number)
     if (change.kind === 'resolved') {
       const reason = transition.reason ?? change.reason ?? null
-      await resolveIncident(trx, place, { value: transition.value, reason }, woken)
+      await resolveIncident(trx, messages, incidentId, { value: transition.value, reason, at })
     }
   }
-  return [...woken]
-}
-
-/** An incident, and the time of what happens to it (ISO 8601 UTC). */
-export interface IncidentPlace {
-  readonly ruleId: string
-  readonly ownerId: string
-  readonly incidentId: string
-  readonly at: string
+  return messages.write()
 }
 
 async function storeInstance(trx: Writer, rule: ActiveRule, transition: Transition): Promise<void> {
@@ -101,81 +92,41 @@ function incidentRow({ id, owner, rule }: ActiveRule, transition: Transition, in
 
 /** Ids of the enabled channels that the rule names, or of all enabled ones of its owner. */
 async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<readonly string[]> {
-  const channels = await activeSettings(trx, 'channel', owner.id)
+  const channels = await activeSettings(trx, 'channel', { ownerId: owner.id })
   const permitted = channels.filter(channel => mayNotify({ owner }, channel))
   const wanted = permitted.filter(channel => rule.channels?.includes(channel.name) ?? true)
   return wanted.filter(channel => channelOf(channel).enabled).map(({ id }) => id)
 }
 
 /** An acknowledged alert is not repeated. */
-async function repeat(trx: Writer, place: IncidentPlace, number: number, woken: Set<string>): Promise<void> {
-  const query = trx.selectFrom('alert_incident').select('acked_at').where('id', '=', place.incidentId)
+async function repeat(trx: Writer, messages: NewMessages, incidentId: string, number: number): Promise<void> {
+  const query = trx.selectFrom('alert_incident').select('acked_at').where('id', '=', incidentId)
   if ((await query.executeTakeFirst())?.acked_at !== null) return
-  for (const { channel_id: channelId } of await notifiedChannels(trx, place)) {
-    await add(trx, place, channelId, 'repeat', number, woken)
-  }
+  await messages.add(incidentId, await notifiedChannels(trx, incidentId), 'repeat', number)
 }
 
-/**
- * Ends an incident unless it is over, and adds the channels that have something new to send to `woken`. A channel that was not
- * notified that it fired is not notified that it is resolved either.
- */
+/** With what an incident ends; `at`: ISO 8601 UTC. */
+interface Resolution {
+  readonly value: FactValue
+  readonly reason: string | null
+  readonly at: string
+}
+
+/** Ends an incident unless it is over. A channel that was not notified that it fired is not notified that it is over either. */
 export async function resolveIncident(
   trx: Writer,
-  place: IncidentPlace,
-  { value, reason }: { readonly value: FactValue; readonly reason: string | null },
-  woken: Set<string>,
+  messages: NewMessages,
+  incidentId: string,
+  { value, reason, at }: Resolution,
 ): Promise<void> {
   const last = value === undefined ? {} : { value: JSON.stringify(value) }
   const { numUpdatedRows } = await trx
     .updateTable('alert_incident')
-    .set({ state: 'resolved', ends_at: place.at, reason, ...last })
-    .where('id', '=', place.incidentId)
+    .set({ state: 'resolved', ends_at: at, reason, ...last })
+    .where('id', '=', incidentId)
     .where('state', '=', 'firing')
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return
-  await trx
-    .deleteFrom('alert_delivery')
-    .where('incident_id', '=', place.incidentId)
-    .where('state', '=', 'waiting')
-    .where('message_id', 'is', null)
-    .execute()
-  for (const { channel_id: channelId } of await notifiedChannels(trx, place)) {
-    await add(trx, place, channelId, 'resolved', 0, woken)
-  }
-}
-
-/** The channels to which the message that it fired went, or may have gone. */
-function notifiedChannels(trx: Writer, { incidentId }: IncidentPlace) {
-  return trx
-    .selectFrom('alert_delivery')
-    .select('channel_id')
-    .where('incident_id', '=', incidentId)
-    .where('kind', '=', 'fired')
-    .where('message_id', 'is not', null)
-    .where('state', '!=', 'dead')
-    .execute()
-}
-
-async function add(
-  trx: Writer,
-  { ruleId, ownerId, incidentId, at }: IncidentPlace,
-  channelId: string,
-  kind: AlertDeliveryTable['kind'],
-  number: number,
-  woken: Set<string>,
-): Promise<void> {
-  const { waiting } = await trx
-    .selectFrom('alert_delivery')
-    .select(({ fn }) => fn.countAll<number | string>().as('waiting'))
-    .where('channel_id', '=', channelId)
-    .where('state', 'in', ['waiting', 'failed'])
-    .executeTakeFirstOrThrow()
-  if (Number(waiting) >= LIMITS.alertDeliveriesWaiting) return
-  const row: AlertDeliveryTable = {
-    ...{ id: randomUUID(), owner_id: ownerId, channel_id: channelId, rule_id: ruleId, incident_id: incidentId },
-    ...{ kind, number, message_id: null, state: 'waiting', attempts: 0, detail: null, created_at: at, updated_at: at },
-  }
-  await trx.insertInto('alert_delivery').values(row).execute()
-  woken.add(channelId)
+  await messages.drop(incidentId)
+  await messages.add(incidentId, await notifiedChannels(trx, incidentId), 'resolved')
 }

@@ -112,7 +112,7 @@ export class Links {
 
   async #follow(ownerId: string | undefined): Promise<void> {
     const bridge = this.#deps.bridge()
-    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, 'endpoint', ownerId)) : []
+    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, 'endpoint', { ownerId })) : []
     const wanted = new Map(all.filter(setting => endpointOf(setting).enabled).map(setting => [setting.id, setting]))
     const owners = new Set(all.map(({ owner }) => owner.id))
     const concerned = [...this.#served].filter(

@@ -79,8 +79,10 @@ export const LIMITS = {
   assistantEndpointsPerUser: 20,
   /** Subjects of one alert rule; further ones are not evaluated. */
   alertInstancesPerRule: 500,
-  /** Finished alerts of all users that are kept; the oldest are deleted. */
-  alertsKept: 100_000,
+  /** Subjects of all alert rules of a user who is no administrator; further ones are not evaluated. */
+  alertInstancesPerUser: 5_000,
+  /** Finished alerts of each user that are kept; the oldest are deleted. */
+  alertsKept: 10_000,
   alertMs: 90 * 24 * 60 * 60_000,
   /** Messages of one channel that wait; further ones are dropped. */
   alertDeliveriesWaiting: 1_000,

@@ -206,15 +206,20 @@ export class OwnedSettings {
 }
 
 /** All of one kind of owners who are not disabled, for the hub itself. */
-export async function activeSettings(db: Reader, kind: Kind, ownerId?: string): Promise<readonly OwnedSetting[]> {
+export async function activeSettings(
+  db: Reader,
+  kind: Kind,
+  { ownerId, id }: { readonly ownerId?: string | undefined; readonly id?: string } = {},
+): Promise<readonly OwnedSetting[]> {
   let query = db.selectFrom('owned_setting').selectAll().where('kind', '=', kind)
   if (ownerId !== undefined) query = query.where('owner_id', '=', ownerId)
+  if (id !== undefined) query = query.where('id', '=', id)
   const rows = await query.orderBy('created_at').orderBy('id').execute()
   const owners = new Map<string, Owner | undefined>()
-  for (const { owner_id: id } of rows) {
-    if (owners.has(id)) continue
-    const user = await userById(db, id)
-    owners.set(id, user?.disabled === 0 ? ownerOf(user) : undefined)
+  for (const { owner_id: userId } of rows) {
+    if (owners.has(userId)) continue
+    const user = await userById(db, userId)
+    owners.set(userId, user?.disabled === 0 ? ownerOf(user) : undefined)
   }
   return rows.flatMap(row => {
     const owner = owners.get(row.owner_id)

@@ -1,0 +1,32 @@
+import { LIMITS } from '../config/limits.ts'
+import type { ActiveRule } from './rules.ts'
+
+type Rule = Pick<ActiveRule, 'id' | 'owner'>
+
+/**
+ * How many subjects each rule evaluates, so that all rules of one user have a limit together: what evaluating costs is their
+ * product with the tests of a condition. Administrators have none beyond that of a rule.
+ */
+export class SubjectShares {
+  readonly #byRule = new Map<string, number>()
+  readonly #byOwner = new Map<string, number>()
+
+  /** What a rule may evaluate beside its owner's other rules. */
+  most({ id, owner }: Rule): number {
+    if (owner.role === 'admin') return LIMITS.alertInstancesPerRule
+    const others = (this.#byOwner.get(owner.id) ?? 0) - (this.#byRule.get(id) ?? 0)
+    return Math.max(0, Math.min(LIMITS.alertInstancesPerRule, LIMITS.alertInstancesPerUser - others))
+  }
+
+  note({ id, owner }: Rule, count: number): void {
+    const all = (this.#byOwner.get(owner.id) ?? 0) - (this.#byRule.get(id) ?? 0) + count
+    this.#byRule.set(id, count)
+    if (all > 0) this.#byOwner.set(owner.id, all)
+    else this.#byOwner.delete(owner.id)
+  }
+
+  forget(rule: Rule): void {
+    this.note(rule, 0)
+    this.#byRule.delete(rule.id)
+  }
+}
