@@ -64,7 +64,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   readonly now?: () => number
 }
 
-type AlertLimit = 'alertRulesPerUser' | 'alertChannelsPerUser' | 'alertSilencesPerUser'
+type AlertLimit = 'alertRulesPerUser' | 'alertChannelsPerUser' | 'alertSilencesPerUser' | 'alertInstancesPerUser'
 
 /** Alert rules, what they say, and the channels that get the messages. */
 export interface Alerts {
@@ -192,6 +192,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
         alertRulesPerUser: ownRules.length,
         alertChannelsPerUser: ownChannels.length,
         alertSilencesPerUser: ownSilences.length,
+        alertInstancesPerUser: actor.kind === 'user' ? engine.subjectsOf(actor.userId) : 0,
       }
     },
     acknowledge: (actor, id) => acknowledge(store, actor, id),

@@ -133,6 +133,11 @@ export class AlertEngine {
     return [...this.#runs.values()].flatMap(({ rule }) => testsOf(rule.condition))
   }
 
+  /** How many subjects all rules of an owner evaluate now. */
+  subjectsOf(ownerId: string): number {
+    return this.#shares.of(ownerId)
+  }
+
   /** How far the instance of a rule for one subject is. */
   instance(ruleId: string, subject: string): AlertInstance {
     return this.#runs.get(ruleId)?.kept.get(subject)?.instance ?? INACTIVE

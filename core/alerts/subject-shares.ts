@@ -18,6 +18,11 @@ export class SubjectShares {
     return Math.max(0, Math.min(LIMITS.alertInstancesPerRule, LIMITS.alertInstancesPerUser - others))
   }
 
+  /** What all rules of an owner evaluate now. */
+  of(ownerId: string): number {
+    return this.#byOwner.get(ownerId) ?? 0
+  }
+
   note({ id, owner }: Rule, count: number): void {
     const all = (this.#byOwner.get(owner.id) ?? 0) - (this.#byRule.get(id) ?? 0) + count
     this.#byRule.set(id, count)

@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto'
 import manifest from '../../package.json' with { type: 'json' }
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
-import { canonical } from '../domain/json/canonical-json.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { Registry } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretAt } from './export-form.ts'
+import { exportHash } from './export-hash.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
@@ -59,7 +58,7 @@ async function exportOf(
       ? {}
       : { secrets: { ...(await sealWithPassphrase(JSON.stringify(secrets), passphrase, EXPORT_SECRETS)) } }),
   }
-  return { ...content, sha256: createHash('sha256').update(canonical(content)).digest('hex') }
+  return { ...content, sha256: await exportHash(content) }
 }
 
 type Keep = (value: string, pointer: string) => string
@@ -85,7 +84,10 @@ async function exportedServers({ servers }: ExportRegistry, actor: UserActor, ke
 
 async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
   const own = `${actor.name}~`
-  const found = byName(await groups.list(actor, { scope: 'mine' })).map((record): [string, JsonValue] => {
+  const found: [string, JsonValue][] = []
+  for (const { id } of byName(await groups.list(actor, { scope: 'mine' }))) {
+    const record = await groups.byId(actor, id)
+    if (!record) continue
     const { name, owner, ...body } = groups.publicBody(record)
     const members = Array.isArray(body.members) ? body.members : []
     // The importing user may have another name.
@@ -93,8 +95,9 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
       if (!isJsonObject(member) || typeof member.server !== 'string') return member
       return { ...member, server: member.server.startsWith(own) ? member.server.slice(own.length) : member.server }
     })
-    return [record.name, { ...body, members: shown }]
-  })
+    found.push([record.name, { ...body, members: shown }])
+    await nextTurn()
+  }
   return Object.fromEntries(found)
 }
 

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { canonical } from '../domain/json/canonical-json.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { checkOrigin } from '../market/origin-check.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretPlace } from './export-form.ts'
+import { exportHash } from './export-hash.ts'
 import type { ImportAsk, ImportContent, ImportItem } from './import-items.ts'
 import type { OwnedItemKind } from './import-scope.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
@@ -34,7 +33,7 @@ export async function readExport(
   const secrets = { ...(await openSecrets(document.secrets, passphrase)), ...answers }
   const { sha256, ...content } = document
   const formerOwner = typeof document.owner === 'string' ? document.owner : ''
-  const isWhole = createHash('sha256').update(canonical(content)).digest('hex') === sha256
+  const isWhole = (await exportHash(content)) === sha256
   return {
     source: 'patchbay',
     items: [

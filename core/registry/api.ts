@@ -125,9 +125,13 @@ export interface WrittenGroup extends GroupRecord {
   readonly lost: readonly string[]
 }
 
+/** A group without its members, of which all groups of one user may have tens of thousands. */
+export type GroupHead = Omit<GroupRecord, 'members'>
+
 /** Groups with the rights of the actor. Throws `group_not_found`, `not_owner`, `validation_failed`. */
 export interface GroupRegistry {
-  list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]>
+  /** All matches, unpaged; `byId` reads the members of one. */
+  list(actor: Actor, query: ListQuery): Promise<readonly GroupHead[]>
   resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord>
   byId(actor: Actor, id: string): Promise<GroupRecord | undefined>
   /** The group of exactly this owner, if the actor may see it. Letter case ignored. */

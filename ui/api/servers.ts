@@ -32,7 +32,7 @@ export interface Listing<T> extends Page<T> {
 /** Largest page of a list. */
 const PAGE = 1000
 /** Pages of one list that are read. */
-const MOST_PAGES = 20
+const MOST_PAGES = 100
 
 /** All items of a list, page after page. */
 export async function readAll<T>(

@@ -3,7 +3,9 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
+import { pauses } from '../../domain/next-turn.ts'
 import { canEdit } from '../../domain/ownership.ts'
+import { PAGE_CHARACTERS } from '../../domain/piece.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
 import { originView } from '../../market/views.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
@@ -134,6 +136,29 @@ export function page<T>(
 ): { readonly items: readonly T[]; readonly total: number; readonly limit: number; readonly offset: number } {
   const { limit, offset } = query
   return { items: items.slice(offset, offset + limit), total: items.length, limit, offset }
+}
+
+/**
+ * One page of a list, whose items are shown one after the other in turns: fewer of them than the limit, but at least one, beyond
+ * 1 MiB of JSON. One for which there is no view any more is left out.
+ */
+export async function pageOfViews<T>(
+  items: readonly T[],
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  view: (item: T) => object | Promise<object | undefined>,
+) {
+  const pause = pauses()
+  const shown: object[] = []
+  let characters = 0
+  for (const item of items.slice(offset, offset + limit)) {
+    const made = await view(item)
+    if (!made) continue
+    characters += JSON.stringify(made).length
+    if (shown.length > 0 && characters > PAGE_CHARACTERS) break
+    shown.push(made)
+    await pause()
+  }
+  return { items: shown, total: items.length, limit, offset }
 }
 
 /** The filters present in a query. */

@@ -5,10 +5,9 @@ import { formatRef, parseRef, quoteName } from '../../domain/names.ts'
 import { canUse } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { Reader } from '../../store/transact.ts'
-import { chooseRow, owned, refKey } from '../access.ts'
+import { chooseRow, type OwnedRow, owned, refKey } from '../access.ts'
 import type { Owner } from '../owners.ts'
-import { ownerName, type ServerRow } from '../rows.ts'
-import { serverRowsByKey } from '../server-rows.ts'
+import { OWNER_COLUMNS, ownerName } from '../rows.ts'
 import type { NewMember } from './group-rows.ts'
 
 /**
@@ -62,9 +61,10 @@ export async function lookUpMembers(
   refuseTooManyMembers(inputs.length)
   const errors: FieldError[] = []
   const members = new Map<string, NewMember>()
+  const named = Map.groupBy(await namedServers(db, inputs), row => row.name_key)
   for (const input of inputs) {
     const { pointer } = input
-    const found = await lookUp(db, owner, input.server)
+    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server)
     if ('code' in found) errors.push({ pointer, ...found })
     else if (members.has(found.id)) {
       errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
@@ -83,10 +83,23 @@ function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointe
   }
 }
 
-async function lookUp(db: Reader, owner: Owner, ref: string): Promise<ServerRow | Omit<FieldError, 'pointer'>> {
+/** All owners' servers with these names, without their configuration: it may be large, and is not looked at here. */
+function namedServers(db: Reader, inputs: readonly MemberInput[]): Promise<readonly OwnedRow[]> {
+  const keys = [...new Set(inputs.map(({ server }) => refKey(server)))]
+  if (keys.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('server')
+    .innerJoin('user', 'user.id', 'server.owner_id')
+    .select(['server.id', 'server.owner_id', 'server.name', 'server.name_key', 'server.visibility'])
+    .select(['server.created_at', 'server.updated_at', ...OWNER_COLUMNS])
+    .where('server.name_key', 'in', keys)
+    .execute()
+}
+
+function lookUp(candidates: readonly OwnedRow[], owner: Owner, ref: string): OwnedRow | Omit<FieldError, 'pointer'> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
   // Only servers that the group's owner may use can be members, no matter who writes the group.
-  const usable = (await serverRowsByKey(db, refKey(ref))).filter(row => canUse(owner.id, owned(row)))
+  const usable = candidates.filter(row => canUse(owner.id, owned(row)))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
     return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }

@@ -3,6 +3,7 @@ import { formatRef } from '../../domain/names.ts'
 import { canSee, type Owned } from '../../domain/ownership.ts'
 import type { GroupMemberTable, GroupTable } from '../../store/tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
+import type { GroupHead } from '../api.ts'
 import { OWNER_COLUMNS, type OwnerColumns, ownerName } from '../rows.ts'
 
 /** A group's row with its owner's columns. */
@@ -60,6 +61,11 @@ export function serverOf(member: MemberRow): Owned {
 
 /** The group as visible to this actor: members whose servers it may not see are left out. */
 export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor: Actor): GroupRecord {
+  return { ...groupHead(row), members: members.filter(member => canSee(actor, serverOf(member))).map(groupMember) }
+}
+
+/** The group without its members. */
+export function groupHead(row: GroupRow): GroupHead {
   return {
     id: row.id,
     ownerId: row.owner_id,
@@ -68,7 +74,6 @@ export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor:
     ...(row.description === null ? {} : { description: row.description }),
     visibility: row.visibility,
     naming: row.naming,
-    members: members.filter(member => canSee(actor, serverOf(member))).map(groupMember),
     ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
     ...(row.owner_disabled === 1 ? { ownerDisabled: true } : {}),
     origin: row.origin,

@@ -7,7 +7,16 @@ import { nameKey } from '../../domain/names.ts'
 import { canSee, canUse } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
 import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
-import type { GroupRegistry, ListQuery, Ref, Right, UsableMember, WriteOptions, WrittenGroup } from '../api.ts'
+import type {
+  GroupHead,
+  GroupRegistry,
+  ListQuery,
+  Ref,
+  Right,
+  UsableMember,
+  WriteOptions,
+  WrittenGroup,
+} from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
@@ -16,6 +25,7 @@ import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } f
 import {
   asNewMember,
   type GroupRow,
+  groupHead,
   groupRecord,
   type KnownGroup,
   knownById,
@@ -23,7 +33,6 @@ import {
   type NewMember,
   rowsByFormerPath,
   selectGroups,
-  selectMembers,
   serverOf,
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter } from './group-writer.ts'
@@ -40,21 +49,9 @@ export class Groups implements GroupRegistry {
     this.#writer = new GroupWriter(deps)
   }
 
-  async list(actor: Actor, query: ListQuery): Promise<readonly GroupRecord[]> {
-    const { rows, members } = await read(this.#deps.store, async db => ({
-      rows: await inScopeOf(selectGroups(db), 'server_group', actor, query).execute(),
-      members: Map.groupBy(
-        await inScopeOf(
-          selectMembers(db).innerJoin('server_group', 'server_group.id', 'group_member.group_id'),
-          'server_group',
-          actor,
-          query,
-        ).execute(),
-        member => member.group_id,
-      ),
-    }))
-    const kept = filterRows(rows, actor, query, row => `${row.name}\n${row.description ?? ''}`)
-    return kept.map(row => groupRecord(row, members.get(row.id) ?? [], actor))
+  async list(actor: Actor, query: ListQuery): Promise<readonly GroupHead[]> {
+    const rows = await read(this.#deps.store, db => inScopeOf(selectGroups(db), 'server_group', actor, query).execute())
+    return filterRows(rows, actor, query, row => `${row.name}\n${row.description ?? ''}`).map(groupHead)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord> {

@@ -1,4 +1,5 @@
-import type { Actor, GroupRecord } from '../../contract/records.ts'
+import type { Actor, GroupRecord, ServerRecord } from '../../contract/records.ts'
+import { pauses } from '../../domain/next-turn.ts'
 import { canUse } from '../../domain/ownership.ts'
 import type { Reader } from '../../store/transact.ts'
 import { owned } from '../access.ts'
@@ -7,13 +8,22 @@ import { serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
 import { lostMembers } from './lost-members.ts'
 
+/** Each may have tens of kilobytes of configuration. */
+const READ_AT_ONCE = 50
+
 /** The members of a group whose servers this actor may use; for a system actor, those that its owner may use. */
 export async function usableMembers(db: Reader, actor: Actor, group: GroupRecord): Promise<UsableMember[]> {
   const ids = group.members.map(member => member.serverId)
   if (ids.length === 0) return []
-  const rows = await selectServers(db).where('server.id', 'in', ids).execute()
   const userId = actor.kind === 'user' ? actor.userId : group.ownerId
-  const servers = new Map(rows.filter(row => canUse(userId, owned(row))).map(row => [row.id, serverRecord(row)]))
+  const servers = new Map<string, ServerRecord>()
+  const pause = pauses()
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const some = ids.slice(from, from + READ_AT_ONCE)
+    const rows = await selectServers(db).where('server.id', 'in', some).execute()
+    for (const row of rows) if (canUse(userId, owned(row))) servers.set(row.id, serverRecord(row))
+    await pause()
+  }
   return group.members.flatMap(member => {
     const server = servers.get(member.serverId)
     return server ? [{ member, server }] : []

@@ -5,7 +5,7 @@ import type { GroupRecord, UserActor } from '../../../contract/records.ts'
 import type { GroupWarning } from '../../../domain/group-warning.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
-import type { Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
+import type { GroupHead, Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
 import {
@@ -18,7 +18,16 @@ import {
   refParams,
   refServerParams,
 } from '../schemas.ts'
-import { listQuery, noteChange, page, qualified, recordFields, recordReply, seesWhole, writeOptions } from '../views.ts'
+import {
+  listQuery,
+  noteChange,
+  pageOfViews,
+  qualified,
+  recordFields,
+  recordReply,
+  seesWhole,
+  writeOptions,
+} from '../views.ts'
 import { clientConfig } from './group-client-config.ts'
 import {
   exampleClientConfig,
@@ -69,8 +78,12 @@ function listGroups(deps: GroupRoutesDeps): Route {
     query: z.strictObject({ ...ownershipFilters, ...pageFields }),
     responses: { 200: { description: 'A page of groups', schema: listOf(group), example: exampleList(exampleGroup) } },
     async handle({ actor, query, info }) {
-      const { items, ...cut } = page(await deps.registry.groups.list(actor, listQuery(query)), query)
-      return { body: { items: await Promise.all(items.map(record => readView(deps, actor, info, record))), ...cut } }
+      const { groups } = deps.registry
+      const shown = async ({ id }: GroupHead) => {
+        const record = await groups.byId(actor, id)
+        return record && readView(deps, actor, info, record)
+      }
+      return { body: await pageOfViews(await groups.list(actor, listQuery(query)), query, shown) }
     },
   })
 }

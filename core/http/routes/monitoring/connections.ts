@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
+import { pauses } from '../../../domain/next-turn.ts'
 import { canEdit, isAdmin } from '../../../domain/ownership.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -159,14 +160,18 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
   const byServer = new Map(servers.map(record => [record.id, record]))
   const stored = groups.filter(group => all || group.ownerId === actor.userId || linkedGroups.has(group.id))
   for (const { id } of stored) linkedGroups.delete(id)
+  const shown = []
+  const pause = pauses()
+  for (const group of stored) {
+    const members = canEdit(actor, group) ? (await registry.groups.byId(actor, group.id))?.members : undefined
+    shown.push({
+      ...{ id: group.id, kind: 'group' as const, name: group.name, owner: group.ownerName },
+      ...(members ? { servers: members.map(({ serverId }) => serverId) } : {}),
+    })
+    await pause()
+  }
   return {
-    groups: [
-      ...stored.map(group => ({
-        ...{ id: group.id, kind: 'group' as const, name: group.name, owner: group.ownerName },
-        ...(canEdit(actor, group) ? { servers: group.members.map(({ serverId }) => serverId) } : {}),
-      })),
-      ...[...linkedGroups].map(([id, name]) => unstored(id, name, byServer.get(id)?.ownerName)),
-    ],
+    groups: [...shown, ...[...linkedGroups].map(([id, name]) => unstored(id, name, byServer.get(id)?.ownerName))],
     servers: servers
       .filter(({ id, ownerId }) => all || ownerId === actor.userId || linkedServers.has(id))
       .map(record => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
+import { jsonBytes } from '../../../domain/json/json-bytes.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { ExportService } from '../../../moving/export.ts'
 import { PASSPHRASE_CHARACTERS } from '../../../moving/passphrase.ts'
@@ -60,10 +61,14 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
           request: info,
           detail,
         })
-        return {
-          body: content,
-          headers: { 'content-disposition': 'attachment; filename="patchbay-export.json"' },
-        }
+        const body = await jsonBytes(content)
+        return new Response(body, {
+          headers: {
+            'content-type': 'application/json',
+            'content-length': String(body.byteLength),
+            'content-disposition': 'attachment; filename="patchbay-export.json"',
+          },
+        })
       },
     }),
   ]

@@ -20,7 +20,7 @@ import {
   listQuery,
   matchesFilter,
   noteChange,
-  page,
+  pageOfViews,
   qualified,
   recordReply,
   serverView,
@@ -79,8 +79,7 @@ function listServers({ registry, upstreams }: ServerRoutesDeps): Route {
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
       const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
-      const { items, ...cut } = page(found, query)
-      return { body: { items: items.map(record => serverView({ registry, upstreams }, actor, record)), ...cut } }
+      return { body: await pageOfViews(found, query, record => serverView({ registry, upstreams }, actor, record)) }
     },
   })
 }
