@@ -3,8 +3,11 @@ import { Histogram } from '../telemetry/histogram.ts'
 const SLOT_MS = 10_000
 /** How far back calls are remembered. */
 export const CALL_WINDOW_MS = 60 * 60_000
-/** Tools of all servers that are counted by themselves; the calls of others count for their server as `other`. */
-const MOST_SERIES = 20_000
+/**
+ * Slots that are kept, some 30 MB. Where they are used up, further calls of tools count for their server as `other`, but for owners
+ * who have fewer than their share: nobody's tools take the place of another's.
+ */
+const MOST_SLOTS = 200_000
 const OTHER = 'other'
 
 /** Calls within a window. */
@@ -27,19 +30,38 @@ interface Slot extends CallCounts {
   durations?: Histogram | Uint8Array
 }
 
+interface ServerCalls {
+  readonly ownerId: string
+  readonly tools: Map<string, Slot[]>
+}
+
 /** Counts finished calls by server and tool in slots of 10 s, for one hour. Times are of a monotonic clock. */
 export class CallWindows {
-  readonly #servers = new Map<string, Map<string, Slot[]>>()
+  readonly #servers = new Map<string, ServerCalls>()
+  readonly #mostSlots: number
+  /** Slots of each owner. */
+  readonly #owners = new Map<string, number>()
   /** Whether durations are kept one by one, for percentiles. */
   keepsDurations = false
-  #series = 0
+  #total = 0
 
-  add(serverId: string, tool: string, call: { readonly failed: boolean; readonly durationMs: number }, nowMs: number) {
-    const slots = this.#slots(serverId, tool)
+  constructor(mostSlots = MOST_SLOTS) {
+    this.#mostSlots = mostSlots
+  }
+
+  /** `server`: its id, and that of its owner. */
+  add(
+    server: { readonly id: string; readonly ownerId: string },
+    tool: string,
+    call: { readonly failed: boolean; readonly durationMs: number },
+    nowMs: number,
+  ): void {
     const number = Math.floor(nowMs / SLOT_MS)
+    const slots = this.#slots(server, tool, number)
     const last = slots.at(-1)
     if (last && last.number !== number && last.durations instanceof Histogram) last.durations = last.durations.encode()
-    const before = last?.number === number ? (slots.pop() as Slot) : { calls: 0, errors: 0, totalMs: 0 }
+    const isSame = last?.number === number
+    const before = isSame ? (slots.pop() as Slot) : { calls: 0, errors: 0, totalMs: 0 }
     const errors = before.errors + (call.failed ? 1 : 0)
     const slot: Slot = { ...before, number, calls: before.calls + 1, errors, totalMs: before.totalMs + call.durationMs }
     if (this.keepsDurations) {
@@ -47,12 +69,16 @@ export class CallWindows {
       if (slot.durations instanceof Histogram) slot.durations.add(call.durationMs * 1_000)
     }
     slots.push(slot)
+    if (!isSame) this.#count(server.ownerId, 1)
     const oldest = number - CALL_WINDOW_MS / SLOT_MS
-    while ((slots[0]?.number ?? number) < oldest) slots.shift()
+    while ((slots[0]?.number ?? number) < oldest) {
+      slots.shift()
+      this.#count(server.ownerId, -1)
+    }
   }
 
   tools(serverId: string): readonly string[] {
-    return [...(this.#servers.get(serverId)?.keys() ?? [])]
+    return [...(this.#servers.get(serverId)?.tools.keys() ?? [])]
   }
 
   /** Of one server, of one tool or of all that pass. */
@@ -77,11 +103,11 @@ export class CallWindows {
   /** Drops tools without calls in the last hour, and servers that are not kept. */
   prune(nowMs: number, kept: (serverId: string) => boolean): void {
     const oldest = Math.floor((nowMs - CALL_WINDOW_MS) / SLOT_MS)
-    for (const [serverId, tools] of this.#servers) {
+    for (const [serverId, { ownerId, tools }] of this.#servers) {
       for (const [tool, slots] of tools) {
         if (kept(serverId) && (slots.at(-1)?.number ?? 0) >= oldest) continue
         tools.delete(tool)
-        this.#series -= 1
+        this.#count(ownerId, -slots.length)
       }
       if (tools.size === 0) this.#servers.delete(serverId)
     }
@@ -89,27 +115,48 @@ export class CallWindows {
 
   clear(): void {
     this.#servers.clear()
-    this.#series = 0
+    this.#owners.clear()
+    this.#total = 0
   }
 
   /** One tool is looked up: a rule asks for each of thousands. */
   #wanted(serverId: string, wanted: string | ((tool: string) => boolean)): readonly (readonly Slot[])[] {
-    const tools = this.#servers.get(serverId)
+    const tools = this.#servers.get(serverId)?.tools
     if (!tools) return []
     if (typeof wanted === 'string') return [tools.get(wanted) ?? []]
     return [...tools].filter(([tool]) => wanted(tool)).map(([, slots]) => slots)
   }
 
-  #slots(serverId: string, tool: string): Slot[] {
-    const tools = this.#servers.get(serverId) ?? new Map<string, Slot[]>()
-    this.#servers.set(serverId, tools)
-    const known = tools.get(tool)
-    if (known) return known
-    if (this.#series >= MOST_SERIES && tool !== OTHER) return this.#slots(serverId, OTHER)
-    this.#series += 1
-    const slots: Slot[] = []
+  #slots(server: { readonly id: string; readonly ownerId: string }, tool: string, number: number): Slot[] {
+    const { tools } = this.#servers.get(server.id) ?? { tools: new Map<string, Slot[]>() }
+    // Its owner may be another one than at its last call.
+    if (this.#servers.get(server.id)?.ownerId !== server.ownerId) this.#move(server, tools)
+    const slots = tools.get(tool) ?? []
+    const grows = slots.at(-1)?.number !== number
+    if (grows && tool !== OTHER && this.#isFull(server.ownerId)) return this.#slots(server, OTHER, number)
     tools.set(tool, slots)
     return slots
+  }
+
+  #move({ id, ownerId }: { readonly id: string; readonly ownerId: string }, tools: Map<string, Slot[]>): void {
+    const count = [...tools.values()].reduce((sum, slots) => sum + slots.length, 0)
+    const former = this.#servers.get(id)?.ownerId
+    if (former !== undefined) this.#count(former, -count)
+    this.#count(ownerId, count)
+    this.#servers.set(id, { ownerId, tools })
+  }
+
+  #isFull(ownerId: string): boolean {
+    if (this.#total < this.#mostSlots) return false
+    const own = this.#owners.get(ownerId) ?? 0
+    return own >= this.#mostSlots / (this.#owners.size + (own === 0 ? 1 : 0))
+  }
+
+  #count(ownerId: string, change: number): void {
+    this.#total += change
+    const now = (this.#owners.get(ownerId) ?? 0) + change
+    if (now > 0) this.#owners.set(ownerId, now)
+    else this.#owners.delete(ownerId)
   }
 }
 

@@ -57,6 +57,7 @@ function percentileMs(durations: Histogram, part: number): number | undefined {
 }
 
 const CUSTOM = 'custom.'
+const PRUNE_MS = 60_000
 const PERCENTILE = /^p\d+_response_time$/
 const LOG_COUNT = 'log_count'
 const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
@@ -79,6 +80,7 @@ export class HubFacts implements AlertFacts {
   readonly #sinceMs: number
   #servers: readonly Server[] = []
   #stale = true
+  #prunedMs = Number.NEGATIVE_INFINITY
   /** Since when durations are kept one by one. */
   #timedSinceMs: number | undefined
   #counting: { readonly sinceMs: number; readonly end: () => void } | undefined
@@ -135,6 +137,7 @@ export class HubFacts implements AlertFacts {
     this.#calls.keepsDurations = timed
     this.#machine.refresh(metrics.some(isMachineMetric))
     this.#records.refresh(metrics.includes(LOG_COUNT))
+    this.#pruneCalls()
     // Without a rule nobody asks: reading all servers after each change would be in everybody's way.
     if (tests.length > 0) await this.readServers()
   }
@@ -150,9 +153,18 @@ export class HubFacts implements AlertFacts {
       this.#stale = true
       throw error
     }
-    const known = new Set(this.#servers.map(({ id }) => id))
-    this.#calls.prune(this.#deps.now(), serverId => known.has(serverId))
+    this.#prunedMs = Number.NEGATIVE_INFINITY
+    this.#pruneCalls()
     return this.#servers
+  }
+
+  /** Calls that are over make room for others. */
+  #pruneCalls(): void {
+    const nowMs = this.#deps.now()
+    if (nowMs - this.#prunedMs < PRUNE_MS) return
+    this.#prunedMs = nowMs
+    const known = new Set(this.#servers.map(({ id }) => id))
+    this.#calls.prune(nowMs, serverId => known.has(serverId))
   }
 
   values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue } {
@@ -208,8 +220,13 @@ export class HubFacts implements AlertFacts {
       return
     }
     const { bus, now } = this.#deps
-    const end = bus.on('tool.called', ({ data: { serverId, tool, status, durationMs } }) => {
-      this.#calls.add(serverId, tool, { failed: status !== 'success', durationMs }, now())
+    const end = bus.on('tool.called', ({ ownerId, data: { serverId, tool, status, durationMs } }) => {
+      this.#calls.add(
+        { id: serverId, ownerId: ownerId ?? '' },
+        tool,
+        { failed: status !== 'success', durationMs },
+        now(),
+      )
     })
     this.#counting = { sinceMs: now(), end }
   }

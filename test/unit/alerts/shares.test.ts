@@ -73,7 +73,8 @@ test('all rules of a user evaluate a number of subjects together, and one that e
 test('calls of one tool are those within the window, whatever others have', () => {
   const calls = new CallWindows()
   for (let second = 0; second < 120; second += 10) {
-    for (const tool of ['a', 'b']) calls.add('s', tool, { failed: tool === 'b', durationMs: second }, second * 1_000)
+    for (const tool of ['a', 'b'])
+      calls.add({ id: 's', ownerId: 'o' }, tool, { failed: tool === 'b', durationMs: second }, second * 1_000)
   }
   const nowMs = 115_000
   expect(calls.counts('s', 'a', 30_000, nowMs)).toMatchObject({ calls: 3, errors: 0, totalMs: 90 + 100 + 110 })
@@ -81,4 +82,27 @@ test('calls of one tool are those within the window, whatever others have', () =
   expect(calls.counts('s', () => true, 60_000, nowMs)).toMatchObject({ calls: 12, errors: 6 })
   expect(calls.counts('s', 'missing', 60_000, nowMs)).toMatchObject({ calls: 0 })
   expect(calls.counts('missing', 'a', 60_000, nowMs)).toMatchObject({ calls: 0 })
+})
+
+test('tools of one owner without end take no place of another’s, and are let go when they are over', () => {
+  const calls = new CallWindows(1_000)
+  const call = { failed: false, durationMs: 1 }
+  const loud = { id: 'loud', ownerId: 'ann' }
+  const quiet = { id: 'quiet', ownerId: 'ben' }
+  for (let index = 0; index < 2_000; index += 1) calls.add(loud, `t${index}`, call, 0)
+  expect(calls.tools('loud')).toHaveLength(1_001)
+  expect(calls.counts('loud', 'other', 60_000, 0).calls).toBe(1_000)
+  for (let index = 0; index < 600; index += 1) calls.add(quiet, `t${index}`, call, 0)
+  // A half is its share.
+  expect(calls.counts('quiet', 't499', 60_000, 0).calls).toBe(1)
+  expect(calls.counts('quiet', 't500', 60_000, 0).calls).toBe(0)
+  expect(calls.counts('quiet', 'other', 60_000, 0).calls).toBe(100)
+  const later = 2 * 60 * 60_000
+  calls.prune(later, () => true)
+  for (let index = 0; index < 900; index += 1) calls.add(quiet, `t${index}`, call, later)
+  expect(calls.counts('quiet', 't899', 60_000, later).calls).toBe(1)
+  // A server that passes on takes its slots along.
+  calls.add({ ...quiet, ownerId: 'ann' }, 't0', call, later)
+  for (let index = 0; index < 200; index += 1) calls.add({ id: 'new', ownerId: 'ann' }, `t${index}`, call, later)
+  expect(calls.counts('new', 'other', 60_000, later).calls).toBe(100)
 })
