@@ -1,6 +1,6 @@
 import { testsOf } from '../domain/alerts/condition.ts'
 import { type FactValue, type Verdict, verdictOf } from '../domain/alerts/verdict.ts'
-import { pauses } from '../domain/next-turn.ts'
+import { pauses } from '../store/pauses.ts'
 import type { AlertFacts, Facts, Subject } from './facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 

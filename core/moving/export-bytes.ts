@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import { pauses } from '../next-turn.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { pauses } from '../store/pauses.ts'
 
 /** Members of members of members are written one by one. */
 const DEPTH = 3

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { canonical } from '../domain/json/canonical-json.ts'
-import { pauses } from '../domain/next-turn.ts'
+import { pauses } from '../store/pauses.ts'
 
 /** Sections, the things in them, and the members of each are taken one by one. */
 const DEPTH = 3

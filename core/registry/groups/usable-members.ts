@@ -1,6 +1,6 @@
 import type { Actor, GroupRecord, ServerRecord } from '../../contract/records.ts'
-import { pauses } from '../../domain/next-turn.ts'
 import { canUse } from '../../domain/ownership.ts'
+import { pauses } from '../../store/pauses.ts'
 import type { Reader } from '../../store/transact.ts'
 import { owned } from '../access.ts'
 import type { UsableMember, WrittenGroup } from '../api.ts'

@@ -112,7 +112,12 @@ export async function startHttp(
       }),
     },
     alerts: {
-      usage: async () => ({ alertRulesPerUser: 0, alertChannelsPerUser: 0, alertSilencesPerUser: 0, alertInstancesPerUser: 0 }),
+      usage: async () => ({
+        alertRulesPerUser: 0,
+        alertChannelsPerUser: 0,
+        alertSilencesPerUser: 0,
+        alertInstancesPerUser: 0,
+      }),
       channelTypes: () => [],
     },
     dashboards: { count: async () => 0 },
