@@ -77,17 +77,21 @@ export class Redactor {
       if ('toJSON' in value && typeof value.toJSON === 'function') return this.#copy(value.toJSON(), depth + 1, above)
       const prototype = Object.getPrototypeOf(value) as unknown
       if (prototype !== Object.prototype && prototype !== null) return this.text(String(value))
-      // A loop costs a third of a list of pairs, and each record comes here.
-      const copy: Record<string, unknown> = {}
-      for (const key of Object.keys(value)) {
-        const item = this.#member(key, (value as Record<string, unknown>)[key], depth, above)
-        if (key === '__proto__') Object.defineProperty(copy, key, { value: item, enumerable: true })
-        else copy[key] = item
-      }
-      return copy
+      return this.#members(value as Readonly<Record<string, unknown>>, depth, above)
     } finally {
       above.delete(value)
     }
+  }
+
+  #members(value: Readonly<Record<string, unknown>>, depth: number, above: Set<object>): Record<string, unknown> {
+    const copy: Record<string, unknown> = {}
+    // A loop costs a third of a list of pairs, and each record comes here.
+    for (const key of Object.keys(value)) {
+      const item = this.#member(key, value[key], depth, above)
+      if (key === '__proto__') Object.defineProperty(copy, key, { value: item, enumerable: true })
+      else copy[key] = item
+    }
+    return copy
   }
 
   #member(key: string, item: unknown, depth: number, above: Set<object>): unknown {
