@@ -18,6 +18,7 @@ import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
 import { Pages, type Sealer } from './call/pages.ts'
+import { refusedCall } from './call/refused-calls.ts'
 import { Router } from './call/router.ts'
 import { TaskTable } from './call/task-table.ts'
 import { Tasks } from './call/tasks.ts'
@@ -134,9 +135,12 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     void records.sweep()
     tasks.sweep()
   })
-  // Without the name of a group, as other direct calls are recorded.
-  const recordRefusal = (call: RefusedDirectCall, error: unknown): void =>
-    router.refused(call, { id: call.server.id, name: '' }, 'tools/call', { name: call.tool }, error)
+  // With its server in place of a group, as other direct calls are recorded.
+  const recordRefusal = (call: RefusedDirectCall, error: unknown): void => {
+    const { id, name } = call.server
+    const refused = refusedCall(call, { id, name: '' }, { name: call.tool }, error, 0)
+    deps.recordRefusal?.({ ...refused, calledServer: { id, name } })
+  }
   const refusal = (call: DirectCall) => (error: unknown) => recordRefusal(call, error)
   return {
     recordRefusal,

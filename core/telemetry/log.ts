@@ -50,8 +50,10 @@ export interface RefusedCall {
   readonly client?: string
   readonly keyId: string | undefined
   readonly clientName?: string | undefined
+  /** Empty: none, a server itself was called. */
   readonly group: string
   readonly groupId: string
+  readonly calledServer?: { readonly id: string; readonly name: string }
   /** As the caller named it. */
   readonly tool: string
   readonly durationMs: number
@@ -168,14 +170,15 @@ export class HubLog {
   }
 
   /** Logs a tools/call that reached no server, of one user 100 a second. The caller may read it. */
-  refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code }: RefusedCall): void {
+  refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code, calledServer }: RefusedCall): void {
     // The tool's name is the caller's: any number of different ones.
     this.#countCall({ owner: userId, caller: '', serverId: '', server: '', tool: '', code })
     if (!this.levels.allows('INFO', CALLS, undefined)) return
     // A call that is refused costs its caller next to nothing: others' records must not be lost for it.
     if (!this.#refusals.take({ id: userId })) return
     // The name comes from the caller: it may hold anything.
-    const named = { tool: cut(this.#redactor.text(tool)), group: cut(group) }
+    const place = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : { group: cut(group) }
+    const named = { tool: cut(this.#redactor.text(tool)), ...place }
     const duration = Math.round(durationMs)
     const fields = { component: CALLS, ...named, duration, status: code, code, requestId, userId, keyId, client }
     this.#callLine(fields, userId, userId)

@@ -202,7 +202,7 @@ describe('what a user may have open', () => {
       return page.behind === 0 ? page : undefined
     })
     expect(found.total).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser + 2)
-    expect(found.items[0]).toMatchObject({ message: 'tools/call', tool: 'wait', status: 'quota_calls', group: 'slow' })
+    expect(found.items[0]).toMatchObject({ message: 'tools/call', tool: 'wait', status: 'quota_calls', server: 'slow' })
     await client.delete()
   }, 120_000)
 

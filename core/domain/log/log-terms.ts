@@ -24,16 +24,8 @@ export function levelTerm(level: LogLevel): string {
 
 /** Of a reader (`r`), server (`s`) or user (`u`) by id, tool (`t`), component (`k`) or status (`x`) by name. */
 export function nameTerm(kind: 'r' | 's' | 'u' | 't' | 'k' | 'x', name: string): string {
-  const known = hashes.get(name)
-  if (known !== undefined) return kind + known
-  const made = hash(name)
-  if (hashes.size >= KEPT_TEXTS) hashes.clear()
-  if (name.length <= LONGEST_KEPT) hashes.set(name, made)
-  return kind + made
+  return kind + hash(name)
 }
-
-/** Names are few, and each record has six of them. */
-const hashes = new Map<string, string>()
 
 /** 53 bits as hexadecimal digits (cyrb53): names that share a hash are distinguished on the row. */
 function hash(text: string): string {
