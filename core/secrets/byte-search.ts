@@ -32,6 +32,19 @@ export class ByteSearch {
     this.#long = new SortedPatterns(all.filter(({ length }) => length >= LONG_BYTES))
   }
 
+  /** Whether no pattern begins anywhere in a text of ASCII alone; false where it is of other characters, or has one of `stops`. */
+  isAbsent(text: string, stops: readonly [number, number]): boolean {
+    const [one, other] = stops
+    let window = 0
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index)
+      if (code > 0x7f || code === one || code === other) return false
+      window = (window << 8) | code
+      if (index >= SLOT_BYTES - 1 && this.#begins[slotOf(window)] !== 0) return false
+    }
+    return true
+  }
+
   /** Start and end of each stretch covered by patterns, in order; overlapping stretches are merged. */
   find(bytes: Uint8Array): number[] {
     const spans: number[] = []

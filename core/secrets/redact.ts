@@ -7,6 +7,7 @@ const REDACTED = '[redacted]'
 /** Nested encodings that are decoded: a JSON text inside JSON inside an address. */
 const DECODINGS = 3
 const ESCAPINGS = [PERCENT, JSON_ESCAPES]
+const MARKERS = [PERCENT.marker, JSON_ESCAPES.marker] as const
 const DEEPEST = 16
 /** Names of members whose verdict is kept. */
 const KEPT_KEYS = 1_000
@@ -54,6 +55,8 @@ export class Redactor {
     if (this.#secrets.size === 0 || text.length < SHORTEST_SECRET) return text
     // Built on first use: most servers start and stop without a text to redact.
     this.#search ??= new ByteSearch([...this.#secrets].flatMap(secretForms))
+    // Nearly every text of a log is plain, and reads in a fifth of the time without becoming bytes.
+    if (this.#search.isAbsent(text, MARKERS)) return text
     const bytes = Buffer.from(text)
     const spans = searchDecoded(this.#search, bytes, DECODINGS)
     return spans.length === 0 ? text : replaceSpans(text, bytes.length === text.length ? spans : inUnits(text, spans))
@@ -63,6 +66,12 @@ export class Redactor {
    * replaced. */
   record<T>(value: T): T {
     return this.#copy(value, 0, new Set()) as T
+  }
+
+  /** One member of a record, as `record` makes it. */
+  member(key: string, item: unknown): unknown {
+    if (typeof item === 'string') return this.#text(key, item)
+    return typeof item === 'object' ? this.#copy(item, 1, new Set()) : item
   }
 
   #copy(value: unknown, depth: number, above: Set<object>): unknown {
@@ -95,7 +104,10 @@ export class Redactor {
   }
 
   #member(key: string, item: unknown, depth: number, above: Set<object>): unknown {
-    if (typeof item !== 'string') return this.#copy(item, depth + 1, above)
+    return typeof item === 'string' ? this.#text(key, item) : this.#copy(item, depth + 1, above)
+  }
+
+  #text(key: string, item: string): string {
     if (this.#isSecretKey(key)) return REDACTED
     return IDENTIFYING.has(key) ? item : this.text(item)
   }

@@ -25,7 +25,7 @@ export class ServerRedactors {
   }
 
   /** The redactor of a server; one without secrets when none are held. */
-  of(serverId: string): Pick<Redactor, 'text' | 'record'> {
+  of(serverId: string): Pick<Redactor, 'text' | 'record' | 'member'> {
     return this.#held.get(serverId)?.redactor ?? this.#none
   }
 
