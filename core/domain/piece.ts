@@ -1,5 +1,5 @@
 /** Limit of one page. */
-export const PAGE_CHARACTERS = 1024 * 1024
+const MOST_CHARACTERS = 1024 * 1024
 
 /** A page of items from `offset`: at most `limit` of them, and fewer, but at least one, beyond 1 MiB of characters. */
 export function pieceOf<T>(
@@ -12,7 +12,7 @@ export function pieceOf<T>(
   const piece: T[] = []
   for (const item of items.slice(offset, offset + limit)) {
     characters += charactersOf(item)
-    if (piece.length > 0 && characters > PAGE_CHARACTERS) break
+    if (piece.length > 0 && characters > MOST_CHARACTERS) break
     piece.push(item)
   }
   return piece

@@ -47,7 +47,9 @@ export function limitedRecord<Key extends z.core.$ZodRecordKey, Value extends z.
 
 /** Paging parameters of all lists. */
 export const pageFields = {
-  limit: wholeNumber(1, 1000).default(100),
+  limit: wholeNumber(1, 1000)
+    .default(100)
+    .meta({ description: 'Most items of the page; one of large items ends sooner, and its `limit` says where' }),
   offset: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
 }
 

@@ -4,7 +4,6 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
-import { PAGE_CHARACTERS } from '../../domain/piece.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
 import { originView } from '../../market/views.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
@@ -138,9 +137,22 @@ export function page<T>(
   return { items: items.slice(offset, offset + limit), total: items.length, limit, offset }
 }
 
+/** The limit of a page that may have ended before the one that was asked: added to the offset, it is where the next page begins. */
+export function appliedLimit(
+  { length }: readonly unknown[],
+  total: number,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): number {
+  return length > 0 && offset + length < total ? length : limit
+}
+
+/** JSON of one page, in characters: making a text of it, too, holds the main thread. */
+const PAGE_CHARACTERS = 1024 * 1024
+
 /**
  * One page of a list, whose items are shown one after the other in turns: fewer of them than the limit, but at least one, beyond
- * 1 MiB of JSON. One for which there is no view any more is left out.
+ * 1 MiB of JSON. The answered limit is that of the page, so that who adds it to the offset misses none. An item for which there
+ * is no view any more is left out.
  */
 export async function pageOfViews<T>(
   items: readonly T[],
@@ -150,15 +162,19 @@ export async function pageOfViews<T>(
   const pause = pauses()
   const shown: object[] = []
   let characters = 0
-  for (const item of items.slice(offset, offset + limit)) {
+  let most = limit
+  for (const [index, item] of items.slice(offset, offset + limit).entries()) {
     const made = await view(item)
     if (!made) continue
     characters += JSON.stringify(made).length
-    if (shown.length > 0 && characters > PAGE_CHARACTERS) break
+    if (shown.length > 0 && characters > PAGE_CHARACTERS) {
+      most = index
+      break
+    }
     shown.push(made)
     await pause()
   }
-  return { items: shown, total: items.length, limit, offset }
+  return { items: shown, total: items.length, limit: most, offset }
 }
 
 /** The filters present in a query. */

@@ -9,7 +9,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson, anyObject, exampleList, listOf, pageQuery, refParams, refToolParams } from '../schemas.ts'
 import { findTool, openTools, ownedTool, serverTools, tokensOf, viewedTool } from '../tool-views.ts'
-import { etag, type LiveView, noteChange, qualified, seesWhole, writeOptions } from '../views.ts'
+import { appliedLimit, etag, type LiveView, noteChange, qualified, seesWhole, writeOptions } from '../views.ts'
 
 /** What the routes of a server's tools need. */
 export interface ServerToolsDeps {
@@ -124,7 +124,7 @@ function offered(
   if (kind === 'tools') {
     const tools = (whole ? serverTools : openTools)(record, deps.upstreams)
     const items = pieceOf(tools, offset, limit, tool => tool.characters).map(whole ? ownedTool : viewedTool)
-    return { items, total: tools.length, limit, offset }
+    return { items, total: tools.length, limit: appliedLimit(items, tools.length, { limit, offset }), offset }
   }
   const catalog = deps.upstreams.catalog(record.id)
   const all =
@@ -139,7 +139,7 @@ function offered(
     const json = itemJson(item)
     return { ...json, tokens: tokensOf(json), ...(offers(item) ? {} : { enabled: false }) }
   })
-  return { items, total: shown.length, limit, offset }
+  return { items, total: shown.length, limit: appliedLimit(items, shown.length, { limit, offset }), offset }
 }
 
 function changeTool(deps: ServerToolsDeps): Route {
