@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit'
 import { alertsApi, type Channel, type Rule, type RuleBody, type RulePreview } from '../../api/alerts.ts'
-import { api, type Page } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
+import { readAll } from '../../api/servers.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
@@ -46,8 +46,8 @@ export class PbRuleForm extends PbElement {
     key: () => (this.ref === 'new' ? undefined : this.ref),
     read: signal => alertsApi.rule(this.ref, signal),
   })
-  readonly #servers = new Resource<Page<ServerRecord>>(this, {
-    read: signal => api.get('/api/servers', { query: { limit: 500 }, signal }),
+  readonly #servers = new Resource<readonly ServerRecord[]>(this, {
+    read: signal => readAll('/api/servers', {}, signal),
   })
   readonly #preview = new Resource<RulePreview>(this, {
     key: () => this.#asked(),
@@ -119,7 +119,7 @@ export class PbRuleForm extends PbElement {
 
   #condition(body: RuleBody, isFile: boolean): unknown {
     const simple = readSimple(body.condition)
-    const servers = this.#servers.data?.items.map(refOf) ?? []
+    const servers = this.#servers.data?.map(refOf) ?? []
     const mistake = this.#preview.error?.fields.find(({ pointer }) => pointer.replace('#', '') === '/condition')
     return html`<h2 class="sech">${t('Condition')}</h2>${
       simple

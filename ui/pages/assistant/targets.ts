@@ -1,7 +1,7 @@
 import type { ReactiveControllerHost } from 'lit'
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Endpoint } from '../../api/assistant.ts'
-import { api, type Page } from '../../api/client.ts'
+import { readAll } from '../../api/servers.ts'
 import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { icon } from '../../text/icon.ts'
@@ -23,12 +23,11 @@ export function targetsFor(host: ReactiveControllerHost): Targets {
   return new Resource<readonly Target[]>(host, {
     topics: ['servers'],
     read: async signal => {
-      const query = { limit: 500 }
-      const groups = await api.get<Page<GroupRecord>>('/api/groups', { query, signal })
-      const servers = await api.get<Page<ServerRecord>>('/api/servers', { query, signal })
+      const groups = await readAll<GroupRecord>('/api/groups', {}, signal)
+      const servers = await readAll<ServerRecord>('/api/servers', {}, signal)
       return [
-        ...groups.items.map(({ ref, name }) => ({ ref, label: t('Group {name}', { name }) })),
-        ...servers.items.map(server => ({ ref: refOf(server), label: t('Server {name}', { name: server.name }) })),
+        ...groups.map(({ ref, name }) => ({ ref, label: t('Group {name}', { name }) })),
+        ...servers.map(server => ({ ref: refOf(server), label: t('Server {name}', { name: server.name }) })),
       ]
     },
   })

@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit'
-import { api, type Page } from '../../api/client.ts'
 import { type KeyScope, keysApi, type NewKey } from '../../api/keys.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
+import { readAll } from '../../api/servers.ts'
 import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
@@ -36,13 +36,13 @@ export class PbKeyForm extends PbElement {
   declare kind: 'mcp' | 'group' | 'server' | 'api:read' | 'api' | undefined
   declare error: ApiError | undefined
   declare saving: boolean
-  readonly #groups = new Resource<Page<GroupRecord>>(this, {
+  readonly #groups = new Resource<readonly GroupRecord[]>(this, {
     key: () => (this.open ? 'open' : undefined),
-    read: signal => api.get('/api/groups', { query: { limit: 500 }, signal }),
+    read: signal => readAll('/api/groups', {}, signal),
   })
-  readonly #servers = new Resource<Page<ServerRecord>>(this, {
+  readonly #servers = new Resource<readonly ServerRecord[]>(this, {
     key: () => (this.open ? 'open' : undefined),
-    read: signal => api.get('/api/servers', { query: { limit: 500 }, signal }),
+    read: signal => readAll('/api/servers', {}, signal),
   })
 
   get #kind(): NonNullable<PbKeyForm['kind']> {
@@ -88,12 +88,12 @@ export class PbKeyForm extends PbElement {
           ? this.#select(
               'group',
               t('Group'),
-              this.#groups.data?.items.map(({ ref }) => ref),
+              this.#groups.data?.map(({ ref }) => ref),
               this.group,
             )
           : nothing
       }
-      ${kind === 'server' ? this.#select('server', t('Server'), this.#servers.data?.items.map(refOf), this.server) : nothing}
+      ${kind === 'server' ? this.#select('server', t('Server'), this.#servers.data?.map(refOf), this.server) : nothing}
       <div class="field"><label for="key-days">${t('Expires')}</label><select id="key-days" name="days" class="in"><option value="30">${t('in 30 days')}</option><option value="90" selected>${t('in 90 days')}</option><option value="365">${t('in a year')}</option><option value="">${t('never')}</option></select>${expiry ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(expiry)}</p>` : nothing}</div></form>`
   }
 
