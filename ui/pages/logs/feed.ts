@@ -18,6 +18,8 @@ const PAUSE_MS = 40
 /** While a live list has fewer rows than a screen, it takes so few in a frame: making elements costs the most. */
 const SCREEN_ROWS = 40
 const FIRST_ROWS = 4
+/** So many in each frame later; where more than a screen waits they are drawn at once, since most are out of view then. */
+const FRAME_ROWS = 12
 
 /** A record of the list. */
 export interface LogRow {
@@ -224,7 +226,9 @@ export class LogFeed implements ReactiveController {
     this.#tookOverMs = performance.now()
     const since = performance.now() - RATE_MS
     if ((this.#times[0] ?? since) < since) this.#times = this.#times.filter(at => at > since)
-    const taken = this.#incoming.splice(0, this.rows.length < SCREEN_ROWS ? FIRST_ROWS : this.#incoming.length)
+    const inFrame = this.rows.length < SCREEN_ROWS ? FIRST_ROWS : FRAME_ROWS
+    const isMany = this.rows.length >= SCREEN_ROWS && this.#incoming.length > SCREEN_ROWS
+    const taken = this.#incoming.splice(0, isMany ? this.#incoming.length : inFrame)
     this.#add(taken.map(record => this.#row(record)).reverse())
     // While it is set, records that come ask for no frame of their own.
     if (this.#incoming.length > 0) this.#atNextFrame()
