@@ -55,9 +55,7 @@ export class PostgresRecords implements RecordStore {
     const records = rows.map(({ record }) => JSON.parse(record) as Readonly<Record<string, unknown>>)
     const columns = [
       ...(['at', 'level', 'readers', 'record'] as const).map(name => rows.map(row => row[name])),
-      rows.map(({ terms, texts }) =>
-        [terms, ...texts.map(text => this.#texts.of(text))].filter(each => each !== '').join(' '),
-      ),
+      rows.map(({ terms, ids }) => [terms, ...ids.map(id => this.#texts.of(id))].filter(each => each !== '').join(' ')),
       records.map(({ duration }) => (Number.isSafeInteger(duration) ? duration : null)),
       ...MEMBERS.map(name => records.map(record => columnText(record[name]))),
     ]

@@ -1,15 +1,16 @@
 import { indexOf, type SearchedRecord, severityOf } from '../domain/log/log-query.ts'
+import type { TextTerms } from '../domain/log/log-terms.ts'
 import type { Row } from './segment.ts'
 
 /** A record with what it is found by, from the line that was logged. `readers`: ids, joined by commas. Undefined for no record. */
-export function toRow(line: string, readers: string): Row | undefined {
+export function toRow(line: string, readers: string, texts?: TextTerms): Row | undefined {
   try {
     const record = JSON.parse(line) as SearchedRecord
     const at = Date.parse(record.timestamp)
     const level = severityOf(record.level)
     if (Number.isNaN(at) || level === undefined) return undefined
     const ids = readers === '' ? [] : readers.split(',')
-    return { at, level, readers, record: line.trimEnd(), ...indexOf(record, ids) }
+    return { at, level, readers, record: line.trimEnd(), ...indexOf(record, ids, texts) }
   } catch {
     return undefined
   }

@@ -2,7 +2,7 @@ import { chmodSync, statSync } from 'node:fs'
 import Database, { type Statement } from 'better-sqlite3'
 import type { RecordIndex, TermExpression } from '../domain/log/log-query.ts'
 import type { HistoryOptions } from './protocol.ts'
-import { SegmentTexts } from './segment-texts.ts'
+import { SegmentIds } from './segment-ids.ts'
 
 /** One record on its way into a segment. */
 export interface Row extends RecordIndex {
@@ -43,7 +43,7 @@ export class Segment {
   readonly #termsTable: string
   readonly #insert: Statement
   readonly #insertTerms: Statement
-  readonly #texts: SegmentTexts
+  readonly #ids: SegmentIds
   #records = 0
   #firstId = 0
   #lastId = 0
@@ -61,7 +61,7 @@ export class Segment {
     const { name, rows } = tableOf(this.#db) ?? makeTable(this.#db, table, indexes)
     this.#table = rows
     this.#termsTable = `${name}_terms`
-    this.#texts = new SegmentTexts(this.#db, name)
+    this.#ids = new SegmentIds(this.#db, name)
     this.#insert = this.#db.prepare(
       `insert into "${this.#table}"(id, at, level, readers, record) values (?, ?, ?, ?, ?)`,
     )
@@ -105,15 +105,15 @@ export class Segment {
   append(rows: readonly Row[], firstId: number): void {
     this.#db.exec('begin immediate')
     try {
-      for (const [index, { at, level, readers, record, terms, texts }] of rows.entries()) {
+      for (const [index, { at, level, readers, record, terms, ids }] of rows.entries()) {
         this.#insert.run([firstId + index, at, level, readers, record])
-        const all = [terms, ...texts.map(text => this.#texts.termsOf(text))].join(' ')
+        const all = [terms, ...ids.map(id => this.#ids.termsOf(id))].join(' ')
         this.#insertTerms.run([firstId + index, all])
       }
       this.#db.exec('commit')
     } catch (error) {
       if (this.#db.inTransaction) this.#db.exec('rollback')
-      this.#texts.rolledBack()
+      this.#ids.rolledBack()
       throw error
     }
     if (this.#records === 0) this.#firstId = firstId
@@ -132,7 +132,7 @@ export class Segment {
     // The index of terms delivers in the order of ids, so that the newest come without looking at all.
     const byTerms = `select r.id, r.readers, r.record from "${this.#termsTable}" f cross join "${table}" r on r.id = f.rowid
       where f."${this.#termsTable}" match ? and f.rowid > ? and f.rowid < ? order by f.rowid ${order}`
-    const match = terms === undefined ? undefined : matchText(terms, this.#texts)
+    const match = terms === undefined ? undefined : matchText(terms, this.#ids)
     const statement = this.#db.prepare(match === undefined ? direct : byTerms)
     const bounds = [above, below]
     yield* statement.iterate(match === undefined ? bounds : [match, ...bounds]) as Iterable<Found>
@@ -175,14 +175,14 @@ function memberOf(name: string): string {
 }
 
 /** The expression in the language of FTS5; undefined where every record has to be looked at. */
-function matchText(terms: TermExpression, texts: SegmentTexts): string | undefined {
+function matchText(terms: TermExpression, ids: SegmentIds): string | undefined {
   if (typeof terms === 'string') return `"${terms}"`
   if ('wanted' in terms) {
-    const recurring = texts.containing(terms.wanted)
-    return recurring === undefined ? undefined : matchText({ any: [terms.terms, ...recurring] }, texts)
+    const found = ids.containing(terms.wanted)
+    return found === undefined ? undefined : matchText({ any: [terms.terms, ...found] }, ids)
   }
   const isAll = 'all' in terms
-  const parts = (isAll ? terms.all : terms.any).map(part => matchText(part, texts))
+  const parts = (isAll ? terms.all : terms.any).map(part => matchText(part, ids))
   // An empty choice is met by nothing: no record has this term.
   if (parts.length === 0) return '"none"'
   const known = parts.filter(part => part !== undefined)

@@ -1,5 +1,6 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
 import { setPriority } from 'node:os'
+import { TextTerms } from '../domain/log/log-terms.ts'
 import { linesOf } from '../telemetry/record-blocks.ts'
 import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
@@ -22,6 +23,7 @@ const RETAIN_MS = 60_000
 
 class HistoryThread {
   readonly #records: RecordStore
+  readonly #texts = new TextTerms()
   readonly #tally: TallyStore
   readonly #durations: DurationStore
   /** Ends a rest. */
@@ -95,7 +97,7 @@ class HistoryThread {
         // Reading records and their terms is most of the work.
         const startedAt = performance.now()
         const part = lines.slice(at, at + BATCH)
-        const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '') ?? [])
+        const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '', this.#texts) ?? [])
         await this.#records.append(rows)
         rejected += part.length - rows.length
         await this.#rest(Math.min((performance.now() - startedAt) * REST, LONGEST_REST_MS))

@@ -7,6 +7,7 @@ import {
   nameTerm,
   requestTerm,
   substringTerms,
+  TextTerms,
   textTerms,
 } from './log-terms.ts'
 
@@ -49,7 +50,7 @@ export type TermExpression =
   | { readonly any: readonly TermExpression[] }
   | WantedText
 
-/** Some text of the record must contain this one, folded. A text that is indexed by terms has these then. */
+/** Some text of the record must contain this one, folded. A text that is no id of its own has these terms then. */
 interface WantedText {
   readonly wanted: string
   readonly terms: TermExpression
@@ -59,18 +60,41 @@ interface WantedText {
 export interface RecordIndex {
   /** Joined by spaces; a term may stand there twice. */
   readonly terms: string
-  /** Texts that may come again in other records, whose terms are not among `terms`. */
-  readonly texts: readonly string[]
+  /** Ids that come again in other records, and are not among `terms` as texts. */
+  readonly ids: readonly string[]
 }
+
+/** Members with ids that the hub makes, and that stand in many records. */
+const ID_MEMBERS: ReadonlySet<string> = new Set(['serverId', 'userId', 'keyId'])
 
 /** A record as it is searched. */
 export type SearchedRecord = LogRecord & { readonly serverId?: string }
 
-/** What a record is found by. `readers` are the ids of those who may read it besides administrators. */
-export function indexOf(record: SearchedRecord, readers: readonly string[]): RecordIndex {
+/**
+ * What a record is found by. `readers` are the ids of those who may read it besides administrators; `texts`: their terms, kept for
+ * the next.
+ */
+export function indexOf(
+  record: SearchedRecord,
+  readers: readonly string[],
+  texts: TextTerms = new TextTerms(),
+): RecordIndex {
+  const terms = nameTerms(record, readers)
+  const { requestId, traceId } = record
+  const ids: string[] = []
+  for (const [key, text] of textMembers(record)) {
+    if (ID_MEMBERS.has(key) && text.length <= LONGEST_KEPT) ids.push(text)
+    // Those of a text that does not come again would only put others out of what is kept.
+    else terms.push(text === requestId || text === traceId ? textTerms(text) : texts.of(text))
+  }
+  return { terms: terms.filter(each => each !== '').join(' '), ids }
+}
+
+/** The level, the readers, and the names by which records are filtered. */
+function nameTerms(record: SearchedRecord, readers: readonly string[]): string[] {
   const terms = [levelTerm(record.level)]
   for (const reader of readers) terms.push(nameTerm('r', reader))
-  const { serverId, userId, tool, component, status, requestId, traceId } = record
+  const { serverId, userId, tool, component, status, requestId } = record
   // A plugin may have given a field another type.
   if (typeof serverId === 'string') terms.push(nameTerm('s', serverId))
   if (typeof userId === 'string') terms.push(nameTerm('u', userId))
@@ -78,23 +102,17 @@ export function indexOf(record: SearchedRecord, readers: readonly string[]): Rec
   if (typeof component === 'string') terms.push(nameTerm('k', folded(component)))
   if (typeof status === 'string') terms.push(nameTerm('x', folded(status)))
   if (typeof requestId === 'string') terms.push(requestTerm(requestId))
-  const texts: string[] = []
-  for (const text of textsOf(record)) {
-    const comesAgain = text !== requestId && text !== traceId && text.length <= LONGEST_KEPT
-    if (comesAgain) texts.push(text)
-    else terms.push(textTerms(text))
-  }
-  return { terms: terms.filter(each => each !== '').join(' '), texts }
+  return terms
 }
 
 /** The message and the string members of a record, which free text is looked for in. */
-function textsOf(record: SearchedRecord): string[] {
-  const texts: string[] = []
+function textMembers(record: SearchedRecord): (readonly [name: string, text: string])[] {
+  const members: (readonly [string, string])[] = []
   for (const key in record) {
     const value = record[key]
-    if (key !== 'timestamp' && key !== 'level' && typeof value === 'string') texts.push(value)
+    if (key !== 'timestamp' && key !== 'level' && typeof value === 'string') members.push([key, value])
   }
-  return texts
+  return members
 }
 
 /** What records that meet the condition have in common; undefined: nothing that terms show. */
@@ -171,7 +189,7 @@ export function meets(record: SearchedRecord, condition: LogCondition): boolean 
   if ('not' in condition) return !meets(record, condition.not)
   if ('text' in condition) {
     const wanted = folded(condition.text)
-    return textsOf(record).some(text => folded(text.slice(0, INDEXED)).includes(wanted))
+    return textMembers(record).some(([, text]) => folded(text.slice(0, INDEXED)).includes(wanted))
   }
   const { field, op, values } = condition
   if (field === 'level') return compare(op, SEVERITIES[record.level], values)

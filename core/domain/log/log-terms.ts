@@ -136,6 +136,7 @@ export class TextTerms {
     const known = this.#known.get(text)
     if (known !== undefined) return known
     const terms = textTerms(text)
+    if (text.length > LONGEST_KEPT) return terms
     if (this.#known.size >= KEPT_TEXTS) this.#known.clear()
     this.#known.set(text, terms)
     return terms

@@ -34,8 +34,8 @@ function holds(expression: TermExpression, terms: ReadonlySet<string>): boolean 
 
 /** The terms of a record with those of all its texts. */
 function allTerms(of: SearchedRecord, readers: readonly string[]): string[] {
-  const { terms, texts } = indexOf(of, readers)
-  return [terms, ...texts.map(textTerms)].flatMap(each => each.split(' ')).filter(each => each !== '')
+  const { terms, ids } = indexOf(of, readers)
+  return [terms, ...ids.map(textTerms)].flatMap(each => each.split(' ')).filter(each => each !== '')
 }
 
 describe('terms', () => {

@@ -1,4 +1,4 @@
-/** Texts that come again and again have one term each in a segment; what a search finds is the same. */
+/** Ids that stand in many records have one term each in a segment; what a search finds is the same. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
-import type { LogCondition } from '../../../core/domain/log/log-query.ts'
+import { type LogCondition, termsFor } from '../../../core/domain/log/log-query.ts'
 import { textTerms } from '../../../core/domain/log/log-terms.ts'
 import { toRow } from '../../../core/history/row.ts'
 import { search } from '../../../core/history/search.ts'
@@ -19,7 +19,7 @@ const KEY = '0198f0aa-1111-7222-8333-44445555abcd'
 let folder: string
 let open: Segments[] = []
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'patchbay-texts-'))
+  folder = await mkdtemp(join(tmpdir(), 'patchbay-ids-'))
 })
 afterEach(async () => {
   for (const each of open) each.close()
@@ -47,18 +47,18 @@ function byHand<T>(name: string, sql: string): T[] {
     db.close()
   }
 }
-function texts(): string[] {
+function ids(): string[] {
   const name = readdirSync(folder).find(each => each.endsWith('.db')) as string
-  return byHand<{ folded: string }>(name, 'select folded from log_record_texts').map(({ folded }) => folded)
+  return byHand<{ folded: string }>(name, 'select folded from log_record_ids').map(({ folded }) => folded)
 }
 
-test('from the second time on a text has a term of its own, and all records with it are found, after a restart too', () => {
+test('an id has a term of its own, and all records with it are found, after a restart too', () => {
   const made = segments()
   made.append([0, 1, 2, 3].map(n => row(`m${n}`, { keyId: KEY, tool: 'Über' })))
-  expect(texts()).toEqual([KEY, 'über'])
+  expect(ids()).toEqual([KEY])
   const again = segments()
   again.append([row('m4', { keyId: KEY }), row('m5', { keyId: 'another' })])
-  expect(texts()).toEqual([KEY, 'über'])
+  expect(ids()).toEqual([KEY, 'another'])
   for (const text of [KEY, '44445555ABC', '2-83', 'aa-']) {
     expect([text, found(again, { text })]).toEqual([text, ['m0', 'm1', 'm2', 'm3', 'm4']])
   }
@@ -67,20 +67,31 @@ test('from the second time on a text has a term of its own, and all records with
   expect(found(again, { and: [{ text: KEY }, { not: { text: 'ber' } }] })).toEqual(['m4'])
 })
 
-test('what was not stored leaves no text behind', () => {
+test('what was not stored leaves no id behind', () => {
   const made = segments()
-  made.append([row('m0', { keyId: KEY })])
   const broken = { ...row('m2', { keyId: KEY }), record: null } as unknown as Row
   expect(() => made.append([row('m1', { keyId: KEY }), broken])).toThrow()
-  expect(texts()).toEqual([])
+  expect(ids()).toEqual([])
   made.append([row('m1', { keyId: KEY }), row('m2', { keyId: KEY })])
-  expect(texts()).toEqual([KEY])
-  expect(found(made, { text: KEY })).toEqual(['m0', 'm1', 'm2'])
+  expect(ids()).toEqual([KEY])
+  expect(found(made, { text: KEY })).toEqual(['m1', 'm2'])
 })
 
-test('a search finds what each record says, whichever texts came how often', () => {
+test('texts that people choose have none: however many one sends, the searches of others go by the index', () => {
+  const made = segments()
+  const junk = Array.from({ length: 3_000 }, (_, n) =>
+    row(`timeout ${n}`, { tool: `timeout-${n}`, group: `timeout-${n}` }),
+  )
+  for (const _ of [1, 2]) made.append(junk)
+  expect(ids()).toEqual([])
+  const [segment] = made.all
+  const terms = termsFor({ and: [{ text: 'timeout' }, { text: 'needle' }] })
+  expect([...(segment?.find(terms, 'desc', 0, Number.MAX_SAFE_INTEGER) ?? [])]).toEqual([])
+})
+
+test('a search finds what each record says, whichever ids came how often', () => {
   const word = fc.constantFrom('alpha', 'Alphabet', 'beta-1', 'beta-12', '连接超时', 'of it', 'x')
-  const records = fc.array(fc.record({ message: word, tool: word, note: word }), { minLength: 1, maxLength: 30 })
+  const records = fc.array(fc.record({ message: word, userId: word, note: word }), { minLength: 1, maxLength: 30 })
   fc.assert(
     fc.property(records, fc.array(word, { minLength: 1, maxLength: 3 }), (all, wanted) => {
       const made = segments()
@@ -100,13 +111,15 @@ test('a search finds what each record says, whichever texts came how often', () 
   )
 })
 
-test('a text that is in hundreds of others is looked for record by record', () => {
+test('a text that is in hundreds of ids, and in more than have terms, is found in each record', () => {
   const made = segments()
-  const ids = Array.from({ length: 600 }, (_, n) => `server-${n}`)
-  for (const _ of [1, 2]) made.append(ids.map(id => row('up', { group: id })))
-  expect(texts().filter(text => text.startsWith('server-'))).toHaveLength(600)
-  expect(found(made, { text: 'server-' }, 2_000)).toHaveLength(1_200)
-  expect(found(made, { and: [{ text: 'server-' }, { text: 'server-599' }] })).toHaveLength(2)
+  const all = Array.from({ length: 2_500 }, (_, n) => `server-${n}`)
+  for (const _ of [1, 2]) made.append(all.map(serverId => row('up', { serverId })))
+  expect(ids()).toHaveLength(2_048)
+  expect(found(made, { text: 'server-' }, 6_000)).toHaveLength(5_000)
+  for (const text of ['server-1001', 'server-2499']) {
+    expect(found(made, { and: [{ text: 'server-' }, { text }] })).toHaveLength(2)
+  }
 })
 
 test('a file of an earlier hub is searched and added to; queries by hand work on both', () => {
@@ -114,7 +127,7 @@ test('a file of an earlier hub is searched and added to; queries by hand work on
   old.exec(`create table log_record(id integer primary key, at integer not null, level integer not null,
       readers text not null, record text not null, server text generated always as (json_extract(record, '$.server')) virtual);
     create virtual table log_record_terms using fts5(terms, content='', detail=none, tokenize='ascii')`)
-  const { at, level, readers, record, terms, texts: said } = row('early', { server: 'time', keyId: KEY })
+  const { at, level, readers, record, terms, ids: said } = row('early', { server: 'time', keyId: KEY })
   old
     .prepare('insert into log_record(id, at, level, readers, record) values (1, ?, ?, ?, ?)')
     .run([at, level, readers, record])
