@@ -4,7 +4,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { NotificationChannel } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
-import { Fields } from '../domain/json/fields.ts'
+import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
@@ -28,7 +28,6 @@ export const CHANNEL_SCHEMAS: Readonly<Record<string, JsonObject>> = {
   enabled: { type: 'boolean', default: true, description: 'Whether messages are sent to it.' },
   config: { type: 'object', description: 'The fields of the kind; secrets come back masked.' },
 }
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'limited']
 
 /** The kinds of channel that plugins offer, by `type`. */
 export type ChannelTypes = ReadonlyMap<string, NotificationChannel>
@@ -51,7 +50,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     const isOwn = actor.kind === 'user' && actor.userId === owner.id
     const stored = isOwn ? channelSecrets(before, sealer) : {}
     const fields = new Fields(body)
-    fields.refuseUnknown([...Object.keys(CHANNEL_SCHEMAS), ...ANSWER_FIELDS])
+    fields.refuseUnknown([...Object.keys(CHANNEL_SCHEMAS), ...ANSWERED_FIELDS])
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
     refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)

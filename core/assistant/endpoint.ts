@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JsonObject } from '../contract/json.ts'
 import { readName } from '../domain/alerts/rule-body.ts'
-import { Fields } from '../domain/json/fields.ts'
+import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
 import { maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
@@ -9,20 +9,7 @@ import { ENDPOINT_SECRETS } from '../registry/sealed-values.ts'
 import type { Sealer } from '../secrets/seal.ts'
 
 const FIELDS = ['name', 'direction', 'url', 'group', 'enabled', 'limits']
-const ANSWER_FIELDS = [
-  'id',
-  'ref',
-  'owner',
-  'origin',
-  'revision',
-  'createdAt',
-  'updatedAt',
-  'limited',
-  'kind',
-  'view',
-  'last4',
-  'status',
-]
+const ANSWER_FIELDS = [...ANSWERED_FIELDS, 'kind', 'view', 'last4', 'status']
 const DIRECTIONS = ['outbound', 'inbound'] as const
 const MOST_URL_BYTES = 4_096
 /** A segment of a path of this length or more may be a key, as in capability URLs. */

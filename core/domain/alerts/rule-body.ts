@@ -1,7 +1,7 @@
 import type { FieldError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { durationText, parseDuration } from '../duration.ts'
-import { Fields, STRING_BYTES } from '../json/fields.ts'
+import { ANSWERED_FIELDS, Fields, STRING_BYTES } from '../json/fields.ts'
 import { checkName, isNameProblem, NAME_CHARACTERS } from '../names.ts'
 import { validationError } from '../validation-error.ts'
 import { CONDITION_CHARACTERS, type Condition, type MetricQuery, parseCondition, testsOf } from './condition.ts'
@@ -69,18 +69,7 @@ export const RULE_SCHEMAS: Readonly<Record<string, JsonObject>> = {
     description: 'What counts where there is no data: the state so far (for a time), false, or true.',
   },
 }
-const ANSWER_FIELDS = [
-  'id',
-  'ref',
-  'owner',
-  'origin',
-  'revision',
-  'createdAt',
-  'updatedAt',
-  'limited',
-  'health',
-  'pending',
-]
+const ANSWER_FIELDS = [...ANSWERED_FIELDS, 'health', 'pending']
 
 /** An alert rule with its defaults filled in. */
 export interface AlertRule extends AlertTiming {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { readName } from '../alerts/rule-body.ts'
-import { Fields } from '../json/fields.ts'
+import { ANSWERED_FIELDS, Fields } from '../json/fields.ts'
 import { validationError } from '../validation-error.ts'
 import { parseWidgetQuery, type WidgetQuery } from './widget-query.ts'
 
@@ -33,7 +33,7 @@ export interface Dashboard {
 }
 
 const FIELDS = ['name', 'widgets']
-const ANSWER_FIELDS = ['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt', 'limited', 'builtIn']
+const ANSWER_FIELDS = [...ANSWERED_FIELDS, 'builtIn']
 
 /** Reads a dashboard. Throws `validation_failed` with all wrong fields. */
 export function parseDashboard(body: JsonObject): Dashboard {

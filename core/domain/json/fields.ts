@@ -6,6 +6,18 @@ import { nearest, SUGGESTIONS } from '../nearest.ts'
 import { MOST_ERRORS } from '../validation-error.ts'
 import { pointerToken } from './json-pointer.ts'
 
+/** Members of every answered setting of an owner that a body may repeat, and that change nothing. */
+export const ANSWERED_FIELDS = [
+  'id',
+  'ref',
+  'owner',
+  'origin',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'limited',
+] as const
+
 /** Default limit of a string field, in UTF-8 bytes. */
 export const STRING_BYTES = 8 * 1024
 
