@@ -7,7 +7,7 @@ import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { Registry } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretAt } from './export-form.ts'
-import { exportHash } from './export-hash.ts'
+import { exportHash } from './json-pieces.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 

@@ -4,9 +4,9 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { checkOrigin } from '../market/origin-check.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretPlace } from './export-form.ts'
-import { exportHash } from './export-hash.ts'
 import type { ImportAsk, ImportContent, ImportItem } from './import-items.ts'
 import type { OwnedItemKind } from './import-scope.ts'
+import { exportHash } from './json-pieces.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
 
 /** Whether a document is what `POST /api/export` of some hub gave. */
