@@ -149,19 +149,30 @@ class LocalConnections implements Connections {
     })
   }
 
+  async load(): Promise<void> {
+    await this.#definitions.load()
+    await this.#supervisor.load()
+  }
+
   async begin(): Promise<void> {
     this.#children.sweep()
-    await this.#definitions.load()
     await this.#supervisor.begin()
   }
 
   request(serverId: string, request: UpstreamRequest): UpstreamCall {
     const call = new PendingCall(request)
+    const arriving = this.#supervisor.arriving(serverId)
+    if (arriving !== undefined) void arriving.then(() => this.#dispatch(serverId, call))
+    else this.#dispatch(serverId, call)
+    return call
+  }
+
+  #dispatch(serverId: string, call: PendingCall): void {
+    if (call.ended) return
     const server = this.#supervisor.get(serverId)
     if (this.#draining) call.fail('draining', 'The hub is stopping and takes no new calls')
     else if (server) server.dispatch(call)
     else call.fail('server_offline', 'The server does not exist any more')
-    return call
   }
 
   notify(serverId: string, sessionId: string | undefined, method: string, params: JsonObject | undefined): void {
@@ -209,6 +220,8 @@ class LocalConnections implements Connections {
   }
 
   async catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void> {
+    const arriving = serverIds.flatMap(serverId => this.#supervisor.arriving(serverId) ?? [])
+    if (arriving.length > 0) await within(Promise.all(arriving), budgetMs)
     const late = serverIds.flatMap(serverId => this.#supervisor.get(serverId) ?? []).filter(one => !one.listsReady)
     await changedUntil(late, () => late.every(({ listsReady }) => listsReady), budgetMs)
   }

@@ -55,7 +55,9 @@ export interface ConnectionsOptions {
 
 /** `Upstreams` with the lifecycle that the hub calls. */
 export interface Connections extends Upstreams {
-  /** Ends processes of an earlier run, loads all servers, starts the enabled ones. Does not wait for them. */
+  /** Holds the servers of the store, so that calls find them, and wait. Connects none and writes nothing. */
+  load(): Promise<void>
+  /** Ends processes of an earlier run, and starts the loaded servers that are enabled. Does not wait for them. */
   begin(): Promise<void>
   /** Rejects new calls, and resolves when none is in flight or after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>

@@ -4,7 +4,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
 import { ManagedServer } from './server/managed-server.ts'
 import type { SharedContext } from './server/server-context.ts'
-import type { CatalogStore } from './store/catalog-store.ts'
+import type { CatalogStore, StoredHead } from './store/catalog-store.ts'
 
 const TICK_MS = 1_000
 /** Events report changes; all records are also compared periodically, so that a missed event has no lasting effect. */
@@ -34,6 +34,10 @@ export class Supervisor {
   /** Servers named by events during a comparison of all records: the events are newer than what it read. */
   readonly #named = new Set<string>()
   readonly #unlisten: (() => void)[] = []
+  /** Nothing is connected, and no changed record is read, before it resolves. */
+  readonly #begun = Promise.withResolvers<void>()
+  /** Held by `load`, for `begin` to begin. */
+  #loaded: readonly ManagedServer[] = []
   #tick: ReturnType<typeof setInterval> | undefined
   #comparedAtMs = 0
   #retriedAtMs = 0
@@ -43,8 +47,9 @@ export class Supervisor {
     this.#options = options
   }
 
-  async begin(): Promise<void> {
-    const { bus } = this.#options
+  /** Holds the servers of the store, so that calls find them, and wait. Connects none and writes nothing. */
+  async load(): Promise<void> {
+    const { bus, catalogs } = this.#options
     this.#unlisten.push(
       bus.on('server.created', event => void this.#follow(event.data.serverId)),
       bus.on('server.updated', event => void this.#follow(event.data.serverId)),
@@ -60,8 +65,23 @@ export class Supervisor {
         for (const serverId of this.#servers.keys()) this.#follow(serverId)
       }),
     )
-    await this.#compare()
+    this.#loaded = await this.#hold(await catalogs.heads())
+  }
+
+  /** Connects the servers that `load` holds, and follows the store from now on. */
+  async begin(): Promise<void> {
+    const loaded = this.#loaded
+    this.#loaded = []
+    const records = [...this.#servers.values()].map(({ record }) => record)
+    this.#options.context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
+    this.#begun.resolve()
+    await Promise.all(loaded.map(server => server.begin()))
     this.#tick = setInterval(() => this.#poll(), TICK_MS)
+  }
+
+  /** The reading of a server that the store has and that is not held yet, such as one that was created just now. */
+  arriving(serverId: string): Promise<void> | undefined {
+    return this.#servers.has(serverId) ? undefined : this.#work.get(serverId)
   }
 
   get(serverId: string): ManagedServer | undefined {
@@ -81,6 +101,7 @@ export class Supervisor {
 
   async dispose(): Promise<void> {
     this.#disposed = true
+    this.#begun.resolve()
     clearInterval(this.#tick)
     for (const unlisten of this.#unlisten) unlisten()
     await Promise.all([...this.#servers.values()].map(server => server.dispose()))
@@ -103,13 +124,17 @@ export class Supervisor {
 
   /** Makes the servers here equal to those of the store. */
   async #compare(): Promise<void> {
-    const { servers, catalogs, context } = this.#options
+    const added = await this.#hold(undefined)
+    await Promise.all(added.map(server => server.begin()))
+  }
+
+  /** Holds the servers that are only in the store, and gives them; follows what differs. */
+  async #hold(heads: ReadonlyMap<string, StoredHead> | undefined): Promise<readonly ManagedServer[]> {
+    const { servers, context } = this.#options
     this.#comparedAtMs = performance.now()
     this.#named.clear()
     const records = await servers.list(ACTOR, { scope: 'all' })
-    if (this.#disposed) return
-    const isFirst = this.#servers.size === 0
-    const stored = isFirst ? await catalogs.heads() : undefined
+    if (this.#disposed) return []
     const seen = new Set<string>()
     const added: ManagedServer[] = []
     for (const record of records) {
@@ -117,7 +142,7 @@ export class Supervisor {
       if (this.#named.has(record.id)) continue
       const known = this.#servers.get(record.id)
       if (!known) {
-        const server = new ManagedServer(record, context, stored?.get(record.id))
+        const server = new ManagedServer(record, context, heads?.get(record.id))
         this.#servers.set(record.id, server)
         added.push(server)
       } else if (
@@ -129,10 +154,9 @@ export class Supervisor {
       }
     }
     for (const serverId of this.#servers.keys()) if (!seen.has(serverId)) this.#follow(serverId)
-    if (isFirst) context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
     for (const userId of new Set([...this.#servers.values()].flatMap(server => server.users())))
       void this.#endIfGone(userId)
-    await Promise.all(added.map(server => server.begin()))
+    return added
   }
 
   /**
@@ -151,7 +175,7 @@ export class Supervisor {
 
   /** Runs after all pending work for this server. */
   #queue(serverId: string, differs: (record: ServerRecord | undefined) => boolean): void {
-    const before = this.#work.get(serverId) ?? Promise.resolve()
+    const before = this.#work.get(serverId) ?? this.#begun.promise
     const isLast = (): boolean => this.#work.get(serverId) === work
     const work: Promise<void> = before
       .then(() => this.#adopt(serverId, differs, isLast))

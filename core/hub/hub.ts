@@ -298,6 +298,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       },
     }),
   })
+  // Before the first request, which would find no server.
+  await connections.load()
   const { port, address } = http.listen()
   ownPorts = [String(port)]
   undo.defer(() => http.stop(false))

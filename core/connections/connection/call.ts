@@ -54,6 +54,11 @@ export class PendingCall implements UpstreamCall {
     return !this.repeated && REPEATABLE.has(this.request.method)
   }
 
+  /** True when it has its reply. */
+  get ended(): boolean {
+    return this.#resolve === undefined
+  }
+
   finish(reply: UpstreamReply): void {
     this.home = undefined
     this.#resolve?.(reply)

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { UpstreamReply } from '../../../core/connections/api.ts'
 import { startTimeOf } from '../../../core/connections/process/process-tree.ts'
 import { atLeast } from '../../support/pace.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
@@ -213,3 +214,21 @@ function isZombie(pid: number): boolean {
     return true
   }
 }
+
+test('a call before the servers are started waits, and so does one to a server that was created just now', async () => {
+  const made: { early?: Promise<UpstreamReply> } = {}
+  const { call, connections, put } = await start([serverRecord('a')], {
+    beforeBegin(connections) {
+      const params = { name: 'echo', arguments: { text: 'early' } }
+      made.early = connections.request('a', { method: 'tools/call', params }).reply
+    },
+  })
+  expect(textOf((await made.early)!)).toContain('early')
+  put(serverRecord('b'))
+  const [called] = await Promise.all([call('b', 'echo', { text: 'new' }), connections.catalogsReady(['b'], 60_000)])
+  expect(textOf(called)).toContain('new')
+  put(serverRecord('c'))
+  await connections.catalogsReady(['c'], 60_000)
+  expect(connections.catalog('c')?.tools.length).toBeGreaterThan(0)
+  expect(await call('none', 'echo')).toMatchObject({ kind: 'failed', code: 'server_offline' })
+}, 120_000)

@@ -79,6 +79,8 @@ export async function startRig(
     config?: Partial<ConnectionsOptions['config']>
     transports?: () => ReadonlyMap<string, TransportContribution>
     broken?: Map<string, HubError>
+    /** Called between `load` and `begin`, as requests are that come while the hub starts. */
+    beforeBegin?: (connections: Connections) => void
   } = {},
 ): Promise<Rig> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'patchbay-connections-'))
@@ -112,7 +114,7 @@ export async function startRig(
   const stored = new Map(records.map(record => [record.id, record]))
   const audited: Rig['audited'] = []
   const role: Rig['role'] = { value: 'admin' }
-  const { config, broken, ...rest } = options
+  const { config, broken, beforeBegin, ...rest } = options
   const connections = createConnections({
     registry: {
       servers: {
@@ -166,6 +168,8 @@ export async function startRig(
     probes: false,
     ...rest,
   })
+  await connections.load()
+  beforeBegin?.(connections)
   await connections.begin()
   return {
     connections,
