@@ -181,6 +181,8 @@ export function createAssistant(deps: AssistantDeps): Assistant {
     count: async actor => (await settings.list(actor)).length,
     async admit(credential) {
       if (!bridge()) throw disabled()
+      await links.ready
+      if (links.stopped) throw stopping()
       return acceptSocket(await admit({ links, failedCredentials, apiKey }, credential), allowance)
     },
     begin: () => links.begin(),
@@ -215,6 +217,10 @@ class EndpointTests {
 }
 
 const OFF = 'assistant_disabled'
+
+function stopping(): HubError {
+  return new HubError('draining', 'The hub is stopping and takes no assistants', { retryAfterSeconds: 5 })
+}
 
 function disabled(): HubError {
   return new HubError(OFF, 'The hub serves no assistants: ASSISTANT_ENABLED is not true, or no plugin offers a bridge')

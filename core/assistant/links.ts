@@ -40,6 +40,7 @@ export class Links {
   readonly #ending = new Map<string, Promise<void>>()
   readonly #unlisten: readonly (() => void)[]
   #work: Promise<void> = Promise.resolve()
+  readonly #ready = Promise.withResolvers<void>()
   #begun = false
   #stopped = false
 
@@ -89,9 +90,20 @@ export class Links {
     this.#ending.set(endpointId, over)
   }
 
-  begin(): Promise<void> {
+  async begin(): Promise<void> {
     this.#begun = true
-    return this.changed()
+    await this.changed()
+    this.#ready.resolve()
+  }
+
+  /** True when no link begins any more. */
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
+  /** Resolves when the links have begun: before that every token would be a wrong one. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
   }
 
   /** Resolves when the links are those of the owner's endpoints as they are now, or of all. Never rejects. */
@@ -104,6 +116,7 @@ export class Links {
   /** Ends all links after their calls, with the code of a hub that goes away. */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true
+    this.#ready.resolve()
     for (const unlisten of this.#unlisten) unlisten()
     await this.#work
     for (const id of [...this.#served.keys()]) this.#end(id, GOING_AWAY, graceMs)
