@@ -5,6 +5,10 @@ import type { JsonValue } from '../../../contract/json.ts'
  * separate connections, so they may arrive after the new stream's acknowledgement.
  */
 const OVERLAP_MS = 500
+/** How long a replaced stream that was the first with a notification is kept for the other one's copy, which is no news. */
+const COPY_MS = 250
+/** A replaced stream that always has something new is kept no longer than this. */
+const LONGEST_OVERLAP_MS = 2_000
 /** Most listen streams that one upstream holds open for the hub, including the newest. */
 const MAX_STREAMS = 4
 /** Distinct notifications counted on one stream meanwhile, and the longest of them in characters. */
@@ -17,6 +21,8 @@ interface HeldStream {
   readonly sinceMs: number
   /** How often each notification arrived on it. */
   readonly counts: Map<string, number>
+  /** When a notification arrived on it first, before the other streams. */
+  newsAtMs: number
 }
 
 /**
@@ -39,12 +45,12 @@ export class HeldStreams {
   }
 
   add(id: number, uris: ReadonlySet<string>, sinceMs: number): void {
-    this.#streams.push({ id, uris, sinceMs, counts: new Map() })
+    this.#streams.push({ id, uris, sinceMs, counts: new Map(), newsAtMs: Number.NEGATIVE_INFINITY })
     this.#catchUp(this.#streams.length - 1)
   }
 
   /** True when a notification on this stream has not been delivered yet. */
-  news(id: unknown, method: string, uri: JsonValue | undefined): boolean {
+  news(id: unknown, method: string, uri: JsonValue | undefined, nowMs: number): boolean {
     const notice = JSON.stringify([method, uri])
     const stream = this.#streams.find(each => each.id === id)
     if (!stream) return false
@@ -56,6 +62,7 @@ export class HeldStreams {
     stream.counts.set(notice, count)
     if (count <= (this.#seenCounts.get(notice) ?? 0)) return false
     this.#seenCounts.set(notice, count)
+    stream.newsAtMs = nowMs
     return true
   }
 
@@ -73,8 +80,10 @@ export class HeldStreams {
 
   /** When the next stream expires. */
   get nextMs(): number {
-    const [, second] = this.#streams
-    return second ? second.sinceMs + OVERLAP_MS : Number.POSITIVE_INFINITY
+    const [oldest, second] = this.#streams
+    if (!oldest || !second) return Number.POSITIVE_INFINITY
+    const copied = Math.min(oldest.newsAtMs + COPY_MS, second.sinceMs + LONGEST_OVERLAP_MS)
+    return Math.max(second.sinceMs + OVERLAP_MS, copied)
   }
 
   /** The upstream ended this stream. */

@@ -92,7 +92,7 @@ export class Listen {
 
   /** True when a notification with this subscription id has not been delivered yet. */
   accepts(tag: JsonValue, method: string, uri: JsonValue | undefined): boolean {
-    return this.#held.news(tag, method, uri)
+    return this.#held.news(tag, method, uri, performance.now())
   }
 
   /** `honoured` is the part of the filter that the upstream accepted. */
