@@ -1,9 +1,8 @@
-import { sql } from 'kysely'
 import { HubError } from '../contract/errors.ts'
 import type { Actor, Visibility } from '../contract/records.ts'
 import { formatRef, nameKey, parseRef, quoteName } from '../domain/names.ts'
 import { canEdit, canSee, isAdmin, isPublic, type Owned } from '../domain/ownership.ts'
-import type { ListQuery, Right, WriteOptions } from './api.ts'
+import type { Right, WriteOptions } from './api.ts'
 import { type OwnerColumns, ownerName } from './rows.ts'
 
 /** Columns that servers and groups share. */
@@ -91,7 +90,8 @@ export function refKey(ref: string): string {
   return nameKey(parseRef(ref).name)
 }
 
-function isOwner(row: OwnerColumns, owner: string): boolean {
+/** Whether the owner is called so: a name, or `#4711`. */
+export function isOwner(row: OwnerColumns, owner: string): boolean {
   return row.owner_key === null ? owner === `#${row.owner_number}` : row.owner_key === nameKey(owner)
 }
 
@@ -108,56 +108,10 @@ export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility' | 'owner_dis
   return { ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
 }
 
-/** Filters and sorts a list. `text` is what `q` searches. Throws `admin_only`, `validation_failed`. */
-export function filterRows<Row extends OwnedRow>(
-  rows: readonly Row[],
-  actor: Actor,
-  query: ListQuery,
-  text: (row: Row) => string,
-): Row[] {
-  const scope = query.scope ?? (actor.kind === 'user' ? 'mine' : 'all')
-  if (scope === 'all' && !isAdmin(actor)) {
-    throw new HubError('admin_only', 'Only administrators list what belongs to everybody (scope=all)')
-  }
-  const q = query.q?.toLowerCase()
-  const kept = rows.filter(
-    row =>
-      inScope(row, actor, scope) &&
-      (query.owner === undefined || isOwner(row, query.owner)) &&
-      (q === undefined || text(row).toLowerCase().includes(q)),
-  )
-  return kept.sort(compareRows(query.sort ?? 'name'))
-}
-
-interface Scopable<Query> {
-  where(column: never, operator: '=', value: never): Query
-  where(factory: never): Query
-}
-
-/** Adds the query's scope to SQL, so that most other rows are not read; `filterRows` decides exactly. */
-export function inScopeOf<Query>(
-  query: Query & Scopable<Query>,
-  table: 'server' | 'server_group',
-  actor: Actor,
-  { scope = 'mine' }: ListQuery,
-): Query {
-  const isPublic = sql<boolean>`${sql.ref(`${table}.visibility`)} = 'public'`
-  if (scope === 'public') return query.where(isPublic as never)
-  if (scope === 'all' || actor.kind === 'system') return query
-  const mine = sql<boolean>`${sql.ref(`${table}.owner_id`)} = ${actor.userId}`
-  return query.where((scope === 'mine' ? mine : sql<boolean>`(${mine} or ${isPublic})`) as never)
-}
-
-function inScope(row: OwnedRow, actor: Actor, scope: NonNullable<ListQuery['scope']>): boolean {
-  if (scope === 'public') return isPublic(owned(row))
-  if (scope === 'all' || actor.kind === 'system') return true
-  return row.owner_id === actor.userId || (scope === 'visible' && isPublic(owned(row)))
-}
-
 const SORT_COLUMNS = { name: 'name_key', createdAt: 'created_at', updatedAt: 'updated_at' } as const
 
-/** Compares by one of the three fields, then by name, owner and id. */
-function compareRows(sort: string): (left: OwnedRow, right: OwnedRow) => number {
+/** Compares by one of the three fields, then by name, owner and id. Throws `validation_failed`. */
+export function compareRows(sort: string): (left: OwnedRow, right: OwnedRow) => number {
   const { field, descending } = parseSort(sort, Object.keys(SORT_COLUMNS))
   const column = SORT_COLUMNS[field as keyof typeof SORT_COLUMNS]
   return (left, right) => {

@@ -15,6 +15,11 @@ export async function serverRowById(db: Reader, id: string): Promise<ServerRow |
   return selectServers(db).where('server.id', '=', id).executeTakeFirst()
 }
 
+/** The servers with these ids, in any order. */
+export function serverRowsByIds(db: Reader, ids: readonly string[]): Promise<ServerRow[]> {
+  return selectServers(db).where('server.id', 'in', ids).execute()
+}
+
 /** All owners' servers with this case-folded name. */
 export async function serverRowsByKey(db: Reader, key: string): Promise<ServerRow[]> {
   return selectServers(db).where('server.name_key', '=', key).execute()

@@ -28,6 +28,11 @@ export function selectGroups(db: Reader) {
     .select(OWNER_COLUMNS)
 }
 
+/** The groups with these ids, in any order. */
+export function groupRowsByIds(db: Reader, ids: readonly string[]): Promise<GroupRow[]> {
+  return selectGroups(db).where('server_group.id', 'in', ids).execute()
+}
+
 /** Groups that another hub served under this case-folded name. */
 export function rowsByFormerPath(db: Reader, pathKey: string): Promise<GroupRow[]> {
   const formers = db.selectFrom('group_former_path').select('group_id').where('path_key', '=', pathKey)

@@ -6,7 +6,7 @@ import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { nameKey } from '../../domain/names.ts'
 import { canSee, canUse } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
-import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
+import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
   GroupHead,
   GroupRegistry,
@@ -18,6 +18,7 @@ import type {
   WrittenGroup,
 } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
+import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
 import { draftGroup } from './draft-group.ts'
@@ -27,6 +28,7 @@ import {
   type GroupRow,
   groupHead,
   groupRecord,
+  groupRowsByIds,
   type KnownGroup,
   knownById,
   membersOf,
@@ -50,8 +52,9 @@ export class Groups implements GroupRegistry {
   }
 
   async list(actor: Actor, query: ListQuery): Promise<readonly GroupHead[]> {
-    const rows = await read(this.#deps.store, db => inScopeOf(selectGroups(db), 'server_group', actor, query).execute())
-    return filterRows(rows, actor, query, row => `${row.name}\n${row.description ?? ''}`).map(groupHead)
+    const text = (row: GroupRow) => `${row.name}\n${row.description ?? ''}`
+    const source = { store: this.#deps.store, table: 'server_group', rowsOf: groupRowsByIds, text } as const
+    return (await listedRows(source, actor, query)).map(groupHead)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord> {

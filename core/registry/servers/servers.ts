@@ -11,15 +11,17 @@ import { storedDocument, withInlineDocument } from '../../domain/server/openapi.
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
+import { pauses } from '../../store/pauses.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
-import { checkRevision, chooseRow, filterRows, inScopeOf, notFound, owned, refKey, untilUnchanged } from '../access.ts'
+import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type { CreateOptions, EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
+import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
 import { type ServerRow, serverColumns, serverRecord, storedOrigin } from '../rows.ts'
-import { groupsWith, selectServers, serverRowById, serverRowsByKey } from '../server-rows.ts'
+import { groupsWith, serverRowById, serverRowsByIds, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { authorCap, reconfigures } from './author-rights.ts'
 import { checkedDraft } from './document-check.ts'
@@ -59,10 +61,15 @@ export class Servers implements ServerRegistry {
   }
 
   async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
-    const rows = await read(this.#deps.store, db => inScopeOf(selectServers(db), 'server', actor, query).execute())
-    const records = new Map(rows.map(row => [row.id, serverRecord(row)]))
-    const text = (row: ServerRow) => `${row.name}\n${records.get(row.id)?.description ?? ''}`
-    return filterRows(rows, actor, query, text).flatMap(row => records.get(row.id) ?? [])
+    const text = (row: ServerRow) => `${row.name}\n${serverRecord(row).description ?? ''}`
+    const source = { store: this.#deps.store, table: 'server', rowsOf: serverRowsByIds, text } as const
+    const records: ServerRecord[] = []
+    const pause = pauses()
+    for (const row of await listedRows(source, actor, query)) {
+      records.push(serverRecord(row))
+      await pause()
+    }
+    return records
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord> {

@@ -1,0 +1,81 @@
+import { sql } from 'kysely'
+import { HubError } from '../contract/errors.ts'
+import type { Actor } from '../contract/records.ts'
+import { isAdmin, isPublic } from '../domain/ownership.ts'
+import type { Store } from '../store/open.ts'
+import { pauses } from '../store/pauses.ts'
+import { type Reader, read } from '../store/transact.ts'
+import { compareRows, isOwner, type OwnedRow, owned } from './access.ts'
+import type { ListQuery } from './api.ts'
+
+type Scope = NonNullable<ListQuery['scope']>
+
+/** So many rows are read at a time. */
+const ROWS_AT_ONCE = 100
+
+/** Where the rows of a list come from. */
+export interface ListSource<Row> {
+  readonly store: Store
+  readonly table: 'server' | 'server_group'
+  /** The rows with these ids. */
+  readonly rowsOf: (db: Reader, ids: readonly string[]) => Promise<readonly Row[]>
+  /** What `q` searches. */
+  readonly text: (row: Row) => string
+}
+
+/**
+ * What the actor may list, filtered and sorted. It is read in turns, since there may be thousands of rows and a stranger may ask
+ * for them: what is changed meanwhile may be in the list as it was or as it is. Throws `admin_only`, `validation_failed`.
+ */
+export async function listedRows<Row extends OwnedRow>(
+  { store, table, rowsOf, text }: ListSource<Row>,
+  actor: Actor,
+  query: ListQuery,
+): Promise<Row[]> {
+  const { scope = actor.kind === 'user' ? 'mine' : 'all', sort = 'name' } = query
+  if (scope === 'all' && !isAdmin(actor)) {
+    throw new HubError('admin_only', 'Only administrators list what belongs to everybody (scope=all)')
+  }
+  const compare = compareRows(sort)
+  const q = query.q?.toLowerCase()
+  const isListed = (row: Row): boolean =>
+    inScope(row, actor, scope) &&
+    (query.owner === undefined || isOwner(row, query.owner)) &&
+    (q === undefined || text(row).toLowerCase().includes(q))
+  const ids = await read(store, db => idsIn(db, table, actor, scope))
+  const listed: Row[] = []
+  const pause = pauses()
+  for (let at = 0; at < ids.length; at += ROWS_AT_ONCE) {
+    const rows = await read(store, db => rowsOf(db, ids.slice(at, at + ROWS_AT_ONCE)))
+    for (const row of rows) {
+      if (isListed(row)) listed.push(row)
+      await pause()
+    }
+  }
+  return listed.sort(compare)
+}
+
+/** Most of what is not in the scope is left out here; `inScope` decides exactly. */
+async function idsIn(
+  db: Reader,
+  table: ListSource<unknown>['table'],
+  actor: Actor,
+  scope: Scope,
+): Promise<readonly string[]> {
+  const isMine = sql<boolean>`owner_id = ${actor.kind === 'user' ? actor.userId : ''}`
+  const isVisible = sql<boolean>`(${isMine} or visibility = 'public')`
+  const ids = db.selectFrom(table).select('id')
+  const narrowed =
+    scope === 'public'
+      ? ids.where('visibility', '=', 'public')
+      : scope === 'all' || actor.kind === 'system'
+        ? ids
+        : ids.where(scope === 'mine' ? isMine : isVisible)
+  return (await narrowed.execute()).map(({ id }) => id)
+}
+
+function inScope(row: OwnedRow, actor: Actor, scope: NonNullable<ListQuery['scope']>): boolean {
+  if (scope === 'public') return isPublic(owned(row))
+  if (scope === 'all' || actor.kind === 'system') return true
+  return row.owner_id === actor.userId || (scope === 'visible' && isPublic(owned(row)))
+}
