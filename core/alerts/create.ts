@@ -124,7 +124,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   let prune: ReturnType<typeof setInterval> | undefined
 
   const showRule = (actor: Actor, setting: OwnedSetting): JsonObject => {
-    const { state, message } = engine.health(setting.id) ?? { state: 'ok' }
+    const { state, code, message } = engine.health(setting.id) ?? { state: 'ok' }
     // Subjects of others, for an administrator outside ADMIN_ADDRESSES.
     const isSeen = isAdmin(actor) || setting.owner.role !== 'admin'
     const pending = (isSeen ? engine.pending(setting.id) : []).map(({ subject, inMs }) => {
@@ -132,7 +132,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     })
     return {
       ...settingView(setting, ruleView(setting)),
-      health: message === undefined ? { state } : { state, message },
+      health: { state, ...(code === undefined ? {} : { code }), ...(message === undefined ? {} : { message }) },
       ...(pending.length === 0 ? {} : { pending }),
     }
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { type ConditionTest, testsOf } from '../domain/alerts/condition.ts'
 import { type AlertInstance, dueInMs, evaluate, INACTIVE, isForgettable } from '../domain/alerts/machine.ts'
@@ -37,6 +38,8 @@ export interface RuleHealth {
   readonly state: 'ok' | 'error'
   /** Failed evaluations in a row. */
   readonly failures: number
+  /** Of the last one. */
+  readonly code?: ErrorCode
   readonly message?: string
 }
 
@@ -230,7 +233,8 @@ export class AlertEngine {
       run.health = HEALTHY
     } catch (error) {
       const failures = run.health.failures + 1
-      run.health = { state: 'error', failures, message: error instanceof Error ? error.message : String(error) }
+      const message = error instanceof Error ? error.message : String(error)
+      run.health = { state: 'error', failures, code: error instanceof HubError ? error.code : 'internal', message }
       // The state stays what it was; the next evaluation tries again.
       if (failures === 1 || failures === 5) {
         this.#deps.log.error('An alert rule cannot be evaluated', { rule: run.rule.rule.name, failures, error })

@@ -11,6 +11,7 @@ import type { Store } from '../store/open.ts'
 import { pauses } from '../store/pauses.ts'
 import type { Tables } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import { codeOfDetail } from './delivery-fault.ts'
 import { NewMessages } from './new-messages.ts'
 import { resolveIncident } from './transitions.ts'
 
@@ -164,8 +165,10 @@ function incidentView(row: AlertIncidentTable): JsonObject {
 function deliveryView(row: AlertDeliveryTable): JsonObject {
   const { id, kind, state, attempts, detail } = row
   const [incident, messageId] = [row.incident_id, row.message_id]
+  // What was sent has the receiver's words in this place.
+  const code = state === 'sent' || detail === null ? null : (codeOfDetail(detail) ?? null)
   const times = { createdAt: row.created_at, updatedAt: row.updated_at }
-  return present({ id, kind, incident, messageId, state, attempts, detail, ...times })
+  return present({ id, kind, incident, messageId, state, attempts, code, detail, ...times })
 }
 
 /** Without members that are null, but for `value`: an alert without a value has one that says so. */

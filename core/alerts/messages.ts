@@ -4,6 +4,7 @@ import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'
 import { channelOf } from './channels.ts'
+import { faultText } from './delivery-fault.ts'
 import { silencesOf } from './silences.ts'
 
 /** Most alerts in one message. */
@@ -41,7 +42,8 @@ export async function readyMessage(
   const channels = await activeSettings(trx, 'channel', { ownerId: first.row.owner_id })
   const channel = channels.find(({ id }) => id === channelId)
   if (!channel || !channelOf(channel).enabled) {
-    const all = trx.updateTable('alert_delivery').set({ state: 'dead', detail: 'The channel is off', updated_at: at })
+    const { detail } = faultText('channel_off', 'The channel is off, or was deleted')
+    const all = trx.updateTable('alert_delivery').set({ state: 'dead', detail, updated_at: at })
     await all.where('channel_id', '=', channelId).where('state', 'in', ['waiting', 'failed']).execute()
     return 'none'
   }

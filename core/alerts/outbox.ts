@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { HubError } from '../contract/errors.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { AlertMessage } from '../contract/points.ts'
@@ -9,6 +9,7 @@ import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
+import { faultOf, faultText } from './delivery-fault.ts'
 import { type ReadyMessage, readyMessage } from './messages.ts'
 
 const SEND_MS = 10_000
@@ -39,6 +40,8 @@ export interface OutboxDeps {
 /** What became of one attempt. */
 export interface Delivered {
   readonly ok: boolean
+  /** Of a failure; `detail` begins with it. */
+  readonly code?: ErrorCode
   readonly detail: string
   readonly permanent?: boolean
   readonly retryAfterMs?: number
@@ -106,10 +109,15 @@ export class Outbox {
     try {
       const { type } = channelOf(channel)
       const kind = this.#deps.types().get(type)
-      if (!kind) return { ok: false, detail: `No plugin offers channels of the type "${type}"` }
+      if (!kind)
+        return {
+          ok: false,
+          ...faultText('channel_type_unavailable', `No plugin offers channels of the type "${type}"`),
+        }
       refuseOthers(kind, channel.owner, channelOf(channel).config)
       const fetch = await this.#deps.fetchFor(channel)
-      if (!fetch) return { ok: false, detail: 'The account of its owner is disabled', permanent: true }
+      if (!fetch)
+        return { ok: false, ...faultText('owner_disabled', 'The account of its owner is disabled'), permanent: true }
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])
       const config = openConfig(channel, this.#deps.sealer)
       return { ok: true, detail: await withAbort(kind.send(message, { config, fetch }, signal), signal) }
@@ -233,13 +241,13 @@ function waitAfter(outcome: Delivered, attempts: number): number {
 }
 
 function failure(error: unknown): Delivered {
-  const detail = error instanceof Error ? error.message : String(error)
-  if (!(error instanceof HubError)) return { ok: false, detail: detail.slice(0, 500) }
+  const failed = { ok: false, ...faultOf(error) }
+  if (!(error instanceof HubError)) return failed
   const refused = ['url_address_blocked', 'admin_only', 'config_invalid'].includes(error.code)
   const { retryAfterMs } = error.data ?? {}
   const wait = typeof retryAfterMs === 'number' ? { retryAfterMs } : {}
   const permanent = refused || error.data?.permanent === true
-  return { ok: false, detail: `${error.code}: ${detail}`.slice(0, 500), ...(permanent ? { permanent } : {}), ...wait }
+  return { ...failed, ...(permanent ? { permanent } : {}), ...wait }
 }
 
 /** A channel that does not heed its signal is not waited for. */

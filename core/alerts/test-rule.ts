@@ -29,7 +29,7 @@ export async function testChannel(
   const outcome = await outbox.send(channel, message)
   // No rule: the place of its id is the channel's own.
   await keep(store, { id, owner }, { channelId: id, message, at }, outcome)
-  return { channel: name, ok: outcome.ok, detail: outcome.detail }
+  return outcomeOf(name, outcome)
 }
 
 /** What a test of a rule needs. */
@@ -78,9 +78,13 @@ async function sendTest(
       const message = testMessage(rule, subjects, at)
       const outcome = await outbox.send(channel, message)
       await keep(store, rule, { channelId: channel.id, message, at }, outcome)
-      return { channel: channel.name, ok: outcome.ok, detail: outcome.detail }
+      return outcomeOf(channel.name, outcome)
     }),
   )
+}
+
+function outcomeOf(channel: string, { ok, code, detail }: Delivered): JsonObject {
+  return { channel, ok, ...(code === undefined ? {} : { code }), detail }
 }
 
 /** With the first subjects, or one that stands for all when there is none. */

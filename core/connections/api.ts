@@ -257,6 +257,10 @@ export interface TrialStep {
   readonly name: string
   readonly ok: boolean
   readonly durationMs: number
+  /** Of a step that failed. */
+  readonly code?: ErrorCode
+  /** Of the step that lists tools: how many there are. */
+  readonly count?: number
   readonly detail?: string
 }
 

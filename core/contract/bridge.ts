@@ -21,8 +21,10 @@ export interface BridgeTestStep {
   readonly name: string
   readonly outcome: 'ok' | 'failed' | 'skipped'
   readonly durationMs: number
-  /** Of a failure: as in errors. */
+  /** Of a failure: as in errors. Of other outcomes what `detail` says, for translations. */
   readonly code?: string
+  /** What `detail` names, for translations by the code. */
+  readonly params?: Readonly<Record<string, string | number>>
   readonly detail?: string
 }
 

@@ -148,13 +148,17 @@ export const ERROR_CODES = {
   history_unavailable: { status: 503, title: 'The history is not available', retry: true },
   upstream_timeout: { status: 504, title: 'The server took too long', retry: true },
   upstream_init_timeout: { status: 504, title: 'The server took too long to start', retry: true },
-  // reasons of a server's state (status.reason); never a response's own status
+  // reasons of a server’s, delivery’s, sink’s or plugin’s state; never a response's own status
   stopped: { status: 503, title: 'Stopped by hand' },
   owner_disabled: { status: 503, title: 'The account of its owner is disabled' },
   idle: { status: 503, title: 'Asleep until the next call' },
   config_invalid: { status: 503, title: 'The configuration cannot be read' },
   era_not_spoken: { status: 503, title: 'The server does not speak the wanted era' },
   transport_unavailable: { status: 503, title: 'No plugin offers this transport' },
+  channel_off: { status: 503, title: 'The channel is off' },
+  channel_type_unavailable: { status: 503, title: 'No plugin offers channels of this type' },
+  log_unwritable: { status: 503, title: 'The log cannot be written' },
+  plugin_failed: { status: 503, title: 'The plugin failed' },
   command_not_found: { status: 503, title: 'The command does not exist' },
   cwd_not_found: { status: 503, title: 'The working directory does not exist' },
   spawn_failed: { status: 503, title: 'The process could not be started' },

@@ -147,6 +147,11 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   config_invalid: 'Enter the configuration anew.',
   era_not_spoken: 'Set `era` of the server to `auto`, or to the era that it speaks.',
   transport_unavailable: 'Switch on the plugin that offers this transport.',
+  channel_off: 'Switch the channel on; what was dropped while it was off can be sent again from its deliveries.',
+  channel_type_unavailable: 'Switch on the plugin that offers this type of channel.',
+  log_unwritable: 'Check the rights and the disk of LOG_FILE; what waits is written when the system takes it again.',
+  plugin_failed:
+    'Read its message and stack under Plugins; correct the plugin or its configuration, and switch it on again.',
   command_not_found: 'Install the program where the hub runs, or give its whole path.',
   cwd_not_found: 'Make the folder, or leave "cwd" out.',
   spawn_failed: 'See the system’s reason in the message.',

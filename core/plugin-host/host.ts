@@ -165,7 +165,7 @@ export class PluginHost {
       this.#announce(slot)
       return undefined
     } catch (error) {
-      await this.#fail(slot, error instanceof Error ? error.message : String(error), stackOf(error))
+      await this.#fail(slot, error)
       if (mayEndTheHub && slot.entry.required)
         throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
       return error
@@ -199,7 +199,7 @@ export class PluginHost {
         heap: bytes => {
           slot.heapBytes = bytes
         },
-        lost: message => void this.#fail(slot, message),
+        lost: message => void this.#fail(slot, new HubError('plugin_failed', message)),
       },
     )
     slot.undo.push(() => plugin.stop())
@@ -274,9 +274,11 @@ export class PluginHost {
     return Object.assign(Object.create(transport), { module: `${transport.module}#${this.#starts}` })
   }
 
-  async #fail(slot: Slot, message: string, stack?: string): Promise<void> {
+  async #fail(slot: Slot, error: unknown): Promise<void> {
+    const message = error instanceof Error ? error.message : String(error)
+    slot.code = error instanceof HubError ? error.code : 'plugin_failed'
     slot.message = message
-    slot.stack = stack
+    slot.stack = stackOf(error)
     await this.#stopSlot(slot, 'failed')
     this.#options.log(slot.name).error(`Plugin "${slot.name}" failed and was withdrawn: ${message}`)
     this.#options.bus.emit('plugin.failed', null, { plugin: slot.name, message })

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { type ConfigShape, shownConfig } from './shown-config.ts'
 import { idOf, type PluginState, type Slot } from './slot.ts'
@@ -12,7 +13,9 @@ export interface PluginInfo {
   readonly contributions: readonly string[]
   /** SHA-256 of the entry file, hex; not for bundled ones. */
   readonly sha256?: string
-  /** Why it failed. */
+  /** Why it failed: the code of its error, or `plugin_failed`. */
+  readonly code?: ErrorCode
+  /** The same in words. */
   readonly message?: string
   /** Of the failure. */
   readonly stack?: string
@@ -34,13 +37,13 @@ export interface PluginInfo {
 
 /** What administrators see of a slot. */
 export function infoOf(slot: Slot): PluginInfo {
-  const { name, state, isolated, sha256, message, stack, about, starts, startedAt } = slot
+  const { name, state, isolated, sha256, code, message, stack, about, starts, startedAt } = slot
   const { config } = slot.entry
   const heapBytes = state === 'running' ? slot.heapBytes : undefined
   return {
     ...{ name, state, bundled: slot.definition !== undefined, isolated },
     contributions: slot.held.map(([point, key]) => `${point}/${idOf(slot, point, key)}`),
-    ...given({ sha256, message, stack, startedAt: state === 'running' ? startedAt : undefined, heapBytes }),
+    ...given({ sha256, code, message, stack, startedAt: state === 'running' ? startedAt : undefined, heapBytes }),
     ...about,
     ...(isJsonObject(config) ? { config: shownConfig(config, shapeOf(slot)) } : {}),
     starts,

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { PluginAbout } from './about.ts'
@@ -22,6 +23,8 @@ export interface Slot {
   starts: number
   startedAt: string | undefined
   heapBytes: number | undefined
+  /** Why it failed, by its stable code and in words. */
+  code: ErrorCode | undefined
   message: string | undefined
   stack: string | undefined
   readonly held: [point: keyof ExtensionPoints, id: string][]
@@ -49,7 +52,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     isolated: false,
     ...{ sha256: undefined, file: undefined, about: undefined },
     ...{ starts: 0, startedAt: undefined, heapBytes: undefined },
-    ...{ message: undefined, stack: undefined },
+    ...{ code: undefined, message: undefined, stack: undefined },
     ...{ held: [], pages: [] },
     undo: [],
   }

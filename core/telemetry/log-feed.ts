@@ -1,7 +1,10 @@
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import { type Dropped, SinkQueue, type SinkQueueOptions } from './sink-queue.ts'
 
 /** Records from before all sinks stood that are handed on to each. */
 const MOST_EARLY = 1_000
+/** Characters of a sink’s error that are shown. */
+const LONGEST_MESSAGE = 500
 
 /** One sink for administrators. */
 export interface SinkState {
@@ -12,6 +15,14 @@ export interface SinkState {
   /** Records that have arrived. */
   readonly sent: number
   readonly dropped: Dropped
+  /** Why it takes nothing: the last attempt, with the stable code of its error. */
+  readonly reason?: SinkFault
+}
+
+/** Why a sink takes no records. */
+export interface SinkFault {
+  readonly code: ErrorCode
+  readonly message: string
 }
 
 /** Hands each record to the queues of all sinks. Awaits and parses nothing. */
@@ -56,6 +67,13 @@ export class LogFeed {
       waiting: queue.waiting,
       sent: queue.sent,
       dropped: queue.dropped,
+      ...(queue.failing ? { reason: faultOf(queue.fault) } : {}),
     }))
   }
+}
+
+/** What a plugin throws without a code counts as `delivery_failed`, the code that sinks are asked for. */
+function faultOf(error: unknown): SinkFault {
+  const message = (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_MESSAGE)
+  return { code: error instanceof HubError ? error.code : 'delivery_failed', message }
 }

@@ -1,5 +1,5 @@
 import { write } from 'node:fs'
-import type { SinkState } from './log-feed.ts'
+import type { SinkFault, SinkState } from './log-feed.ts'
 import { LogFile } from './log-file.ts'
 import type { RotationOptions } from './log-rotation.ts'
 
@@ -50,6 +50,7 @@ export class LogWriter {
   /** Lines in `#batch`. */
   #batchLines = 0
   #refused = false
+  #refusal: NodeJS.ErrnoException | null = null
   #timer: ReturnType<typeof setTimeout> | undefined
   #drained: (() => void)[] = []
 
@@ -91,6 +92,7 @@ export class LogWriter {
       waiting,
       sent: this.#sent,
       dropped: { full: this.#droppedInAll, rejected: 0, late: 0 },
+      ...(this.#refused ? { reason: refusalOf(this.#refusal) } : {}),
     }
   }
 
@@ -161,6 +163,7 @@ export class LogWriter {
         // A full disk may show only as zero bytes written.
         const busy = error?.code === 'EAGAIN' || error?.code === 'EBUSY'
         this.#refused = !busy
+        this.#refusal = error
         this.#timer = setTimeout(() => this.#next(batch), busy ? RETRY_BUSY_MS : RETRY_MS)
         return
       }
@@ -179,4 +182,11 @@ export class LogWriter {
       else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)
     })
   }
+}
+
+/** No error at all, with nothing written, is how a full disk may look. */
+function refusalOf(error: NodeJS.ErrnoException | null): SinkFault {
+  const isFull = error === null || error.code === 'ENOSPC' || error.code === 'EDQUOT'
+  const message = error === null ? 'The system took none of the bytes' : error.message
+  return { code: isFull ? 'storage_full' : 'log_unwritable', message }
 }

@@ -186,7 +186,9 @@ export class HubLog {
 
   /** Where records go, with what was lost on the way; the log file or standard output first. */
   sinks(): readonly SinkState[] {
-    return [{ id: 'file', ...this.#writer.state() }, ...this.feed.list()]
+    return [{ id: 'file', ...this.#writer.state() }, ...this.feed.list()].map(sink =>
+      sink.reason ? { ...sink, reason: { ...sink.reason, message: this.#redactor.text(sink.reason.message) } } : sink,
+    )
   }
 
   /** Whether records wait for a log that cannot be written, or were lost without a line about it yet. */

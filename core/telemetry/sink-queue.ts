@@ -39,6 +39,7 @@ export class SinkQueue {
   #rejected = 0
   #late = 0
   #failures = 0
+  #fault: unknown
   #timer: ReturnType<typeof setTimeout> | undefined
   #retry: (() => void) | undefined
   #idle: (() => void)[] = []
@@ -50,6 +51,11 @@ export class SinkQueue {
 
   get failing(): boolean {
     return this.#failures > 0
+  }
+
+  /** What the last attempt of a failing queue was rejected with. */
+  get fault(): unknown {
+    return this.failing ? this.#fault : undefined
   }
 
   /** Records that wait or are under way. */
@@ -131,6 +137,7 @@ export class SinkQueue {
       } catch (error) {
         if (signal.aborted) return
         this.#failures += 1
+        this.#fault = error
         if (this.#failures === 1) this.#options.changed('failing', error)
         await this.#pause()
       }
@@ -152,6 +159,7 @@ export class SinkQueue {
     this.#inFlight = 0
     if (this.#failures > 0) {
       this.#failures = 0
+      this.#fault = undefined
       this.#options.changed('up')
     }
     if (this.#idle.length > 0 || this.#waiting.count >= this.#options.maxBatch) this.#begin()

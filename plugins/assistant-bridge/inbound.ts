@@ -87,7 +87,7 @@ export class InboundLink implements BridgeLink {
 
   test(): Promise<readonly BridgeTestStep[]> {
     const [endpoint, clock, gate, { signal }] = [this.#endpoint, this.#clock, this.#gate, this.#stopped]
-    const live = this.#current ? { live: 'An assistant is connected' } : {}
+    const live = this.#current ? { live: { code: 'connected', detail: 'An assistant is connected' } } : {}
     return testEndpoint({ endpoint, clock, gate, signal, ...live })
   }
 

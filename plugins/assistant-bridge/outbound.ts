@@ -13,7 +13,7 @@ import { LinkState } from './link-state.ts'
 import { Liveness } from './liveness.ts'
 import { MessageLog } from './message-log.ts'
 import { EndpointTools } from './tools.ts'
-import { testEndpoint } from './trial.ts'
+import { type TrialParts, testEndpoint } from './trial.ts'
 
 const FIRST_LISTS_MS = 10_000
 const FIRST_DELAY_MS = 1_000
@@ -27,9 +27,12 @@ const CALLS_BEFORE_REDIAL_MS = 5 * 60_000
 const CODES = { normal: 1000, goingAway: 1001, policy: 1008, replaced: 4001 } as const
 
 /** Why a test does not dial. */
-const LIVE: Readonly<Record<string, string>> = {
-  connected: 'The platform is connected; a second connection is never opened beside it',
-  dialling: 'The hub is dialling the platform now; try again when it has an outcome',
+const LIVE: Readonly<Record<string, NonNullable<TrialParts['live']>>> = {
+  connected: {
+    code: 'connected_already',
+    detail: 'The platform is connected; a second connection is never opened beside it',
+  },
+  dialling: { code: 'dialling', detail: 'The hub is dialling the platform now; try again when it has an outcome' },
 }
 
 /** Why a connection is over, or was none. */

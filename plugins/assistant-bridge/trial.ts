@@ -29,7 +29,7 @@ export interface TrialParts {
   /** Ends it early. */
   readonly signal: AbortSignal
   /** The link is connected, or dials now: no second connection is opened beside it. */
-  readonly live?: string
+  readonly live?: { readonly code: string; readonly detail: string }
 }
 
 /** The tools as an assistant would get them now. Rejects with HubError as `open` does. */
@@ -55,9 +55,9 @@ export async function testEndpoint(parts: TrialParts): Promise<readonly BridgeTe
       const begunMs = clock.now()
       const durationMs = () => Math.round((clock.now() - begunMs) * 10) / 10
       try {
-        const said = isFailed ? new Skipped('A step before it failed') : await step()
-        if (said instanceof Skipped) steps.push({ name, outcome: 'skipped', durationMs: 0, detail: said.why })
-        else steps.push({ name, outcome: 'ok', durationMs: durationMs(), ...(said ? { detail: said } : {}) })
+        const said = isFailed ? new Skipped('earlier_step_failed', 'A step before it failed') : await step()
+        if (said instanceof Skipped) steps.push({ name, outcome: 'skipped', durationMs: 0, ...said.said })
+        else steps.push({ name, outcome: 'ok', durationMs: durationMs(), ...said })
       } catch (error) {
         isFailed = true
         steps.push({ name, outcome: 'failed', durationMs: durationMs(), ...failureOf(error) })
@@ -72,15 +72,18 @@ export async function testEndpoint(parts: TrialParts): Promise<readonly BridgeTe
 
 /** A step that there is no need, or no way, to take. */
 class Skipped {
-  readonly why: string
+  readonly said: Said
 
-  constructor(why: string) {
-    this.why = why
+  constructor(code: string, detail: string, params?: Said['params']) {
+    this.said = { code, detail, ...(params ? { params } : {}) }
   }
 }
 
+/** What a step found, in words and for translations. */
+type Said = Pick<BridgeTestStep, 'code' | 'params' | 'detail'>
+
 interface Work {
-  readonly steps: readonly (readonly [name: string, step: () => Promise<string | Skipped | undefined>])[]
+  readonly steps: readonly (readonly [name: string, step: () => Promise<Said | Skipped | undefined>])[]
   end(): void
 }
 
@@ -100,14 +103,16 @@ function firstSteps({ clock, signal }: TrialParts, tools: EndpointTools): Work['
       async () => {
         const { names, leftOut } = await within(clock, signal, tools.read())
         const more = leftOut.length === 0 ? '' : `, ${leftOut.length} left out`
-        return `${names.length} ${names.length === 1 ? 'tool' : 'tools'}${more}`
+        const detail = `${names.length} ${names.length === 1 ? 'tool' : 'tools'}${more}`
+        return { code: 'tools_read', params: { tools: names.length, leftOut: leftOut.length }, detail }
       },
     ],
   ]
 }
 
 function inboundWork(parts: TrialParts, tools: EndpointTools): Work {
-  const connection = async () => parts.live ?? new Skipped('No assistant is connected now; it dials the hub by itself')
+  const connection = async () =>
+    parts.live ?? new Skipped('not_connected', 'No assistant is connected now; it dials the hub by itself')
   return { steps: [...firstSteps(parts, tools), [INBOUND[2], connection]], end() {} }
 }
 
@@ -117,8 +122,8 @@ function outboundWork(parts: TrialParts, tools: EndpointTools): Work {
   const watch = new Watch()
   let socket: BridgeSocket | undefined
   let conversation: Conversation | undefined
-  const unlessLive = (step: () => Promise<string | Skipped | undefined>) => async () =>
-    live === undefined ? step() : new Skipped(live)
+  const unlessLive = (step: () => Promise<Said | Skipped | undefined>) => async () =>
+    live === undefined ? step() : new Skipped(live.code, live.detail)
 
   const dial = async (): Promise<undefined> => {
     const entering = gate.enter()
@@ -143,14 +148,15 @@ function outboundWork(parts: TrialParts, tools: EndpointTools): Work {
       leave()
     }
   }
-  const listed = async (): Promise<string | Skipped> => {
+  const seconds = LIST_MS / 1_000
+  const listed = async (): Promise<Said | Skipped> => {
     const isAsked = await Promise.race([
       watch.sent('tools/list').then(() => true),
       within(clock, signal, new Promise<never>(() => undefined), LIST_MS).catch(() => false),
     ])
     return isAsked
-      ? 'The platform asked for the tools'
-      : new Skipped(`It did not ask for the tools in ${LIST_MS / 1_000} s`)
+      ? { code: 'tools_asked', detail: 'The platform asked for the tools' }
+      : new Skipped('tools_not_asked', `It did not ask for the tools in ${seconds} s`, { seconds })
   }
   return {
     steps: [

@@ -181,15 +181,18 @@ class HostedKeys {
     )
     const url = server?.config.url
     const key = (await this.#keyOf(actor.userId, platform)) ?? this.#context.config.keys[platform]
-    if (!server || typeof url !== 'string') return { platform, ok: false, detail: 'You have no server there' }
-    if (key === undefined) return { platform, server: server.name, ok: false, detail: 'There is no key' }
+    if (!server || typeof url !== 'string')
+      return { platform, ok: false, code: 'no_server', detail: 'You have no server there' }
+    if (key === undefined)
+      return { platform, server: server.name, ok: false, code: 'no_key', detail: 'There is no key' }
     try {
       const response = await this.#context.fetch(url, opening(server.transport, key))
       response.cancel()
       const { status } = response
       const isRefused = status === 401 || status === 403
       const detail = isRefused ? 'The platform refuses the key' : `The platform answered with HTTP ${status}`
-      return { platform, server: server.name, ok: status < 300, status, detail }
+      const code = isRefused ? 'key_refused' : 'answered'
+      return { platform, server: server.name, ok: status < 300, code, status, detail }
     } catch (error) {
       if (!(error instanceof HubError)) throw error
       return { platform, server: server.name, ok: false, code: error.code, detail: error.message }

@@ -195,9 +195,11 @@ describe('channels', () => {
     await alice.ok('POST', CHANNELS, { name: 'gone', type: 'webhook', config: { url: `${receiver.url}/gone` } })
     await alice.ok('POST', RULES, { ...RULE, name: 'to-gone', channels: ['gone'] })
     const { deliveries } = await alice.ok('POST', '/api/monitoring/test-alert', { rule: 'to-gone', send: true })
-    expect(deliveries).toEqual([{ channel: 'gone', ok: false, detail: 'delivery_failed: The receiver answered 410' }])
+    expect(deliveries).toEqual([
+      { channel: 'gone', ok: false, code: 'delivery_failed', detail: 'delivery_failed: The receiver answered 410' },
+    ])
     const [delivery] = (await alice.ok('GET', `${CHANNELS}/gone/deliveries`)).items
-    expect(delivery).toMatchObject({ state: 'dead', attempts: 1 })
+    expect(delivery).toMatchObject({ state: 'dead', attempts: 1, code: 'delivery_failed' })
     const retry = await alice.request('POST', `${CHANNELS}/gone/deliveries/${delivery.id}/retry`)
     expect([retry.status, retry.json.code]).toEqual([404, 'delivery_not_found'])
     expect((await bob.request('GET', `${CHANNELS}/alice~gone/deliveries`)).json.code).toBe('channel_not_found')

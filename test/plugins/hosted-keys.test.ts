@@ -123,9 +123,16 @@ describe('a hub', () => {
     })
     const tested = await testKey(admin)
     expect(tested).toEqual({
-      ...{ platform: 'own', server: 'hosted', ok: true, status: 200, detail: 'The platform answered with HTTP 200' },
+      ...{
+        platform: 'own',
+        server: 'hosted',
+        ok: true,
+        code: 'answered',
+        status: 200,
+        detail: 'The platform answered with HTTP 200',
+      },
     })
-    expect(await testKey(ada)).toMatchObject({ ok: false, detail: 'You have no server there' })
+    expect(await testKey(ada)).toMatchObject({ ok: false, code: 'no_server', detail: 'You have no server there' })
     const nameless = await admin.request('POST', '/api/plugins/hosted-keys/test', { platform: 'toString' })
     expect([nameless.status, nameless.json.code]).toEqual([400, 'validation_failed'])
     seen = []
@@ -155,7 +162,7 @@ describe('a hub', () => {
     await setKey(admin, null)
     await until(() => keysAt('/mcp').includes('null'))
     expect((await platforms(admin)).key).toEqual({ from: 'none' })
-    expect(await testKey(admin)).toMatchObject({ ok: false, detail: 'There is no key' })
+    expect(await testKey(admin)).toMatchObject({ ok: false, code: 'no_key', detail: 'There is no key' })
     const own = { label: 'Own', hosts: [HOST] }
     await admin.ok('PATCH', '/api/admin/plugins/hosted-keys', {
       config: { platforms: { own }, keys: { own: 'system-key-canary' } },

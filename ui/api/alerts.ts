@@ -29,7 +29,7 @@ export interface Rule extends RuleBody {
   readonly limited?: true
   readonly revision: number
   readonly duration: string
-  readonly health: { readonly state: 'ok' | 'error'; readonly message?: string }
+  readonly health: { readonly state: 'ok' | 'error'; readonly code?: string; readonly message?: string }
   /** Subjects whose condition holds, but not for long enough yet. */
   readonly pending?: readonly { readonly subject: string; readonly firesAt: string }[]
 }
@@ -107,6 +107,8 @@ export interface Delivery {
   readonly incident?: string
   readonly state: 'waiting' | 'sent' | 'failed' | 'dead'
   readonly attempts: number
+  /** Of a failure. */
+  readonly code?: string
   readonly detail?: string
   readonly createdAt: string
   readonly updatedAt: string
@@ -127,6 +129,8 @@ export interface Silence {
 export interface TestDelivery {
   readonly channel: string
   readonly ok: boolean
+  /** Of a failure. */
+  readonly code?: string
   readonly detail: string
 }
 

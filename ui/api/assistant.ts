@@ -91,6 +91,7 @@ export interface EndpointTest {
     readonly outcome: 'ok' | 'failed' | 'skipped'
     readonly durationMs: number
     readonly code?: string
+    readonly params?: Readonly<Record<string, string | number>>
     readonly detail?: string
   }[]
 }

@@ -42,6 +42,8 @@ export interface Attention {
     | 'plugin_failed'
     | 'settings_problem'
   readonly subject: string
+  /** Of what is wrong, where the hub knows one; of a setting that of its field. */
+  readonly code?: string
   readonly message: string
   readonly since?: string
 }

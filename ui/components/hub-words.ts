@@ -22,6 +22,16 @@ function sentences(): Readonly<Record<string, string>> {
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),
     'It did not start': t('It did not start'),
+    // Of the bundled plugin for clients; those of other plugins are shown as they are.
+    'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.': t(
+      'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.',
+    ),
+    'Claude Code writes ~/.claude.json itself: close it before that file is changed, or use its command.': t(
+      'Claude Code writes ~/.claude.json itself: close it before that file is changed, or use its command.',
+    ),
+    'To keep the key out of the file, replace http_headers by bearer_token_env_var = "NAME_OF_A_VARIABLE".': t(
+      'To keep the key out of the file, replace http_headers by bearer_token_env_var = "NAME_OF_A_VARIABLE".',
+    ),
     'Its checks fail': t('Its checks fail'),
   }
 }
@@ -39,6 +49,17 @@ function withParts(sentence: string): string | undefined {
   if (waiting !== undefined) return t('{n} records wait for it', { n: Number(waiting) })
   const [, detail] = UNSEEN.exec(sentence) ?? []
   return detail === undefined ? undefined : t('could not be looked at ({detail}): one process for all', { detail })
+}
+
+/** Why a figure of the machine cannot be had, by its part; `words` are the hub's, for a part that is not known here. */
+export function missingFigure(part: string, words: string | undefined): string {
+  const texts: Readonly<Record<string, string>> = {
+    cpu: t('This system has no /proc/stat'),
+    memory: t('This system has neither a memory limit in /sys/fs/cgroup nor /proc/meminfo'),
+    disk: t('The data folder cannot be measured'),
+    network: t('This system has no /proc/net/dev'),
+  }
+  return texts[part] ?? words ?? t('no reason given')
 }
 
 /** What is to be known of a server, by the code of the warning. */

@@ -50,6 +50,9 @@ export async function tryServer(
   return { ok: false, steps, tools: [], warnings: [], error: { code, message: redact(message) } }
 }
 
+/** What a step says of how it ended. */
+type Said = Pick<TrialStep, 'code' | 'count' | 'detail'>
+
 async function tryOnce(
   launcher: Launcher,
   id: string,
@@ -60,12 +63,13 @@ async function tryOnce(
   const step = async <T>(
     name: string,
     work: () => Promise<T>,
-    detail: (value: T) => string | undefined,
+    detail: (value: T) => string | Said | undefined,
   ): Promise<T> => {
     const began = performance.now()
-    const ended = (ok: boolean, said: string | undefined): void => {
+    const ended = (ok: boolean, said: string | Said | undefined): void => {
       const durationMs = Math.round(performance.now() - began)
-      const done = { name, ok, durationMs, ...(said ? { detail: redact(said) } : {}) }
+      const { detail = '', ...more } = typeof said === 'object' ? said : { detail: said }
+      const done = { name, ok, durationMs, ...more, ...(detail ? { detail: redact(detail) } : {}) }
       steps.push(done)
       onStep?.(done)
     }
@@ -75,7 +79,8 @@ async function tryOnce(
       ended(true, detail(value))
       return value
     } catch (error) {
-      ended(false, toWireError(error).message)
+      const { code, message } = toWireError(error)
+      ended(false, { code, detail: message })
       throw error
     }
   }
@@ -145,7 +150,7 @@ async function tryOnce(
     const found = await step(
       LISTS.tools.method,
       () => tools.promise,
-      list => `${list.tools.length} tools`,
+      ({ tools: { length } }) => ({ count: length, detail: length === 1 ? '1 tool' : `${length} tools` }),
     )
     return found
   } catch (error) {

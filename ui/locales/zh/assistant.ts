@@ -123,4 +123,12 @@ export const assistant: Readonly<Record<string, string>> = {
   '{n} tokens': '{n} 个 token',
   'All that I may use, by search': '我可用的全部，通过搜索',
   'By search: three tools in place of many': '通过搜索：以三个工具代替许多工具',
+  'A step before it failed': '前面的步骤失败了',
+  'An assistant is connected': '助手已连接',
+  'No assistant is connected now; it dials the hub by itself': '当前没有助手连接；助手会自行连接 hub',
+  'The platform is connected; a second connection is never opened beside it': '平台已连接，不会再建立第二个连接',
+  'The hub is dialling the platform now; try again when it has an outcome': 'hub 正在连接平台，请在有结果后重试',
+  'The platform asked for the tools': '平台已请求工具列表',
+  'It did not ask for the tools in {n} s': '平台在 {n} 秒内没有请求工具列表',
+  '{tools}, {n} left out': '{tools}，另有 {n} 个未列入',
 }

@@ -32,4 +32,9 @@ export const monitoring: Readonly<Record<string, string>> = {
   'Open connections': '打开的连接',
   'The hub itself': 'Hub 自身',
   '{memory} of memory, {cpu} of a processor, running for {uptime}': '内存 {memory}，处理器 {cpu}，已运行 {uptime}',
+  'This system has no /proc/stat': '系统没有 /proc/stat',
+  'This system has neither a memory limit in /sys/fs/cgroup nor /proc/meminfo':
+    '系统既没有 /sys/fs/cgroup 中的内存限制，也没有 /proc/meminfo',
+  'The data folder cannot be measured': '无法测量数据文件夹',
+  'This system has no /proc/net/dev': '系统没有 /proc/net/dev',
 }

@@ -119,4 +119,7 @@ export const settings: Readonly<Record<string, string>> = {
   'Market without network': '市场不使用网络',
   'Sources of the market that are off': '已关闭的市场来源',
   Assistants: '智能助手',
+  'None of your servers of {platform} would use the key': '您在{platform}的服务器都不会使用此密钥',
+  'There is no key of {platform}': '没有{platform}的密钥',
+  '{platform} answered with HTTP {status}': '{platform} 返回 HTTP {status}',
 }

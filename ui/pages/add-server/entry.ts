@@ -7,7 +7,7 @@ import { hubWords } from '../../components/hub-words.ts'
 import { errorState } from '../../components/states.ts'
 import { formatMs } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
-import { fieldText } from '../../text/problem.ts'
+import { fieldText, problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import type { Blank, Draft } from './draft.ts'
 import { type Step, Trial } from './trial.ts'
@@ -140,14 +140,20 @@ function summary(body: Readonly<Record<string, unknown>>): unknown {
     : html`<div class="field"><span class="lbl">${label}</span><pre class="code wrap">${text}</pre></div>`
 }
 
-function stepLine({ name, ok, detail, durationMs }: Step): unknown {
+function stepLine(step: Step): unknown {
+  const { name, ok, durationMs } = step
   const image =
     ok === undefined
       ? icon('loader-circle', { class: 'run' })
       : ok
         ? icon('circle-check', { class: 'ok' })
         : icon('circle-x', { class: 'bad' })
-  return html`<li>${image}<span>${stepName(name)} <span class="d">${detail ?? ''}</span></span><span class="f xs tn">${durationMs === undefined ? '' : formatMs(durationMs)}</span></li>`
+  return html`<li>${image}<span>${stepName(name)} <span class="d">${stepDetail(step)}</span></span><span class="f xs tn">${durationMs === undefined ? '' : formatMs(durationMs)}</span></li>`
+}
+
+function stepDetail({ code, count, detail = '' }: Step): string {
+  if (code !== undefined) return problemText({ code, message: detail })
+  return count === undefined ? detail : plural(count, '{n} tool', '{n} tools')
 }
 
 function stepName(name: string): string {

@@ -9,6 +9,10 @@ export interface Step {
   readonly name: string
   readonly ok?: boolean
   readonly durationMs?: number
+  /** Of a step that failed. */
+  readonly code?: string
+  /** Of the step that lists the tools. */
+  readonly count?: number
   readonly detail?: string
 }
 

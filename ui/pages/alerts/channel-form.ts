@@ -17,7 +17,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { attempt } from './attempt.ts'
 import { configFields, withValue } from './channel-fields.ts'
-import { deliveryMark, kindText } from './words.ts'
+import { deliveryMark, kindText, outcomeText, outcomeWords } from './words.ts'
 
 /**
  * The form of one channel, and what went to it.
@@ -117,8 +117,8 @@ export class PbChannelForm extends PbElement {
   }
 
   #delivery(delivery: Delivery): unknown {
-    const { id, kind, state, attempts, detail, updatedAt } = delivery
-    return html`<li><div class="tx"><span class="t1">${kind === 'test' ? html`<span class="tag acc">${icon('flask-conical')}${t('TEST')}</span>` : kindText(kind)} ${deliveryMark(delivery)}</span><p class="t2">${detail ?? ''}${attempts > 1 ? html` · ${t('{n} attempts', { n: attempts })}` : nothing} · <pb-time .at=${updatedAt}></pb-time></p></div>${
+    const { id, kind, state, attempts, updatedAt } = delivery
+    return html`<li><div class="tx"><span class="t1">${kind === 'test' ? html`<span class="tag acc">${icon('flask-conical')}${t('TEST')}</span>` : kindText(kind)} ${deliveryMark(delivery)}</span><p class="t2">${outcomeText(delivery)}${attempts > 1 ? html` · ${t('{n} attempts', { n: attempts })}` : nothing} · <pb-time .at=${updatedAt}></pb-time></p>${outcomeWords(delivery)}</div>${
       state === 'sent' || state === 'waiting'
         ? nothing
         : html`<button type="button" class="btn sm" ?disabled=${!live.reachable} @click=${() => void this.#retry(id)}>${t('Send again')}</button>`
@@ -166,7 +166,7 @@ export class PbChannelForm extends PbElement {
       toast(
         outcome.ok
           ? t('Test delivered: {detail}', { detail: outcome.detail })
-          : t('Test failed: {detail}', { detail: outcome.detail }),
+          : t('Test failed: {detail}', { detail: outcomeText(outcome) }),
       )
     await this.#deliveries.reload()
   }

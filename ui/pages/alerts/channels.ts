@@ -7,7 +7,7 @@ import { emptyState } from '../../components/states.ts'
 import '../../components/time.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { deliveryMark } from './words.ts'
+import { deliveryMark, outcomeText, outcomeWords } from './words.ts'
 
 const ICONS: Readonly<Record<string, string>> = { webhook: 'webhook', chat: 'hash', email: 'mail' }
 /** Channels whose last delivery is asked for. */
@@ -46,7 +46,7 @@ export class PbAlertsChannels extends PbElement {
     return html`<li>${icon(ICONS[type] ?? 'bell', { class: failing ? 'st-bad' : 'q' })}<div class="tx"><span class="t1"><a href=${href(`/alerts/channels/${encodeURIComponent(ref)}`)}>${name}</a> <span class="q xs">${type}</span>${
       failing ? html`<span class="st bad">${icon('circle-x')}${t('Failing')}</span>` : nothing
     }${enabled ? nothing : html`<span class="st rest">${icon('circle-minus')}${t('Off')}</span>`}${origin === 'file' ? html`<span class="tag line">${icon('lock')}${t('Settings file')}</span>` : nothing}</span>
-      <p class="t2 ${failing ? 'bad-t' : ''}">${last ? html`${t('Last delivery')} <pb-time .at=${last.updatedAt}></pb-time>: ${last.state === 'sent' ? (last.detail ?? t('accepted')) : html`${deliveryMark(last)} ${last.detail ?? ''}`}` : t('Nothing was sent yet.')}</p></div>
+      <p class="t2 ${failing ? 'bad-t' : ''}">${last ? html`${t('Last delivery')} <pb-time .at=${last.updatedAt}></pb-time>: ${last.state === 'sent' ? (last.detail ?? t('accepted')) : html`${deliveryMark(last)} ${outcomeText(last)}`}` : t('Nothing was sent yet.')}</p>${last ? outcomeWords(last) : nothing}</div>
       <a class="btn sm" href=${href(`/alerts/channels/${encodeURIComponent(ref)}`)} aria-label=${t('Open channel {name}', { name })}>${t('Open')}</a></li>`
   }
 }

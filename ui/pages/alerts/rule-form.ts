@@ -19,7 +19,7 @@ import { attempt } from './attempt.ts'
 import { builder, readSimple, simpleText } from './builder.ts'
 import { previewCard } from './preview.ts'
 import { bodyOf } from './rules.ts'
-import { valueText } from './words.ts'
+import { outcomeText, valueText } from './words.ts'
 
 const USUAL: RuleBody = { name: '', condition: 'error_rate[5m] > 5%', duration: '5m', severity: 'warning' }
 
@@ -266,7 +266,9 @@ export class PbRuleForm extends PbElement {
     else
       toast(
         sent
-          .map(({ channel, ok, detail }) => (ok ? t('{channel}: delivered', { channel }) : `${channel}: ${detail}`))
+          .map(({ channel, ok, ...outcome }) =>
+            ok ? t('{channel}: delivered', { channel }) : `${channel}: ${outcomeText(outcome)}`,
+          )
           .join(' · '),
       )
   }

@@ -9,7 +9,7 @@ import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { attempt } from './attempt.ts'
-import { severityTag } from './words.ts'
+import { outcomeText, outcomeWords, severityTag } from './words.ts'
 
 /** The parts of a rule that a write takes. */
 export function bodyOf(rule: Rule): RuleBody {
@@ -68,7 +68,9 @@ export class PbAlertsRules extends PbElement {
     return html`<li>${icon(health.state === 'error' ? 'circle-x' : 'bell', { class: health.state === 'error' ? 'st-bad' : 'q' })}<div class="tx"><span class="t1"><a href=${href(`/alerts/rules/${encodeURIComponent(ref)}`)}>${name}</a> ${severityTag(severity)}${
       isFile ? html`<span class="tag line">${icon('lock')}${t('Settings file')}</span>` : nothing
     }${pending.length > 0 ? html`<span class="st warn">${icon('clock')}${t('Pending')}</span>` : nothing}</span><p class="t2"><span class="mono">${condition}</span> · ${t('for at least {time}', { time: duration })}</p>${
-      health.message === undefined ? nothing : html`<p class="t2 bad-t">${health.message}</p>`
+      health.message === undefined
+        ? nothing
+        : html`<p class="t2 bad-t">${outcomeText({ ...health, detail: health.message })}</p>${outcomeWords({ ...health, detail: health.message })}`
     }</div><input type="checkbox" role="switch" class="sw" aria-label=${t('Rule {name} is on', { name })} .checked=${enabled} ?disabled=${isFile || !live.reachable} @change=${() => void this.#switch(rule)}>${menu(
       t('Actions for {name}', { name }),
       [

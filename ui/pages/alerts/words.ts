@@ -1,7 +1,9 @@
 import { html, type TemplateResult } from 'lit'
 import type { Alert, Delivery, Severity } from '../../api/alerts.ts'
+import { ownWordsOf } from '../../components/states.ts'
 import { formatBytes, formatMs, formatNumber, formatPercent, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { type Problem, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 
 /** A severity as a tag. */
@@ -64,4 +66,24 @@ export function deliveryMark({ state }: Delivery): TemplateResult {
   if (state === 'waiting') return html`<span class="st warn">${icon('clock')}${t('Waiting')}</span>`
   if (state === 'failed') return html`<span class="st bad">${icon('circle-x')}${t('Failed, is tried again')}</span>`
   return html`<span class="st bad">${icon('circle-x')}${t('Given up')}</span>`
+}
+
+/** Why a message was not taken, in the language of the page; of one that was, what its receiver said. */
+export function outcomeText({ code, detail = '' }: Pick<Delivery, 'code' | 'detail'>): string {
+  return problemText(outcomeProblem({ code, detail }))
+}
+
+/** The same, with the words of the hub folded below where the page has its own. */
+export function outcomeWords({ code, detail = '' }: Pick<Delivery, 'code' | 'detail'>): unknown {
+  return ownWordsOf(outcomeProblem({ code, detail }))
+}
+
+function outcomeProblem({
+  code = '',
+  detail,
+}: {
+  readonly code: string | undefined
+  readonly detail: string
+}): Problem {
+  return { code, message: detail }
 }

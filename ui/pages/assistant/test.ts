@@ -6,7 +6,7 @@ import { errorState, ownWordsOf } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
 import { formatMs } from '../../text/format.ts'
 import type { Problem } from '../../text/problem.ts'
-import { t } from '../../text/t.ts'
+import { plural, t } from '../../text/t.ts'
 import { faultText } from './words.ts'
 
 /** A test of an endpoint: it runs until there is a report or an error. */
@@ -32,13 +32,31 @@ function outcome({ report, error }: Tested): unknown {
   if (error) return errorState(error)
   if (!report) return html`<p class="s q">${t('Going the way of a connection once')}</p>`
   return html`<p class="s">${report.ok ? t('Every step succeeded. Nothing was saved, and no tool was called.') : t('A step failed. Nothing was saved, and no tool was called.')}</p><ol class="list tsteps">${report.steps.map(
-    ({ name, outcome: result, durationMs, code, detail = '' }) =>
-      html`<li><div class="tx"><span class="t1">${stepWord(name)}</span>${code === undefined ? html`<p class="t2">${detail}</p>` : failure({ code, message: detail })}</div>${resultMark(result)}<span class="tn xs q">${result === 'skipped' ? nothing : formatMs(durationMs)}</span></li>`,
+    ({ name, outcome: result, durationMs, code, params, detail = '' }) =>
+      html`<li><div class="tx"><span class="t1">${stepWord(name)}</span>${result === 'failed' && code !== undefined ? failure({ code, message: detail }) : html`<p class="t2">${saidText(code, params, detail)}</p>`}</div>${resultMark(result)}<span class="tn xs q">${result === 'skipped' ? nothing : formatMs(durationMs)}</span></li>`,
   )}</ol>`
 }
 
 function failure(problem: Problem): TemplateResult {
   return html`<p class="t2">${faultText(problem.code, problem.message)} <span class="mono">${problem.code}</span></p>${ownWordsOf(problem)}`
+}
+
+/** What a step found that did not fail; a code that is not known here in the words of the hub. */
+function saidText(code = '', params: Readonly<Record<string, string | number>> = {}, detail = ''): string {
+  const texts: Readonly<Record<string, () => string>> = {
+    earlier_step_failed: () => t('A step before it failed'),
+    connected: () => t('An assistant is connected'),
+    not_connected: () => t('No assistant is connected now; it dials the hub by itself'),
+    connected_already: () => t('The platform is connected; a second connection is never opened beside it'),
+    dialling: () => t('The hub is dialling the platform now; try again when it has an outcome'),
+    tools_asked: () => t('The platform asked for the tools'),
+    tools_not_asked: () => t('It did not ask for the tools in {n} s', { n: params.seconds ?? '' }),
+    tools_read() {
+      const tools = plural(Number(params.tools), '{n} tool', '{n} tools')
+      return Number(params.leftOut) > 0 ? t('{tools}, {n} left out', { tools, n: params.leftOut ?? '' }) : tools
+    },
+  }
+  return texts[code]?.() ?? detail
 }
 
 function resultMark(result: 'ok' | 'failed' | 'skipped'): TemplateResult {

@@ -10,7 +10,7 @@ import { errorText } from '../../components/states.ts'
 import { attemptText, isResting } from '../../components/status.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
-import { problemLine } from '../../text/problem.ts'
+import { fieldText, problemLine, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 
 /** Rows that are shown; the rest is behind the list of servers. */
@@ -99,12 +99,21 @@ const PLACES: Readonly<Record<Attention['kind'], string>> = {
   settings_problem: '/settings',
 }
 
-function otherLine({ kind, subject, message, since }: Attention): Line {
+function otherLine(attention: Attention): Line {
+  const { kind, subject, since } = attention
   const path = kind === 'server_failing' ? `/servers/${encodeURIComponent(subject)}` : PLACES[kind]
   return {
-    ...{ name: subject, path, tone: 'bad', word: kindWord(kind), text: hubWords(message), since },
+    ...{ name: subject, path, tone: 'bad', word: kindWord(kind), text: attentionText(attention), since },
     act: html`<a class="btn sm" href=${href(path)}>${t('Look')}</a>`,
   }
+}
+
+function attentionText({ kind, code = '', message }: Attention): string {
+  if (kind === 'settings_problem') return fieldText({ code, detail: message })
+  if (kind !== 'sink_failing') return problemText({ code, message: hubWords(message) })
+  // How many wait is told beside the reason, which has a text only where the page is not in the hub’s own language.
+  const reason = problemText({ code, message: '' })
+  return [reason, hubWords(message)].filter(part => part !== '').join(': ')
 }
 
 function kindWord(kind: Attention['kind']): string {

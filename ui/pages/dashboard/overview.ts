@@ -7,6 +7,7 @@ import type { Health, ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { href } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
+import { missingFigure } from '../../components/hub-words.ts'
 import { show } from '../../components/states.ts'
 import { isResting } from '../../components/status.ts'
 import { formatCount, formatPercent, UNKNOWN } from '../../text/format.ts'
@@ -164,17 +165,11 @@ function activityLine(call: ActivityCall): TemplateResult {
 }
 
 function machine({ cpu, memory, disk, reasons }: Resources): TemplateResult {
-  const line = (
-    image: string,
-    word: string,
-    usage: string | null,
-    text: unknown,
-    reason: string | undefined,
-  ): TemplateResult => {
+  const line = (image: string, word: string, usage: string | null, text: unknown, reason: string): TemplateResult => {
     const percent = Number.parseFloat(usage ?? '')
     return html`<dt>${icon(image)}${word}</dt>${
       usage === null || !Number.isFinite(percent)
-        ? html`<dd class="na">${t('not available')}: ${reason ?? UNKNOWN} ${UNKNOWN}</dd>`
+        ? html`<dd class="na">${t('not available')}: ${reason} ${UNKNOWN}</dd>`
         : html`<dd class="bar"><svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=${`${word} ${usage}`}>${svg`<rect class="tr" width="100" height="6"></rect><rect class="f1" width=${Math.min(100, percent)} height="6"></rect>`}</svg></dd><dd class="num">${text}</dd>`
     }`
   }
@@ -184,21 +179,21 @@ function machine({ cpu, memory, disk, reasons }: Resources): TemplateResult {
       t('Processor'),
       cpu.usage,
       rich('{used} of {n} cores', { used: html`<b>${cpu.usage}</b>`, n: cpu.cores }),
-      reasons.cpu,
+      missingFigure('cpu', reasons.cpu),
     ),
     line(
       'memory-stick',
       t('Memory'),
       memory.usage,
       rich('{used} of {total}', { used: html`<b>${memory.used}</b>`, total: memory.total ?? '' }),
-      reasons.memory,
+      missingFigure('memory', reasons.memory),
     ),
     line(
       'hard-drive',
       t('Disk'),
       disk.usage,
       rich('{used} of {total}', { used: html`<b>${disk.used}</b>`, total: disk.total ?? '' }),
-      reasons.disk,
+      missingFigure('disk', reasons.disk),
     ),
   ]}</dl>`
 }

@@ -7,6 +7,7 @@ import { type GroupRecord, refOf } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { PbElement } from '../../components/element.ts'
+import { hubWords } from '../../components/hub-words.ts'
 import { drawer } from '../../components/layer.ts'
 import { errorState, errorText, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
@@ -218,7 +219,7 @@ export class PbConnect extends PbElement {
             ? nothing
             : html`<a class="btn" href=${data.link}>${icon('external-link')}${t('Open in {name}', { name: this.#name })}</a>`
         }</div>${command === undefined || command === text.trim() ? nothing : html`<p class="xs q">${t('Or as a command:')}</p><div class="copyline"><span class="cut" title=${command}>${command}</span><pb-copy .text=${command}></pb-copy></div>`}${
-          data.note === undefined ? nothing : html`<p class="xs q">${data.note}</p>`
+          data.note === undefined ? nothing : html`<p class="xs q">${hubWords(data.note)}</p>`
         }</div>`
     })
   }

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Metrics, Overview, Resources, Times, WidgetAnswer } from '../../api/monitoring.ts'
 import { unitWord, valueText } from '../../components/chart/units.ts'
+import { missingFigure } from '../../components/hub-words.ts'
 import { formatBytes, formatNumber, formatPercent, UNKNOWN } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
 import { type CallLines, extentOf, type Range, rangeLabel, type ThresholdRule, thresholdsOf } from './calls.ts'
@@ -97,7 +98,7 @@ export function rowsCard(title: string, { columns = [], rows = [] }: WidgetAnswe
 /** Use of the machine, and why a figure is missing. */
 export function resourcesCard({ resources, metrics }: MonitoringData): TemplateResult {
   const { cpu, memory, disk, network, reasons } = resources
-  const missing = (part: string): string => `${UNKNOWN} ${t('not available')}: ${reasons[part] ?? t('no reason given')}`
+  const missing = (part: string): string => `${UNKNOWN} ${t('not available')}: ${missingFigure(part, reasons[part])}`
   const amount = (part: 'memory' | 'disk', { used, total, usage }: Resources['memory']): string =>
     usage === null
       ? missing(part)

@@ -9,7 +9,7 @@ import { segments } from '../../components/page.ts'
 import type { PbSchemaForm, SchemaFormChange } from '../../components/schema-form/schema-form.ts'
 import { errorState } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
-import { fieldText } from '../../text/problem.ts'
+import { fieldText, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import type { Plugin } from './plugin.ts'
 import '../../components/json/json-editor.ts'
@@ -167,7 +167,7 @@ export class PbPluginConfig extends PbElement {
       toast(
         after.state === 'running'
           ? t('{name} runs with the new configuration', { name })
-          : t('{name} did not start: {reason}', { name, reason: after.message ?? after.state }),
+          : t('{name} did not start: {reason}', { name, reason: failureOf(after) }),
       )
       this.dispatchEvent(new CustomEvent('pb-saved', { detail: after }))
     } catch (error) {
@@ -203,4 +203,8 @@ declare global {
   interface HTMLElementTagNameMap {
     'pb-plugin-config': PbPluginConfig
   }
+}
+
+function failureOf({ code = '', message, state }: Plugin): string {
+  return message === undefined ? state : problemText({ code, message })
 }

@@ -6,12 +6,13 @@ import { Resource } from '../../app/resource.ts'
 import { href } from '../../app/router.ts'
 import { drawer, hide } from '../../components/layer.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
-import { errorText, show } from '../../components/states.ts'
+import { errorText, ownWordsOf, show } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
 import type { Column } from '../../components/table.ts'
 import { toast } from '../../components/toast.ts'
 import { formatBytes, formatCount } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
+import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import type { Plugin } from './plugin.ts'
 import '../../components/table.ts'
@@ -43,8 +44,7 @@ export class PbPagePlugins extends PbPage {
       {
         id: 'name',
         head: t('Plugin'),
-        cell: plugin =>
-          html`<span class="nm">${plugin.name}</span>${plugin.message ? html`<span class="cellsub st-bad" title=${plugin.message}>${plugin.message}</span>` : nothing}`,
+        cell: plugin => html`<span class="nm">${plugin.name}</span>${shortFailure(plugin)}`,
       },
       { id: 'state', head: t('State'), cell: stateMark },
       {
@@ -131,13 +131,19 @@ function dependents({ servers, serversTotal, channels }: NonNullable<Plugin['use
     ${serversTotal > 0 ? html`<span class="cellsub wrapx">${named}</span>` : nothing}`
 }
 
-function failure({ message, stack }: Plugin): unknown {
+function failure({ code = '', message, stack }: Plugin): unknown {
   if (!message) return nothing
-  return html`<div class="callout bad" role="alert">${icon('circle-x')}<div class="grow stack t"><p><b>${message}</b></p>${
+  return html`<div class="callout bad" role="alert">${icon('circle-x')}<div class="grow stack t"><p><b>${problemText({ code, message })}</b></p>${ownWordsOf({ code, message })}${
     stack
       ? html`<details><summary class="xs">${t('Stack')}</summary><pre class="code wrap" tabindex="0">${stack}</pre></details>`
       : nothing
   }</div></div>`
+}
+
+function shortFailure({ code = '', message }: Plugin): unknown {
+  if (message === undefined) return nothing
+  // One row of a list: the whole of it is in the drawer of the plugin.
+  return html`<span class="cellsub st-bad" title=${message}>${problemText({ code, message })}</span>`
 }
 
 declare global {

@@ -5,7 +5,8 @@ export interface Plugin {
   readonly bundled: boolean
   readonly isolated: boolean
   readonly contributions: readonly string[]
-  /** Why it failed. */
+  /** Why it failed, by its stable code and in the hub’s words. */
+  readonly code?: string
   readonly message?: string
   readonly stack?: string
   readonly version?: string

@@ -9,6 +9,7 @@ import { PbElement } from '../../components/element.ts'
 import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { formatNumber } from '../../text/format.ts'
+import { problemText } from '../../text/problem.ts'
 import { LANGUAGES, type Language, t } from '../../text/t.ts'
 import '../../components/time.ts'
 import './sign-ins.ts'
@@ -157,15 +158,8 @@ export class PbOwnSettings extends PbElement {
 
   async #testKey(platform: Platform): Promise<void> {
     await this.#try(async () => {
-      const report = await api.post<{ readonly ok: boolean; readonly detail?: string; readonly message?: string }>(
-        '/api/plugins/hosted-keys/test',
-        { body: { platform: platform.name } },
-      )
-      toast(
-        report.ok
-          ? t('{platform} takes the key', { platform: platform.label })
-          : (report.detail ?? report.message ?? t('{platform} refuses the key', { platform: platform.label })),
-      )
+      const report = await api.post<KeyReport>('/api/plugins/hosted-keys/test', { body: { platform: platform.name } })
+      toast(reportText(report, platform.label))
     })
   }
 
@@ -199,6 +193,24 @@ export class PbOwnSettings extends PbElement {
   }
 }
 customElements.define('pb-own-settings', PbOwnSettings)
+
+/** How the test of a key went. */
+interface KeyReport {
+  readonly ok: boolean
+  /** Of the plugin, or of the error that the hub met on the way to the platform. */
+  readonly code: string
+  readonly status?: number
+  readonly detail: string
+}
+
+function reportText({ ok, code, status = 0, detail }: KeyReport, platform: string): string {
+  if (ok) return t('{platform} takes the key', { platform })
+  if (code === 'no_server') return t('None of your servers of {platform} would use the key', { platform })
+  if (code === 'no_key') return t('There is no key of {platform}', { platform })
+  if (code === 'key_refused') return t('{platform} refuses the key', { platform })
+  if (code === 'answered') return t('{platform} answered with HTTP {status}', { platform, status })
+  return problemText({ code, message: detail })
+}
 
 /** Which servers get the key, and which have an Authorization of their own. */
 function keyUse({ servers, overridden, key, docs }: Platform): unknown {

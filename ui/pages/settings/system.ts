@@ -7,12 +7,12 @@ import { router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
 import { savedElsewhere } from '../../components/conflict.ts'
 import { PbElement } from '../../components/element.ts'
-import { errorState, errorText, show } from '../../components/states.ts'
+import { errorState, errorText, ownWordsOf, show } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
 import { toast } from '../../components/toast.ts'
 import { formatCount } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
-import { fieldText } from '../../text/problem.ts'
+import { fieldText, type Problem, problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { settingLabel } from './labels.ts'
 
@@ -43,7 +43,8 @@ interface Sink {
   readonly waiting: number
   readonly sent: number
   readonly dropped: Readonly<Record<string, number>>
-  readonly message?: string
+  /** Why it takes nothing now. */
+  readonly reason?: Problem
 }
 
 interface Logging {
@@ -147,7 +148,7 @@ export class PbSystemSettings extends PbElement {
     return html`<section class="card"><div class="ch line"><h2>${t('Level now')}</h2><div class="r"><select class="in" aria-label=${t('Level now')} @change=${(event: Event) => void this.#level((event.target as HTMLSelectElement).value)}>${LEVELS.map(each => html`<option translate="no" ?selected=${each === level}>${each}</option>`)}</select></div></div><div class="cb"><p class="hint">${t('Holds at once and until the next start.')}</p></div></section>
       <section class="card"><div class="ch line"><h2>${t('Sinks')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Sink')}</th><th scope="col">${t('State')}</th><th scope="col" class="num">${t('Sent')}</th><th scope="col" class="num">${t('Waiting')}</th><th scope="col" class="num">${t('Dropped')}</th></tr></thead><tbody>${sinks.map(
         sink =>
-          html`<tr><td><span class="nm">${sink.id}</span>${sink.message ? html`<span class="cellsub">${sink.message}</span>` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', t('Failing'))}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}</td></tr>`,
+          html`<tr><td><span class="nm">${sink.id}</span>${sink.reason ? html`<span class="cellsub st-bad">${problemText(sink.reason)}</span>${ownWordsOf(sink.reason)}` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', t('Failing'))}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}</td></tr>`,
       )}</tbody></table></div></section>`
   }
 

@@ -38,7 +38,11 @@ const exampleRecord = {
 export const rule = z.object({
   ...shownFields(RULE_SCHEMAS, ['name', 'condition', 'severity']),
   ...recordFields,
-  health: z.object({ state: z.enum(['ok', 'error']), message: z.string().optional() }),
+  health: z.object({
+    state: z.enum(['ok', 'error']),
+    code: z.string().optional().meta({ description: 'Of the last evaluation, which failed' }),
+    message: z.string().optional(),
+  }),
   pending: z
     .array(z.object({ subject: z.string(), firesAt: timestamp }))
     .optional()
@@ -137,6 +141,7 @@ export const delivery = z.object({
   messageId: z.string().optional(),
   state: z.enum(['waiting', 'sent', 'failed', 'dead']),
   attempts: z.number().int(),
+  code: z.string().optional().meta({ description: 'Of a failure: its stable code, with which `detail` begins' }),
   detail: z.string().optional().meta({ description: 'What the receiver answered' }),
   createdAt: timestamp,
   updatedAt: timestamp,
@@ -149,7 +154,12 @@ export const deliveryExample = {
 }
 
 /** How a trial message went. */
-export const testDelivery = z.object({ channel: z.string(), ok: z.boolean(), detail: z.string() })
+export const testDelivery = z.object({
+  channel: z.string(),
+  ok: z.boolean(),
+  code: z.string().optional().meta({ description: 'Of a failure: its stable code, with which `detail` begins' }),
+  detail: z.string(),
+})
 
 /** What a test of a rule says. */
 export const testResult = z.object({

@@ -154,7 +154,11 @@ export const test = z.object({
       }),
       outcome: z.enum(['ok', 'failed', 'skipped']),
       durationMs: z.number(),
-      code: z.string().optional().meta({ description: 'Of a failure' }),
+      code: z.string().optional().meta({ description: 'Of the failure, or of what `detail` says' }),
+      params: z
+        .record(z.string(), z.union([z.string(), z.number()]))
+        .optional()
+        .meta({ description: 'What `detail` names' }),
       detail: z.string().optional(),
     }),
   ),
@@ -165,10 +169,23 @@ export const testExample = {
   ok: false,
   steps: [
     { name: 'target', outcome: 'ok', durationMs: 1.2 },
-    { name: 'tools', outcome: 'ok', durationMs: 3.4, detail: '12 tools' },
+    {
+      name: 'tools',
+      outcome: 'ok',
+      durationMs: 3.4,
+      code: 'tools_read',
+      params: { tools: 12, leftOut: 0 },
+      detail: '12 tools',
+    },
     { name: 'address', outcome: 'ok', durationMs: 8 },
     { name: 'dial', outcome: 'failed', durationMs: 41, code: 'token_refused', detail: 'The platform answered 401' },
-    { name: 'handshake', outcome: 'skipped', durationMs: 0, detail: 'A step before it failed' },
-    { name: 'list', outcome: 'skipped', durationMs: 0, detail: 'A step before it failed' },
+    {
+      name: 'handshake',
+      outcome: 'skipped',
+      durationMs: 0,
+      code: 'earlier_step_failed',
+      detail: 'A step before it failed',
+    },
+    { name: 'list', outcome: 'skipped', durationMs: 0, code: 'earlier_step_failed', detail: 'A step before it failed' },
   ],
 }

@@ -17,6 +17,8 @@ export interface PluginView {
   /** As `point/id`. */
   readonly contributions: readonly string[]
   readonly isolated: boolean
+  /** Stable code of the failure. */
+  readonly code?: string
   /** The failure's reason. */
   readonly message?: string
   /** As the plugin says. */
@@ -52,7 +54,8 @@ const plugin = z.looseObject({
   bundled: z.boolean(),
   isolated: z.boolean(),
   contributions: z.array(z.string()),
-  message: z.string().optional().meta({ description: 'Why it failed' }),
+  code: z.string().optional().meta({ description: 'Why it failed: the code of its error, or plugin_failed' }),
+  message: z.string().optional().meta({ description: 'Why it failed, in words' }),
   stack: z.string().optional().meta({ description: 'Of the failure' }),
   version: z.string().optional().meta({ description: 'As the plugin says; of a bundled one the hub’s' }),
   sha256: z.string().optional().meta({ description: 'Of the entry file' }),

@@ -39,6 +39,10 @@ const logging = z.object({
       waiting: count,
       sent: count,
       dropped: z.object({ full: count, rejected: count, late: count }),
+      reason: z
+        .object({ code: z.string(), message: z.string() })
+        .optional()
+        .meta({ description: 'Why it takes no records now: the stable code and the words of the last attempt' }),
     }),
   ),
 })

@@ -21,7 +21,7 @@ export interface OverviewDeps extends Pick<PerformanceDeps, 'history'> {
   readonly upstreams: Pick<Upstreams, 'states' | 'status' | 'catalog'>
   readonly mcp: Pick<McpEndpoint, 'sessions'>
   readonly alerts: Pick<Alerts, 'list' | 'rules'>
-  readonly plugins: { list(): readonly { readonly name: string; readonly state: string; readonly message?: string }[] }
+  readonly plugins: { list(): readonly (Fault & { readonly name: string; readonly state: string })[] }
   readonly logging: { sinks(): readonly SinkState[] }
   readonly fileProblems: () => readonly FieldError[]
 }
@@ -46,6 +46,7 @@ const attention = z.object({
     'settings_problem',
   ]),
   subject: z.string().meta({ description: 'The server, rule, sink, plugin, or the place in the settings file' }),
+  code: z.string().optional().meta({ description: 'Stable code of what is wrong, where the hub knows one' }),
   message: z.string(),
   since: timestamp.optional(),
 })
@@ -190,16 +191,16 @@ async function attentionOf(deps: OverviewDeps, actor: UserActor, mine: boolean) 
     const { state, since, reason, health } = deps.upstreams.status(record.id, record)
     const subject = qualified(record)
     if (state === 'offline' && record.enabled && reason && !RESTING.has(reason.code))
-      return [{ kind: 'server_offline', subject, message: reason.message, since }]
-    if (state === 'online' && health?.state === 'failing')
-      return [
-        { kind: 'server_failing', subject, message: health.lastCheck?.error?.message ?? 'Its checks fail', since },
-      ]
+      return [{ kind: 'server_offline', subject, code: reason.code, message: reason.message, since }]
+    if (state === 'online' && health?.state === 'failing') {
+      const { code, message = 'Its checks fail' } = health.lastCheck?.error ?? {}
+      return [{ kind: 'server_failing', subject, ...coded(code), message, since }]
+    }
     return []
   })
   const rules = (await deps.alerts.rules.list(actor)).flatMap(rule => {
-    const { state, message } = rule.health as { readonly state: string; readonly message?: string }
-    return state === 'ok' ? [] : [{ kind: 'rule_failing', subject: String(rule.name), message: message ?? state }]
+    const { state, code, message = state } = rule.health as unknown as Fault & { readonly state: string }
+    return state === 'ok' ? [] : [{ kind: 'rule_failing', subject: String(rule.name), ...coded(code), message }]
   })
   return [...servers, ...rules, ...(all ? partsOf(deps) : [])]
 }
@@ -208,13 +209,27 @@ function partsOf({ logging, plugins, fileProblems }: OverviewDeps) {
   const sinks = logging
     .sinks()
     .filter(({ state }) => state !== 'up')
-    .map(({ id, waiting }) => ({ kind: 'sink_failing', subject: id, message: `${waiting} records wait for it` }))
+    .map(({ id, waiting, reason }) => {
+      const message = `${waiting} records wait for it`
+      return { kind: 'sink_failing', subject: id, ...coded(reason?.code), message }
+    })
   const failed = plugins
     .list()
     .filter(({ state }) => state === 'failed')
-    .map(({ name, message }) => ({ kind: 'plugin_failed', subject: name, message: message ?? 'It did not start' }))
-  const wrong = fileProblems().map(({ pointer, detail }) => ({
-    ...{ kind: 'settings_problem', subject: pointer, message: detail },
+    .map(({ name, code, message = 'It did not start' }) => {
+      return { kind: 'plugin_failed', subject: name, ...coded(code), message }
+    })
+  const wrong = fileProblems().map(({ pointer, code, detail }) => ({
+    ...{ kind: 'settings_problem', subject: pointer, code, message: detail },
   }))
   return [...sinks, ...failed, ...wrong]
+}
+
+interface Fault {
+  readonly code?: string
+  readonly message?: string
+}
+
+function coded(code: string | undefined): { readonly code?: string } {
+  return code === undefined ? {} : { code }
 }

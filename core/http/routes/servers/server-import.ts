@@ -45,7 +45,14 @@ export function serverImportRoutes(deps: ServerImportDeps): Route[] {
 const trialReport = z.object({
   ok: z.boolean(),
   steps: z.array(
-    z.object({ name: z.string(), ok: z.boolean(), durationMs: z.number(), detail: z.string().optional() }),
+    z.object({
+      name: z.string(),
+      ok: z.boolean(),
+      durationMs: z.number(),
+      code: z.string().optional().meta({ description: 'Of a step that failed' }),
+      count: z.number().int().optional().meta({ description: 'Of `tools/list`: how many tools there are' }),
+      detail: z.string().optional(),
+    }),
   ),
   tools: z.array(z.looseObject({ name: z.string(), tokens: z.number().int() })),
   tokens: z.number().int().meta({ description: 'About what a model pays to read all tools' }),
