@@ -72,11 +72,14 @@ export function matching(pattern: RegExp, legal: string): Parser<string> {
   return text => (pattern.test(text) ? ok(text) : wanted(legal))
 }
 
-/** Size in bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least 1. */
-export function size(): Parser<number> {
+/** Size in bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least `least` bytes, 1 by default. */
+export function size(least = 1): Parser<number> {
   return typed('bytes', text => {
     const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
-    return bytes >= 1 ? ok(bytes) : wanted('a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)')
+    const floor = least > 1 ? `, at least ${least} bytes` : ''
+    return bytes >= least
+      ? ok(bytes)
+      : wanted(`a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)${floor}`)
   })
 }
 

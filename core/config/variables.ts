@@ -85,7 +85,8 @@ export const VARIABLES: readonly Variable[] = [
   variable('LOG_FILE', 'logFile', text(1, 4_096)),
   variable('ENABLE_REQUEST_LOGS', 'requestLogs', boolean()),
   variable('LOG_ROTATION', 'logRotation', oneOf('hourly', 'daily', 'weekly', 'none')),
-  variable('LOG_MAX_SIZE', 'logMaxSizeBytes', size()),
+  // Below the size of one batch of lines, each batch would make a file.
+  variable('LOG_MAX_SIZE', 'logMaxSizeBytes', size(64_000)),
   variable('LOG_MAX_FILES', 'logMaxFiles', integer(1, 10_000)),
   variable('LOG_COMPRESS', 'logCompress', boolean()),
   variable('LOG_DATABASE', 'logDatabase', boolean()),

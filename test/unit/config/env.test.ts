@@ -23,6 +23,8 @@ describe('readEnvironment()', () => {
     ['LOG_FORMAT', 'xml', 'json, pretty'],
     ['LOG_MAX_SIZE', '10XB', '100MB'],
     ['LOG_MAX_SIZE', '0', '100MB'],
+    ['LOG_MAX_SIZE', '1', '64000'],
+    ['LOG_MAX_SIZE', '63KB', '64000'],
     ['LOG_MAX_FILES', '0', '1 to 10000'],
     ['LOG_COMPRESS', 'gzip', 'true, false, 1 or 0'],
     ['LOG_ROTATION', 'hourlyish', 'hourly, daily, weekly, none'],
