@@ -2,8 +2,8 @@ import { TokenBuckets } from '../auth/rate-limit.ts'
 
 const PER_SECOND = 100
 const BURST = 400
-/** Characters of a frame that cost as much as a frame. */
-const CHARACTERS = 4_096
+/** Characters or bytes of a frame that cost as much as a frame. */
+const LENGTH = 4_096
 
 /**
  * What the assistants of one user may send over all endpoints: 100 frames a second, after 400 at once; a long frame
@@ -17,9 +17,9 @@ export class FrameAllowance {
     this.#buckets = new TokenBuckets({ perSecond: PER_SECOND, burst: BURST, now })
   }
 
-  /** Counts a frame; false when it is too much. */
-  take(ownerId: string, text: string): boolean {
-    const cost = 1 + Math.floor(text.length / CHARACTERS)
+  /** Counts a frame of this length; false when it is too much. */
+  take(ownerId: string, length: number): boolean {
+    const cost = Math.min(1 + Math.floor(length / LENGTH), BURST + 1)
     for (let taken = 0; taken < cost; taken += 1) if (this.#buckets.take(ownerId) > 0) return false
     return true
   }

@@ -16,7 +16,7 @@ import { checkSocketAddress, createGuardedConnect } from '../outbound/websocket.
 import type { Registry, UserRecord } from '../registry/api.ts'
 import type { OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
-import type { GuardedConnect, GuardedSocket } from '../transport-kit/definition.ts'
+import type { GuardedConnect } from '../transport-kit/definition.ts'
 import { endpointOf, urlOf } from './endpoint.ts'
 import type { FrameAllowance } from './frame-allowance.ts'
 import { boundThing, callerFor } from './targets.ts'
@@ -25,8 +25,6 @@ import { boundThing, callerFor } from './targets.ts'
 const FRAME_BYTES = 64 * 1024
 /** Longer results are not read: an assistant gets 2,000 characters of one, and parsing it would hold everybody up. */
 const MOST_RESULT_CHARACTERS = 1024 * 1024
-const MESSAGE_TOO_BIG = 1009
-const TOO_MUCH = 1008
 
 /** What endpoints need of the hub while they are served. */
 export interface HubSideDeps {
@@ -97,20 +95,14 @@ export class HubSide {
   async #dial(setting: OwnedSetting, events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket> {
     const url = this.#url(setting)
     const role = await this.#role(setting)
-    let opened: GuardedSocket | undefined
     const socket = await this.#connects[role](url, {
       maxBytes: FRAME_BYTES,
       signal,
-      message: text => {
-        if (this.#allowance.take(setting.owner.id, text)) events.message(text)
-        else void opened?.close(TOO_MUCH)
-      },
+      admits: bytes => this.#allowance.take(setting.owner.id, bytes),
+      message: text => events.message(text),
       alive: () => events.alive(),
-      // One that comes with the head of the answer is only left out.
-      tooLong: () => void opened?.close(MESSAGE_TOO_BIG),
       closed: (_reason, code) => events.closed(code),
     })
-    opened = socket
     return {
       send(text) {
         socket.send(text)

@@ -73,7 +73,7 @@ export function acceptSocket({ link, setting }: Served, allowance: FrameAllowanc
       })
     },
     message(socket, text) {
-      if (!allowance.take(setting.owner.id, text)) return socket.close(TOO_MUCH, 'too many messages')
+      if (!allowance.take(setting.owner.id, text.length)) return socket.close(TOO_MUCH, 'too many messages')
       events?.alive()
       events?.message(text)
     },

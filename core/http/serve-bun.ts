@@ -199,9 +199,13 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
           ws.data.handler.open(socket)
         },
         message: receive,
-        pong({ data }) {
+        // The runtime answers it; counted, since it costs as much as a message.
+        ping: ws => void countFrame(ws),
+        pong(ws) {
+          const { data } = ws
+          if (!countFrame(ws)) return
           data.pingsUnanswered = 0
-          if (data.socket && !data.ended) data.handler.pong?.(data.socket)
+          if (data.socket) data.handler.pong?.(data.socket)
         },
         drain({ data }) {
           if (data.socket && !data.ended) data.handler.drain(data.socket)
@@ -220,17 +224,25 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
   }
 }
 
-function receive(ws: BunSocket, message: string | Buffer): void {
+/** Counts a frame of any kind; false when it is too much, or the socket has ended. */
+function countFrame(ws: BunSocket): boolean {
   const { data } = ws
-  if (data.ended || !data.socket) return
-  data.pingsUnanswered = 0
+  if (data.ended) return false
   const nowMs = performance.now()
   if (nowMs - data.secondStartedAtMs >= 1_000) {
     data.secondStartedAtMs = nowMs
     data.frames = 0
   }
   data.frames += 1
-  if (data.frames > LIMITS.webSocketFramesPerSecond) return end(ws, 1008, 'rate_limited')
+  if (data.frames <= LIMITS.webSocketFramesPerSecond) return true
+  end(ws, 1008, 'rate_limited')
+  return false
+}
+
+function receive(ws: BunSocket, message: string | Buffer): void {
+  const { data } = ws
+  if (!data.socket || !countFrame(ws)) return
+  data.pingsUnanswered = 0
   if (typeof message !== 'string') return end(ws, 1003, 'request_invalid')
   data.handler.message(data.socket, message)
 }

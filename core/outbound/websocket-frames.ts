@@ -16,9 +16,14 @@ const MOST_CONTROL_BYTES = 125
 export interface FrameHandlers {
   /** Longest message in bytes; read for each one. */
   readonly maxBytes: number
+  /**
+   * Called at the head of each frame, before its payload of `bytes` is read; what it throws ends the reading. `whole`: the frame
+   * is a message, not a piece of one or a control frame.
+   */
+  begins?(bytes: number, whole: boolean): void
   text(message: string): void
-  /** A longer one was skipped. */
-  tooLong(message: LongMessage): void
+  /** A longer one was skipped. Without this function, `push` throws `result_too_large` as soon as one becomes too long. */
+  tooLong?(message: LongMessage): void
   ping(payload: Buffer): void
   /** The answer to a ping. */
   pong(): void
@@ -43,7 +48,7 @@ export class FrameReader {
     this.#handlers = handlers
   }
 
-  /** Throws `upstream_protocol` for what is no such frame. */
+  /** Throws `upstream_protocol` for what is no such frame, `result_too_large`, and what `begins` throws. */
   push(chunk: Buffer): void {
     let bytes = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     this.#pending = Buffer.alloc(0)
@@ -77,15 +82,25 @@ export class FrameReader {
     if (bytes.length < length) return 0
     this.#opcode = first & 0x0f
     this.#final = (first & 0x80) !== 0
-    this.#left = length === 2 ? short : length === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+    const left = length === 2 ? short : length === 4 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+    this.#left = left
     if (this.#opcode < CLOSE) this.#messageGoesOn()
-    else this.#checkControl(this.#left)
+    else this.#checkControl(left)
+    this.#handlers.begins?.(left, this.#opcode === TEXT && this.#final)
+    if (this.#opcode < CLOSE) this.#checkLength(left)
     return length
   }
 
   #checkControl(length: number): void {
     if (!this.#final || length > MOST_CONTROL_BYTES) throw broken('a control frame is too long or in pieces')
     if (this.#opcode > PONG) throw broken('a frame is of an unknown kind')
+  }
+
+  /** What is skipped would be read to its end, which a server may never send. */
+  #checkLength(bytes: number): void {
+    const { maxBytes, tooLong } = this.#handlers
+    if (tooLong || !this.#message || this.#message.length + bytes <= maxBytes) return
+    throw new HubError('result_too_large', `The server's WebSocket sent a message of more than ${maxBytes} bytes`)
   }
 
   #messageGoesOn(): void {
@@ -126,7 +141,7 @@ export class FrameReader {
     const skipped = this.#skipped
     this.#message = undefined
     this.#skipped = undefined
-    if (skipped) this.#handlers.tooLong(skipped.end())
+    if (skipped) this.#handlers.tooLong?.(skipped.end())
     else if (bytes) this.#handlers.text(this.#decode(bytes))
   }
 

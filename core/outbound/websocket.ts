@@ -5,7 +5,8 @@ import { connect as connectTls } from 'node:tls'
 import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
-import type { GuardedConnect, GuardedSocket, SocketRequest } from '../transport-kit/definition.ts'
+import { TokenBucket } from '../domain/token-bucket.ts'
+import type { GuardedConnect, GuardedSocket, LongMessage, SocketRequest } from '../transport-kit/definition.ts'
 import { statusReason } from '../transport-kit/remote.ts'
 import { toWireError } from '../transport-kit/wire-error.ts'
 import { resolveTargets } from './dial.ts'
@@ -26,6 +27,12 @@ const MOST_WAITING_BYTES = 16 * 1024 * 1024
 const MOST_WAITING_PONGS = 64 * 1024
 const NORMAL = 1000
 const PROTOCOL_ERROR = 1002
+/** Status of the close frame by the reason for which the hub ends a connection. */
+const CLOSE_CODES: Readonly<Record<string, number>> = { upstream_flood: 1008, result_too_large: 1009 }
+/** Control frames and short pieces of messages: they cost as much as messages and hold nothing, so that no server needs many. */
+const SMALL_FRAMES = { perSecond: 1_000, burst: 4_000 } as const
+/** A piece of a message that has fewer bytes is a short one. */
+const SHORT_PIECE_BYTES = 1024
 
 /** Settings of the WebSockets of one link. */
 export interface GuardedConnectOptions {
@@ -84,27 +91,37 @@ class OpenSocket implements GuardedSocket {
   #reason: HubError | undefined
   /** Of the server's close frame. */
   #code: number | undefined
+  /** Of the last ping in what was read at once, as RFC 6455 allows. */
+  #pong: Buffer | undefined
+  readonly #smallFrames = new TokenBucket({ ...SMALL_FRAMES, now: () => performance.now() })
 
   constructor(socket: Socket, origin: string, protocol: string, request: SocketRequest, rest: Buffer) {
     this.protocol = protocol
     this.#socket = socket
     this.#origin = origin
+    const { admits, tooLong } = request
     const reader = new FrameReader({
       get maxBytes() {
         return Math.min(request.maxBytes ?? RESULT_BYTES.usual, RESULT_BYTES.most)
+      },
+      begins: (bytes, whole) => {
+        const isSmall = !whole && bytes < SHORT_PIECE_BYTES
+        if ((isSmall && !this.#smallFrames.take()) || admits?.call(request, bytes) === false)
+          throw new HubError('upstream_flood', `${origin} sends more frames than are read`)
       },
       text(message) {
         request.alive?.()
         request.message(message)
       },
-      tooLong(message) {
+      ...(tooLong && {
+        tooLong(message: LongMessage) {
+          request.alive?.()
+          tooLong.call(request, message)
+        },
+      }),
+      ping: payload => {
         request.alive?.()
-        request.tooLong(message)
-      },
-      ping(payload) {
-        request.alive?.()
-        // A server that pings and does not read is not answered until it does.
-        if (socket.writableLength < MOST_WAITING_PONGS) socket.write(pongFrame(payload))
+        this.#pong = payload
       },
       pong: () => request.alive?.(),
       close: code => this.#closed(code),
@@ -113,10 +130,9 @@ class OpenSocket implements GuardedSocket {
       if (this.#reason) return
       try {
         reader.push(chunk)
+        this.#answerPing()
       } catch (error) {
-        this.#reason = error instanceof HubError ? error : new HubError('internal', String(error))
-        socket.end(closeFrame(PROTOCOL_ERROR))
-        socket.destroySoon()
+        this.#end(error instanceof HubError ? error : new HubError('internal', String(error)))
       }
     }
     this.#ended = new Promise(resolve => {
@@ -154,6 +170,21 @@ class OpenSocket implements GuardedSocket {
     const late = setTimeout(() => this.#socket.destroy(), CLOSE_MS)
     await this.#ended
     clearTimeout(late)
+  }
+
+  /** A server that pings and does not read is not answered until it does. */
+  #answerPing(): void {
+    const payload = this.#pong
+    this.#pong = undefined
+    if (payload && !this.#closing && this.#socket.writableLength < MOST_WAITING_PONGS)
+      this.#socket.write(pongFrame(payload))
+  }
+
+  /** Ends the connection for this reason: nothing is read any more, and the server has a second to take the close frame. */
+  #end(reason: HubError): void {
+    this.#reason = reason
+    this.#socket.pause()
+    void this.close(CLOSE_CODES[reason.code] ?? PROTOCOL_ERROR)
   }
 
   #fail(why: string): void {

@@ -148,8 +148,13 @@ export interface SocketRequest {
   readonly maxBytes?: number
   /** One text message. */
   message(text: string): void
-  /** A message was longer and was dropped; the connection continues. */
-  tooLong(message: LongMessage): void
+  /**
+   * A message was longer and was dropped; the connection continues. Without this function it is closed with 1009 as soon as a
+   * message becomes too long.
+   */
+  tooLong?(message: LongMessage): void
+  /** Asked at the head of each frame, whatever it is, with the bytes of its payload; false closes the connection with 1008. */
+  admits?(bytes: number): boolean
   /** A frame of any kind has come. */
   alive?(): void
   /** It has ended, from either side; `code`: of the server's close frame. Called once, and never before it was open. */

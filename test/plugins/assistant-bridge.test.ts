@@ -23,6 +23,7 @@ interface Assistant {
   readonly texts: string[]
   closed: number | undefined
   send(message: object | string): void
+  ping(): void
   close(code?: number): void
 }
 
@@ -53,6 +54,7 @@ function startPlatform() {
         const assistant: Assistant = {
           ...{ heard: [], texts: [], closed: undefined },
           send: message => void ws.send(typeof message === 'string' ? message : JSON.stringify(message)),
+          ping: () => void ws.ping(),
           close: code => ws.close(code),
         }
         ws.data.assistant = assistant
@@ -78,6 +80,8 @@ async function dial(hub: Hub, query: string, headers: Record<string, string> = {
   const assistant: Assistant = {
     ...{ heard: [], texts: [], closed: undefined },
     send: message => ws.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    // Of Bun alone.
+    ping: () => (ws as WebSocket & { ping(): void }).ping(),
     close: code => ws.close(code),
   }
   ws.onmessage = ({ data }) => note(assistant, String(data))
@@ -267,6 +271,25 @@ describe('a hub that serves assistants', () => {
     // On a slow machine the sending itself takes more than the second for which frames are counted.
     expect(answered).toBeLessThan(60)
     expect((await admin.request('GET', '/health')).status).toBe(200)
+  })
+
+  test('a platform or a device that pings without end is closed', async () => {
+    const before = platform.sockets.length
+    await make(outbound('pinging'))
+    const pinging = await until(() => platform.sockets[before], { what: 'the platform to be dialled' })
+    await until(() => {
+      for (let sent = 0; sent < 500; sent += 1) pinging.ping()
+      return pinging.closed !== undefined
+    })
+    expect(pinging.closed).toBe(1_008)
+    await admin.ok('DELETE', `${ENDPOINTS}/pinging`)
+    const { token } = await make({ name: 'pinged', direction: 'inbound', group: 'home' })
+    const device = await dial(hub, `?token=${token}`)
+    await until(() => {
+      for (let sent = 0; sent < 200; sent += 1) device.ping()
+      return device.closed !== undefined
+    })
+    expect(device.closed).toBe(1_008)
   })
 
   test('is each user’s own: what is not one’s is missing, and a group must be usable', async () => {

@@ -144,7 +144,8 @@ describe('createGuardedConnect()', () => {
     expect(await refused(address())).toMatchObject({ code })
   })
 
-  test('ends the connection of a server that does not read, and does not keep answers to its pings', async () => {
+  /** A server that opens every WebSocket and reads nothing of it. */
+  async function deafServer() {
     const peers: Socket[] = []
     const deaf = createServer(socket => {
       peers.push(socket)
@@ -161,43 +162,87 @@ describe('createGuardedConnect()', () => {
       })
     })
     await new Promise<void>(resolve => deaf.listen(0, '127.0.0.1', resolve))
-    try {
-      const ended: WireError[] = []
-      const heard: string[] = []
-      const url = `ws://127.0.0.1:${(deaf.address() as { port: number }).port}/`
-      const request = {
-        message: (text: string) => heard.push(text),
-        tooLong() {},
-        closed: (why: WireError) => ended.push(why),
-      }
-      const socket = await createGuardedConnect({ rights: ADMIN, instanceId: INSTANCE })(url, request)
-      const pings = Buffer.concat(Array.from({ length: 1_000 }, () => frame(0x89, 'p'.repeat(125))))
-      for (let round = 0; round < 400; round += 1)
-        if (!peers[0]?.write(pings)) await new Promise<void>(resolve => peers[0]?.once('drain', () => resolve()))
-      peers[0]?.write(frame(0x81, 'after the pings'))
-      await until(() => heard.length === 1)
-      // 400,000 answers of 131 bytes would be 50 MiB; the buffers of the system take some.
-      const mark = 'after the answers'
-      socket.send(mark)
-      let answered = 0
-      let tail = Buffer.alloc(0)
-      peers[0]?.on('data', (bytes: Buffer) => {
-        answered += bytes.length
-        tail = Buffer.concat([tail, bytes]).subarray(-mark.length - MASK_BYTES)
-      })
-      peers[0]?.resume()
-      await until(() => unmasked(tail) === mark, { what: 'what was sent after the answers' })
-      expect(answered / 1024 / 1024).toBeLessThan(25)
-      peers[0]?.pause()
-      await until(() => {
-        socket.send('x'.repeat(1024 * 1024))
-        return ended.length > 0
-      })
-      expect(ended[0]).toMatchObject({ code: 'connection_lost', message: expect.stringContaining('does not read') })
-    } finally {
-      for (const peer of peers) peer.destroy()
-      deaf.close()
+    const ended: WireError[] = []
+    const heard: string[] = []
+    const url = `ws://127.0.0.1:${(deaf.address() as { port: number }).port}/`
+    const request = {
+      message: (text: string) => void heard.push(text),
+      tooLong() {},
+      closed: (why: WireError) => void ended.push(why),
     }
+    return {
+      ...{ heard, ended },
+      open: (more: object = {}) =>
+        createGuardedConnect({ rights: ADMIN, instanceId: INSTANCE })(url, { ...request, ...more }),
+      peer: () => peers.at(-1) as Socket,
+      async [Symbol.asyncDispose]() {
+        for (const peer of peers) peer.destroy()
+        await new Promise(resolve => deaf.close(resolve))
+      },
+    }
+  }
+
+  test('ends the connection of a server that does not read, and answers the last of its pings', async () => {
+    await using server = await deafServer()
+    const socket = await server.open()
+    const pings = Array.from({ length: 1_000 }, (_, n) => frame(0x89, `ping ${n}`))
+    server.peer().write(Buffer.concat([...pings, frame(0x81, 'after the pings')]))
+    await until(() => server.heard.length === 1)
+    const mark = 'after the answers'
+    socket.send(mark)
+    let answered = Buffer.alloc(0)
+    server.peer().on('data', (bytes: Buffer) => {
+      answered = Buffer.concat([answered, bytes])
+    })
+    server.peer().resume()
+    await until(() => unmasked(answered.subarray(-mark.length - MASK_BYTES)) === mark, { what: 'the message' })
+    // As many as reads of the socket, which are fewer than the pings.
+    expect(answered.length).toBeLessThan(300 * (2 + MASK_BYTES + 'ping 999'.length))
+    expect(answered.length).toBeGreaterThan(2 + MASK_BYTES + mark.length)
+    server.peer().pause()
+    await until(() => {
+      socket.send('x'.repeat(1024 * 1024))
+      return server.ended.length > 0
+    })
+    expect(server.ended[0]).toMatchObject({
+      code: 'connection_lost',
+      message: expect.stringContaining('does not read'),
+    })
+  })
+
+  const pieces = frame(0x01, 'x')
+  test.each([
+    ['pings', Buffer.alloc(0), frame(0x89, '')],
+    ['pongs', Buffer.alloc(0), frame(0x8a, 'p'.repeat(125))],
+    ['empty pieces of a message', pieces, frame(0x00, '')],
+    ['short pieces of a message', pieces, frame(0x00, 'x')],
+  ])('reads a few thousand %s, and ends the connection of a server that sends more', async (_, first, flood) => {
+    await using server = await deafServer()
+    await server.open()
+    const many = Buffer.concat(Array.from({ length: 1_000 }, () => flood))
+    server.peer().write(first)
+    for (let round = 0; round < 1_000 && server.ended.length === 0; round += 1) {
+      server.peer().write(many)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await until(() => server.ended.length > 0, { what: 'the end of the connection' })
+    expect(server.ended).toMatchObject([{ code: 'upstream_flood' }])
+  })
+
+  test('ends the connection at the head of a message that is too long, where none is skipped', async () => {
+    await using server = await deafServer()
+    const closed: (number | undefined)[] = []
+    await server.open({ tooLong: undefined, maxBytes: 1_000, admits: (bytes: number) => closed.push(bytes) > 0 })
+    server.peer().write(Buffer.concat([frame(0x81, 'x'.repeat(1_000)), frame(0x01, 'x'.repeat(600))]))
+    await until(() => server.heard.length === 1)
+    const endless = Buffer.alloc(10)
+    endless[0] = 0x00
+    endless[1] = 127
+    endless.writeBigUInt64BE(1n << 40n, 2)
+    server.peer().write(endless)
+    await until(() => server.ended.length > 0, { what: 'the end of the connection' })
+    expect(server.ended).toMatchObject([{ code: 'result_too_large' }])
+    expect(closed).toEqual([1_000, 600, 2 ** 40])
   })
 
   test('over TLS checks a literal address by the certificate for it', async () => {
