@@ -8,6 +8,12 @@ import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead } from './head.
 const HEAD_END = Buffer.from('\r\n\r\n')
 const BARE_HEAD_END = Buffer.from('\n\n')
 const VERSION = 'HTTP/1.'
+/** A turn of reading that takes longer is followed by a rest. */
+const LONG_TURN_MS = 2
+/** Length of the rest, in lengths of the turn. */
+const REST_TIMES = 4
+const MOST_REST_MS = 250
+
 /** Most cached heads: responses of one server often differ in `Date` alone. */
 const KEPT_HEADS = 32
 
@@ -57,6 +63,11 @@ export class Http1Connection {
   #served = 0
   #dropping = false
   #peerEnded = false
+
+  /** Paused by the exchange. */
+  #paused = false
+  /** Set while nothing is read, so that others have their turns. */
+  #rest: ReturnType<typeof setTimeout> | undefined
 
   /** Starts to connect. `connected` is called once: without an error when a request can be written. */
   constructor(target: ConnectTarget, owner: ConnectionOwner, connected: (error?: HubError) => void) {
@@ -113,11 +124,13 @@ export class Http1Connection {
 
   /** Pauses reading until {@link resume}: the server's data waits in the system's buffers. */
   pause(): void {
+    this.#paused = true
     this.#socket?.pause()
   }
 
   resume(): void {
-    this.#socket?.resume()
+    this.#paused = false
+    if (this.#rest === undefined) this.#socket?.resume()
   }
 
   // The methods below are called by the socket's handlers.
@@ -154,6 +167,7 @@ export class Http1Connection {
   receive(bytes: Buffer): void {
     // Bytes without a request could only be mistaken for the next response.
     if (this.#state === 'idle') return this.drop()
+    const startedMs = performance.now()
     try {
       if (this.#state === 'head') this.#receiveHead(bytes)
       else if (this.#state === 'body') this.#receiveBody(bytes)
@@ -161,6 +175,20 @@ export class Http1Connection {
       this.#exchange?.fail(error)
       this.drop()
     }
+    this.#leaveTurns(performance.now() - startedMs)
+  }
+
+  /** A server whose answer takes the thread's time, such as a stream without end, leaves the most of it to the others. */
+  #leaveTurns(spentMs: number): void {
+    if (spentMs < LONG_TURN_MS || this.#state === 'closed' || this.#rest !== undefined) return
+    this.#socket?.pause()
+    this.#rest = setTimeout(
+      () => {
+        this.#rest = undefined
+        if (!this.#paused && this.#state !== 'closed') this.#socket?.resume()
+      },
+      Math.min(REST_TIMES * spentMs, MOST_REST_MS),
+    )
   }
 
   peerEnded(): void {

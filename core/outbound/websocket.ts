@@ -5,7 +5,6 @@ import { connect as connectTls } from 'node:tls'
 import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
-import { TokenBucket } from '../domain/token-bucket.ts'
 import type { GuardedConnect, GuardedSocket, LongMessage, SocketRequest } from '../transport-kit/definition.ts'
 import { statusReason } from '../transport-kit/remote.ts'
 import { toWireError } from '../transport-kit/wire-error.ts'
@@ -15,6 +14,7 @@ import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead, renderHead } f
 import type { ConnectTarget } from './http1.ts'
 import { createLookup, type Lookup } from './lookup.ts'
 import { connectFirst } from './tcp.ts'
+import { TokenBucket } from './token-bucket.ts'
 import { closeFrame, FrameReader, pingFrame, pongFrame, textFrame } from './websocket-frames.ts'
 
 /** From the open connection to the head of the response. */
