@@ -11,7 +11,7 @@ import type { ListQuery } from './api.ts'
 type Scope = NonNullable<ListQuery['scope']>
 
 /** So many rows are read at a time. */
-const ROWS_AT_ONCE = 100
+const ROWS_AT_ONCE = 200
 
 /** Where the rows of a list come from. */
 export interface ListSource<Row> {
