@@ -171,8 +171,9 @@ export const LIMITS = {
   upstreamJsonDepth: 256,
   /** Of one notification of an upstream; a larger one counts as malformed. */
   upstreamNoticeBytes: 1 * MiB,
+  /** Written to a program that it has not read; more is refused, and the program ended if it reads nothing. */
   upstreamWriteBacklogBytes: 8 * MiB,
-  /** The same for all programs of one owner; the program with the largest backlog is ended. */
+  /** The same for all programs of one owner; of those that read nothing the one with the largest backlog is ended. */
   ownerWriteBacklogBytes: 16 * MiB,
   /** Long responses of one user's servers on their way from a worker to the main thread, which takes them one at a
    * time. */

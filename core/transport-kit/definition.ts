@@ -187,8 +187,11 @@ export interface LongMessage {
 export interface ChildPipe {
   /** Called with the lines of stdout, without their ends; set before the first byte is read. */
   onLine(handler: (line: string) => void): void
-  /** Writes a text to stdin; the writes of one tick are joined. */
-  write(text: string): void
+  /**
+   * Writes a text to stdin; the writes of one tick are joined. False: it was not taken, since the child has not read
+   * `upstreamWriteBacklogBytes` of what was written before.
+   */
+  write(text: string): boolean
   /** Closes stdin, which asks most servers to end. */
   end(): void
 }

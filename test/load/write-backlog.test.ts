@@ -54,6 +54,29 @@ test('programs in threads of their own that read nothing: the one furthest behin
   expect(answers).toHaveLength(CALLS + 1)
 }, 120_000)
 
+test('a stranger’s large calls end nobody’s connection to a program that reads: what is too much is refused', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'echo', ...stdioFixture('echo'), visibility: 'public' })
+  await online(admin, ['echo'])
+  const mallory = await hub.user('mallory')
+  const [strange, own] = await Promise.all([
+    new RawClient(hub, '/mcp/@admin/echo', await mallory.mcpKey()).open(),
+    new RawClient(hub, '/mcp/echo', await admin.mcpKey()).open(),
+  ])
+  const { pid } = await statusOf(admin, 'echo')
+  const echo = (client: RawClient, text: string) => client.call('tools/call', { name: 'echo', arguments: { text } })
+  const text = 'x'.repeat(3.9 * 1_000_000)
+  const large = Promise.all(Array.from({ length: 8 }, () => echo(strange, text)))
+  const small: unknown[] = []
+  for (let call = 0; call < 20; call += 1) small.push((await echo(own, `small ${call}`)).error)
+  expect(small.filter(error => error !== undefined)).toEqual([])
+  const codes = (await large).map(({ error }) => (error?.data as { code?: string } | undefined)?.code ?? 'answered')
+  expect(codes.filter(code => !['answered', 'overloaded', 'result_too_large', 'quota_bytes'].includes(code))).toEqual(
+    [],
+  )
+  console.log(codes.join(' '))
+  expect((await statusOf(admin, 'echo')).pid).toBe(pid)
+}, 120_000)
+
 test('the largest goes first, in whatever thread, until the rest fits', () => {
   const ended: string[] = []
   const thread = (name: string) => ({

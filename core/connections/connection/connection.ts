@@ -20,6 +20,8 @@ import { callFrame, withVariables } from './request-text.ts'
 /** How long the last bytes of an ended process may take to arrive. */
 const DRAIN_MS = 50
 
+/** After this a program has read some of what waits for it. */
+const OVERLOADED_S = 1
 /** Errors of one exchange after which a request that changes nothing may be sent again. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])
 
@@ -301,6 +303,6 @@ export class Connection implements PortClient, CallHome {
     call.home = undefined
     if (form !== 'failed') this.#events.lost(call, form, reason)
     else if (REPEATED.has(code)) this.#events.lost(call, 'begun', reason)
-    else call.fail(code, reason.message)
+    else call.failFor(code === 'overloaded' ? { ...reason, data: { retryAfterSeconds: OVERLOADED_S } } : reason)
   }
 }

@@ -2,7 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { WireError } from '../../contract/errors.ts'
 import type { ChildPipe, LongMessage } from '../../transport-kit/definition.ts'
 import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
-import type { WriteBacklog } from './write-backlog.ts'
+import { UNREAD_MS, type WriteBacklog } from './write-backlog.ts'
 
 /** Bytes that answered no pending call, after which reading pauses for the rest of the time slice. */
 const FLOOD_BYTES = 128 * 1024
@@ -18,6 +18,8 @@ const LINE_BYTES = 1024
 const DROPPED_SHARE = 16
 /** Unread input of a child is charged to its owner from this size on, in bytes. */
 const COUNTED_BYTES = 64 * 1024
+/** So much more may wait of small messages, such as the word that a call is cancelled. */
+const SPARE_BYTES = 1024 * 1024
 
 /** How long a child that closed its stdin may go on answering earlier requests. */
 const INPUT_CLOSED_MS = 3_000
@@ -51,6 +53,8 @@ export interface PipeOptions {
   readonly window?: ReadWindow
   /** Charges unread input of the child to its owner. */
   readonly backlog?: WriteBacklog
+  /** A child that has read nothing for so long does not read. Default {@link UNREAD_MS}. */
+  readonly unreadMs?: number
 }
 
 /** The carrier of the bytes: a socket, or a relay through main. */
@@ -74,6 +78,8 @@ export class LinePipe implements CarriedPipe {
   #out: string[] = []
   #outBytes = 0
   #countedBytes = 0
+  /** When the child read something last, or when there was nothing to read for it. */
+  #readMs = performance.now()
   #rest: Uint8Array | undefined
   #flushing = false
   #countAsAnswer = false
@@ -125,16 +131,33 @@ export class LinePipe implements CarriedPipe {
     this.#framer.maxBytes = maxBytes
   }
 
-  write(text: string): void {
-    if (this.#gone) return
+  write(text: string): boolean {
+    if (this.#gone) return true
+    const before = this.#outBytes + (this.#rest?.length ?? 0)
+    if (before === 0) this.#readMs = performance.now()
+    if (!this.#hasRoom(before, text.length)) return this.#gone
     this.#out.push(text)
     this.#outBytes += text.length
-    const waiting = this.#outBytes + (this.#rest?.length ?? 0)
-    if (waiting > LIMITS.upstreamWriteBacklogBytes) return this.unread(LIMITS.upstreamWriteBacklogBytes)
     this.#count()
-    if (this.#flushing || this.#gone) return
+    if (this.#flushing || this.#gone) return true
     this.#flushing = true
     queueMicrotask(() => this.#flush())
+    return true
+  }
+
+  /** Of what waits, the child has read nothing for so long, in milliseconds. */
+  stuckMs(): number {
+    return this.#outBytes === 0 && !this.#rest ? 0 : performance.now() - this.#readMs
+  }
+
+  /** Whether so many bytes may wait behind those before. A child that reads nothing is ended instead. */
+  #hasRoom(before: number, more: number): boolean {
+    const isSmall = more < COUNTED_BYTES
+    if (before + more > LIMITS.upstreamWriteBacklogBytes + (isSmall ? SPARE_BYTES : 0)) {
+      if (before > 0 && this.stuckMs() >= (this.#options.unreadMs ?? UNREAD_MS)) this.unread(before + more)
+      return false
+    }
+    return isSmall || this.#options.backlog?.makeRoom(this, more) !== false
   }
 
   /** Ends the pipe, since too many bytes wait for the child to read them. */
@@ -285,9 +308,14 @@ export class LinePipe implements CarriedPipe {
     this.#count()
   }
 
+  #taken(bytes: number): number {
+    if (bytes > 0) this.#readMs = performance.now()
+    return Math.max(0, bytes)
+  }
+
   #writeTo(carrier: Carrier): void {
     if (this.#rest) {
-      const taken = Math.max(0, carrier.write(this.#rest))
+      const taken = this.#taken(carrier.write(this.#rest))
       if (taken < this.#rest.length) {
         this.#rest = this.#rest.subarray(taken)
         return
@@ -298,7 +326,7 @@ export class LinePipe implements CarriedPipe {
     const text = this.#out.length === 1 ? `${this.#out[0]}\n` : `${this.#out.join('\n')}\n`
     this.#out = []
     this.#outBytes = 0
-    const taken = Math.max(0, carrier.write(text))
+    const taken = this.#taken(carrier.write(text))
     if (taken < Buffer.byteLength(text)) this.#rest = Buffer.from(text).subarray(taken)
   }
 }

@@ -205,9 +205,9 @@ class ConnectionWorker {
   #backlogOf(owner: string): WriteBacklog {
     const known = this.#backlogs.get(owner)
     if (known) return known
-    const backlog = new WriteBacklog(LIMITS.ownerWriteBacklogBytes, (bytes, largest) =>
-      this.#post({ type: 'backlog', owner, bytes, largest }),
-    )
+    const backlog = new WriteBacklog(LIMITS.ownerWriteBacklogBytes, {
+      report: (bytes, largest) => this.#post({ type: 'backlog', owner, bytes, largest }),
+    })
     this.#backlogs.set(owner, backlog)
     return backlog
   }

@@ -1,27 +1,51 @@
 /** A program that reads its stdin more slowly than it is written. */
 interface Unread {
+  /** How long it has read nothing of what waits for it, in milliseconds; 0 when nothing waits. */
+  stuckMs(): number
   /** Ends the program's pipe; its unread bytes are dropped. */
   unread(bytes: number): void
 }
 
+interface Largest {
+  readonly program: Unread
+  readonly bytes: number
+}
+
+/**
+ * A program that reads nothing for so long does not read. One that reads slowly is never ended: whoever sends it more than fits is
+ * refused, for anybody who may call it could end everybody's calls otherwise.
+ */
+export const UNREAD_MS = 5_000
 /** Changes of the total that are reported, so that small ones cost nothing. */
 const REPORTED_BYTES = 1024 * 1024
 
+/** Options of a {@link WriteBacklog}. */
+interface BacklogOptions {
+  /** Called with the total and the largest part of it. */
+  readonly report?: (bytes: number, largest: number) => void
+  /** Default {@link UNREAD_MS}. */
+  readonly unreadMs?: number
+}
+
 /**
- * The bytes in this thread that programs of one owner have not read yet. Above the limit the program with the most
- * unread bytes is ended, so that others of the owner are not affected. Main holds the same limit over all threads.
+ * The bytes in this thread that programs of one owner have not read yet. Above the limit the program with the most bytes among
+ * those that read nothing is ended, so that others of the owner are not affected; where all read, what comes is refused. Main
+ * holds the same limit over all threads.
  */
 export class WriteBacklog {
   readonly #most: number
   readonly #report: (bytes: number, largest: number) => void
+  readonly #unreadMs: number
   readonly #bytes = new Map<Unread, number>()
   #total = 0
   #reported = 0
+  #later: ReturnType<typeof setTimeout> | undefined
 
-  /** `most`: limit in bytes for all programs together. `report`: called with the total and the largest part of it. */
-  constructor(most: number, report: (bytes: number, largest: number) => void = () => undefined) {
+  /** `most`: limit in bytes for all programs together. */
+  constructor(most: number, { report = () => undefined, unreadMs = UNREAD_MS }: BacklogOptions = {}) {
     this.#most = most
     this.#report = report
+    this.#unreadMs = unreadMs
   }
 
   /** Sets the unread bytes of one program. */
@@ -29,32 +53,51 @@ export class WriteBacklog {
     this.#total += bytes - (this.#bytes.get(program) ?? 0)
     if (bytes === 0) this.#bytes.delete(program)
     else this.#bytes.set(program, bytes)
-    while (this.#total > this.#most) this.#end(this.#largest())
     const changed = Math.abs(this.#total - this.#reported)
     if (changed >= REPORTED_BYTES || (changed > 0 && this.#total === 0)) this.#reportNow()
   }
 
-  /** Ends the program with the most unread bytes, unless that has fewer than `least` by now. */
+  /** Whether the program may be written `more` bytes. Ends programs that read nothing where that makes room, itself too. */
+  makeRoom(program: Unread, more: number): boolean {
+    const wanted = new Map(this.#bytes).set(program, (this.#bytes.get(program) ?? 0) + more)
+    while (this.#total + more > this.#most) {
+      const largest = largestOf(wanted, one => one.stuckMs() >= this.#unreadMs)
+      if (!largest) return false
+      this.#end(largest.program)
+      if (largest.program === program) return false
+      wanted.delete(largest.program)
+    }
+    return true
+  }
+
+  /** Ends the program with the most unread bytes, once it is clear that it reads nothing, unless it has fewer than `least`. */
   endLargest(least: number): void {
-    const largest = this.#largest()
-    if (largest && largest.bytes >= least) this.#end(largest)
+    const largest = largestOf(this.#bytes, () => true)
+    const waitMs = largest && largest.bytes >= least ? this.#unreadMs - largest.program.stuckMs() : 0
+    if (waitMs > 0) {
+      clearTimeout(this.#later)
+      this.#later = setTimeout(() => this.endLargest(least), waitMs)
+      this.#later.unref()
+      return
+    }
+    if (largest && largest.bytes >= least) this.#end(largest.program)
     this.#reportNow()
   }
 
   #reportNow(): void {
     this.#reported = this.#total
-    this.#report(this.#total, this.#largest()?.bytes ?? 0)
+    this.#report(this.#total, largestOf(this.#bytes, () => true)?.bytes ?? 0)
   }
 
-  #largest(): { readonly program: Unread; readonly bytes: number } | undefined {
-    let largest: { readonly program: Unread; readonly bytes: number } | undefined
-    for (const [program, bytes] of this.#bytes) if (bytes > (largest?.bytes ?? 0)) largest = { program, bytes }
-    return largest
+  #end(program: Unread): void {
+    const bytes = this.#bytes.get(program) ?? 0
+    this.set(program, 0)
+    program.unread(bytes)
   }
+}
 
-  #end(largest: { readonly program: Unread; readonly bytes: number } | undefined): void {
-    if (!largest) return
-    this.set(largest.program, 0)
-    largest.program.unread(largest.bytes)
-  }
+function largestOf(all: ReadonlyMap<Unread, number>, counts: (program: Unread) => boolean): Largest | undefined {
+  let largest: Largest | undefined
+  for (const [program, bytes] of all) if (bytes > (largest?.bytes ?? 0) && counts(program)) largest = { program, bytes }
+  return largest
 }

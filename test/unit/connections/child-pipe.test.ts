@@ -79,7 +79,7 @@ function deaf(backlog: WriteBacklog, reads = 0) {
 
 test('what many children of one owner do not read ends the one with most, and not those that read', async () => {
   const most = HUB.ownerWriteBacklogBytes
-  const backlog = new WriteBacklog(most)
+  const backlog = new WriteBacklog(most, { unreadMs: 0 })
   const children = Array.from({ length: 5 }, () => deaf(backlog))
   const reading = deaf(backlog, Number.POSITIVE_INFINITY)
   // Each alone may be so far behind.
@@ -102,11 +102,25 @@ test('what many children of one owner do not read ends the one with most, and no
 })
 
 test('a text of which a little is left counts as a whole, since it holds all of its memory', async () => {
-  const backlog = new WriteBacklog(2_000_000)
+  const backlog = new WriteBacklog(2_000_000, { unreadMs: 0 })
   const children = Array.from({ length: 3 }, () => deaf(backlog, 899_990))
   for (const { pipe } of children) {
     pipe.write('x'.repeat(900_000))
     await Promise.resolve()
   }
   expect(children.filter(({ closed }) => closed.length > 0)).toHaveLength(1)
+})
+
+test('a child that reads slowly is not ended: what is too much is refused, small texts still go', async () => {
+  const backlog = new WriteBacklog(HUB.ownerWriteBacklogBytes)
+  const slow = deaf(backlog, 100_000)
+  const large = 'x'.repeat(HUB.upstreamWriteBacklogBytes / 2)
+  expect([large, large, large].map(text => slow.pipe.write(text))).toEqual([true, true, false])
+  expect(slow.pipe.write('{"method":"notifications/cancelled"}')).toBe(true)
+  const neighbours = [deaf(backlog), deaf(backlog)]
+  expect(neighbours.map(({ pipe }) => pipe.write(large.slice(0, -1_000)))).toEqual([true, true])
+  // Together they have what one owner's programs may.
+  expect(neighbours.map(({ pipe }) => pipe.write(large))).toEqual([false, false])
+  await Promise.resolve()
+  expect([slow, ...neighbours].flatMap(({ closed }) => closed)).toEqual([])
 })
