@@ -8,10 +8,10 @@ import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead } from './head.
 const HEAD_END = Buffer.from('\r\n\r\n')
 const BARE_HEAD_END = Buffer.from('\n\n')
 const VERSION = 'HTTP/1.'
-/** A turn of reading that takes longer is followed by a rest. */
-const LONG_TURN_MS = 2
-/** Length of the rest, in lengths of the turn. */
-const REST_TIMES = 4
+/** Part of a thread's time that reading one connection may take for long; beyond it reading rests. */
+const READING_SHARE = 0.2
+/** So much more may be taken at once: large answers, and turns in which the system gave the processor to others. */
+const READING_BURST_MS = 20
 const MOST_REST_MS = 250
 
 /** Most cached heads: responses of one server often differ in `Date` alone. */
@@ -68,6 +68,9 @@ export class Http1Connection {
   #paused = false
   /** Set while nothing is read, so that others have their turns. */
   #rest: ReturnType<typeof setTimeout> | undefined
+  /** Time that reading took beyond its share, in milliseconds, as of `#readAtMs`. */
+  #readMs = 0
+  #readAtMs = 0
 
   /** Starts to connect. `connected` is called once: without an error when a request can be written. */
   constructor(target: ConnectTarget, owner: ConnectionOwner, connected: (error?: HubError) => void) {
@@ -180,14 +183,19 @@ export class Http1Connection {
 
   /** A server whose answer takes the thread's time, such as a stream without end, leaves the most of it to the others. */
   #leaveTurns(spentMs: number): void {
-    if (spentMs < LONG_TURN_MS || this.#state === 'closed' || this.#rest !== undefined) return
+    const nowMs = performance.now()
+    this.#readMs = Math.max(0, this.#readMs - READING_SHARE * (nowMs - this.#readAtMs)) + spentMs
+    this.#readAtMs = nowMs
+    // Between two answers there is nothing to rest from, and the next one would be late.
+    const isReading = this.#state === 'head' || this.#state === 'body'
+    if (!isReading || this.#readMs < READING_BURST_MS || this.#rest !== undefined) return
     this.#socket?.pause()
     this.#rest = setTimeout(
       () => {
         this.#rest = undefined
         if (!this.#paused && this.#state !== 'closed') this.#socket?.resume()
       },
-      Math.min(REST_TIMES * spentMs, MOST_REST_MS),
+      Math.min(this.#readMs / READING_SHARE, MOST_REST_MS),
     )
   }
 
