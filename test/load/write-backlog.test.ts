@@ -23,6 +23,8 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
+  // Else the calls that are never answered would be waited for.
+  await Promise.all(NAMES.map(name => admin.ok('POST', `/api/servers/${name}/stop`)))
   await hub?.stop()
 }, 120_000)
 
