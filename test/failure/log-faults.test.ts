@@ -50,6 +50,12 @@ async function callOften(admin: Client): Promise<number> {
   return slowest
 }
 
+/** Why the log takes no lines now. */
+async function refusal(admin: Client): Promise<{ readonly code: string } | undefined> {
+  const { sinks } = await admin.ok('GET', '/api/admin/logging')
+  return sinks[0].reason
+}
+
 async function endsWell(): Promise<void> {
   hub?.signal('SIGTERM')
   expect(await hub?.exited(10_000)).toBe(0)
@@ -57,9 +63,11 @@ async function endsWell(): Promise<void> {
 
 test('a log that nobody reads any more stops no call, and the hub still ends in good order', async () => {
   const { admin, reader } = await startPiped()
+  expect(await refusal(admin)).toBeUndefined()
   await reader.close()
   expect(await callOften(admin)).toBeLessThan(atMost(250))
   expect((await admin.request('GET', '/health')).status).toBe(200)
+  expect((await until(() => refusal(admin), { what: 'the sink to say why' })).code).toBe('log_unwritable')
   await endsWell()
 }, 120_000)
 
@@ -87,6 +95,7 @@ test('a log file on a full disk stops no call, and goes on where it stopped once
   const admin = await hub.setup()
   await online(admin, ['echo'])
   expect(await callOften(admin)).toBeLessThan(atMost(250))
+  expect((await until(() => refusal(admin), { what: 'the sink to say why' })).code).toBe('storage_full')
   const seen = `/proc/${pid}/root${folder}`
   await Bun.spawn(['rm', join(seen, 'ballast')]).exited
   const text = await until(
@@ -99,6 +108,7 @@ test('a log file on a full disk stops no call, and goes on where it stopped once
   )
   // The last one may just be under way.
   for (const line of text.split('\n').slice(0, -1)) JSON.parse(line)
+  await until(async () => (await refusal(admin)) === undefined, { what: 'the end of the failure' })
   process.kill(pid, 'SIGTERM')
   await hub.exited(10_000)
 }, 120_000)

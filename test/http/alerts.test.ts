@@ -15,7 +15,8 @@ let hub: Hub
 let admin: Client
 let alice: Client
 let bob: Client
-const receiver = startReceiver(({ path }) => new Response('', { status: path === '/gone' ? 410 : 200 }))
+const STATUSES: Readonly<Record<string, number>> = { '/gone': 410, '/busy': 503 }
+const receiver = startReceiver(({ path }) => new Response('', { status: STATUSES[path] ?? 200 }))
 
 beforeAll(async () => {
   hub = await startHub({ env: LOOPBACK })
@@ -203,6 +204,32 @@ describe('channels', () => {
     const retry = await alice.request('POST', `${CHANNELS}/gone/deliveries/${delivery.id}/retry`)
     expect([retry.status, retry.json.code]).toEqual([404, 'delivery_not_found'])
     expect((await bob.request('GET', `${CHANNELS}/alice~gone/deliveries`)).json.code).toBe('channel_not_found')
+  })
+
+  test('what waits for another attempt is given up when its channel is switched off', async () => {
+    const fay = await hub.user('fay')
+    await fay.ok('POST', CHANNELS, { name: 'busy', type: 'webhook', config: { url: `${receiver.url}/busy` } })
+    const rule = { ...RULE, condition: 'servers_offline >= 0', per: 'total', duration: '0s' }
+    await fay.ok('POST', RULES, { ...rule, name: 'to-busy', channels: ['busy'] })
+    const first = async () => (await fay.ok('GET', `${CHANNELS}/busy/deliveries`)).items[0]
+    const failed = await until(async () => ((await first())?.state === 'failed' ? first() : undefined), {
+      what: 'an attempt that fails',
+    })
+    expect(failed.code).toBe('delivery_failed')
+    await fay.ok('PATCH', `${CHANNELS}/busy`, { enabled: false })
+    await until(async () => (await first()).state === 'dead', { timeoutMs: 60_000, what: 'the end of the delivery' })
+    expect(await first()).toMatchObject({ code: 'channel_off' })
+    await fay.request('DELETE', `${RULES}/to-busy`)
+  }, 120_000)
+
+  test('one whose plugin is switched off sends nothing, and says so', async () => {
+    const plugin = '/api/admin/plugins/alert-webhook'
+    const eve = await hub.user('eve')
+    await eve.ok('POST', CHANNELS, { name: 'hook', type: 'webhook', config })
+    await admin.ok('PATCH', plugin, { enabled: false })
+    expect(await eve.ok('POST', `${CHANNELS}/hook/test`)).toMatchObject({ ok: false, code: 'channel_type_unavailable' })
+    await admin.ok('PATCH', plugin, { enabled: true })
+    expect(await eve.ok('POST', `${CHANNELS}/hook/test`)).toMatchObject({ ok: true })
   })
 })
 

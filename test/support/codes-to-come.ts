@@ -9,7 +9,6 @@ export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
 
 /** Codes whose state no test can bring about from outside, and why. */
 export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
-  log_unwritable: 'a disk that refuses lines without being full, on which no test can write',
   quota_sessions: 'idle sessions make room; other limits let one user keep no more than 356 busy',
 }
 
@@ -17,8 +16,6 @@ export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
 export const BELOW_THE_HUB: Partial<Record<ErrorCode | FieldCode, string>> = {
   // In the detail of a delivery, which is no code of an answer.
   delivery_failed: 'test/plugins/alert-chat.test.ts',
-  channel_off: 'test/unit/alerts/delivery-fault.test.ts',
-  channel_type_unavailable: 'test/unit/alerts/delivery-fault.test.ts',
   quarantined: 'test/unit/connections/protocol-errors.test.ts',
   upstream_tls_error: 'test/unit/http/outbound-tls.test.ts',
   storage_unavailable: 'test/postgres/hub.test.ts',
