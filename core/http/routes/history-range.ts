@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { HubError } from '../../contract/errors.ts'
+import type { UserActor } from '../../contract/records.ts'
 import { parseDuration } from '../../domain/duration.ts'
+import { isAdmin } from '../../domain/ownership.ts'
 import { wrong } from './wrong-field.ts'
 
 const LONGEST_MS = 400 * 86_400_000
@@ -10,11 +12,17 @@ const MOST_POINTS = 10_000
 
 /** A duration in a query, as text. */
 export const durationField = z.string().min(1).max(64)
-/** Administrators may ask for less than they may read. */
-export const scopeField = z
-  .enum(['mine', 'all'])
-  .optional()
-  .meta({ description: '`mine`: what an ordinary user would see' })
+/** Administrators may ask for less than they may read; see `asksForOwn`. */
+export const scopeField = z.enum(['mine', 'all']).optional().meta({
+  description: '`mine`: what an ordinary user would see; `all`: for administrators, to whom it is the default',
+})
+
+/** Whether an administrator asks for no more than an ordinary user. Throws `admin_only` for `all` by anybody else. */
+export function asksForOwn(actor: UserActor, scope: 'mine' | 'all' | undefined): boolean {
+  if (scope === 'all' && !isAdmin(actor))
+    throw new HubError('admin_only', 'Only administrators read what belongs to everybody (scope=all)')
+  return scope === 'mine'
+}
 
 /** `?range=`, with its default. */
 export function rangeField(usual: string) {

@@ -5,7 +5,7 @@ import { parseWidgetQuery } from '../../../domain/dashboards/widget-query.ts'
 import type { AuditRegistry } from '../../../registry/api.ts'
 import type { OwnedRecords } from '../../../registry/owned/records.ts'
 import { type Route, route } from '../../route.ts'
-import { rangeField, readRange, scopeField } from '../history-range.ts'
+import { asksForOwn, rangeField, readRange, scopeField } from '../history-range.ts'
 import { ownedRecordRoutes } from '../owned-records.ts'
 import { refParams, timestamp } from '../schemas.ts'
 import { wrong } from '../wrong-field.ts'
@@ -49,13 +49,14 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
         200: { description: 'One answer for each widget', schema: shapes.dashboardData, example: shapes.dataExample },
       },
       async handle({ actor, params, query: { range, scope } }) {
+        const mine = asksForOwn(actor, scope)
         if (reading.has(actor.userId)) {
           throw new HubError('rate_limited', 'One dashboard at a time is read for each user', { retryAfterSeconds: 1 })
         }
         reading.add(actor.userId)
         try {
           const { name, widgets } = await dashboards.get(actor, params.ref)
-          const viewer = { actor, mine: scope === 'mine', rangeMs: readRange(range) }
+          const viewer = { actor, mine, rangeMs: readRange(range) }
           // One after the other, so that a dashboard is one question at a time to the history.
           const shown: object[] = []
           for (const widget of widgets as unknown as readonly Widget[]) {
@@ -87,7 +88,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
       async handle({ actor, body: { type, query, range, scope } }) {
         const problem = queryProblem(type, query)
         if (problem !== undefined) throw wrong('#/query', 'condition_invalid', problem)
-        const viewer = { actor, mine: scope === 'mine', rangeMs: readRange(range) }
+        const viewer = { actor, mine: asksForOwn(actor, scope), rangeMs: readRange(range) }
         const data = await dataOf(deps, viewer, { type, query })
         return { body: { timestamp: new Date().toISOString(), ...data } }
       },

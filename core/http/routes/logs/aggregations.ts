@@ -4,7 +4,16 @@ import { durationText } from '../../../domain/duration.ts'
 import type { Count } from '../../../history/client.ts'
 import type { Counted, TallyCount } from '../../../history/protocol.ts'
 import { type Route, route } from '../../route.ts'
-import { covered, durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
+import {
+  asksForOwn,
+  covered,
+  durationField,
+  rangeField,
+  readRange,
+  readStep,
+  scopeField,
+  storedHistory,
+} from '../history-range.ts'
 import { timestamp } from '../schemas.ts'
 import { serverLabels } from '../server-labels.ts'
 import type { LogSearchDeps } from './search.ts'
@@ -129,9 +138,10 @@ async function counted(
   { range, scope, limit = MOST_ROWS, ...query }: Asked,
 ): Promise<Counted> {
   const rangeMs = readRange(range)
+  const mine = asksForOwn(actor, scope)
   return storedHistory(history)
     .for(actor)
-    .count({ ...query, rangeMs, limit, ...(scope === 'mine' ? { mine: true } : {}) })
+    .count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
 }
 
 /** What the row is about. A record of the hub itself has no server. */

@@ -9,7 +9,7 @@ import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { wholeBody } from '../../compress.ts'
 import { type Route, route } from '../../route.ts'
-import { durationField } from '../history-range.ts'
+import { asksForOwn, durationField, scopeField } from '../history-range.ts'
 import { anyObject, pageFields, timestamp } from '../schemas.ts'
 import { wrong } from '../wrong-field.ts'
 import { asField, readConditions, withIds } from './conditions.ts'
@@ -79,7 +79,6 @@ const example = {
 const responses = { 200: { description: 'A page of records', schema: found, example } }
 
 const name = z.string().min(1).max(256).optional()
-const scope = z.enum(['mine', 'all']).optional().meta({ description: '`mine`: what an ordinary user would see' })
 const order = z.enum(['asc', 'desc'])
 const histogram = durationField
   .optional()
@@ -98,7 +97,7 @@ const query = z.strictObject({
   order: order.default('desc').meta({ description: 'By arrival' }),
   cursor: z.string().max(512).optional(),
   histogram,
-  scope,
+  scope: scopeField,
 })
 
 const body = z.strictObject({
@@ -110,7 +109,7 @@ const body = z.strictObject({
   limit: z.number().int().min(1).max(1_000).default(100),
   cursor: z.string().max(512).optional(),
   histogram,
-  scope,
+  scope: scopeField,
 })
 
 /** Routes that search the log. */
@@ -209,10 +208,11 @@ async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords
 
 /** A page of records as JSON texts, and their histogram as one. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
 export async function findRecords({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
+  const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
+  const mine = asksForOwn(actor, extent)
   if (!history) {
     throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
   }
-  const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
   const [queryAt, cursorAt] = asked.askedIn === 'body' ? ['#/query', '#/cursor'] : ['?q', '?cursor']
   const where = await withIds(asked.where, actor, registry, queryAt)
   const place = [where, wanted, extent ?? '']
@@ -224,7 +224,7 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
     order: wanted,
     limit,
     ...(after === undefined ? {} : { after }),
-    ...(extent === 'mine' ? { mine: true } : {}),
+    ...(mine ? { mine } : {}),
     ...(stepMs === undefined ? {} : { stepMs }),
   })
   const { items, total, totalIsExact, behind, next } = page

@@ -8,7 +8,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { pauses } from '../../../store/pauses.ts'
 import { type CallLinks, LINK_MINUTES } from '../../../telemetry/call-links.ts'
 import { type Route, route } from '../../route.ts'
-import { durationField, scopeField } from '../history-range.ts'
+import { asksForOwn, durationField, scopeField } from '../history-range.ts'
 import { timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 import { wrong } from '../wrong-field.ts'
@@ -106,7 +106,7 @@ export function connectionsRoutes(deps: ConnectionsDeps): Route[] {
       responses: { 200: { description: 'What is connected', schema: connections, example } },
       async handle({ actor, query: { range, scope } }) {
         const minutes = minutesOf(range)
-        const all = isAdmin(actor) && scope !== 'mine'
+        const all = !asksForOwn(actor, scope) && isAdmin(actor)
         const found = visibleLinks(actor.userId, all, deps.links.list(minutes), deps.mcp.sessions())
         const { links, clients, summed, omitted } = shownLinks(found)
         const coveredMinutes = deps.links.coveredMs(minutes) / MINUTE_MS

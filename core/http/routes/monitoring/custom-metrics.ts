@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { type CustomMetrics, METRIC_NAME, MOST_LABELS, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
-import { scopeField } from '../history-range.ts'
+import { asksForOwn, scopeField } from '../history-range.ts'
 import { exampleList, limitedRecord, listOf, pageFields, timestamp } from '../schemas.ts'
 import { page } from '../views.ts'
 
@@ -73,7 +73,7 @@ export function customMetricRoutes({ custom }: CustomMetricsDeps): Route[] {
         },
       },
       handle({ actor, query: { scope, ...paging } }) {
-        const found = custom.list(isAdmin(actor) && scope !== 'mine' ? 'all' : actor.userId)
+        const found = custom.list(!asksForOwn(actor, scope) && isAdmin(actor) ? 'all' : actor.userId)
         const shown = found.map(({ updatedAtMs, ...rest }) => ({
           ...rest,
           updatedAt: new Date(updatedAtMs).toISOString(),

@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
 import { wholeBody } from '../../compress.ts'
 import { type Route, route } from '../../route.ts'
-import { durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
+import {
+  asksForOwn,
+  durationField,
+  rangeField,
+  readRange,
+  readStep,
+  scopeField,
+  storedHistory,
+} from '../history-range.ts'
 import type { PerformanceDeps } from './performance.ts'
 
 const HOUR_MS = 3_600_000
@@ -48,7 +56,7 @@ export function exportRoutes({ history }: Pick<PerformanceDeps, 'history'>): Rou
             ? (STEPS.find(([longest]) => rangeMs <= longest)?.[1] ?? HOUR_MS)
             : readStep('step', step, rangeMs)
         const question = { kinds: DURATION_KINDS, by: 'tool', rangeMs, stepMs, limit: MOST_ROWS } as const
-        const mine = scope === 'mine' ? { mine: true } : {}
+        const mine = asksForOwn(actor, scope) ? { mine: true } : {}
         const text = await storedHistory(history)
           .for(actor)
           .export({ ...question, ...mine }, format)

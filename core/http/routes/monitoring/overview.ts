@@ -10,7 +10,7 @@ import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { SinkState } from '../../../telemetry/log-feed.ts'
 import { type Route, route } from '../../route.ts'
-import { covered, rangeField, readRange, scopeField, storedHistory } from '../history-range.ts'
+import { asksForOwn, covered, rangeField, readRange, scopeField, storedHistory } from '../history-range.ts'
 import { anyObject, timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 import { type PerformanceDeps, requestsOf, serversOf, shown } from './performance.ts'
@@ -101,7 +101,7 @@ export function overviewRoutes(deps: OverviewDeps): Route[] {
       query: z.strictObject({ range: rangeField('1h'), scope: scopeField }),
       responses: { 200: { description: 'The overview', schema: overview, example } },
       async handle({ actor, query: { range, scope } }) {
-        const mine = scope === 'mine'
+        const mine = asksForOwn(actor, scope)
         const rangeMs = readRange(range)
         const history = storedHistory(deps.history).for(actor)
         const asked = { rangeMs, ...(mine ? { mine } : {}) }

@@ -10,7 +10,16 @@ import type { Registry } from '../../../registry/api.ts'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
 import type { SystemUsage } from '../../../telemetry/system-usage.ts'
 import { type Route, route } from '../../route.ts'
-import { covered, durationField, rangeField, readRange, readStep, scopeField, storedHistory } from '../history-range.ts'
+import {
+  asksForOwn,
+  covered,
+  durationField,
+  rangeField,
+  readRange,
+  readStep,
+  scopeField,
+  storedHistory,
+} from '../history-range.ts'
 import { timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 
@@ -86,7 +95,7 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
         const rangeMs = readRange(range)
         const stepMs = step === undefined ? undefined : readStep('step', step, rangeMs)
         const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'edit')
-        const mine = scope === 'mine'
+        const mine = asksForOwn(actor, scope)
         const asked = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
         const history = storedHistory(deps.history).for(actor)
         const { from, to, measures } = await history.measure({ ...asked, kinds: DURATION_KINDS, by: 'kind', limit: 10 })

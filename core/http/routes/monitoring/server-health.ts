@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
 import type { HealthCheckResult } from '../../../domain/server/status.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { StateChange } from '../../../telemetry/uptime.ts'
 import { type Route, route } from '../../route.ts'
+import { asksForOwn, scopeField } from '../history-range.ts'
 import { anyObject, connectionState, exampleList, listOf, pageFields, timestamp, wholeNumber } from '../schemas.ts'
 import { page, qualified } from '../views.ts'
 import { shown } from './performance.ts'
@@ -70,14 +72,15 @@ export function serverHealthRoutes({ registry, upstreams, uptimeRatio, stateChan
       query: z.strictObject({
         ...pageFields,
         server: z.string().min(1).max(256).optional().meta({ description: '`name` or `owner~name`: this one alone' }),
-        scope: z.enum(['mine', 'all']).optional(),
+        scope: scopeField,
         checks: wholeNumber(0, MOST_CHECKS)
           .default(MOST_CHECKS)
           .meta({ description: 'How many of the last checks of each server' }),
       }),
       responses: { 200: { description: 'A page of servers', schema: listOf(item), example: exampleList(example) } },
       async handle({ actor, query }) {
-        const { scope = actor.role === 'admin' ? 'all' : 'mine', server: ref, checks: shownChecks, ...paging } = query
+        const { scope: asked, server: ref, checks: shownChecks, ...paging } = query
+        const scope = !asksForOwn(actor, asked) && isAdmin(actor) ? 'all' : 'mine'
         const records =
           ref === undefined
             ? await registry.servers.list(actor, { scope })
