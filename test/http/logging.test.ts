@@ -83,6 +83,26 @@ test('levels change at once, for a component or one server, and go back', async 
   expect(found({ message: 'tools/call', tool: 'echo' }).length).toBe(before + 1)
 })
 
+test('plugins and sinks have levels too, also a plugin that is off; those that are not there are refused with what is', async () => {
+  const path = '/api/admin/logging'
+  await admin.ok('PATCH', '/api/admin/plugins/sink-search', { enabled: false })
+  const levels = { 'plugin:sink-search': 'debug', 'sink:file': 'warn', assistant: 'debug' }
+  const set = await admin.ok('PATCH', path, { levels })
+  expect(set.levels.map(({ key }: { key: string }) => key)).toEqual(Object.keys(levels).sort())
+  const missing = { 'plugin:nobody': 'debug', 'sink:nothing': 'debug', 'plugin:': null, 'plugin:sink-serch': null }
+  const { status, json } = await admin.request('PATCH', path, { levels: missing })
+  expect(status).toBe(400)
+  expect(json.errors).toEqual([
+    ...['plugin:nobody', 'sink:nothing', 'plugin:', 'plugin:sink-serch'].map(key => ({
+      pointer: `#/levels/${key}`,
+      code: 'enum',
+      detail: expect.stringContaining(key.startsWith('sink') ? 'sink:file' : 'plugin:sink-search'),
+    })),
+  ])
+  const none = Object.fromEntries(Object.keys(levels).map(key => [key, null]))
+  expect((await admin.ok('PATCH', path, { levels: none })).levels).toEqual([])
+})
+
 test('wrong levels are refused as a whole', async () => {
   const refusal = async (body: object) => {
     const { status, json } = await admin.request('PATCH', '/api/admin/logging', body)

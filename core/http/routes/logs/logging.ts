@@ -21,10 +21,17 @@ export interface LoggingView {
 export interface LoggingDeps {
   readonly logging: LoggingView
   readonly registry: Pick<Registry, 'servers' | 'audit'>
+  /** All that are configured, also those that do not run. */
+  readonly plugins: { list(): readonly { readonly name: string }[] }
 }
 
 const tag = 'administration'
-const COMPONENTS = ['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'history']
+const COMPONENTS = [
+  ...['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'assistant', 'history', 'traces'],
+]
+const FORMS = `${COMPONENTS.join(', ')}, plugin:<name>, sink:<id> or server:<ref>`
+/** Most names in a message. */
+const MOST_NAMED = 40
 const LONGEST_MS = 24 * 60 * 60 * 1_000
 const level = z.enum(['error', 'warn', 'info', 'debug', 'trace'])
 const count = z.number().int()
@@ -58,13 +65,14 @@ const example = {
 
 const change = z.strictObject({
   levels: limitedRecord(z.string().min(1).max(300), level.nullable(), 100).meta({
-    description: `By component (${COMPONENTS.join(', ')}, plugin:<name>, sink:<id>) or server:<ref>; null removes`,
+    description: `By component: ${FORMS}; null removes`,
   }),
   until: z.string().max(64).optional().meta({ description: 'A duration of at most 24h; absent: until the hub stops' }),
 })
 
 /** Routes for levels at run time, and for the state of the sinks. */
-export function loggingRoutes({ logging: view, registry }: LoggingDeps): Route[] {
+export function loggingRoutes(deps: LoggingDeps): Route[] {
+  const { logging: view, registry } = deps
   const answer = () => ({ level: view.levels.default, levels: view.levels.list(), sinks: view.sinks() })
   return [
     route({
@@ -85,7 +93,7 @@ export function loggingRoutes({ logging: view, registry }: LoggingDeps): Route[]
       body: change,
       responses: { 200: { description: 'The state after the change', schema: logging, example } },
       async handle({ actor, body, info }) {
-        const changes = await readChanges(registry, actor, body)
+        const changes = await readChanges(deps, actor, body)
         for (const each of changes) view.levels.set(each)
         const detail = { levels: changes.map(each => `${each.key}=${each.level ?? 'default'}`) }
         registry.audit.record(actor, {
@@ -103,31 +111,46 @@ export function loggingRoutes({ logging: view, registry }: LoggingDeps): Route[]
 
 /** Throws `validation_failed`, and `server_not_found` for a server that is not there. */
 async function readChanges(
-  registry: Pick<Registry, 'servers'>,
+  deps: LoggingDeps,
   actor: UserActor,
   { levels, until }: z.infer<typeof change>,
 ): Promise<readonly LevelChange[]> {
-  const problems: FieldError[] = []
   const forMs = until === undefined ? undefined : parseDuration(until)
+  const problems = unknownComponents(deps, levels)
   if (until !== undefined && (forMs === undefined || forMs === 0 || forMs > LONGEST_MS)) {
-    problems.push({ pointer: '#/until', code: 'duration', detail: 'until: a duration such as 15m, at most 24h' })
-  }
-  for (const key of Object.keys(levels)) {
-    if (COMPONENTS.includes(key) || /^(?:plugin|sink|server):./.test(key)) continue
-    const wanted = `one of ${COMPONENTS.join(', ')}, plugin:<name>, sink:<id> or server:<ref>`
-    problems.push({
-      pointer: `#/levels/${pointerToken(key)}`,
-      code: 'enum',
-      detail: `There is no component of this name: ${wanted}`,
-    })
+    problems.unshift({ pointer: '#/until', code: 'duration', detail: 'until: a duration such as 15m, at most 24h' })
   }
   if (problems.length > 0) throw validationError(problems)
   const limit = forMs === undefined ? {} : { forMs }
   return Promise.all(
     Object.entries(levels).map(async ([key, to]) => {
       if (!key.startsWith('server:')) return { key, level: to, ...limit }
-      const record = await registry.servers.resolve(actor, key.slice('server:'.length), 'edit')
+      const record = await deps.registry.servers.resolve(actor, key.slice('server:'.length), 'edit')
       return { key: `server:${qualified(record)}`, level: to, serverId: record.id, ...limit }
     }),
   )
+}
+
+/** A level of what is gone meanwhile can still be removed. Servers are looked up elsewhere. */
+function unknownComponents({ logging, plugins }: LoggingDeps, levels: z.infer<typeof change>['levels']): FieldError[] {
+  const kept = new Set(logging.levels.list().map(({ key }) => key))
+  const known: Readonly<Record<string, readonly string[]>> = {
+    plugin: plugins.list().map(({ name }) => `plugin:${name}`),
+    sink: logging.sinks().map(({ id }) => `sink:${id}`),
+  }
+  return Object.entries(levels).flatMap(([key, to]) => {
+    if (COMPONENTS.includes(key) || /^server:./.test(key) || (to === null && kept.has(key))) return []
+    const [, kind = ''] = /^(plugin|sink):/.exec(key) ?? []
+    const names = known[kind]
+    if (names?.includes(key)) return []
+    const detail = names
+      ? `There is no ${kind} of this name: one of ${listed(names)}`
+      : `There is no component of this name: one of ${FORMS}`
+    return [{ pointer: `#/levels/${pointerToken(key)}`, code: 'enum' as const, detail }]
+  })
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED
+  return `${names.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
