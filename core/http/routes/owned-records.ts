@@ -7,6 +7,7 @@ import type { OwnedRecords } from '../../registry/owned/records.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import { type Route, route } from '../route.ts'
 import { exampleList, listOf, pageFields, refParams } from './schemas.ts'
+import { refuseOtherIdentity } from './stated-identity.ts'
 import { page, recordReply, writeOptions } from './views.ts'
 
 /** In the names of audited actions. */
@@ -59,6 +60,8 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       summary: `Make ${article(what)} ${what}`,
       responses: { 201: one },
       async handle({ actor, body: wanted, info }) {
+        // An id and ref may be those of the record from which it was copied.
+        refuseOtherIdentity(wanted, { owner: actor.name })
         const made = await records.create(actor, wanted)
         note(kind, actor, info, 'create', made)
         return recordReply(made, 201, `${info.baseUrl}${path}/${encodeURIComponent(String(made.ref))}`)
@@ -87,6 +90,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       summary: `Replace ${article(what)} ${what}`,
       responses: { 200: one },
       async handle({ actor, params, body: wanted, info, request }) {
+        refuseOtherIdentity(wanted, await records.get(actor, params.ref))
         const changed = await records.replace(actor, params.ref, wanted, {
           ...writeOptions(request.headers),
           whole: true,
@@ -107,6 +111,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       responses: { 200: one },
       async handle({ actor, params, body: change, info, request }) {
         const before = await records.get(actor, params.ref)
+        refuseOtherIdentity(change, before)
         // What was read is what is changed: another change in between is a conflict.
         const options = { ifRevision: Number(before.revision), ...writeOptions(request.headers) }
         const changed = await records.replace(actor, params.ref, mergePatch(before, change), options)
