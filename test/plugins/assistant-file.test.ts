@@ -193,7 +193,9 @@ describe('assistants of a hub', () => {
     const { ok, told } = await steps('tried')
     expect([ok, told]).toEqual([
       true,
-      ['target', 'tools', 'address', 'dial', 'handshake', 'list'].map(step => [step, 'ok', '']),
+      Object.entries({
+        ...{ target: '', tools: 'tools_read', address: '', dial: '', handshake: '', list: 'tools_asked' },
+      }).map(([step, code]) => [step, 'ok', code]),
     ])
     const connection = platform.seen.at(-1)
     await until(() => connection?.closed === 1000, { what: 'the end of the test' })
@@ -203,8 +205,12 @@ describe('assistants of a hub', () => {
   })
 
   test('a test says where it fails, and what was not tried', async () => {
-    const skipped = (...names: string[]) => names.map(name => [name, 'skipped', ''])
-    const first = ['target', 'tools', 'address'].map(name => [name, 'ok', ''])
+    const skipped = (...names: string[]) => names.map(name => [name, 'skipped', 'earlier_step_failed'])
+    const first = [
+      ['target', 'ok', ''],
+      ['tools', 'ok', 'tools_read'],
+      ['address', 'ok', ''],
+    ]
     await make('refused', { direction: 'outbound', url: platform.url('refuses'), enabled: false })
     expect((await steps('refused')).told).toEqual([
       ...[...first, ['dial', 'failed', 'token_refused']],
@@ -233,7 +239,7 @@ describe('assistants of a hub', () => {
     const { ok, told } = await steps('live')
     expect([ok, told.slice(2)]).toEqual([
       true,
-      [['address', 'ok', ''], ...['dial', 'handshake', 'list'].map(step => [step, 'skipped', ''])],
+      [['address', 'ok', ''], ...['dial', 'handshake', 'list'].map(step => [step, 'skipped', 'connected_already'])],
     ])
     expect(platform.seen.length).toBe(connections)
     await make('mute', { direction: 'outbound', url: platform.url('silent'), enabled: false })
