@@ -103,6 +103,20 @@ test('plugins and sinks have levels too, also a plugin that is off; those that a
   expect((await admin.ok('PATCH', path, { levels: none })).levels).toEqual([])
 })
 
+test('the level of all that has none of its own changes at once', async () => {
+  const path = '/api/admin/logging'
+  expect(await admin.ok('PATCH', path, { level: 'debug' })).toMatchObject({ level: 'debug', levels: [] })
+  await admin.request('GET', '/health')
+  await admin.ok('PATCH', path, { level: 'info' })
+  expect((await admin.ok('GET', path)).level).toBe('info')
+  const { items } = await admin.ok('GET', '/api/admin/audit?limit=1')
+  expect(items[0].detail).toEqual({ levels: ['all=info'] })
+  for (const empty of [{}, { levels: {} }]) {
+    const { status, json } = await admin.request('PATCH', path, empty)
+    expect([status, json.errors[0].pointer, json.errors[0].code]).toEqual([400, '#/levels', 'required'])
+  }
+})
+
 test('wrong levels are refused as a whole', async () => {
   const refusal = async (body: object) => {
     const { status, json } = await admin.request('PATCH', '/api/admin/logging', body)

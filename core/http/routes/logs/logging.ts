@@ -13,7 +13,7 @@ import { qualified } from '../views.ts'
 
 /** What is logged, and where it goes. */
 export interface LoggingView {
-  readonly levels: Pick<LogLevels, 'default' | 'set' | 'list'>
+  readonly levels: Pick<LogLevels, 'default' | 'setDefault' | 'set' | 'list'>
   sinks(): readonly SinkState[]
 }
 
@@ -64,9 +64,10 @@ const example = {
 }
 
 const change = z.strictObject({
-  levels: limitedRecord(z.string().min(1).max(300), level.nullable(), 100).meta({
-    description: `By component: ${FORMS}; null removes`,
-  }),
+  level: level.optional().meta({ description: 'For all that `levels` does not name, until the hub stops' }),
+  levels: limitedRecord(z.string().min(1).max(300), level.nullable(), 100)
+    .optional()
+    .meta({ description: `By component: ${FORMS}; null removes` }),
   until: z.string().max(64).optional().meta({ description: 'A duration of at most 24h; absent: until the hub stops' }),
 })
 
@@ -94,8 +95,10 @@ export function loggingRoutes(deps: LoggingDeps): Route[] {
       responses: { 200: { description: 'The state after the change', schema: logging, example } },
       async handle({ actor, body, info }) {
         const changes = await readChanges(deps, actor, body)
+        if (body.level !== undefined) view.levels.setDefault(body.level)
         for (const each of changes) view.levels.set(each)
-        const detail = { levels: changes.map(each => `${each.key}=${each.level ?? 'default'}`) }
+        const all = body.level === undefined ? [] : [`all=${body.level}`]
+        const detail = { levels: [...all, ...changes.map(each => `${each.key}=${each.level ?? 'default'}`)] }
         registry.audit.record(actor, {
           action: 'logging.update',
           target: 'logging',
@@ -113,13 +116,19 @@ export function loggingRoutes(deps: LoggingDeps): Route[] {
 async function readChanges(
   deps: LoggingDeps,
   actor: UserActor,
-  { levels, until }: z.infer<typeof change>,
+  { level: wanted, levels = {}, until }: z.infer<typeof change>,
 ): Promise<readonly LevelChange[]> {
   const forMs = until === undefined ? undefined : parseDuration(until)
   const problems = unknownComponents(deps, levels)
   if (until !== undefined && (forMs === undefined || forMs === 0 || forMs > LONGEST_MS)) {
     problems.unshift({ pointer: '#/until', code: 'duration', detail: 'until: a duration such as 15m, at most 24h' })
   }
+  if (wanted === undefined && Object.keys(levels).length === 0)
+    problems.push({
+      pointer: '#/levels',
+      code: 'required',
+      detail: 'levels: name a component, or send "level" for all',
+    })
   if (problems.length > 0) throw validationError(problems)
   const limit = forMs === undefined ? {} : { forMs }
   return Promise.all(
@@ -132,7 +141,10 @@ async function readChanges(
 }
 
 /** A level of what is gone meanwhile can still be removed. Servers are looked up elsewhere. */
-function unknownComponents({ logging, plugins }: LoggingDeps, levels: z.infer<typeof change>['levels']): FieldError[] {
+function unknownComponents(
+  { logging, plugins }: LoggingDeps,
+  levels: NonNullable<z.infer<typeof change>['levels']>,
+): FieldError[] {
   const kept = new Set(logging.levels.list().map(({ key }) => key))
   const known: Readonly<Record<string, readonly string[]>> = {
     plugin: plugins.list().map(({ name }) => `plugin:${name}`),
