@@ -16,7 +16,11 @@ beforeAll(async () => {
   browser = await openBrowser()
   hub = await startHub({
     env: LOOPBACK,
-    settings: { mcpServers: { echo: stdioFixture('echo'), gone: { command: 'no-such-program-of-a-test' } } },
+    settings: {
+      mcpServers: { echo: stdioFixture('echo'), gone: { command: 'no-such-program-of-a-test' } },
+      // Nobody listens there: a sink that is down.
+      plugins: [{ use: 'sink-syslog', config: { host: '127.0.0.1', port: 1, protocol: 'tcp' } }],
+    },
   })
   admin = await hub.setup()
   await online(admin, ['echo'])
@@ -39,6 +43,11 @@ afterAll(async () => {
 /** Places, with layers open, and what is there when they are drawn. */
 const PLACES: readonly (readonly [string, string])[] = [
   ['/', '.tile, .card'],
+  ['/?tab=system-overview', '.wmetric .stat'],
+  ['/?tab=server-status', '.wtable td'],
+  ['/?tab=request-analysis', '.wtable td'],
+  ['/?tab=error-tracking', '.wtable'],
+  ['/?tab=user-activity', '.wtable td'],
   ['/servers', 'td .nm'],
   ['/servers/new', '#pasted'],
   ['/servers/admin~echo', '.minis'],
@@ -89,11 +98,11 @@ const ALLOWED: readonly RegExp[] = [
   /^(?:Gives the text back|Says which of several servers this is|Gives one environment variable)$/,
   // Publishers of the market's templates.
   /^(?:domdomegg|bundled)$/,
-  // Plugins, and identifiers of records.
-  /^hosted-keys$/,
+  // Plugins and sinks, and identifiers of records.
+  /^(?:hosted-keys|syslog)$/,
   /^[0-9a-f]{8}-[0-9a-f-]{27}$/,
   // Products, protocols, formats.
-  /^(?:English|JSON|CSV|OpenMetrics|OpenAPI(?: 3\.1)?|Grafana|MCP|HTTP|SSE|stdio|stderr|curl|URL|AI|ModelScope|Airtable|Telegram|Webhook)$/,
+  /^(?:English|JSON|CSV|OpenMetrics|OpenAPI(?: 3\.1)?|Grafana|MCP|HTTP|SSE|stdio|stderr|curl|URL|AI|ModelScope|Airtable|Telegram|[Ww]ebhook)$/,
   /^(?:ERROR|WARN|INFO|DEBUG|TRACE)$/,
   /^(?:Claude|Cursor|VS Code|Windsurf|Codex|Gemini|Zed|LM Studio|Bun\/)[\w .]*$/,
   // Units, addresses, paths, identifiers and variables.
@@ -170,6 +179,49 @@ test('no text of the Chinese console is English, on any page, but what is no tex
   await tab.close()
   expect([...found].map(([text, where]) => `${text}   at ${where}`)).toEqual([])
 }, 300_000)
+
+test('failures of sinks, deliveries and tests of keys are said in Chinese', async () => {
+  await admin.ok('POST', '/api/monitoring/channels', {
+    ...{ name: 'own', type: 'webhook', config: { url: 'http://127.0.0.1:1/' } },
+  })
+  const { code } = await admin.ok('POST', '/api/monitoring/channels/own/test')
+  await admin.ok('PATCH', '/api/settings', { hostedKeys: { modelscope: 'a-key-of-this-test' } })
+  const sinks = async () => (await admin.ok('GET', '/api/admin/logging')).sinks
+  const down = await until(async () => (await sinks()).find(({ reason }: { reason?: object }) => reason), {
+    what: 'a sink that is down',
+  })
+  const failures: readonly (readonly [string, string, string])[] = [
+    ['/', '.attn-first', '日志接收端异常'],
+    ['/settings/logs', 'td .cellsub.st-bad', titleOf(down.reason.code)],
+    ['/alerts?tab=channels', '.bad-t', titleOf(code)],
+    ['/alerts/channels/own', '.tx .t2', titleOf(code)],
+  ]
+  const tab = await openTab(browser, hub, admin, { language: 'zh' })
+  const found: string[] = []
+  const judge = async (place: string, at: string, says: string): Promise<void> => {
+    const has = async (): Promise<boolean> => (await tab.page.locator(at).allTextContents()).join().includes(says)
+    await until(has, { timeoutMs: 10_000 }).catch(() => found.push(`${place} has no ${says}`))
+    for (const line of await englishOf(tab)) {
+      const [english = '', where] = line.split('\t')
+      if (!ALLOWED.some(pattern => pattern.test(english))) found.push(`${english}   at ${place} ${where}`)
+    }
+  }
+  for (const [place, at, says] of failures) {
+    await tab.page.goto(`${hub.url}${place}`)
+    await judge(place, at, says)
+  }
+  await tab.page.goto(`${hub.url}/settings/hosted-keys`)
+  await tab.page.locator('.list button', { hasText: '测试' }).first().click()
+  await judge('/settings/hosted-keys', 'body', '的服务器都不会使用此密钥')
+  await tab.close()
+  expect(found).toEqual([])
+}, 300_000)
+
+/** As much of a Chinese title as stands before the first value in it. */
+function titleOf(code: string): string {
+  const [start = ''] = (titles[code as keyof typeof titles] ?? code).split(/[{[]/)
+  return start
+}
 
 /** Places that cannot be shown, and the code of the reason. */
 const REFUSALS: readonly (readonly [string, keyof typeof titles])[] = [

@@ -86,8 +86,10 @@ describe('a query', () => {
     expect(rows[0].slice(1, 6)).toEqual(['admin', 'remote', 'remote', 'bad', 'error'])
     expect((await ask(admin, 'table', 'users')).rows).toEqual([['admin', CALLS + FAILED, FAILED]])
     expect((await ask(admin, 'table', 'servers')).rows).toEqual([
-      ['admin~remote', 'online', expect.any(String), CALLS + FAILED, FAILED, expect.any(Number), ''],
+      ['admin~remote', 'online', expect.any(String), CALLS + FAILED, FAILED, expect.any(Number), '', ''],
     ])
+    const { columns: heads } = await ask(admin, 'table', 'servers')
+    expect(heads.slice(-2)).toEqual([{ name: 'code' }, { name: 'reason' }])
     expect((await ask(admin, 'table', 'error_count by tool')).rows).toEqual([
       ['remote', 'bad', FAILED],
       ['remote', 'good', 0],

@@ -53,13 +53,13 @@ export class PbBoard extends PbElement {
             this.editing = true
           }}>${icon('pencil')}${t('Change widgets')}</button><button type="button" class="btn danger" @click=${() => this.#remove(board)}>${icon('trash-2')}${t('Delete dashboard')}</button></div>`
         : nothing
-    }${show(this.#data, data => this.#widgets(data))}`
+    }${show(this.#data, data => this.#widgets(data, board?.builtIn === true))}`
   }
 
-  #widgets({ widgets }: DashboardData): unknown {
+  #widgets({ widgets }: DashboardData, isBuiltIn: boolean): unknown {
     if (widgets.length === 0) return emptyState({ icon: 'chart-line', title: t('This dashboard has no widgets') })
     const one = (index: number) => (): void => void this.#retry(index)
-    const shown = widgets.map((widget, at) => ({ widget, card: widgetCard(widget, one(at)) }))
+    const shown = widgets.map((widget, at) => ({ widget, card: widgetCard(widget, isBuiltIn, one(at)) }))
     const of = (type: string): unknown[] => shown.filter(({ widget }) => widget.type === type).map(({ card }) => card)
     return html`<div class="wmetrics">${of('metric')}</div><div class="grid2 even">${of('chart')}</div><div class="grid2 even">${of('table')}</div>`
   }

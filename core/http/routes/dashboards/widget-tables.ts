@@ -60,13 +60,13 @@ async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Ask
     const calls = use.get(record.id)
     return [
       ...[qualified(record), state, since ?? null, calls?.count ?? 0, calls?.failed ?? 0, shown(calls?.p95Ms)],
-      reason?.message ?? '',
+      ...[reason?.code ?? '', reason?.message ?? ''],
     ]
   })
   return {
     columns: [
       ...[{ name: 'server' }, { name: 'state' }, { name: 'since' }, count('calls'), count('errors'), ms('p95')],
-      { name: 'reason' },
+      ...[{ name: 'code' }, { name: 'reason' }],
     ],
     rows: rows.slice(0, limit),
   }
