@@ -193,6 +193,10 @@ export const LIMITS = {
   /** All sessions of one user together. The oldest events are dropped first. */
   eventReplayBytesPerUser: 24 * MiB,
   batchMessages: 100,
+  /** Of the id of a JSON-RPC message and of a progress token. */
+  rpcIdCharacters: 4_096,
+  /** Of a cursor or a `requestState`; a server whose state would be longer is refused with `upstream_protocol`. */
+  sealedTokenCharacters: 1 * MiB,
   /** Full results kept after truncation at their group's limit. */
   keptResultBytes: 64 * MiB,
   keptResultBytesPerUser: 24 * MiB,

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { LIMITS } from '../../core/config/limits.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { call, type McpTown, mcpTable, message, openMcpTown, ping } from './mcp-rows.ts'
 
+const LONGEST = 'i'.repeat(LIMITS.rpcIdCharacters)
+const HUGE = 'A'.repeat(3_900_000)
 let town: McpTown
 
 beforeAll(async () => {
@@ -61,6 +64,25 @@ mcpTable('messages under /mcp', () => town, [
   ),
   ...['1.0', '12345678901234567890', '-7', '"1.5"'].map(id =>
     message(`id ${id}`, `{"jsonrpc":"2.0","id":${id},"method":"ping"}`, 200),
+  ),
+  message('the longest id', { ...ping, id: LONGEST }, 200),
+  message('an id of a character more', { ...ping, id: `${LONGEST}x` }, 400, -32600, 'request_invalid'),
+  message('an id of 4 MB', { ...ping, id: HUGE }, 400, -32600, 'request_invalid'),
+  message(
+    'an id of very many digits',
+    `{"jsonrpc":"2.0","id":${'9'.repeat(5_000)},"method":"ping"}`,
+    ...([400, -32600, 'request_invalid'] as const),
+  ),
+  message('the longest progress token', { ...ping, params: { _meta: { progressToken: LONGEST } } }, 200),
+  message(
+    'a progress token of a character more',
+    { ...ping, params: { _meta: { progressToken: `${LONGEST}x` } } },
+    ...([400, -32600, 'request_invalid'] as const),
+  ),
+  message(
+    'a cursor of 4 MB',
+    { ...ping, method: 'tools/list', params: { cursor: HUGE } },
+    ...([200, -32602, 'cursor_invalid'] as const),
   ),
   message('params a list', { ...ping, params: [] }, 400, -32600, 'request_invalid'),
   message('params a text', { ...ping, params: 'x' }, 400, -32600, 'request_invalid'),

@@ -3,7 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import type { Outcome } from '../call/exchange.ts'
-import { errorMessage, isPlainObject, parseExact, resultMessage } from '../rpc/rpc.ts'
+import { asHubError, errorMessage, isPlainObject, parseExact, resultMessage } from '../rpc/rpc.ts'
 import { modernError, modernRefusal, statusOf } from './errors.ts'
 import type { ModernExchange } from './exchange.ts'
 import { type InputRequest, missingCapability, urlElicitations } from './input-requests.ts'
@@ -52,7 +52,12 @@ export class ModernResponseWriter {
       this.#refuse(exchange, post, new HubError('upstream_protocol', `The server asks for input ${wrong}`))
       return
     }
-    const state = typeof requestState === 'string' ? { requestState: this.#passed.seal(exchange, requestState) } : {}
+    let state: JsonObject = {}
+    try {
+      if (typeof requestState === 'string') state = { requestState: this.#passed.seal(exchange, requestState) }
+    } catch (error) {
+      return this.#refuse(exchange, post, asHubError(error))
+    }
     const presenter = this.#presenters.of(exchange.scope)
     post.answer(resultMessage(post.id, presenter.result(exchange.method, { ...asked, ...state }, false)), 200)
   }

@@ -19,10 +19,14 @@ export class SealedRequestState {
     this.#now = now
   }
 
+  /** Throws upstream_protocol for a state that would be longer than what `open` takes. */
   seal({ principal, scope, serverId, method, params }: Parkable, state: string): string {
+    if (state.length > LIMITS.sealedTokenCharacters) throw tooLong()
     const expiresAtMs = Math.round(this.#now() + LIMITS.parkedMs)
     const sealed = [principal, scope.key, method, digestOf(params), serverId, expiresAtMs, state]
-    return this.#sealer.sealToken(PURPOSE, JSON.stringify(sealed))
+    const token = this.#sealer.sealToken(PURPOSE, JSON.stringify(sealed))
+    if (token.length > LIMITS.sealedTokenCharacters) throw tooLong()
+    return token
   }
 
   /**
@@ -44,4 +48,11 @@ export class SealedRequestState {
       hint: 'Send the request again without requestState.',
     })
   }
+}
+
+function tooLong(): HubError {
+  return new HubError(
+    'upstream_protocol',
+    `The server sent a requestState that is longer than ${LIMITS.sealedTokenCharacters} characters once sealed`,
+  )
 }

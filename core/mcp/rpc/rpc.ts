@@ -92,17 +92,24 @@ export function parseBody(text: string): JsonValue {
 }
 
 /**
- * The id as JSON text; undefined when it is neither a string nor an integer, as MCP's JSON Schema requires. `1.0`
- * counts as the integer 1.
+ * The id as JSON text; undefined when it is neither a string nor an integer, as MCP's JSON Schema requires, or too long.
+ * `1.0` counts as the integer 1.
  */
 export function idText(id: unknown): IdText | undefined {
   if (typeof id === 'number') return Number.isInteger(id) ? String(id) : undefined
+  if (isTooLong(id)) return undefined
   if (typeof id === 'string') return JSON.stringify(id)
   if (!isRawNumber(id)) return undefined
   const text = JSON.stringify(id)
   const [whole, , exponent] = /^-?\d+(\.0+)?([eE]\+?\d{1,2})?$/.exec(text) ?? []
   if (whole !== undefined && Number.isSafeInteger(Number(text))) return String(Number(text))
   return whole !== undefined && exponent === undefined ? text : undefined
+}
+
+/** Ids and progress tokens are repeated in every answer and notification, so their length is judged before they are. */
+function isTooLong(value: unknown): boolean {
+  const text = typeof value === 'string' ? value : isRawNumber(value) ? JSON.stringify(value) : ''
+  return text.length > LIMITS.rpcIdCharacters
 }
 
 function bad(id: IdText | undefined, message: string): BadMessage {
@@ -115,12 +122,17 @@ export function readMessage(value: JsonValue): Message | BadMessage {
   const id = idText(value.id)
   if (value.jsonrpc !== '2.0') return bad(id, 'The member "jsonrpc" must be "2.0"')
   if (value.id !== undefined && id === undefined)
-    return bad(undefined, 'The member "id" must be a string or an integer')
+    return bad(
+      undefined,
+      `The member "id" must be a string or an integer of at most ${LIMITS.rpcIdCharacters} characters`,
+    )
   const method = value.method
   if (method === undefined) return readResponse(value, id)
   if (typeof method !== 'string' || method === '') return bad(id, 'The member "method" must be a text')
   const params = value.params
   if (params !== undefined && !isPlainObject(params)) return bad(id, 'The member "params" must be an object')
+  if (isPlainObject(params?._meta) && isTooLong(params._meta.progressToken))
+    return bad(id, `A "progressToken" may have at most ${LIMITS.rpcIdCharacters} characters`)
   if (id === undefined) return { kind: 'notification', method, params }
   return { kind: 'request', id, method, params }
 }

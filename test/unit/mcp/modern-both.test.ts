@@ -96,6 +96,11 @@ test.each([
   ['no requests', { inputRequests: [1] }],
   ['a request without a method', { inputRequests: { a: { params: {} } } }],
   ['a state that is no text', { inputRequests: { user_name: QUESTION }, requestState: 7 }],
+  [
+    'a state that no client could send back',
+    { inputRequests: { user_name: QUESTION }, requestState: 'x'.repeat(900_000) },
+  ],
+  ['a state of many megabytes', { inputRequests: { user_name: QUESTION }, requestState: 'x'.repeat(3_900_000) }],
   ['nothing at all', {}],
 ])('a question that no client can read (%s) is a fault of the server', async (_, asked) => {
   await using one = hub()

@@ -4,6 +4,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { LIMITS } from '../../../core/config/limits.ts'
 import { readHubKeys } from '../../../core/secrets/key-file.ts'
 import { openMasterKeys } from '../../../core/secrets/master-keys.ts'
 import { secretParts } from '../../../core/secrets/parts.ts'
@@ -83,6 +84,12 @@ describe('sealer', () => {
     expect(new Set(ids).size).toBe(100_000)
     // Nor do they share what a neighbour could be guessed by.
     expect(new Set(ids.map(id => id.slice(0, 16))).size).toBe(100_000)
+  })
+
+  test('a token longer than the hub makes any is not looked at', () => {
+    const text = 'x'.repeat(LIMITS.sealedTokenCharacters / 2)
+    expect(sealer.openToken('session', sealer.sealToken('session', text))).toBe(text)
+    expect(sealer.openToken('session', sealer.sealToken('session', `${text}${text}`))).toBeUndefined()
   })
 
   test('a token has one spelling', () => {
