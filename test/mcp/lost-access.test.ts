@@ -15,9 +15,10 @@ let admin: Client
 let carol: Client
 let release = ''
 const opened: NewClient[] = []
+const sockets: WebSocket[] = []
 
 beforeAll(async () => {
-  hub = await startHub()
+  hub = await startHub({ env: { ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: 'the-key-of-every-endpoint' } })
   release = join(hub.folder, 'release')
   admin = await hub.setup()
   carol = await hub.user('carol')
@@ -28,6 +29,7 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
+  for (const socket of sockets) socket.close()
   await Promise.allSettled(opened.splice(0).map(client => client.close()))
   await hub?.stop()
 }, 120_000)
@@ -39,6 +41,7 @@ async function restore(more: object = {}): Promise<void> {
     await admin.request('PATCH', `/api/admin/users/${owner}`, { disabled: false })
     await admin.request('DELETE', `/api/servers/${owner}~holding`)
   }
+  await carol.request('DELETE', '/api/assistant/endpoints/box')
   await carol.request('DELETE', '/api/groups/g')
   const body = {
     name: 'holding',
@@ -92,6 +95,32 @@ async function rest(_path: string, _method: string, accept = 'application/json')
   return { outcome, heard: () => heard }
 }
 
+async function groupRoute(accept = 'application/json'): Promise<Held> {
+  const answer = carol.request('POST', '/api/groups/g/tools/hold', {}, { accept })
+  return { outcome: answer.then(({ text }) => text), heard: () => '' }
+}
+
+/** A device that is connected to the hub, and asks for the tool of its group. */
+async function assistant(): Promise<Held> {
+  const made = await carol.ok('POST', '/api/assistant/endpoints', { name: 'box', direction: 'inbound', group: 'g' })
+  const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/api/assistant/ws?token=${made.token}`)
+  sockets.push(socket)
+  let heard = ''
+  const outcome = new Promise<string>(resolve => {
+    socket.onmessage = ({ data }) => {
+      heard += data
+      if (JSON.parse(data).id === 7) resolve(data)
+    }
+    socket.onclose = () => resolve(`${heard} closed`)
+  })
+  await new Promise(resolve => {
+    socket.onopen = resolve
+  })
+  const params = { name: 'hold', arguments: {} }
+  socket.send(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }))
+  return { outcome, heard: () => heard }
+}
+
 /** What both of the official clients have alike. */
 interface Requester {
   callTool(params: object): Promise<unknown>
@@ -124,7 +153,7 @@ const LOSSES: Readonly<Record<string, () => Promise<unknown>>> = {
 }
 
 const NOT_FOUND =
-  /tool_not_found|prompt_not_found|resource_not_found|server_not_found|group_not_found|session_not_found/
+  /tool_not_found|prompt_not_found|resource_not_found|server_not_found|group_not_found|session_not_found|You may no longer use/
 
 const CASES: readonly (readonly [string, keyof typeof LOSSES, () => Promise<Held>])[] = [
   ['a legacy session at a group', 'made private', () => legacy('/mcp/g', 'tool')],
@@ -144,6 +173,11 @@ const CASES: readonly (readonly [string, keyof typeof LOSSES, () => Promise<Held
   ['REST', 'made private', () => rest('', '')],
   ['REST', 'of a disabled owner', () => rest('', '')],
   ['REST', 'deleted', () => rest('', '')],
+  ['the route of a group’s tool', 'made private', () => groupRoute()],
+  ['the route of a group’s tool', 'taken out of the group', () => groupRoute('application/vnd.patchbay.result+json')],
+  ['the route of a group’s tool', 'of a disabled owner', () => groupRoute()],
+  ['an assistant', 'made private', () => assistant()],
+  ['an assistant', 'of a disabled owner', () => assistant()],
   ['REST as a stream', 'given away, and private', () => rest('', '', 'text/event-stream')],
 ]
 
