@@ -192,6 +192,8 @@ export const LIMITS = {
   eventReplayMs: 10 * 60_000,
   /** All sessions of one user together. The oldest events are dropped first. */
   eventReplayBytesPerUser: 24 * MiB,
+  /** Of a result that a group's HTTP route answers in plain form; a longer one is answered only as an MCP result. */
+  plainResultBytes: 512 * KiB,
   batchMessages: 100,
   /** Of the id of a JSON-RPC message and of a progress token. */
   rpcIdCharacters: 4_096,

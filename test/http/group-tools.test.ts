@@ -167,6 +167,15 @@ describe('a call', () => {
       expect((await admin.request('POST', path('raw'), body)).status).toBe(400)
   })
 
+  test('whose result is long is answered as the MCP result alone', async () => {
+    expect((await admin.request('POST', path('big'), { bytes: 400_000 })).status).toBe(200)
+    const long = await admin.request('POST', path('big'), { bytes: 2_000_000 })
+    expect([long.status, long.json.code]).toEqual([502, 'result_too_large'])
+    expect(long.json.hint).toContain(MCP_RESULT)
+    const whole = await admin.request('POST', path('big'), { bytes: 2_000_000 }, { accept: MCP_RESULT })
+    expect(whole.json.content[0].text).toBe('é'.repeat(1_000_000))
+  })
+
   test('stands in the records as the caller’s, and in those of the group', async () => {
     await admin.ok('POST', path('big'), { bytes: 10 })
     const items = await until(async () => {

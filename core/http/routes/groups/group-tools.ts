@@ -7,7 +7,7 @@ import type { GroupRecord, UserActor } from '../../../contract/records.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { isPlainObject, parseExact } from '../../../domain/json/exact-json.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
-import { partsOf } from '../../../domain/json/long-text.ts'
+import { freeText, partsOf, weightOfText } from '../../../domain/json/long-text.ts'
 import { quoteName } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { canUse } from '../../../domain/ownership.ts'
@@ -157,6 +157,11 @@ function answer(tool: string, outcome: Outcome, headers: Headers): Response {
   const { resultText } = outcome
   if ((headers.get('accept') ?? '').toLowerCase().includes(MCP_RESULT_TYPE))
     return new Response(new Blob([...partsOf(resultText)]), { headers: { 'content-type': MCP_RESULT_TYPE } })
+  // Reading and writing it anew takes the main thread's time, up to half a second for what a server may answer.
+  if (weightOfText(resultText) > LIMITS.plainResultBytes) {
+    freeText(resultText)
+    throw tooLong(tool)
+  }
   const result = parseExact(String(resultText))
   if (!isPlainObject(result)) throw new HubError('upstream_protocol', `The tool ${quoteName(tool)} answered no object`)
   if (result.isError === true) {
@@ -164,6 +169,14 @@ function answer(tool: string, outcome: Outcome, headers: Headers): Response {
     throw new HubError('tool_failed', `The tool ${quoteName(tool)} failed: ${cutShort(said, MESSAGE_CHARACTERS)}`)
   }
   return new Response(JSON.stringify(plainAnswer(result)), { headers: { 'content-type': 'application/json' } })
+}
+
+function tooLong(tool: string): HubError {
+  const most = LIMITS.plainResultBytes
+  return new HubError('result_too_large', `The tool ${quoteName(tool)} answered with more than ${most} bytes`, {
+    data: { maxBytes: most },
+    hint: `Send the header "Accept: ${MCP_RESULT_TYPE}": in this form longer results are answered too.`,
+  })
 }
 
 /** The structured content, or the JSON of a single text, or all content. */
