@@ -1,6 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import { FairTurns } from '../../domain/fair-turns.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import type { Outcome } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
@@ -66,16 +67,21 @@ interface PathClientsParts {
   readonly draining: () => boolean
 }
 
+interface Turns {
+  /** A page of a list is a megabyte, and its reading takes milliseconds; clients of one user may ask all at once. */
+  readonly turns: FairTurns
+}
+
 const NONE: ReadonlySet<OpenClient> = new Set()
 
 /** The clients inside the hub. */
 export class PathClients {
-  readonly #parts: PathClientsParts
+  readonly #parts: PathClientsParts & Turns
   readonly #open = new Map<Scope, Set<OpenClient>>()
   #made = 0
 
   constructor(parts: PathClientsParts) {
-    this.#parts = parts
+    this.#parts = { ...parts, turns: new FairTurns() }
     parts.subscribers.add(this)
     parts.scopeChanged.on(scope => {
       for (const client of this.of(scope)) client.endLost()
@@ -132,11 +138,17 @@ class OpenClient implements PathClient, NotificationTarget {
   readonly bytes: NotificationTarget['bytes']
   ended = false
   readonly #options: PathClientOptions
-  readonly #parts: PathClientsParts
+  readonly #parts: PathClientsParts & Turns
   readonly #left: () => void
   readonly #calls = new Set<CallInFlight>()
 
-  constructor(key: string, scope: Scope, options: PathClientOptions, parts: PathClientsParts, left: () => void) {
+  constructor(
+    key: string,
+    scope: Scope,
+    options: PathClientOptions,
+    parts: PathClientsParts & Turns,
+    left: () => void,
+  ) {
     this.key = key
     this.scope = scope
     this.bytes = parts.loads.of(options.actor.userId).bytes
@@ -170,6 +182,7 @@ class OpenClient implements PathClient, NotificationTarget {
         signal: new AbortController().signal,
       })
       const outcome = await this.#handle(exchange)
+      await new Promise<void>(resolve => this.#parts.turns.add(actor.userId, resolve))
       if (outcome.kind === 'failed') throw outcome.error
       if (outcome.kind !== 'result') throw new HubError('internal', 'The tools of the path cannot be listed')
       const page = JSON.parse(String(outcome.resultText)) as { tools?: readonly unknown[]; nextCursor?: unknown }
