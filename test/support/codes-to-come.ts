@@ -2,8 +2,6 @@ import type { ErrorCode, FieldCode } from '../../core/contract/errors.ts'
 
 /** Codes that nothing answers yet, and the part that will. One that core or a plugin names has no place here any more. */
 export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
-  upstream_flood:
-    'transports that cannot hold a flooding server back; those that are here leave it waiting in its own pipe',
   size: 'the rotation of logs among the settings of monitoring',
 }
 
@@ -16,6 +14,8 @@ export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
 export const BELOW_THE_HUB: Partial<Record<ErrorCode | FieldCode, string>> = {
   // In the detail of a delivery, which is no code of an answer.
   delivery_failed: 'test/plugins/alert-chat.test.ts',
+  // Of a WebSocket that ends; the state of its endpoint or server has it until the next attempt.
+  upstream_flood: 'test/unit/http/websocket.test.ts',
   quarantined: 'test/unit/connections/protocol-errors.test.ts',
   upstream_tls_error: 'test/unit/http/outbound-tls.test.ts',
   storage_unavailable: 'test/postgres/hub.test.ts',
