@@ -3,12 +3,17 @@
  * `N passed, N failed`. Exit code 1 when anything failed, a family ran no test, or errors were left unhandled. A run of
  * everything ends with a look at the codes of errors: each one must have been the answer to some test.
  *
+ * The suite is what a change must pass: of long tests it runs a part (`support/extent.ts`) and of files named `*.long.test.ts`
+ * nothing. `--whole` runs both to their end, as `bun run soak` does.
+ *
  * Families wait more than they work, so that three run side by side, the longest first and in parts; what measures time
  * or memory runs alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
  * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
  *
  *   bun run test                     everything
  *   bun run test http mcp            these families
+ *   bun run test --whole             everything, with the long files and the whole of the long tests
+ *   bun run test --whole mcp         one family so
  *   bun run test http -t name        further arguments go to `bun test`
  *   bun run test --changed           the checks, and the files that reach what differs from the last commit
  *   bun run test --changed main      what differs from that commit
@@ -28,6 +33,7 @@ import {
   timesOfFiles,
   withoutUnsteady,
 } from './support/count.ts'
+import { LONG_FILES, WHOLE } from './support/extent.ts'
 import { SIDE_BY_SIDE } from './support/pace.ts'
 
 interface Suite {
@@ -44,11 +50,11 @@ interface Suite {
 }
 
 const ROOT = join(import.meta.dir, '..')
-const LONGEST_MS = 25 * 60_000
 const LANES = 3
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath
+const whole = process.argv.includes('--whole')
 const bin = (name: string): string => join('node_modules/.bin', name)
 
 const CHECKS: readonly Suite[] = [
@@ -101,7 +107,7 @@ function undivided(suites: readonly Suite[]): readonly Suite[] {
 }
 
 function tests(path: string): readonly string[] {
-  return [bun, 'test', '--timeout', '120000', path]
+  return [bun, 'test', '--timeout', whole ? '600000' : '120000', path]
 }
 
 /** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
@@ -156,13 +162,14 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
   // The output of an only one comes as it is written, else at the end.
   const live = suites.length === 1
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
-  const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : extra)], {
+  const leftOut = whole || onlyChanged ? [] : [`--path-ignore-patterns=${LONG_FILES}`]
+  const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : [...leftOut, ...extra])], {
     cwd: ROOT,
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { ...process.env, SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside) },
-    timeout: LONGEST_MS,
+    env: { ...process.env, SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), ...(whole ? { [WHOLE]: '1' } : {}) },
+    timeout: (whole ? 120 : 25) * 60_000,
     killSignal: 'SIGKILL',
   })
   let text = ''
@@ -189,7 +196,7 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
 const folder = await mkdtemp(join(tmpdir(), 'patchbay-codes-'))
 const seenCodes = join(folder, 'seen')
 await writeFile(seenCodes, '')
-const given = process.argv.slice(2)
+const given = process.argv.slice(2).filter(argument => argument !== '--whole')
 const onlyChanged = given[0] === '--changed'
 const firstOption = onlyChanged ? given.length : given.findIndex(argument => argument.startsWith('-'))
 const names = firstOption < 0 ? given : given.slice(0, firstOption)
@@ -205,8 +212,7 @@ async function inTurn(list: readonly Suite[], beside = 1): Promise<void> {
   for (const suite of list) results.push(await run(suite, extra, beside))
 }
 
-await inTurn(suites.filter(suite => CHECKS.includes(suite)))
-const waiting = suites.filter(suite => !suite.alone && !CHECKS.includes(suite))
+const waiting = suites.filter(suite => !suite.alone)
 const lanes = Math.min(LANES, waiting.length)
 const lane = async (): Promise<void> => {
   for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], lanes)

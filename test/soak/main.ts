@@ -1,6 +1,6 @@
 /**
  * A million calls with faults mixed in, then the properties of test/fuzz with more runs, growing bodies for every route, and
- * the whole of the tests of which the suite runs a part.
+ * all tests, with the whole of those of which the suite runs a part or nothing.
  *
  *   bun run soak                       1,000,000 calls after as many to warm up, and twenty times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
@@ -10,11 +10,10 @@
  *   bun run soak --fuzz-runs 0         without the properties
  *   bun run soak --work-rounds 0       without the growing bodies, each of which is sent ten times by default, and without one
  *                                      user's attacks on memory, of which the answers to others are timed by the clock here
- *   bun run soak --short               without the long tests, of which the suite runs a part
+ *   bun run soak --short               without all tests at the end
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { LONG_TESTS } from '../support/extent.ts'
 import { ROOT } from '../support/hub.ts'
 import { broken, HEADING, type SoakResult, soak } from './soak.ts'
 
@@ -73,9 +72,8 @@ if (calls > 0) {
 }
 for (const problem of problems) console.log(`FAILED: ${problem}`)
 let failed = problems.length > 0
-async function passes(env: Readonly<Record<string, string>>, ...paths: readonly string[]): Promise<boolean> {
-  const command = [process.execPath, 'test', '--timeout', '600000', ...paths]
-  const child = Bun.spawn(command, {
+async function passes(env: Readonly<Record<string, string>>, ...command: readonly string[]): Promise<boolean> {
+  const child = Bun.spawn([process.execPath, ...command], {
     cwd: join(ROOT),
     env: { ...process.env, ...env },
     stdout: 'inherit',
@@ -84,19 +82,18 @@ async function passes(env: Readonly<Record<string, string>>, ...paths: readonly 
   return (await child.exited) === 0
 }
 
+const TEST = ['test', '--timeout', '600000'] as const
 if (fuzzRuns > 0) {
   const env = { PATCHBAY_FUZZ_SEED: String(seed), PATCHBAY_FUZZ_RUNS: String(fuzzRuns), PATCHBAY_WHOLE: '1' }
-  failed = !(await passes(env, './test/fuzz/')) || failed
+  failed = !(await passes(env, ...TEST, './test/fuzz/')) || failed
 }
 if (workRounds > 0) {
   const env = { PATCHBAY_WORK_ROUNDS: String(workRounds) }
-  failed = !(await passes(env, './test/load/work-fuzz.test.ts')) || failed
-  failed =
-    !(await passes({ PATCHBAY_STRICT_LATENCY: '1', PATCHBAY_WHOLE: '1' }, './test/load/bytes-in-flight.test.ts')) ||
-    failed
+  failed = !(await passes(env, ...TEST, './test/load/work-fuzz.test.ts')) || failed
+  const strict = { PATCHBAY_STRICT_LATENCY: '1', PATCHBAY_WHOLE: '1' }
+  failed = !(await passes(strict, ...TEST, './test/load/bytes-in-flight.test.ts')) || failed
 }
 if (!values.short) {
-  const env = { PATCHBAY_WHOLE: '1', SEED: String(seed) }
-  failed = !(await passes(env, ...LONG_TESTS)) || failed
+  failed = !(await passes({ SEED: String(seed) }, 'test/run.ts', '--whole')) || failed
 }
 process.exit(failed ? 1 : 0)
