@@ -134,7 +134,8 @@ export function bothNames(
 ): 'all' | readonly string[] {
   if (a === undefined || a === 'all') return b ?? 'all'
   if (b === undefined || b === 'all') return a
-  return a.filter(name => b.includes(name))
+  const allowed = new Set(b)
+  return a.filter(name => allowed.has(name))
 }
 
 /** Uses `Object.fromEntries`, which makes own members of every name, even `__proto__`. */

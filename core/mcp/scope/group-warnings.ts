@@ -6,7 +6,8 @@ import { LIST_KINDS } from '../../domain/mcp-methods.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
 import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
-import { chosenTools, type MergedCatalog } from './merge.ts'
+import type { ListItem } from './list-item.ts'
+import { chosenTools, type MergedCatalog, originals } from './merge.ts'
 import { legalName } from './naming.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
 
@@ -21,6 +22,7 @@ export function groupWarnings(
   upstreams: Pick<Upstreams, 'face'>,
 ): readonly GroupWarning[] {
   const own = (state: MemberState) => scope.group.ownerId === state.member.server.ownerId
+  const listed = Map.groupBy(merged.lists.tools, item => item.serverId)
   return [
     ...LIST_KINDS.filter(kind => merged.leftOut[kind] > 0).map(kind => leftOutWarning(kind, merged.leftOut[kind])),
     ...costWarnings(actor, scope, merged),
@@ -34,7 +36,8 @@ export function groupWarnings(
       if (!catalog) return warning('server_unseen', ' was never seen online, so its tools are not known yet')
       const extra = upstreams.face(member.server.id).tools
       const { missing, asking } = missedTools(state, own(state), extra)
-      const collided = scope.group.naming === 'auto' ? collidedTools(state, merged, own(state)) : []
+      const collided =
+        scope.group.naming === 'auto' ? collidedTools(state, listed.get(member.server.id) ?? [], own(state)) : []
       const complaints = canEdit(actor, member.server) ? catalog.warnings : []
       return [
         ...complaints.map(text => warning('server_lists', `: ${text}`)),
@@ -109,25 +112,26 @@ function missedTools(
 ): { readonly missing: readonly string[]; readonly asking: readonly string[] } {
   const offered = extra.filter(name => isToolOn(server, overrideOf(server.tools, name)))
   if (tools === 'all') return { missing: [], asking: offered }
-  const selected = (items: readonly { readonly key: string }[]) =>
-    tools.filter(tool => (chosenTools({ server, tools: [tool] }, items, own)?.size ?? 0) > 0)
-  const found = new Set(selected(catalog?.tools ?? []).map(({ name }) => name))
-  const asked = new Set(selected(extra.map(key => ({ key }))).map(({ name }) => name))
+  const ofItem = originals(server, catalog?.tools ?? [], own)
+  const ofExtra = originals(
+    server,
+    extra.map(key => ({ key })),
+    own,
+  )
+  const names = new Set(tools.map(({ name }) => name))
+  const isAsked = (name: string): boolean => names.has(name) && ofExtra(name) !== undefined
   return {
-    missing: tools.map(({ name }) => name).filter(name => !found.has(name) && !asked.has(name)),
-    asking: offered.filter(
-      name => tools.some(tool => tool.name === name) || asked.has(overrideOf(server.tools, name)?.name ?? name),
-    ),
+    missing: [...names].filter(name => ofItem(name) === undefined && ofExtra(name) === undefined),
+    asking: offered.filter(name => names.has(name) || isAsked(overrideOf(server.tools, name)?.name ?? name)),
   }
 }
 
 /** Tools that are prefixed because another member has a tool of the same name. */
-function collidedTools({ member, catalog }: MemberState, merged: MergedCatalog, own: boolean): readonly string[] {
+function collidedTools({ member, catalog }: MemberState, listed: readonly ListItem[], own: boolean): readonly string[] {
   const { server } = member
   const chosen = chosenTools(member, catalog?.tools ?? [], own)
-  return merged.lists.tools
+  return listed
     .filter(({ key, serverId, original }) => {
-      if (serverId !== server.id) return false
       const wanted = chosen?.get(original)?.as ?? overrideOf(server.tools, original)?.name ?? original
       return key !== legalName(wanted, serverId, 'tools')
     })

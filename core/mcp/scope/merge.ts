@@ -227,30 +227,38 @@ function toolTarget(
  * server's owner gave the tool. Other users see only the latter, so for them it has precedence.
  */
 export function chosenTools(
-  { tools, server }: Pick<ScopeMember, 'tools' | 'server'>,
+  member: Pick<ScopeMember, 'tools' | 'server'>,
   items: readonly Pick<CatalogItem, 'key'>[],
   own: boolean,
 ): ReadonlyMap<string, MemberTool> | undefined {
-  if (tools === 'all') return undefined
-  const originals = items.map(({ key }) => key)
-  const known = new Set(originals)
-  const byShown = new Map(originals.map(original => [overrideOf(server.tools, original)?.name ?? original, original]))
-  const original = (name: string) =>
-    own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined))
+  if (member.tools === 'all') return undefined
+  const originalOf = originals(member.server, items, own)
   const chosen = new Map<string, MemberTool>()
-  for (const tool of tools) {
-    const found = original(tool.name)
+  for (const tool of member.tools) {
+    const found = originalOf(tool.name)
     if (found !== undefined && !chosen.has(found)) chosen.set(found, tool)
   }
   return chosen
 }
 
+/** The original name of the item that an entry of a member selects; undefined: none of these items. */
+export function originals(
+  server: ScopeMember['server'],
+  items: readonly Pick<CatalogItem, 'key'>[],
+  own: boolean,
+): (name: string) => string | undefined {
+  const known = new Set(items.map(({ key }) => key))
+  const byShown = new Map(items.map(({ key }) => [overrideOf(server.tools, key)?.name ?? key, key]))
+  return name => (own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined)))
+}
+
 function promptCandidates(state: MemberState): Candidate[] {
   const { member, catalog } = state
+  const chosen = member.prompts === 'all' ? undefined : new Set(member.prompts)
   const candidates: Candidate[] = []
   for (const item of catalog?.prompts ?? []) {
     const original = item.key
-    if (member.prompts !== 'all' && !member.prompts.includes(original)) continue
+    if (chosen && !chosen.has(original)) continue
     candidates.push({
       state,
       item,
