@@ -76,15 +76,15 @@ export function clientsOf(upstream: UpstreamKind): readonly ClientKind[] {
 }
 
 /**
- * Those with which the suite tries it: each main client with each kind of server, and each older version once with a server
- * or a client of every sort; all that the page names with PATCHBAY_WHOLE=1.
+ * Those with which the suite tries it: each kind of server meets the newest client and one of the older era, by turns on
+ * either wire, and each older version some server; all that the page names with PATCHBAY_WHOLE=1.
  */
 export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   const at = UPSTREAMS.indexOf(upstream)
   const older = OLDER_UPSTREAMS.indexOf(upstream)
   const core =
     at >= 0
-      ? [...MAIN_CLIENTS, ...OLDER_CLIENTS.filter((_, n) => n === at)]
+      ? [...MAIN_CLIENTS.filter((client, n) => modern(client) || n === at % 2), ...OLDER_CLIENTS.filter((_, n) => n === at)]
       : // A version has one server on pipes and one over HTTP, of which every second is left to the whole.
         MAIN_CLIENTS.filter((_, n) => OLDER_TRIED[n] === older)
   return extent(core, clientsOf(upstream))

@@ -18,7 +18,8 @@ export function foreignSection(clients: readonly ClientFound[], servers: readonl
   return `${FOREIGN_HEADING}
 
 Each was run as its users run it, with the version named here, against a hub on the same machine. \`bun run compatibility\`
-runs all of them and writes this page; the suite runs those without [heavy] and fails where their rows say anything else.
+runs all of them and writes this page. The suite runs some of those without [heavy], \`bun run test --whole\` all of these, and
+fails where their rows say anything else.
 
 ### Clients
 
