@@ -84,7 +84,10 @@ export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   const older = OLDER_UPSTREAMS.indexOf(upstream)
   const core =
     at >= 0
-      ? [...MAIN_CLIENTS.filter((client, n) => modern(client) || n === at % 2), ...OLDER_CLIENTS.filter((_, n) => n === at)]
+      ? [
+          ...MAIN_CLIENTS.filter((client, n) => modern(client) || n === at % 2),
+          ...OLDER_CLIENTS.filter((_, n) => n === at),
+        ]
       : // A version has one server on pipes and one over HTTP, of which every second is left to the whole.
         MAIN_CLIENTS.filter((_, n) => OLDER_TRIED[n] === older)
   return extent(core, clientsOf(upstream))
