@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
-import { type Client, type Hub, PASSWORD, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { atLeast } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 const IDLE_MS = atLeast(1_000)
 
@@ -24,10 +25,10 @@ beforeAll(async () => {
     env: { WORKERS: '1', STDIO_POLICY: 'admin' },
     settings: {
       mcpServers: {
-        lazy: { ...stdioFixture('echo', { WHO: 'lazy' }), start: 'lazy', idleTimeout: IDLE_MS },
-        own: { ...stdioFixture('echo', { WHO: 'own' }), session: 'per-session' },
-        one: stdioFixture('echo', { WHO: 'one' }),
-        two: stdioFixture('echo', { WHO: 'two' }),
+        lazy: { ...known('echo', { WHO: 'lazy' }), start: 'lazy', idleTimeout: IDLE_MS },
+        own: { ...known('echo', { WHO: 'own' }), session: 'per-session' },
+        one: known('echo', { WHO: 'one' }),
+        two: known('echo', { WHO: 'two' }),
       },
       groups: [{ name: 'g', servers: ['lazy', 'own', 'one', 'two'] }],
     },
@@ -76,13 +77,13 @@ test('a call wakes it, several at once wake one process, and it sleeps again aft
 })
 
 test('a lazy server that is edited in its sleep is looked at with its new configuration and sleeps on', async () => {
-  await admin.ok('PATCH', '/api/servers/lazy', stdioFixture('slow'))
+  await admin.ok('PATCH', '/api/servers/lazy', known('slow'))
   await until(async () => (await toolNames(await admin.mcp('/mcp/g'))).includes('wait'), {
     intervalMs: 100,
     what: 'the new list of tools',
   })
   await asleep()
-  await admin.ok('PATCH', '/api/servers/lazy', stdioFixture('echo', { WHO: 'lazy' }))
+  await admin.ok('PATCH', '/api/servers/lazy', known('echo', { WHO: 'lazy' }))
   await until(async () => (await toolNames(await admin.mcp('/mcp/g'))).includes('lazy_echo'), { intervalMs: 100 })
   await asleep()
   await settledTo(hub.pid, before)
@@ -90,7 +91,7 @@ test('a lazy server that is edited in its sleep is looked at with its new config
 
 test('an edit restarts the server it changes and no other', async () => {
   const old = { one: await pidOf('/mcp/one'), two: await pidOf('/mcp/two') }
-  await admin.ok('PATCH', '/api/servers/one', stdioFixture('echo', { WHO: 'changed' }))
+  await admin.ok('PATCH', '/api/servers/one', known('echo', { WHO: 'changed' }))
   await until(async () => (await statusOf(admin, 'one')).pid !== old.one, { what: 'another process' })
   await online(admin, ['one'])
   expect(JSON.parse(await callText(await admin.mcp('/mcp/one'), 'whoami')).who).toBe('changed')
@@ -137,10 +138,20 @@ test('the processes of sessions end when their server is switched off, and with 
   await settledTo(hub.pid, own)
 }, 120_000)
 
+test('STDIO_POLICY admin refuses ordinary users whatever the sandbox, and takes administrators', async () => {
+  const bob = await hub.user('bob')
+  const body = { name: 'cat', command: 'cat', enabled: false }
+  for (const path of ['/api/servers', '/api/servers/test']) {
+    const answer = await bob.request('POST', path, body)
+    expect([path, answer.status, answer.json.code]).toEqual([path, 403, 'stdio_not_permitted'])
+  }
+  expect((await admin.request('POST', '/api/servers', body)).status).toBe(201)
+})
+
 test('an owner who loses the role loses the process and the private address at once, and gets both back by a review', async () => {
   await admin.ok('POST', '/api/admin/users', { username: 'eve', password: PASSWORD, role: 'admin' })
   const eve = await hub.signIn('eve')
-  await eve.ok('POST', '/api/servers', { name: 'local', ...stdioFixture('echo') })
+  await eve.ok('POST', '/api/servers', { name: 'local', ...known('echo') })
   await eve.ok('POST', '/api/servers', { name: 'inside', url: remote.url })
   await online(eve, ['local', 'inside'])
   const pid = await statusOf(eve, 'local').then(status => status.pid ?? 0)
