@@ -6,8 +6,8 @@ import { type Client, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, commandOf } from '../support/processes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
-import { shutIn } from '../support/shut-in.ts'
 import { timed, until } from '../support/wait.ts'
+import { knownShutIn as shutIn } from './fixtures/known.ts'
 
 const hub = await startHub()
 const admin = await hub.setup()
@@ -27,10 +27,11 @@ interface Ran {
 async function start(client: Client, name: string): Promise<{ run(...command: string[]): Promise<Ran>; id: string }> {
   const { id } = await client.ok('POST', '/api/servers', await shutIn(name))
   await online(client, [name])
+  const mcp = await client.mcp(`/mcp/${name}`)
   return {
     id,
     async run(...command) {
-      return JSON.parse(await callText(await client.mcp(`/mcp/${name}`), 'run', { command }))
+      return JSON.parse(await callText(mcp, 'run', { command }))
     },
   }
 }

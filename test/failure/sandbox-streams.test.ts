@@ -1,13 +1,16 @@
 import { afterAll, expect, test } from 'bun:test'
 import { copyFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { extent } from '../support/extent.ts'
 import { startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { JAVASCRIPT, PYTHON } from '../support/sandboxed-runtimes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
+import { KNOWN } from './fixtures/known.ts'
 
-const hub = await startHub()
+/** In its own view of the file systems, where a program can go without anybody else missing it. */
+const hub = await startHub({ wrap: ['/usr/bin/unshare', '--mount', '--propagation', 'private'] })
 const admin = await hub.setup()
 const bob = await hub.user('bob')
 const { sandbox: level } = (await admin.ok('GET', '/health')).checks
@@ -35,58 +38,53 @@ if (level !== 'full') {
       const lead = args.slice(0, -1)
       const last = args.at(-1) ?? ''
       const program = last.startsWith('data:') ? last + Buffer.from(JAVASCRIPT).toString('base64') : last
-      const { id } = await bob.ok('POST', '/api/servers', { name, command, args: [...lead, program] })
+      const { id } = await bob.ok('POST', '/api/servers', { name, ...KNOWN, command, args: [...lead, program] })
       if (command === './deno') await giveDeno(id)
       await online(bob, [name], 60_000)
       expect(await callText(await bob.mcp(`/mcp/${name}`), 'work')).toBe('abcd')
     }, 120_000)
   }
 
-  for (const [how, message] of [
-    ['close-output', 'closed its standard output'],
-    ['close-input', 'closed its standard input'],
-  ] as const) {
-    for (const network of ['none', 'proxy'] as const) {
-      test(`a program that lives on after ${how} is noticed within 5 s (network ${network})`, async () => {
-        const name = `${how}-${network}`
-        if (network === 'proxy') await admin.ok('PATCH', '/api/admin/users/bob', { grants: { network } })
-        await bob.ok('POST', '/api/servers', { name, ...RUNTIMES.python, network })
-        await online(bob, [name])
-        const before = (await statusOf(bob, name)).pid
-        const client = await bob.mcp(`/mcp/${name}`)
-        const { ms } = await timed(async () => {
-          const called = callText(client, 'work', { how }).catch((error: unknown) => String(error))
-          await until(async () => (await statusOf(bob, name)).pid !== before, { timeoutMs: 8_000, what: 'the notice' })
-          expect(await called).toContain(how === 'close-input' ? 'closing' : message)
+  const CLOSED = [
+    ['close-output', 'none'],
+    ['close-input', 'proxy'],
+    ['close-output', 'proxy'],
+    ['close-input', 'none'],
+  ] as const
+  for (const [how, network] of CLOSED.slice(0, extent(2, 4))) {
+    test(`a program that lives on after ${how} is noticed within 5 s (network ${network})`, async () => {
+      const name = `${how}-${network}`
+      if (network === 'proxy') await admin.ok('PATCH', '/api/admin/users/bob', { grants: { network } })
+      await bob.ok('POST', '/api/servers', { name, ...RUNTIMES.python, ...KNOWN, network })
+      await online(bob, [name])
+      const before = (await statusOf(bob, name)).pid
+      const client = await bob.mcp(`/mcp/${name}`)
+      const { ms } = await timed(async () => {
+        const called = callText(client, 'work', { how }).catch((error: unknown) => String(error))
+        await until(async () => (await statusOf(bob, name)).pid !== before, {
+          timeoutMs: 8_000,
+          intervalMs: 50,
+          what: 'the notice',
         })
-        expect(ms).toBeLessThan(atMost(5_000))
-      }, 120_000)
-    }
+        expect(await called).toContain(how === 'close-input' ? 'closing' : 'closed its standard output')
+      })
+      expect(ms).toBeLessThan(atMost(5_000))
+    }, 120_000)
   }
 
   test('where bubblewrap goes while the hub runs, starts end as sandbox_lost and not as a crash loop', async () => {
-    // Its own view of the file systems, in which a program can go without anybody else missing it.
-    const apart = await startHub({ wrap: ['/usr/bin/unshare', '--mount', '--propagation', 'private'] })
     const inside = (...command: string[]) => {
-      const { success } = Bun.spawnSync(['/usr/bin/nsenter', '--target', String(apart.pid), '--mount', ...command])
+      const { success } = Bun.spawnSync(['/usr/bin/nsenter', '--target', String(hub.pid), '--mount', ...command])
       expect([command, success]).toEqual([command, true])
     }
-    try {
-      const boss = await apart.setup()
-      const eve = await apart.user('eve')
-      await eve.ok('POST', '/api/servers', { name: 'py', ...RUNTIMES.python })
-      await online(eve, ['py'])
-      inside('/bin/mount', '--bind', '/dev/null', '/usr/bin/bwrap')
-      expect(await boss.ok('GET', '/health')).toMatchObject({ status: 'degraded', checks: { sandbox: 'lost' } })
-      await eve.request('POST', '/api/servers/py/restart?wait=5s')
-      await until(async () => (await statusOf(eve, 'py')).reason?.code === 'sandbox_lost', { what: 'the loss' })
-      inside('/bin/umount', '/usr/bin/bwrap')
-      await eve.ok('POST', '/api/servers/py/restart?wait=10s')
-      await online(eve, ['py'])
-      expect((await boss.ok('GET', '/health')).checks.sandbox).toBe('full')
-    } finally {
-      await apart.stop()
-    }
+    inside('/bin/mount', '--bind', '/dev/null', '/usr/bin/bwrap')
+    expect(await admin.ok('GET', '/health')).toMatchObject({ status: 'degraded', checks: { sandbox: 'lost' } })
+    await bob.request('POST', '/api/servers/python/restart?wait=5s')
+    await until(async () => (await statusOf(bob, 'python')).reason?.code === 'sandbox_lost', { what: 'the loss' })
+    inside('/bin/umount', '/usr/bin/bwrap')
+    await bob.ok('POST', '/api/servers/python/restart?wait=10s')
+    await online(bob, ['python'])
+    expect((await admin.ok('GET', '/health')).checks.sandbox).toBe('full')
   }, 120_000)
 }
 
