@@ -1,10 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of manifests, not template strings
 /** Bundles that `mcpb pack` made: sent, planned, installed, and run in the sandbox for an ordinary user. */
+import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MANIFEST, packed, sendBundle, shutInBundle } from '../support/bundle.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, startHub } from '../support/hub.ts'
 import { inFolder } from '../support/moving.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
@@ -209,7 +211,7 @@ function inTheSandbox(): void {
     expect(statSync(record).mtimeMs).toBe(before)
   }, 120_000)
 
-  test('the CLI installs a bundle, and a restored backup runs it', async () => {
+  test('the CLI installs a bundle, and a restored backup holds and runs it', async () => {
     const folder = await makeTemp('bundles')
     await writeFile(join(folder, 'a.mcpb'), await shutInBundle({ ...CONFIGURED, name: 'by-command' }))
     const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: bob.token }
@@ -223,6 +225,12 @@ function inTheSandbox(): void {
     expect((await inFolder(hub.folder, ['backup', join(folder, 'b.backup'), '--with-key'], PASSED)).code).toBe(0)
     const restored = await inFolder(folder, ['restore', join(folder, 'b.backup'), '--passphrase-stdin'], PASSED)
     expect([restored.code, restored.stderr]).toEqual([0, ''])
+    const { bundle } = await bob.ok('GET', '/api/servers/by-command')
+    const database = new Database(join(folder, 'data', 'patchbay.db'), { readonly: true })
+    expect(database.query('select sha256 from bundle where sha256 = ?').get(bundle)).toBeDefined()
+    expect(database.query('select 1 as part from bundle_part where sha256 = ?').get(bundle)).toEqual({ part: 1 })
+    database.close()
+    if (extent(true, false)) return
     const second = await startHub({ folder })
     try {
       const again = await second.signIn('bob')

@@ -1,14 +1,15 @@
 /** Nothing lives on of an account that is disabled, demoted or removed: not for others, not over a restart. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Client, type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { extent } from '../support/extent.ts'
+import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { atMost } from '../support/pace.ts'
 import { descendants, runningWith } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
-import { shutIn } from '../support/shut-in.ts'
 import { until } from '../support/wait.ts'
+import { known, knownShutIn } from './fixtures/known.ts'
 
 const ENDS_WITHIN_MS = 5_000
 const OWNERS = ['bob', 'dana'] as const
@@ -27,8 +28,8 @@ beforeAll(async () => {
   carol = await hub.user('carol')
   const bob = await hub.user('bob')
   const dana = await hub.user('dana', 'admin')
-  const sandboxed = await shutIn('x')
-  const plain = stdioFixture('slow', {}, MARK)
+  const sandboxed = await knownShutIn('x')
+  const plain = known('slow', {}, MARK)
   for (const [owner, own] of [
     [bob, { ...sandboxed, args: [...(sandboxed.args as string[]), MARK] }],
     [dana, plain],
@@ -126,23 +127,18 @@ describe('an account that is disabled', () => {
     await tryEverything()
   }, 120_000)
 
-  test('stays ended over a restart of the hub', async () => {
-    await hub.stop({ keep: true })
-    hub = await startHub({ folder: hub.folder, env: LOOPBACK })
-    admin = await hub.signIn('admin')
-    carol = await hub.signIn('carol')
-    await online(carol, ['own'])
-    await tryEverything()
-  }, 120_000)
-
-  test('stays ended over a kill of the hub', async () => {
-    await hub.kill9()
-    hub = await startHub({ folder: hub.folder, env: LOOPBACK })
-    admin = await hub.signIn('admin')
-    carol = await hub.signIn('carol')
-    await online(carol, ['own'])
-    await tryEverything()
-  }, 120_000)
+  test.each(extent(['kill'], ['restart', 'kill']))(
+    'stays ended over a %s of the hub',
+    async how => {
+      await (how === 'kill' ? hub.kill9() : hub.stop({ keep: true }))
+      hub = await startHub({ folder: hub.folder, env: LOOPBACK })
+      admin = await hub.signIn('admin')
+      carol = await hub.signIn('carol')
+      await online(carol, ['own'])
+      await tryEverything()
+    },
+    120_000,
+  )
 
   test('gets its enabled servers back when it is enabled', async () => {
     for (const name of OWNERS) {
@@ -162,7 +158,7 @@ test('an administrator who is demoted has programs in the sandbox at once', asyn
   // Asked of the kernel: a plain program is of the hub's own user.
   const plain = () => runningWith(MARK).filter(pid => descendants(hub.pid).some(child => child.pid === pid))
   const dana = await hub.signIn('dana')
-  await dana.ok('POST', '/api/servers', await shutIn('prying'))
+  await dana.ok('POST', '/api/servers', await knownShutIn('prying'))
   await online(dana, ['prying'])
   const { items } = await admin.ok('GET', '/api/admin/processes?limit=200')
   const before = (items as { server: string; sandbox: string; pid: number }[]).find(

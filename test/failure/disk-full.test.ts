@@ -1,62 +1,65 @@
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { descendants } from '../support/processes.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 const DISK_BYTES = 2_097_152
-const SETTINGS = { mcpServers: { echo: stdioFixture('echo'), other: stdioFixture('echo', { WHO: 'other' }) } }
+const SETTINGS = { mcpServers: { echo: known('echo'), other: known('echo', { WHO: 'other' }) } }
 
-const hubs: { readonly hub: Hub; readonly pid: number }[] = []
-const folders: string[] = []
+/** Of the disk that holds the settings file, and of the one that holds the data folder. */
+const SETTINGS_FREE = 64 * 1024
+const STORE_FREE = 1_500 * 1024
 
-afterAll(async () => {
-  for (const { hub, pid } of hubs) {
-    // The wrapper would only die of the signal.
-    process.kill(pid, 'SIGTERM')
-    await hub.exited()
-    await removeTemp(hub.folder)
-  }
-  for (const folder of folders) await removeTemp(folder)
-}, 120_000)
+let hub: Hub
+let admin: Client
+/** The hub itself, below the program that made the disks for it. */
+let pid = 0
+let settingsDisk = ''
+let storeDisk = ''
+let source = ''
 
-/** A hub that sees one folder as a disk of 2 MiB, `free` bytes of it free; `prepare` is shell text that runs before. */
-async function onSmallDisk(disk: string, prepare: string, free: number, env: Record<string, string>): Promise<Hub> {
-  folders.push(disk)
-  const script = `${prepare}\nhead -c ${DISK_BYTES - free} /dev/zero > ${disk}/ballast\nexec "$@"`
-  const hub = await startHub({
+beforeAll(async () => {
+  settingsDisk = await makeTemp('disk')
+  storeDisk = await makeTemp('store')
+  source = await makeTemp('source')
+  await writeFile(join(source, 'mcp_settings.json'), JSON.stringify(SETTINGS, null, 2))
+  const script = [
+    `cp ${source}/mcp_settings.json ${settingsDisk}/ && chmod 600 ${settingsDisk}/mcp_settings.json`,
+    `head -c ${DISK_BYTES - SETTINGS_FREE} /dev/zero > ${settingsDisk}/ballast`,
+    `head -c ${DISK_BYTES - STORE_FREE} /dev/zero > ${storeDisk}/ballast`,
+    'exec "$@"',
+  ]
+  const disk = (folder: string) => ['--size', String(DISK_BYTES), '--tmpfs', folder]
+  hub = await startHub({
     settings: SETTINGS,
-    env,
+    env: { SETTINGS_FILE: join(settingsDisk, 'mcp_settings.json'), DATA_DIR: storeDisk },
     wrap: [
-      ...['bwrap', '--dev-bind', '/', '/', '--size', String(DISK_BYTES), '--tmpfs', disk, '--die-with-parent', '--'],
-      ...['sh', '-c', script, 'sh'],
+      ...['bwrap', '--dev-bind', '/', '/', ...disk(settingsDisk), ...disk(storeDisk), '--die-with-parent', '--'],
+      ...['sh', '-c', script.join('\n'), 'sh'],
     ],
   })
-  hubs.push({ hub, pid: inner(hub.pid) })
-  return hub
-}
-
-/** The hub itself, below the program that made the disk for it. */
-function inner(pid: number): number {
   const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
-  return descendants(pid).find(child => isHub(child.pid))?.pid ?? pid
-}
+  pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? hub.pid
+  admin = await hub.setup()
+  await online(admin, ['echo', 'other'])
+}, 120_000)
+
+afterAll(async () => {
+  // The wrapper would only die of the signal.
+  process.kill(pid, 'SIGTERM')
+  await hub.exited()
+  for (const folder of [hub.folder, settingsDisk, storeDisk, source]) await removeTemp(folder)
+}, 120_000)
 
 test('a settings file on a full disk: 507 storage_full, the old file is whole, and calls go on', async () => {
-  const disk = await makeTemp('disk')
-  const source = await makeTemp('source')
-  folders.push(source)
-  await writeFile(join(source, 'mcp_settings.json'), JSON.stringify(SETTINGS, null, 2))
-  const prepare = `cp ${source}/mcp_settings.json ${disk}/ && chmod 600 ${disk}/mcp_settings.json`
-  const hub = await onSmallDisk(disk, prepare, 64 * 1024, { SETTINGS_FILE: join(disk, 'mcp_settings.json') })
-  const admin = await hub.setup()
-  await online(admin, ['echo', 'other'])
-  const seen = `/proc/${hubs[0]?.pid}/root${disk}`
+  const seen = `/proc/${pid}/root${settingsDisk}`
   const before = await readFile(join(seen, 'mcp_settings.json'), 'utf8')
   const args = ['x'.repeat(80_000)]
   const answer = await admin.request('PATCH', '/api/servers/other', { args })
@@ -70,11 +73,7 @@ test('a settings file on a full disk: 507 storage_full, the old file is whole, a
 }, 120_000)
 
 test('a store on a full disk: 507 storage_full, nothing half-done, and calls go on', async () => {
-  const disk = await makeTemp('disk')
-  const hub = await onSmallDisk(disk, ':', 1_500 * 1024, { DATA_DIR: disk })
-  const admin = await hub.setup()
-  await online(admin, ['echo', 'other'])
-  const seen = `/proc/${hubs.at(-1)?.pid}/root${disk}`
+  const seen = `/proc/${pid}/root${storeDisk}`
   const client = await admin.mcp('/mcp/echo')
   let refused: Awaited<ReturnType<typeof admin.request>> | undefined
   let made = 0

@@ -1,8 +1,14 @@
 import { afterAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { footprint } from '../support/footprint.ts'
-import { type Hub, HubDidNotStart, startHub, stdioFixture } from '../support/hub.ts'
+import { type Hub, HubDidNotStart, ROOT, startHub } from '../support/hub.ts'
 import { callText, online, type Status } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { KNOWN, known } from './fixtures/known.ts'
+
+/** The hub itself takes about 27, keeps 32 back, and refuses a start where less than 14 more are left. */
+const MOST_DESCRIPTORS = 104
+const TINY = join(ROOT, 'test/support/mcp-servers/tiny.sh')
 
 const hubs: Hub[] = []
 
@@ -23,7 +29,7 @@ async function failure(work: Promise<Hub>): Promise<HubDidNotStart> {
 }
 
 test('a port or a data folder that is taken ends the start with 1 and one line, and the other hub does not notice', async () => {
-  const first = await start({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  const first = await start({ settings: { mcpServers: { echo: known('echo') } } })
   const port = new URL(first.url).port
   const taken = await failure(startHub({ env: { PORT: port } }))
   expect(taken.exitCode).toBe(1)
@@ -40,12 +46,11 @@ test('a port or a data folder that is taken ends the start with 1 and one line, 
 }, 120_000)
 
 test('without descriptors for another child the start is refused, the hub keeps its own, and those that come free are used', async () => {
-  // The hub itself takes about 27, keeps 32 back, and refuses a start where less than 14 more are left.
   const names = Array.from({ length: 14 }, (_, n) => `server-${n}`)
   const hub = await start({
-    wrap: ['prlimit', '--nofile=104', '--'],
+    wrap: ['prlimit', `--nofile=${MOST_DESCRIPTORS}`, '--'],
     env: { WORKERS: '1' },
-    settings: { mcpServers: Object.fromEntries(names.map(name => [name, stdioFixture('echo', { WHO: name })])) },
+    settings: { mcpServers: Object.fromEntries(names.map(name => [name, { command: TINY, args: [name], ...KNOWN }])) },
   })
   const admin = await hub.setup()
   type Listed = { readonly name: string; readonly status: Status }
@@ -68,17 +73,17 @@ test('without descriptors for another child the start is refused, the hub keeps 
 }, 120_000)
 
 test('clients that take every descriptor are refused, and the hub answers again when they have gone', async () => {
-  const hub = await start({ wrap: ['prlimit', '--nofile=64', '--'] })
+  const hub = hubs.at(-1) as Hub
   const admin = await hub.setup()
   const { hostname, port } = new URL(hub.url)
   const crowd = await Promise.allSettled(
-    Array.from({ length: 100 }, () =>
+    Array.from({ length: 2 * MOST_DESCRIPTORS }, () =>
       Bun.connect({ hostname, port: Number(port), socket: { data() {}, open() {}, close() {}, error() {} } }),
     ),
   )
   await admin.request('GET', '/health').catch(() => undefined)
-  expect(footprint(hub.pid).descriptors).toBeLessThanOrEqual(64)
+  expect(footprint(hub.pid).descriptors).toBeLessThanOrEqual(MOST_DESCRIPTORS)
   for (const one of crowd) if (one.status === 'fulfilled') one.value.end()
   await until(async () => (await admin.request('GET', '/health')).status === 200, { timeoutMs: 60_000 })
-  await admin.ok('POST', '/api/groups', { name: 'kept', members: [] })
+  await admin.ok('POST', '/api/groups', { name: 'after', members: [] })
 }, 120_000)
