@@ -3,16 +3,17 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { extent } from '../support/extent.ts'
 import { footprint, settledTo } from '../support/footprint.ts'
-import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants, processStat } from '../support/processes.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
+import { KNOWN, known } from './fixtures/known.ts'
 
 const NAMES = ['a', 'b', 'c', 'd']
 const TINY = ['t1', 't2', 't3', 't4']
-const OPERATIONS = 200
-const CYCLES = extent(300, 1_000)
+const OPERATIONS = extent(60, 200)
+const CYCLES = extent(80, 1_000)
 const CYCLES_AT_MOST_MS = CYCLES * 30
 const VERBS = ['start', 'stop', 'restart', 'edit', 'crash', 'call', 'disable', 'enable'] as const
 
@@ -25,9 +26,9 @@ beforeAll(async () => {
   hub = await startHub({ env: { WORKERS: '1' } })
   admin = await hub.setup()
   people = [await hub.user('p1', 'admin'), await hub.user('p2', 'admin'), await hub.user('p3', 'admin')]
-  for (const name of NAMES) await admin.ok('POST', '/api/servers', { name, ...stdioFixture('echo', { WHO: name }) })
+  for (const name of NAMES) await admin.ok('POST', '/api/servers', { name, ...known('echo', { WHO: name }) })
   const command = join(ROOT, 'test/support/mcp-servers/tiny.sh')
-  for (const name of TINY) await admin.ok('POST', '/api/servers', { name, command })
+  for (const name of TINY) await admin.ok('POST', '/api/servers', { name, command, ...KNOWN })
   await online(admin, [...NAMES, ...TINY])
 }, 120_000)
 
@@ -85,7 +86,7 @@ test(`after ${OPERATIONS} random operations at once each server is as the regist
 async function perform(client: Client, ref: string, verb: (typeof VERBS)[number], index: number): Promise<void> {
   const path = `/api/servers/${ref}`
   if (verb === 'edit') {
-    await client.ok('PATCH', path, stdioFixture('echo', { WHO: `edited-${index}` }))
+    await client.ok('PATCH', path, known('echo', { WHO: `edited-${index}` }))
   } else if (verb === 'disable' || verb === 'enable') {
     await client.ok('PATCH', path, { enabled: verb === 'enable' })
   } else if (verb === 'crash') {

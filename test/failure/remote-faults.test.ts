@@ -1,14 +1,20 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { extent } from '../support/extent.ts'
+import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { atLeast, atMost } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 const FIXTURE = join(ROOT, 'test/support/mcp-servers/faulty-http.ts')
 const TIMEOUT_MS = atLeast(1_500)
+/** To a server that closes each connection. */
+const CALLS = extent(150, 500)
 
 /** What the remote server does instead of answering initialize, and the reason that the hub must give. */
 const AT_START = {
@@ -19,10 +25,55 @@ const AT_START = {
   inward: { init: { status: 302, location: 'http://169.254.169.254/latest' }, reason: 'redirect_blocked' },
 } as const
 
+interface Call {
+  readonly id: number
+  readonly response: ServerResponse
+}
+
+/** A remote server that answers calls as events, when and where the test says. */
+const calls = new Map<string, Call>()
+let web: Server
 const programs: Program[] = []
 let hub: Hub
 let admin: Client
 let unharmed: () => Promise<void>
+
+const result = (id: number, text: string) =>
+  JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text }] } })
+const event = (text: string) => `event: message\ndata: ${text}\n\n`
+const started = async (name: string): Promise<Call> => {
+  await until(() => calls.has(name), { what: `the call of ${name}` })
+  return calls.get(name) as Call
+}
+
+/** Starts it, and returns its address. */
+async function startWeb(): Promise<string> {
+  web = createServer(async (request, response) => {
+    let body = ''
+    for await (const part of request) body += part
+    if (request.method !== 'POST') return response.writeHead(405).end()
+    const { id, method, params } = JSON.parse(body)
+    const reply = (value: object) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result: value }))
+    if (id === undefined) return response.writeHead(202).end()
+    if (method === 'initialize')
+      return reply({
+        protocolVersion: '2025-06-18',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'w', version: '1' },
+      })
+    if (method === 'tools/list')
+      return reply({ tools: ['first', 'second'].map(name => ({ name, inputSchema: { type: 'object' } })) })
+    if (method !== 'tools/call') return reply({})
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.flushHeaders()
+    calls.set(params.name, { id, response })
+  })
+  await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(web.address() as AddressInfo).port}/mcp`
+}
 
 beforeAll(async () => {
   const start = async (env: Record<string, string>) => {
@@ -30,16 +81,17 @@ beforeAll(async () => {
     programs.push(program)
     return { url: program.url, timeout: TIMEOUT_MS }
   }
-  const mcpServers: Record<string, object> = { faulty: await start({}), echo: stdioFixture('echo') }
+  const mcpServers: Record<string, object> = { faulty: await start({}), echo: known('echo') }
   for (const [name, { init }] of Object.entries(AT_START))
     mcpServers[name] = await start({ INIT: JSON.stringify(init) })
   mcpServers.closing = { ...(await start({ UNSAID: '1' })), timeout: 20_000 }
   mcpServers.gone = { url: 'http://127.0.0.1:9/mcp' }
   mcpServers.nowhere = { url: 'http://nowhere.invalid/mcp' }
   mcpServers.dripping = await start({ INIT: JSON.stringify({ drip: 'head' }) })
+  mcpServers.web = { url: await startWeb(), era: 'legacy' }
   hub = await startHub({ countTimers: true, settings: { mcpServers } })
   admin = await hub.setup()
-  await online(admin, ['faulty', 'echo'])
+  await online(admin, ['faulty', 'echo', 'web'])
   await callText(await admin.mcp('/mcp/faulty'), 'seen')
   unharmed = await watchFor(hub, admin, { canaries: ['canary'] })
 }, 120_000)
@@ -47,6 +99,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
   await Promise.all(programs.map(program => program.stop()))
+  web?.closeAllConnections()
+  web?.close()
 }, 120_000)
 
 afterEach(() => unharmed(), 120_000)
@@ -101,12 +155,12 @@ test.each(['faulty', 'closing'])(
     const client = await admin.mcp(`/mcp/${name}`)
     const count = async () => JSON.parse(await callText(client, 'seen'))['tools/call seen']
     const before = await count()
-    let left = 500
+    let left = CALLS
     const caller = async (): Promise<void> => {
       for (; left > 0; await callText(client, 'seen')) left -= 1
     }
     await Promise.all(Array.from({ length: 25 }, caller))
-    expect(await count()).toBe(before + 501)
+    expect(await count()).toBe(before + CALLS + 1)
   },
   120_000,
 )
@@ -176,3 +230,25 @@ test('one that drips its answers is given up after three seconds for its era and
   )
   expect(status.reason?.code).toBe('upstream_init_timeout')
 }, 120_000)
+
+test.each([
+  ['a result', (id: number) => result(id, 'forged')],
+  ['an error', (id: number) => JSON.stringify({ jsonrpc: '2.0', id, error: { code: -1, message: 'forged' } })],
+  ['a result in an array', (id: number) => `[${result(id, 'forged')}]`],
+  ['what cannot be read', (id: number) => `{"jsonrpc":"2.0","id":${id},"result":{"forged":}}`],
+])(
+  '%s for one call on the stream of another does not answer the first',
+  async (_what, forged) => {
+    calls.clear()
+    const client = await admin.mcp('/mcp/web')
+    const first = callText(client, 'first')
+    const { id, response } = await started('first')
+    const second = callText(client, 'second')
+    const other = await started('second')
+    other.response.end(event(forged(id)) + event(result(other.id, 'second')))
+    expect(await second).toBe('second')
+    response.end(event(result(id, 'first')))
+    expect(await first).toBe('first')
+  },
+  120_000,
+)
