@@ -3,10 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Answer } from '../support/client.ts'
 import { extent } from '../support/extent.ts'
-import { type Client, type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 /** More operations than any of these needs; a loop that comes here does not end. */
 const MOST = 120
@@ -21,7 +22,7 @@ beforeAll(async () => {
   const control = join(await makeTemp('fail-at'), 'plan.json')
   hub = await startHub({
     env: { ...ENV, FAIL_AT: control },
-    settings: { mcpServers: { filed: { ...stdioFixture('echo'), enabled: false }, echo: stdioFixture('echo') } },
+    settings: { mcpServers: { filed: { ...known('echo'), enabled: false }, echo: known('echo') } },
   })
   controlFile = control
   admin = await hub.setup()
@@ -157,6 +158,9 @@ const OPERATIONS: readonly Operation[] = [
   },
 ]
 
+/** The suite makes, edits and deletes without them, and a user costs a hash at each try. */
+const BEYOND = ['a user is made', 'a group is edited', 'a key is revoked']
+
 /** Lets the n-th operation fail, n = 1, 2, … until none does. Returns how often it failed. */
 async function failAtEach(operation: Operation, plan: Omit<Plan, 'at'>, codes: readonly string[]): Promise<number> {
   for (let at = 1; at <= MOST; at += 1) {
@@ -198,8 +202,9 @@ describe('the n-th statement fails:', () => {
     ['SQLITE_IOERR', false, ['storage_unavailable']],
   ] as const
   for (const [turn, [code, stays, codes]] of CODES.entries()) {
-    // In the suite each operation with one of the codes.
-    for (const operation of OPERATIONS.filter((_, nth) => extent(nth % CODES.length === turn, true))) {
+    // In the suite each of these with one of the codes.
+    const inCore = (name: string, nth: number) => nth % CODES.length === turn && !BEYOND.includes(name)
+    for (const operation of OPERATIONS.filter(({ name }, nth) => extent(inCore(name, nth), true))) {
       test(`${operation.name}, ${code}: refused and unchanged, or acknowledged and kept`, async () => {
         expect(await failAtEach(operation, { kind: 'database', code, stays }, codes)).toBeGreaterThan(0)
         await stillLives()
@@ -216,7 +221,7 @@ describe('the n-th file operation fails:', () => {
     ['EDQUOT', ['storage_full', 'settings_read_only']],
     ['EMFILE', ['storage_unavailable', 'internal', 'settings_read_only']],
   ] as const
-  for (const [code, refusal] of extent<readonly (typeof CODES)[number][]>(CODES.slice(0, 2), CODES)) {
+  for (const [code, refusal] of extent<readonly (typeof CODES)[number][]>(CODES.slice(0, 1), CODES)) {
     test(`an entry of the settings file is edited, ${code}: the file is whole, old or new`, async () => {
       const edit: Operation = {
         name: 'an entry of the settings file is edited',

@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { BUN_CACHE, type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { online, type Status, statusOf } from '../support/servers.ts'
-import { shutIn } from '../support/shut-in.ts'
 import { until } from '../support/wait.ts'
+import { KNOWN, knownShutIn } from './fixtures/known.ts'
 
 const FILED = ['ivy', 'joe']
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
       return new Response('no MCP', { status: 500 })
     },
   })
-  plain = await shutIn('plain')
+  plain = await knownShutIn('plain')
   const hash = await Bun.password.hash(PASSWORD, { algorithm: 'bcrypt', cost: 4 })
   const users = Object.fromEntries(FILED.map(name => [name, { password: hash }]))
   const env = { ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: crypto.randomUUID() }
@@ -56,7 +56,7 @@ function program(name: string, more: Record<string, unknown> = {}): Record<strin
   const [flag, code] = plain.args as [string, string]
   const paths = [join(hub.dataDir, 'master.key'), hub.settingsFile, `/proc/${hub.pid}/environ`]
   const prying = `const f=require('fs'),p=${JSON.stringify(paths)}.filter(x=>{try{f.readFileSync(x);return true}catch{return false}});try{f.writeFileSync(${JSON.stringify(proofOf(name))},p.join())}catch{}`
-  return { name, command: plain.command, args: [flag, `${prying};${code}`], ...more }
+  return { name, ...KNOWN, command: plain.command, args: [flag, `${prying};${code}`], ...more }
 }
 
 function proofOf(name: string): string {
@@ -119,20 +119,20 @@ interface Case {
   readonly heir: 'admin' | 'boss' | 'carol'
 }
 
-/** Each way, kind and giver, and each heir. */
+/** Each way, each kind of program, each giver, and each heir. */
 const RISING_CORE: readonly Case[] = [
   { way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' },
-  { way: 'patch', kind: 'off already', giver: 'user', heir: 'admin' },
   { way: 'patch', kind: 'with a proxy', giver: 'granted', heir: 'admin' },
-  { way: 'patch', kind: 'remote', giver: 'demoted', heir: 'admin' },
   { way: 'put', kind: 'openapi', giver: 'demoted', heir: 'admin' },
   { way: 'delete', kind: 'lazy', giver: 'user', heir: 'admin' },
   { way: 'delete', kind: 'public', giver: 'user', heir: 'boss' },
-  { way: 'delete', kind: 'eager', giver: 'demoted', heir: 'admin' },
   { way: 'command', kind: 'per-session', giver: 'user', heir: 'admin' },
 ]
 const RISING = extent(RISING_CORE, [
   ...RISING_CORE,
+  { way: 'patch', kind: 'off already', giver: 'user', heir: 'admin' },
+  { way: 'patch', kind: 'remote', giver: 'demoted', heir: 'admin' },
+  { way: 'delete', kind: 'eager', giver: 'demoted', heir: 'admin' },
   { way: 'patch', kind: 'lazy', giver: 'user', heir: 'boss' },
   { way: 'patch', kind: 'per-session', giver: 'user', heir: 'admin' },
   { way: 'patch', kind: 'public', giver: 'user', heir: 'admin' },
@@ -231,27 +231,25 @@ describe('a server that comes to somebody with more rights waits for a review', 
     }, 120_000)
   }
 
-  test('an entry of somebody else that an administrator imports', async () => {
+  test('an entry of somebody else that an administrator imports, and an export of theirs', async () => {
     const made = await make({ way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' })
+    const ref = `admin~${made.name}`
+    const waits = async (): Promise<void> => {
+      const taken = await admin.ok('GET', `/api/servers/${ref}`)
+      expect(taken).toMatchObject({ enabled: false, sandbox: 'full', review: { required: true, network: 'none' } })
+      await tryToStart(ref)
+      expect([await starts(taken.id), filesRead(made.name)]).toEqual([[], 0])
+    }
     const view = await admin.ok('GET', `/api/servers/${made.giver.name}~${made.name}`)
     const { entries } = await admin.ok('POST', '/api/servers/import', { mcpServers: { [made.name]: view } })
-    expect(entries).toMatchObject([{ verdict: 'created', ref: `admin~${made.name}` }])
-    const taken = await admin.ok('GET', `/api/servers/admin~${made.name}`)
-    expect(taken).toMatchObject({ enabled: false, sandbox: 'full', review: { required: true, network: 'none' } })
-    await tryToStart(`admin~${made.name}`)
-    expect([await starts(taken.id), filesRead(made.name)]).toEqual([[], 0])
-  }, 120_000)
-
-  test('an export of somebody else that an administrator imports', async () => {
-    const made = await make({ way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' })
+    expect(entries).toMatchObject([{ verdict: 'created', ref }])
+    await waits()
+    await admin.ok('DELETE', `/api/servers/${ref}`)
     const document = await made.giver.ok('POST', '/api/export', {})
     const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
     const { items } = await admin.ok('POST', '/api/import', { document, planHash })
-    expect(items).toMatchObject([{ verdict: 'new', ref: `admin~${made.name}` }])
-    const taken = await admin.ok('GET', `/api/servers/admin~${made.name}`)
-    expect(taken).toMatchObject({ enabled: false, sandbox: 'full', review: { required: true, network: 'none' } })
-    await tryToStart(`admin~${made.name}`)
-    expect([await starts(taken.id), filesRead(made.name)]).toEqual([[], 0])
+    expect(items).toMatchObject([{ verdict: 'new', ref }])
+    await waits()
   }, 120_000)
 
   test('an entry of the settings file that gets another owner in the file', async () => {
@@ -307,6 +305,9 @@ describe('an ordinary user who becomes an administrator', () => {
     await staysInside(ref, made.name, made.id)
     const { review } = await admin.ok('GET', `/api/servers/${ref}`)
     const promoted = await hub.signIn(made.giver.name)
+    // A trial of it runs inside as well.
+    const report = await promoted.ok('POST', '/api/servers/test', program(made.name))
+    expect([report.ok, filesRead(made.name)]).toEqual([true, 0])
     await promoted.ok('PATCH', `/api/servers/${made.name}`, { reviewed: review.hash })
     await until(() => filesRead(made.name) > 0, { timeoutMs: 60_000 })
     expect((await promoted.ok('GET', `/api/servers/${made.name}`)).review).toBeUndefined()
@@ -351,14 +352,6 @@ describe('a review', () => {
     expect([refused.status, refused.json.errors[0].code]).toEqual([400, 'secret_required'])
     await admin.ok('PATCH', '/api/servers/admin~hidden', { reviewed: review.hash, variables: { RUN_TOKEN: 'true' } })
   })
-
-  test('a trial of what waits for it, or was capped, runs inside', async () => {
-    const made = await make({ way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' })
-    await admin.ok('PATCH', `/api/admin/users/${made.giver.name}`, { role: 'admin' })
-    const promoted = await hub.signIn(made.giver.name)
-    const report = await promoted.ok('POST', '/api/servers/test', program(made.name))
-    expect([report.ok, filesRead(made.name)]).toEqual([true, 0])
-  }, 120_000)
 })
 
 test('a group that passes to an administrator takes along no server that its owner could not use', async () => {
@@ -398,14 +391,15 @@ describe('what acts for its owner goes to nobody', () => {
       socket.onclose = () => resolve(false)
     })
 
-  for (const [path, body] of RECORDS) {
-    test(`${path}: "owner" in a body changes nothing, and a removed owner takes it along`, async () => {
-      const made = await make({ way: 'delete', kind: 'off already', giver: 'user', heir: 'admin' })
-      const { name: giver } = made.giver
-      const name = `of-${giver}`
+  test('"owner" in a body changes nothing, and a removed owner takes it along', async () => {
+    const made = await make({ way: 'delete', kind: 'off already', giver: 'user', heir: 'admin' })
+    const { name: giver } = made.giver
+    const name = `of-${giver}`
+    const tokens: string[] = []
+    for (const [path, body] of RECORDS) {
       const whole = { name, ...body, ...('direction' in body ? { group: made.name } : {}) }
       const { token } = await made.giver.ok('POST', path, whole)
-      if (typeof token === 'string') expect(await dialsIn(token)).toBe(true)
+      if (typeof token === 'string') tokens.push(token)
       for (const [client, ref] of [
         [made.giver, name],
         [admin, `${giver}~${name}`],
@@ -413,29 +407,35 @@ describe('what acts for its owner goes to nobody', () => {
         await client.request('PATCH', `${path}/${ref}`, { owner: 'admin' })
         await client.request('PUT', `${path}/${ref}`, { ...whole, owner: 'admin' })
       }
-      expect(await namesIn(path, giver)).toContain(name)
-      expect(await namesIn(path, 'admin')).not.toContain(name)
-      await admin.ok('DELETE', `/api/admin/users/${giver}?transferTo=admin`)
-      expect(await namesIn(path, 'admin')).not.toContain(name)
-      expect((await admin.request('GET', `${path}/${name}`)).status).toBe(404)
-      if (typeof token === 'string') expect(await dialsIn(token)).toBe(false)
-      expect(filesRead(made.name)).toBe(0)
-    }, 120_000)
-  }
+      expect([path, await namesIn(path, giver)]).toEqual([path, expect.arrayContaining([name])])
+      expect([path, (await namesIn(path, 'admin')).includes(name)]).toEqual([path, false])
+    }
+    expect(await Promise.all(tokens.map(dialsIn))).toEqual([true])
+    await admin.ok('DELETE', `/api/admin/users/${giver}?transferTo=admin`)
+    for (const [path] of RECORDS) {
+      expect([path, (await namesIn(path, 'admin')).includes(name)]).toEqual([path, false])
+      expect([path, (await admin.request('GET', `${path}/${name}`)).status]).toEqual([path, 404])
+    }
+    expect(await Promise.all(tokens.map(dialsIn))).toEqual([false])
+    expect(filesRead(made.name)).toBe(0)
+  }, 120_000)
 })
 
-test('the quota of an heir holds for what a removed user leaves', async () => {
-  const ned = await hub.user('ned')
-  const una = await hub.user('una')
-  const bodies = (prefix: string, count: number) =>
-    Array.from({ length: count }, (_, index) => ({
-      name: `${prefix}${index}`,
-      url: 'https://a.example/',
-      enabled: false,
-    }))
-  await ned.ok('POST', '/api/servers/batch', { servers: bodies('n', 101) })
-  await una.ok('POST', '/api/servers/batch', { servers: bodies('u', 100) })
-  const answer = await admin.request('DELETE', '/api/admin/users/ned?transferTo=una')
-  expect([answer.status, answer.json.code]).toEqual([409, 'quota_servers'])
-  expect((await una.ok('GET', '/api/servers?limit=1')).total).toBe(100)
-}, 120_000)
+// The quota itself the HTTP tests show, in each of the other ways.
+beyondCore(() => {
+  test('the quota of an heir holds for what a removed user leaves', async () => {
+    const ned = await hub.user('ned')
+    const una = await hub.user('una')
+    const bodies = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        name: `${prefix}${index}`,
+        url: 'https://a.example/',
+        enabled: false,
+      }))
+    await ned.ok('POST', '/api/servers/batch', { servers: bodies('n', 101) })
+    await una.ok('POST', '/api/servers/batch', { servers: bodies('u', 100) })
+    const answer = await admin.request('DELETE', '/api/admin/users/ned?transferTo=una')
+    expect([answer.status, answer.json.code]).toEqual([409, 'quota_servers'])
+    expect((await una.ok('GET', '/api/servers?limit=1')).total).toBe(100)
+  }, 120_000)
+})

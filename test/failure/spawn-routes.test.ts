@@ -5,10 +5,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Client, type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { failureOf, online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 /** Stands in the arguments of every command that must never run. */
 const DENIED = 'denied-command'
@@ -30,14 +31,14 @@ beforeAll(async () => {
   folder = await makeTemp('traced')
   // Without bubblewrap there is no sandbox. The tracer runs beside, so that the hub keeps its place and its signals.
   const script = `mount --bind /dev/null /usr/bin/bwrap && exec strace -D -f --seccomp-bpf -qq -s 300 -e trace=execve,execveat -o ${folder}/log "$@"`
-  const own = { ...stdioFixture('echo', { WHO: DENIED }) }
+  const own = { ...known('echo', { WHO: DENIED }) }
   hub = await startHub({
     wrap: ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh'],
     timeoutMs: 60_000,
     settings: {
       users: { filed: { password: await Bun.password.hash(PASSWORD, { algorithm: 'bcrypt', cost: 4 }) } },
       mcpServers: {
-        allowed: stdioFixture('echo', {}, ALLOWED),
+        allowed: known('echo', {}, ALLOWED),
         'filed::entry': denied('in-the-file'),
         'filed::lazy': denied('lazy-in-the-file', { start: 'lazy' }),
       },
