@@ -1,10 +1,12 @@
 import { afterEach, expect, test } from 'bun:test'
-import { type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
+import { beyondCore } from '../support/extent.ts'
+import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants } from '../support/processes.ts'
 import { atWork, callText, online } from '../support/servers.ts'
 import { removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 let hub: Hub | undefined
 
@@ -18,9 +20,9 @@ async function startSlow(): Promise<Hub> {
   hub = await startHub({
     settings: {
       mcpServers: {
-        slow: stdioFixture('slow'),
-        stubborn: stdioFixture('deaf', { IGNORE_TERM: '1' }),
-        family: stdioFixture('grandchild', { SETSID: '0' }),
+        slow: known('slow'),
+        stubborn: known('deaf', { IGNORE_TERM: '1' }),
+        family: known('grandchild', { SETSID: '0' }),
       },
     },
   })
@@ -28,42 +30,12 @@ async function startSlow(): Promise<Hub> {
   return hub
 }
 
-test('TERM under load: calls in flight end, new sessions get 503, exit code 0, and no child is left', async () => {
+test('TERM under load: calls in flight end, streams in good order, what is new is refused, exit code 0, and no child is left', async () => {
   const running = await startSlow()
   const admin = await running.setup()
   const client = await admin.mcp('/mcp/slow')
   const children = descendants(running.pid).map(stat => stat.pid)
   expect(children.length).toBeGreaterThanOrEqual(3)
-  const call = callText(client, 'wait', { ms: 5_000 })
-  await atWork(admin, client)
-
-  running.signal('SIGTERM')
-  await until(async () => (await send(running.url, 'GET', '/health')).json.status === 'draining')
-  expect((await send(running.url, 'GET', '/health')).status).toBe(503)
-  const refused = await send(
-    running.url,
-    'POST',
-    '/mcp/slow',
-    {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'late', version: '1' } },
-    },
-    { authorization: `Bearer ${await admin.mcpKey()}`, accept: 'application/json, text/event-stream' },
-  )
-  expect(refused.status).toBe(503)
-  expect(refused.headers.get('retry-after')).not.toBeNull()
-
-  expect(await call).toBe('waited 5000')
-  expect(await running.exited(15_000)).toBe(0)
-  expect(children.filter(alive)).toEqual([])
-}, 120_000)
-
-test('TERM ends the open streams in good order: MCP, events and WebSocket', async () => {
-  const running = await startSlow()
-  const admin = await running.setup()
-  const client = await admin.mcp('/mcp/slow')
   const closed = new Promise<void>(resolve => {
     client.onclose = resolve
   })
@@ -81,29 +53,60 @@ test('TERM ends the open streams in good order: MCP, events and WebSocket', asyn
   const code = new Promise<number>(resolve => {
     socket.onclose = event => resolve(event.code)
   })
-  const call = callText(client, 'wait', { ms: 3_000 })
+  const call = callText(client, 'wait', { ms: 5_000 })
   await atWork(admin, client)
+
   running.signal('SIGTERM')
-  expect(await call).toBe('waited 3000')
+  await until(async () => (await send(running.url, 'GET', '/health')).json.status === 'draining')
+  expect((await send(running.url, 'GET', '/health')).status).toBe(503)
+  await newIsRefused(running, admin)
+
+  expect(await call).toBe('waited 5000')
   expect(await whole).toContain(':')
   expect(await code).toBe(1001)
   expect(await running.exited(15_000)).toBe(0)
+  expect(children.filter(alive)).toEqual([])
   await client.close()
   await closed
 }, 120_000)
 
-for (const [first, second] of [
-  ['SIGTERM', 'SIGTERM'],
-  ['SIGTERM', 'SIGINT'],
-] as const) {
-  test(`${second} after ${first} ends the hub at once, and no child is left`, async () => {
+/** New sessions, and writes over REST; nothing is started. */
+async function newIsRefused(running: Hub, admin: Client): Promise<void> {
+  const refused = await send(
+    running.url,
+    'POST',
+    '/mcp/slow',
+    {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'late', version: '1' } },
+    },
+    { authorization: `Bearer ${await admin.mcpKey()}`, accept: 'application/json, text/event-stream' },
+  )
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).not.toBeNull()
+  for (const [method, path, body] of [
+    ['POST', '/api/servers', { name: 'late', url: 'https://mcp.example/mcp' }],
+    ['POST', '/api/servers/slow/restart', undefined],
+  ] as const) {
+    const answer = await admin.request(method, path, body)
+    expect([path, answer.status, answer.json.code]).toEqual([path, 503, 'draining'])
+  }
+}
+
+secondSignal('SIGINT')
+beyondCore(() => secondSignal('SIGTERM'))
+
+function secondSignal(second: NodeJS.Signals): void {
+  test(`${second} after SIGTERM ends the hub at once, and no child is left`, async () => {
     const running = await startSlow()
     const admin = await running.setup()
     const client = await admin.mcp('/mcp/slow')
     const children = descendants(running.pid).map(stat => stat.pid)
     const call = callText(client, 'wait', { ms: 20_000 }).catch(() => 'cut off')
     await atWork(admin, client)
-    running.signal(first)
+    running.signal('SIGTERM')
     await until(async () => (await send(running.url, 'GET', '/health')).status === 503)
     const start = performance.now()
     running.signal(second)

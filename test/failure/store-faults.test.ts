@@ -1,11 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { callText, online } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
-import { timed } from '../support/wait.ts'
+import { timed, until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 let hub: Hub
 let admin: Client
@@ -13,7 +15,7 @@ let unharmed: () => Promise<void>
 let other: Database | undefined
 
 beforeAll(async () => {
-  hub = await startHub({ countTimers: true, settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  hub = await startHub({ countTimers: true, settings: { mcpServers: { echo: known('echo') } } })
   admin = await hub.setup()
   await online(admin, ['echo'])
   unharmed = await watchFor(hub, admin)
@@ -77,11 +79,40 @@ test('a short lock is waited for, and the write succeeds', async () => {
       settled = true
     })
   // Calls that came after the write are answered, so that it has met the lock.
-  for (let call = 0; call < 5; call += 1) await callText(client, 'echo', { text: 'x' })
+  for (let call = 0; call < 2; call += 1) await callText(client, 'echo', { text: 'x' })
   expect(settled).toBe(false)
   held.exec('rollback')
   expect((await writing).status).toBe(201)
   await admin.ok('DELETE', '/api/servers/later')
+})
+
+describe('a data folder that goes while the hub runs', () => {
+  for (const [what, replace] of [
+    ['moved away', () => undefined],
+    ['replaced by an empty one', () => void mkdirSync(hub.dataDir)],
+  ] as const) {
+    test(`${what}: /health says that the store is lost, writes are refused, nothing is made anew`, async () => {
+      const away = `${hub.dataDir}-away`
+      renameSync(hub.dataDir, away)
+      replace()
+      const health = await admin.request('GET', '/health')
+      expect([health.status, health.json.checks.store]).toEqual([503, 'lost'])
+      for (const [method, path, body] of [
+        ['POST', '/api/servers', { name: 'x', url: 'https://mcp.example/mcp', enabled: false }],
+        ['POST', '/api/keys', { name: 'k' }],
+      ] as const) {
+        const answer = await admin.request(method, path, body)
+        expect([path, answer.status, answer.json.code]).toEqual([path, 503, 'storage_unavailable'])
+      }
+      expect((await admin.request('GET', '/api/servers')).status).toBe(200)
+      expect(existsSync(hub.dataDir) ? readdirSync(hub.dataDir) : []).toEqual([])
+      rmSync(hub.dataDir, { recursive: true, force: true })
+      renameSync(away, hub.dataDir)
+      await until(async () => (await admin.request('GET', '/health')).status === 200, { what: 'the store to be back' })
+      const name = what.replaceAll(' ', '-')
+      await admin.ok('POST', '/api/servers', { name, url: 'https://mcp.example/mcp', enabled: false })
+    }, 120_000)
+  }
 })
 
 test('sign-in, sign-out, keys and new sessions work on a locked store as far as they need no write', async () => {

@@ -5,11 +5,12 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Authority, type Certificate } from '../support/certificates.ts'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 const CANARY = 'canary-of-the-other-side'
 const SECRET = 'canary-that-was-for-the-right-server'
@@ -52,7 +53,7 @@ beforeAll(async () => {
     env: { NODE_EXTRA_CA_CERTS: trusted.file },
     settings: {
       mcpServers: {
-        echo: stdioFixture('echo'),
+        echo: known('echo'),
         ...Object.fromEntries(
           Object.entries(urls).map(([name, url]) => [name, { url, headers: { Authorization: `Bearer ${SECRET}` } }]),
         ),

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { atWork, callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 /** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
 const SILENCE_MS = 15_000
@@ -25,8 +26,8 @@ beforeAll(async () => {
       mcpServers: {
         crash,
         alone: { ...crash, isolate: true },
-        echo: stdioFixture('echo'),
-        slow: stdioFixture('slow'),
+        echo: known('echo'),
+        slow: known('slow'),
       },
     },
   })
@@ -83,7 +84,8 @@ test('a worker that spins is ended after 15 s of silence; nobody else notices', 
   const waits: number[] = []
   while (!over) {
     waits.push((await timed(() => callText(echo, 'echo', { text: 'x' }))).ms)
-    await Bun.sleep(20)
+    // Often enough for hundreds of them.
+    await Bun.sleep(50)
   }
   const { value: failure, ms } = await ended
   expect(failure.data?.code).toBe('connection_lost')
