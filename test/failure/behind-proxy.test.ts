@@ -3,11 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { below, Client } from '../support/client.ts'
-import { type Hub, PASSWORD, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { type Hub, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { type Nginx, startNginx } from '../support/nginx.ts'
 import { callText, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 let trusting: Hub
 let wary: Hub
@@ -16,7 +17,7 @@ let outside: Client
 
 beforeAll(async () => {
   const settings = {
-    mcpServers: { echo: stdioFixture('echo'), slow: stdioFixture('slow') },
+    mcpServers: { echo: known('echo'), slow: known('slow') },
     groups: [{ name: 'g', servers: ['echo', 'slow'] }],
   }
   const person = { ADMIN_USERNAME: 'root', ADMIN_PASSWORD: PASSWORD }

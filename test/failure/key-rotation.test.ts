@@ -3,12 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beginRotation, readMasterKeys } from '../../core/secrets/master-keys.ts'
-import { extent } from '../support/extent.ts'
-import { BUN_CACHE, HubDidNotStart, startHub, stdioFixture } from '../support/hub.ts'
+import { beyondCore, extent } from '../support/extent.ts'
+import { BUN_CACHE, HubDidNotStart, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 const STORED = 'canary-of-a-stored-server-7b1d'
 const FILED = 'canary-of-a-file-entry-93ac'
@@ -23,11 +24,11 @@ beforeAll(async () => {
   origin = await makeTemp('rotation')
   const hub = await startHub({
     folder: origin,
-    settings: { mcpServers: { filed: stdioFixture('echo', { API_KEY: 'first' }) } },
+    settings: { mcpServers: { filed: known('echo', { API_KEY: 'first' }) } },
   })
   const admin = await hub.setup()
   await admin.ok('PATCH', '/api/servers/filed', { env: { API_KEY: FILED } })
-  await admin.ok('POST', '/api/servers', { name: 'stored', ...stdioFixture('echo', { API_KEY: STORED }) })
+  await admin.ok('POST', '/api/servers', { name: 'stored', ...known('echo', { API_KEY: STORED }) })
   await admin.ok('PATCH', '/api/settings', { hostedKeys: { modelscope: HOSTED } })
   await online(admin, ['stored', 'filed'])
   await hub.stop({ keep: true })
@@ -121,7 +122,9 @@ test(
       expect(await filesWith(folder, old)).toEqual([])
       expect(await readdir(join(folder, 'data'))).not.toContain('master.key.old')
       for (const canary of [STORED, FILED, HOSTED]) expect(await filesWith(folder, canary)).toEqual([])
-      await expectAllOpen(folder)
+      const opened = await patchbay(folder, ['secrets', 'status', '--json'])
+      expect(JSON.parse(opened.stdout)).toMatchObject({ keys: [{ kid: key, values: VALUES }], lost: 0, waiting: 0 })
+      if (extent(false, true)) await expectAllOpen(folder)
     }),
   60_000,
 )
@@ -146,7 +149,10 @@ test(
       expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('MASTER_KEY_OLD')])
 
       const before = await readFile(join(folder, 'mcp_settings.json'), 'utf8')
-      for (const env of [{ MASTER_KEY: first }, {}]) {
+      for (const env of extent<readonly Record<string, string>[]>(
+        [{ MASTER_KEY: first }],
+        [{ MASTER_KEY: first }, {}],
+      )) {
         const refused = await startHub({ folder, env }).then(
           () => undefined,
           (error: unknown) => error,
@@ -158,13 +164,15 @@ test(
       expect(await readdir(join(folder, 'data'))).not.toContain('master.key')
       expect((await patchbay(folder, ['doctor'])).stdout).toMatch(/wrong {2}secrets: .*is missing/)
       expect(await readFile(join(folder, 'mcp_settings.json'), 'utf8')).toBe(before)
-      await expectAllOpen(folder, { MASTER_KEY: second })
+      const opened = await patchbay(folder, ['secrets', 'status', '--json'], { env: { MASTER_KEY: second } })
+      expect(JSON.parse(opened.stdout)).toMatchObject({ keys: [{ values: VALUES }], lost: 0, waiting: 0 })
+      if (extent(false, true)) await expectAllOpen(folder, { MASTER_KEY: second })
     }),
   90_000,
 )
 
 test(
-  'a hub that is told to accept the loss starts, keeps the sealed values, and serves them again with their key',
+  'a hub that is told to accept the loss starts, keeps the sealed values, lets nobody rotate, and serves them again with their key',
   () =>
     copied(async folder => {
       const file = join(folder, 'data/master.key')
@@ -178,9 +186,15 @@ test(
       }
       expect((await admin.ok('GET', '/api/settings')).hostedKeys.modelscope).toMatchObject({ set: true, last4: '' })
       await hub.logged('must be entered anew')
+      // Nothing is sealed anew beside a hub that runs.
+      const refused = await patchbay(folder, ['secrets', 'rotate'])
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('error: data_dir_locked: ')])
       await hub.stop({ keep: true })
       await rename(`${file}.away`, file)
-      await expectAllOpen(folder)
+      const opened = await patchbay(folder, ['secrets', 'status', '--json'])
+      // Of the file's entry, what the database holds is a copy that the next start makes anew.
+      expect(JSON.parse(opened.stdout)).toMatchObject({ keys: [{ values: VALUES - 1 }], lost: 0 })
+      if (extent(false, true)) await expectAllOpen(folder)
     }),
   60_000,
 )
@@ -206,6 +220,7 @@ test(
       expect(await readdir(join(folder, 'data'))).toContain('master.key.old')
       expect(await readFile(path, 'utf8')).toContain(sealed)
 
+      if (extent(true, false)) return
       // With a hub: neither opens for the one who moved it.
       const hub = await startHub({ folder })
       const admin = await hub.signIn('admin')
@@ -217,18 +232,6 @@ test(
       await hub.stop({ keep: true })
     }),
   60_000,
-)
-
-test(
-  'rotate waits for no running hub: it is refused while one has the data folder',
-  () =>
-    copied(async folder => {
-      const hub = await startHub({ folder })
-      const refused = await patchbay(folder, ['secrets', 'rotate'])
-      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('error: data_dir_locked: ')])
-      await hub.stop({ keep: true })
-    }),
-  40_000,
 )
 
 test(
@@ -267,24 +270,29 @@ async function killedAndRepeated(
 
 const at = (call: string, nth: number) => ['-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${nth}`]
 
-for (const [what, calls, places] of [
-  // The first eight make the shared memory of the database.
-  ['write of the database', 'pwrite64', extent([9, 40], [9, 10, 11, 12, 13, 14, 15, 40])],
-  ['fsync', 'fsync,fdatasync', extent([1, 5], [1, 2, 3, 4, 5])],
-] as const) {
-  test(`kill -9 at each ${what} of a rotation: every value still opens, and running it again finishes it`, async () => {
-    const states = new Set<string>()
-    for (const nth of places) states.add(await killedAndRepeated(() => at(calls, nth)))
-    // The kills did hit different places.
-    expect(states.size).toBeGreaterThan(1)
-  }, 300_000)
-}
+beyondCore(() => {
+  for (const [what, calls, places] of [
+    // The first eight make the shared memory of the database.
+    ['write of the database', 'pwrite64', [9, 10, 11, 12, 13, 14, 15, 40]],
+    ['fsync', 'fsync,fdatasync', [1, 2, 3, 4, 5]],
+  ] as const) {
+    test(`kill -9 at each ${what} of a rotation: every value still opens, and running it again finishes it`, async () => {
+      const states = new Set<string>()
+      for (const nth of places) states.add(await killedAndRepeated(() => at(calls, nth)))
+      // The kills did hit different places.
+      expect(states.size).toBeGreaterThan(1)
+    }, 300_000)
+  }
+})
 
-test.each([
+const KEY_FILES = [
   ['the old key is to be kept', at('link', 1), `137 [${VALUES}]`],
   ['the new key is to take its place', at('rename', 1), `137 [${VALUES}]`],
   ['the old key is to go', at('unlink', 1), `137 [${VALUES},0]`],
-] as const)(
+] as const
+
+// What was sealed before a kill, and in which order the keys go, the other places show besides.
+test.each(extent<readonly (typeof KEY_FILES)[number][]>([KEY_FILES[1]], KEY_FILES))(
   'kill -9 when %s: every value still opens, and running it again finishes it',
   async (_, inject, left) => {
     expect(await killedAndRepeated(() => inject)).toBe(left)

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { callText, online, statusOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { KNOWN, known } from './fixtures/known.ts'
 
 const SUPERGATEWAY = join(ROOT, 'node_modules/supergateway/dist/index.js')
 const OWN_TOOLS = ['echo', 'whoami']
@@ -10,16 +11,22 @@ const OWN_TOOLS = ['echo', 'whoami']
 let hub: Hub
 let admin: Client
 let bearer: string
+/** Another hub, with a server of its own. */
+let other: Hub
+let there: Client
 
 beforeAll(async () => {
-  hub = await startHub({ settings: { mcpServers: { one: stdioFixture('echo') } } })
+  hub = await startHub({ settings: { mcpServers: { one: known('echo') } } })
   admin = await hub.setup()
   bearer = `Bearer ${await admin.mcpKey()}`
   await online(admin, ['one'])
+  other = await startHub({ settings: { mcpServers: { two: known('echo') } } })
+  there = await other.setup()
+  await online(there, ['two'])
 }, 120_000)
 
 afterAll(async () => {
-  await hub?.stop()
+  await Promise.all([hub?.stop(), other?.stop()])
 }, 120_000)
 
 /** A proxy that passes everything on as it is; `seen` are the chains that came by. */
@@ -79,7 +86,7 @@ describe('a hub that is its own upstream', () => {
   test('by a program that drops headers: its lists are recognised', async () => {
     const before = await tools(admin)
     const args = [SUPERGATEWAY, '--streamableHttp', `${hub.url}/mcp`, '--header', `Authorization: ${bearer}`]
-    await admin.ok('POST', '/api/servers', { name: 'self', command: process.execPath, args })
+    await admin.ok('POST', '/api/servers', { name: 'self', command: process.execPath, args, ...KNOWN })
     expect(await loopFound(admin, 'self')).toContain('lists')
     expect(await tools(admin)).toEqual(before)
     const mcp = await admin.mcp('/mcp/one')
@@ -88,10 +95,7 @@ describe('a hub that is its own upstream', () => {
   }, 120_000)
 
   test('a ring of two hubs is found by one of them, and no list grows', async () => {
-    const other = await startHub({ settings: { mcpServers: { two: stdioFixture('echo') } } })
     try {
-      const there = await other.setup()
-      await online(there, ['two'])
       const headers = { authorization: `Bearer ${await there.mcpKey()}` }
       await admin.ok('POST', '/api/servers', { name: 'other', url: `${other.url}/mcp`, headers })
       await online(admin, ['other'])
@@ -107,16 +111,13 @@ describe('a hub that is its own upstream', () => {
       expect(await callText(mcp, 'echo', { text: 'there' })).toBe('there')
     } finally {
       await admin.ok('DELETE', '/api/servers/other')
-      await other.stop()
+      await there.ok('DELETE', '/api/servers/back')
     }
   }, 120_000)
 })
 
 test('a request with this hub’s mark anywhere in its chain is refused; others are told who called before them', async () => {
-  const other = await startHub({ settings: { mcpServers: { two: stdioFixture('echo') } } })
   try {
-    const there = await other.setup()
-    await online(there, ['two'])
     await using proxy = forwarder(other.url)
     const headers = { authorization: `Bearer ${await there.mcpKey()}` }
     await admin.ok('POST', '/api/servers', { name: 'far', url: `${proxy.url}/mcp`, headers })
@@ -156,6 +157,5 @@ test('a request with this hub’s mark anywhere in its chain is refused; others 
     expect(JSON.stringify(marks)).not.toContain(own.slice(0, 8))
   } finally {
     await admin.ok('DELETE', '/api/servers/far')
-    await other.stop()
   }
 }, 120_000)

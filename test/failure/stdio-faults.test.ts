@@ -1,35 +1,40 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants, processStat, runningWith } from '../support/processes.ts'
-import { callText, failureOf, online, statusOf } from '../support/servers.ts'
+import { callText, failureOf, online, statusOf, toolNames } from '../support/servers.ts'
 import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
+import { known } from './fixtures/known.ts'
 
 const MODES = ['notices', 'stderr', 'garbage', 'huge', 'partial', 'answers'] as const
+const CATALOGUES = ['many', 'endless', 'fat', 'malformed', 'same'] as const
 
 let hub: Hub
 let admin: Client
 let unharmed: () => Promise<void>
 
 beforeAll(async () => {
-  const flooders = Object.fromEntries(MODES.map(mode => [mode, { ...stdioFixture('flooding'), timeout: 1_500 }]))
+  const flooders = Object.fromEntries(MODES.map(mode => [mode, { ...known('flooding'), timeout: 1_500 }]))
+  const listing = Object.fromEntries(CATALOGUES.map(kind => [kind, known('unruly', { CATALOG: kind })]))
   hub = await startHub({
     countTimers: true,
     settings: {
       mcpServers: {
         ...flooders,
-        good: stdioFixture('echo'),
-        leaving: stdioFixture('crashing', { CODE: '9' }),
-        family: stdioFixture('grandchild', { SETSID: '0' }),
-        daemon: stdioFixture('grandchild'),
+        ...listing,
+        good: known('echo'),
+        leaving: known('crashing', { CODE: '9' }),
+        family: known('grandchild', { SETSID: '0' }),
+        daemon: known('grandchild'),
         missing: { command: 'no-such-program-anywhere' },
-        lost: { ...stdioFixture('echo'), cwd: '/nonexistent/folder' },
+        lost: { ...known('echo'), cwd: '/nonexistent/folder' },
       },
     },
   })
   admin = await hub.setup()
-  await online(admin, [...MODES, 'good', 'family', 'daemon'])
+  await online(admin, [...MODES, ...CATALOGUES, 'good', 'family', 'daemon'])
   unharmed = await watchFor(hub, admin, { bystander: 'good', grownBytes: 150 * 1024 * 1024 })
 }, 120_000)
 
@@ -138,7 +143,7 @@ test('what a server starts in sessions of their own ends with each of its proces
 }, 120_000)
 
 test('a server that writes many other lines before each of its answers stays, whatever it answers', async () => {
-  await admin.ok('POST', '/api/servers', { name: 'chatty', ...stdioFixture('chatty') })
+  await admin.ok('POST', '/api/servers', { name: 'chatty', ...known('chatty') })
   await online(admin, ['chatty'])
   const { pid } = await statusOf(admin, 'chatty')
   const client = await admin.mcp('/mcp/chatty')
@@ -146,3 +151,53 @@ test('a server that writes many other lines before each of its answers stays, wh
   expect(await statusOf(admin, 'chatty')).toMatchObject({ state: 'online', pid })
   await admin.ok('DELETE', '/api/servers/chatty')
 }, 120_000)
+
+for (const [name, count, ...said] of [
+  ['many', 5_000, 'more than 5000 items'],
+  ['endless', 64, 'more than 64 pages'],
+  ['same', 4, 'the same next page again', '6 items are listed more than once'],
+  ['fat', 4, '1 items over 262144 bytes'],
+] as const) {
+  test(`the catalogue of "${name}" is cut at its limit, the rest works, and what was left out is told`, async () => {
+    const client = await admin.mcp(`/mcp/${name}`)
+    expect((await toolNames(client)).length).toBe(count)
+    const { warnings } = await admin.ok('GET', `/api/servers/${name}/tools`)
+    for (const warning of said) expect(JSON.stringify(warnings)).toContain(warning)
+    expect(await statusOf(admin, name)).toMatchObject({ state: 'online', counts: { tools: count } })
+  }, 120_000)
+}
+
+test('tools in a form that MCP does not know cost nobody the tools of the others in the group', async () => {
+  await admin.ok('POST', '/api/groups', { name: 'beside', members: ['good', 'malformed'] })
+  const names = await toolNames(await admin.mcp('/mcp/beside'))
+  expect(names).toEqual(expect.arrayContaining(['echo', 'quick', 'odd_0', 'odd_1', 'odd_2', 'odd_3', 'odd_7']))
+  for (const name of ['odd_4', 'odd_5', 'odd_6']) expect(names).not.toContain(name)
+  const { warnings } = await admin.ok('GET', '/api/servers/malformed/tools')
+  expect(JSON.stringify(warnings)).toContain('the tool \\"odd_6\\" is left out')
+}, 120_000)
+
+beyondCore(() => {
+  test('reading huge lists again and again delays nobody for long and leaks nothing', async () => {
+    const client = await admin.mcp('/mcp/good')
+    const before = processStat(hub.pid)?.residentBytes ?? 0
+    const slowestOf = async (calls: number, pauseMs: number): Promise<number> => {
+      let slowest = 0
+      for (let call = 0; call < calls; call += 1) {
+        slowest = Math.max(slowest, (await timed(() => callText(client, 'echo', { text: 'x' }))).ms)
+        if (pauseMs > 0) await Bun.sleep(pauseMs)
+      }
+      return slowest
+    }
+    // What the machine does besides delays calls as well.
+    const quiet = await slowestOf(100, 0)
+    let slowest = 0
+    for (let round = 0; round < 5; round += 1) {
+      for (const name of ['many', 'fat']) await admin.ok('POST', `/api/servers/${name}/restart`)
+      // So that the calls are spread over the reading; none waits for it.
+      slowest = Math.max(slowest, await slowestOf(40, 5))
+      await online(admin, ['many', 'fat'])
+    }
+    expect(slowest).toBeLessThan(atMost(250) + 5 * quiet)
+    expect((processStat(hub.pid)?.residentBytes ?? 0) - before).toBeLessThan(150_000_000)
+  }, 120_000)
+})
