@@ -74,6 +74,7 @@ async function fireAndResolve(world: World): Promise<void> {
   await admin.ok('PATCH', '/api/servers/fake', { command: '/nowhere/at-all', args: [] })
   const [alert] = await until(async () => ((await firing(world)).length > 0 ? firing(world) : undefined), {
     timeoutMs: 60_000,
+    intervalMs: 200,
     what: 'the alert to fire',
   })
   expect(performance.now() - lostAtMs).toBeGreaterThan(1_900)
@@ -102,7 +103,11 @@ async function fireAndResolve(world: World): Promise<void> {
   expect(await firing(world)).toMatchObject([{ id: alert.id }])
   await admin.ok('PATCH', '/api/servers/fake', stdioFixture('echo'))
   await online(admin, ['fake'])
-  await until(async () => (await firing(world)).length === 0, { timeoutMs: 60_000, what: 'the alert to be resolved' })
+  await until(async () => (await firing(world)).length === 0, {
+    timeoutMs: 60_000,
+    intervalMs: 200,
+    what: 'the alert to be resolved',
+  })
   await until(() => receiver.received.length > 1, { timeoutMs: 90_000, what: 'the message that it is resolved' })
   const [, resolved] = receiver.received
   expect(resolved && isSigned(resolved, SECRET)).toBe(true)
