@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { send } from '../support/client.ts'
 import { HEADERS, RawClient } from '../support/raw-mcp.ts'
-import { initialize, type McpTown, mcpTable, openMcpTown, ping } from './mcp-rows.ts'
+import { call, initialize, type McpTown, mcpTable, openMcpTown, ping } from './mcp-rows.ts'
+import { BODIES, MESSAGES } from './message-rows.ts'
 import { expectHardened } from './rows.ts'
 
 let town: McpTown
@@ -175,6 +176,9 @@ mcpTable('HTTP under /mcp', () => town, [
   })),
 ])
 
+mcpTable('bodies under /mcp', () => town, BODIES)
+mcpTable('messages under /mcp', () => town, MESSAGES)
+
 test('a session id is good for its own user and its own path alone, and says so as if it were unknown', async () => {
   const { hub, standing, bob, key } = town
   const foreign = { 'mcp-session-id': standing.sessionId, 'mcp-protocol-version': '2025-11-25' }
@@ -222,4 +226,33 @@ test('every kind of answer has the headers of all answers, streams and empty one
     expectHardened(answer)
     await answer.body?.cancel()
   }
+})
+
+test('a server that is switched off fails its own calls, with what to do, and the others stay', async () => {
+  const { hub, key } = town
+  const half = await new RawClient(hub, '/mcp/half', key).open()
+  const { tools } = (await half.call('tools/list')).result
+  expect(tools.map((tool: { name: string }) => tool.name)).toContain('echo')
+  const working = await half.call('tools/call', { name: 'echo', arguments: { text: 'x' } })
+  expect(working.result.content[0].text).toBe('x')
+  const down = await new RawClient(hub, '/mcp/down', key).open()
+  const { error } = await down.call('tools/call', { name: 'echo', arguments: {} })
+  expect(error).toMatchObject({ code: -32603, data: { code: 'server_offline', hint: expect.any(String) } })
+  // It was switched off, and does not come back by itself.
+  expect(error?.data).not.toHaveProperty('retryAfter')
+  await half.delete()
+  await down.delete()
+})
+
+test('an id that is in flight is refused, and the first call still answers', async () => {
+  const client = await new RawClient(town.hub, '/mcp/g', town.key).open()
+  const batch = [
+    call({ name: 'echo', arguments: { text: 'first' } }, 5),
+    call({ name: 'echo', arguments: { text: 'x' } }, 5),
+  ]
+  const answers = await Promise.all(batch.map(async body => (await client.post(body)).json()))
+  const refused = answers.filter(answer => answer.error)
+  for (const { error } of refused) expect(error).toMatchObject({ code: -32600, data: { code: 'request_invalid' } })
+  expect(answers.some(answer => answer.result?.content[0].text === 'first')).toBe(true)
+  await client.delete()
 })

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Answer, send } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
-import { keptState } from '../support/kept-state.ts'
+import { type KeptState, keptState } from '../support/kept-state.ts'
 import { startProgram } from '../support/program.ts'
 import { HEADERS, RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
@@ -89,36 +90,56 @@ async function ask({ hub, key, standing }: McpTown, row: McpRow): Promise<Answer
   return send(hub.url, method, path, method === 'GET' || method === 'HEAD' ? undefined : body, all)
 }
 
-/** One test for each row; `scene` is asked when the tests run. */
+/**
+ * One test for each row; `scene` is asked when the tests run. What is kept, the sessions, and the one that stands are looked at
+ * behind each table, in a whole run behind each row.
+ */
 export function mcpTable(about: string, scene: () => McpTown, rows: readonly McpRow[]): void {
   describe(about, () => {
+    let before: Standing | undefined
+    const settle = async () => {
+      expect(await standingOf(scene())).toEqual(before as Standing)
+      // The session that stands answers on, whatever came beside it.
+      expect((await scene().standing.call('ping')).result).toEqual({})
+      await expectWell(scene().hub)
+    }
+
     test.each(rows.map(row => [`${row.what} → ${row.status} ${row.rpc ?? ''} ${row.code ?? ''}`.trim(), row] as const))(
       '%s',
       async (_title, row) => {
-        const town = scene()
-        const { hub, standing } = town
-        const before = { kept: keptState(hub), sessions: await sessions(town) }
-        const answer = await ask(town, row)
-        const error = answer.text.startsWith('{') ? answer.json.error : undefined
-        expect({ status: answer.status, rpc: error?.code, code: error?.data?.code }).toEqual({
-          status: row.status,
-          rpc: row.rpc,
-          code: row.code,
-        })
-        expectHardened(answer)
-        if (error) {
-          expect(answer.json.jsonrpc).toBe('2.0')
-          expect(error.data).toMatchObject({ requestId: expect.any(String), hint: expect.any(String) })
-        }
-        if (row.status === 401)
-          expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="patchbay"(, error="invalid_token")?$/)
-        if (row.status === 405) expect(answer.headers.get('allow')).toBeTruthy()
-        if (row.status === 415) expect(answer.headers.get('accept')).toBe('application/json')
-        expect({ kept: keptState(hub), sessions: await sessions(town) }).toEqual(before)
-        // The session that stands answers on, whatever came beside it.
-        expect((await standing.call('ping')).result).toEqual({})
-        await expectWell(hub)
+        before ??= await standingOf(scene())
+        holds(await ask(scene(), row), row)
+        if (extent(false, true)) await settle()
       },
     )
+
+    test('none of it has changed what is kept or who is connected', settle)
   })
+}
+
+interface Standing {
+  readonly kept: KeptState
+  readonly sessions: number
+}
+
+async function standingOf(town: McpTown): Promise<Standing> {
+  return { kept: keptState(town.hub), sessions: await sessions(town) }
+}
+
+function holds(answer: Answer, row: McpRow): void {
+  const error = answer.text.startsWith('{') ? answer.json.error : undefined
+  expect({ status: answer.status, rpc: error?.code, code: error?.data?.code }).toEqual({
+    status: row.status,
+    rpc: row.rpc,
+    code: row.code,
+  })
+  expectHardened(answer)
+  if (error) {
+    expect(answer.json.jsonrpc).toBe('2.0')
+    expect(error.data).toMatchObject({ requestId: expect.any(String), hint: expect.any(String) })
+  }
+  if (row.status === 401)
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="patchbay"(, error="invalid_token")?$/)
+  if (row.status === 405) expect(answer.headers.get('allow')).toBeTruthy()
+  if (row.status === 415) expect(answer.headers.get('accept')).toBe('application/json')
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
-import { keptState } from '../support/kept-state.ts'
+import { type KeptState, keptState } from '../support/kept-state.ts'
 
 /** One input that must be refused (or taken) in one documented way. */
 export interface Row {
@@ -64,19 +65,45 @@ async function openTown(): Promise<Town> {
   return { hub, admin, alice, bob }
 }
 
-/** Opens a town for the tests of one file. What it returns makes one test of each row, asked by one of the town's people. */
-export function tablesOfTown(): (about: string, caller: 'admin' | 'alice' | 'bob', rows: readonly Row[]) => void {
+/** Rows about one thing, which one of the town's people asks. */
+export interface Table {
+  readonly about: string
+  readonly caller: 'admin' | 'alice' | 'bob'
+  readonly rows: readonly Row[]
+}
+
+export function tableOf(about: string, caller: Table['caller'], rows: readonly Row[]): Table {
+  return { about, caller, rows }
+}
+
+/**
+ * Opens a town and makes one test of each row. That refusals left nothing behind, and the hub is the same and well, is looked
+ * at behind each table and before each row that changes something; in a whole run behind each row.
+ */
+export function testsOfTown(tables: readonly Table[]): void {
   let town: Town
+  let before: KeptState | undefined
+  const settle = async () => {
+    if (before) expect(keptState(town.hub)).toEqual(before)
+    before = undefined
+    await expectWell(town.hub)
+  }
   beforeAll(async () => {
     town = await openTown()
   }, 120_000)
   afterAll(() => town?.hub.stop(), 120_000)
-  return (about, caller, rows) =>
+  for (const { about, caller, rows } of tables) {
     describe(about, () => {
       test.each(rows.map(row => [titleOf(row), row] as const))('%s', async (_title, row) => {
-        await holds(town.hub, town[caller], row)
+        if (row.status < 400) await settle()
+        else before ??= keptState(town.hub)
+        await holds(town[caller], row)
+        if (extent(false, true)) await settle()
       })
+
+      test('of what was refused nothing is kept, and the hub is well', settle)
     })
+  }
 }
 
 /** `input → 400 code field`, as the name of a test. */
@@ -84,9 +111,8 @@ function titleOf({ what, status, code, fields = [] }: Row): string {
   return `${what} → ${[status, code, ...fields].filter(part => part !== undefined).join(' ')}`
 }
 
-/** Makes the request of a row; checks its answer, that a refusal left nothing behind, and that the hub is the same and well. */
-async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
-  const before = row.status >= 400 ? keptState(hub) : undefined
+/** Makes the request of a row, and checks its answer. */
+async function holds(caller: Client, row: Row): Promise<void> {
   const answer = await patient(() => caller.request(row.method, row.path, row.body, { ...row.headers }))
   const seen = answer.text === '' || !answer.text.startsWith('{') ? {} : answer.json
   const fields = (seen.errors ?? []).map((error: { code: string; pointer: string }) => `${error.code} ${error.pointer}`)
@@ -102,9 +128,6 @@ async function holds(hub: Hub, caller: Client, row: Row): Promise<Answer> {
     ...(row.says === undefined ? {} : { says: row.says }),
   })
   if (answer.status >= 400) expectProblem(answer, row)
-  if (before) expect(keptState(hub)).toEqual(before)
-  await expectWell(hub)
-  return answer
 }
 
 function saying(text: string, wanted: string): string {

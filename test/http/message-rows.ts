@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
-import { RawClient } from '../support/raw-mcp.ts'
-import { call, type McpTown, mcpTable, message, openMcpTown, ping } from './mcp-rows.ts'
+import { call, type McpRow, message, ping } from './mcp-rows.ts'
 
 const LONGEST = 'i'.repeat(LIMITS.rpcIdCharacters)
 const HUGE = 'A'.repeat(3_900_000)
-let town: McpTown
-
-beforeAll(async () => {
-  town = await openMcpTown()
-}, 120_000)
-afterAll(() => town?.close(), 120_000)
-
-mcpTable('bodies under /mcp', () => town, [
+/** Bodies under /mcp. */
+export const BODIES: readonly McpRow[] = [
   message('nothing', '', 400, -32700, 'json_empty'),
   message('blanks', ' \n', 400, -32700, 'json_empty'),
   message('{', '{', 400, -32700, 'json_invalid'),
@@ -40,9 +32,10 @@ mcpTable('bodies under /mcp', () => town, [
     message(text, text, 400, -32600, 'request_invalid'),
   ),
   message('a batch of 101', Array(101).fill(ping), 400, -32600, 'request_invalid'),
-])
+]
 
-mcpTable('messages under /mcp', () => town, [
+/** Messages under /mcp. */
+export const MESSAGES: readonly McpRow[] = [
   message('jsonrpc 1.0', { ...ping, jsonrpc: '1.0' }, 400, -32600, 'request_invalid'),
   message('jsonrpc 2', { ...ping, jsonrpc: 2 }, 400, -32600, 'request_invalid'),
   message('no jsonrpc', { id: 1, method: 'ping' }, 400, -32600, 'request_invalid'),
@@ -151,33 +144,4 @@ mcpTable('messages under /mcp', () => town, [
     rpc: -32600,
     code: 'session_required',
   },
-])
-
-test('a server that is switched off fails its own calls, with what to do, and the others stay', async () => {
-  const { hub, key } = town
-  const half = await new RawClient(hub, '/mcp/half', key).open()
-  const { tools } = (await half.call('tools/list')).result
-  expect(tools.map((tool: { name: string }) => tool.name)).toContain('echo')
-  const working = await half.call('tools/call', { name: 'echo', arguments: { text: 'x' } })
-  expect(working.result.content[0].text).toBe('x')
-  const down = await new RawClient(hub, '/mcp/down', key).open()
-  const { error } = await down.call('tools/call', { name: 'echo', arguments: {} })
-  expect(error).toMatchObject({ code: -32603, data: { code: 'server_offline', hint: expect.any(String) } })
-  // It was switched off, and does not come back by itself.
-  expect(error?.data).not.toHaveProperty('retryAfter')
-  await half.delete()
-  await down.delete()
-})
-
-test('an id that is in flight is refused, and the first call still answers', async () => {
-  const client = await new RawClient(town.hub, '/mcp/g', town.key).open()
-  const batch = [
-    call({ name: 'echo', arguments: { text: 'first' } }, 5),
-    call({ name: 'echo', arguments: { text: 'x' } }, 5),
-  ]
-  const answers = await Promise.all(batch.map(async body => (await client.post(body)).json()))
-  const refused = answers.filter(answer => answer.error)
-  for (const { error } of refused) expect(error).toMatchObject({ code: -32600, data: { code: 'request_invalid' } })
-  expect(answers.some(answer => answer.result?.content[0].text === 'first')).toBe(true)
-  await client.delete()
-})
+]
