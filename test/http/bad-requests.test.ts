@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
+import { type KeptState, keptState } from '../support/kept-state.ts'
 import { rawRequest, rawText } from '../support/raw-http.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
+import { JSON_TYPE, RAW } from './raw-rows.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
 
 let hub: Hub
@@ -132,9 +135,59 @@ describe('a request', () => {
   })
 })
 
+describe.each(Object.entries(RAW))('%s', (_about, rows) => {
+  let before: KeptState | undefined
+  const settle = async () => {
+    expect(keptState(hub)).toEqual(before as KeptState)
+    await expectWell(hub)
+  }
+
+  test.each(rows.map(row => [`${row.what} → ${row.status} ${row.code ?? ''}`.trim(), row] as const))(
+    '%s',
+    async (_title, { line, more = [], head, body, status, code }) => {
+      before ??= keptState(hub)
+      const usual = [`Host: ${new URL(hub.url).host}`, 'Connection: close', `Authorization: Bearer ${alice.token}`]
+      const answer = await rawRequest(hub.url, rawText(line, head ?? [...usual, ...more], body))
+      const shown = code === undefined ? undefined : JSON.parse(answer.body).code
+      expect({ status: answer.status, code: shown }).toEqual({ status, code })
+      expect(answer.text).not.toContain(alice.token)
+      if (extent(false, true)) await settle()
+    },
+  )
+
+  test('none of it has changed what is kept', settle)
+})
+
+test('a request that waits for 100 Continue gets it, and its answer', async () => {
+  const head = [
+    `Host: ${new URL(hub.url).host}`,
+    'Connection: close',
+    `Authorization: Bearer ${alice.token}`,
+    JSON_TYPE,
+  ]
+  const text = rawText('POST /api/groups HTTP/1.1', [...head, 'Expect: 100-continue', 'Content-Length: 2'], '{}')
+  const answer = await rawRequest(hub.url, text)
+  expect(answer.text).toStartWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 ')
+})
+
+test('pipelined requests are each checked by their own head, in order', async () => {
+  const host = `Host: ${new URL(hub.url).host}`
+  const bearer = `Authorization: Bearer ${alice.token}`
+  const more = `GET /api/auth/me HTTP/1.1\r\n${host}\r\n\r\nGET /api/auth/me HTTP/1.1\r\n${host}\r\nConnection: close\r\n${bearer}\r\n\r\n`
+  const answer = await rawRequest(hub.url, rawText('GET /api/auth/me HTTP/1.1', [host, bearer], more), {
+    quietMs: 2_000,
+  })
+  expect([...answer.text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)).toEqual(['200', '401', '200'])
+})
+
 describe('a body', () => {
   const deep = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
   const many = `{"a":[${'1,'.repeat(10_000)}1]}`
+  /** One of each limit: of nearly all, of foreign data as a part or as the whole, of little data, of who is not signed in. */
+  const KINDS_OF_ROUTES = [
+    ...['POST /api/groups', 'PATCH /api/servers/thing', 'POST /api/groups/thing/tools/thing'],
+    ...['POST /api/monitoring/rules', 'POST /api/auth/login'],
+  ]
 
   test.each([
     ['nothing', '', 400, 'json_empty'],
@@ -161,6 +214,7 @@ describe('a body', () => {
     async (_what, text, status, code) => {
       for (const { method, path, takesBody, open } of routes) {
         if (!takesBody || (open && path === '/api/setup')) continue
+        if (extent(text !== '{' && !KINDS_OF_ROUTES.includes(`${method} ${path}`), false)) continue
         // Foreign data has limits of its own, which are far higher; a call's arguments do not count here.
         const generous = (code === 'json_too_deep' || code === 'json_too_large') && /^\/api\/servers/.test(path)
         if (generous && text.length < 50_000) continue
