@@ -1,8 +1,9 @@
-/** Alert rules and channels of the settings file: they work, follow its edits, and are changed there alone. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+/** Alert rules, channels and the mail server of the settings file: they work, follow its edits, and are changed there alone. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rename, writeFile } from 'node:fs/promises'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { startMailServer } from '../support/mail-server.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { until } from '../support/wait.ts'
 
@@ -17,12 +18,17 @@ const DOWN = {
 }
 const SECRET = 'Bearer a-token-of-the-webhook'
 
+const PLUGIN = '/api/admin/plugins/alert-email'
+const own = { name: 'me', type: 'email', config: { recipients: ['ada@example.com'] } }
+
 const receiver = startReceiver(() => new Response(''))
 const webhook = { enabled: true, url: `${receiver.url}/hook`, headers: { Authorization: SECRET } }
 const broken = { command: '/does/not/exist' }
 
+let mail: Awaited<ReturnType<typeof startMailServer>>
 let hub: Hub
 let admin: Client
+let ada: Client
 
 async function edit(settings: object): Promise<void> {
   await writeFile(`${hub.settingsFile}.tmp`, JSON.stringify(settings), { mode: 0o600 })
@@ -32,10 +38,13 @@ const names = async (path: string): Promise<string[]> =>
   (await admin.ok('GET', path)).items.map(({ name }: { name: string }) => name)
 
 beforeAll(async () => {
+  mail = await startMailServer()
+  const config = { smtp: { host: '127.0.0.1', port: mail.port }, from: 'hub@example.com', allowUsers: true }
   hub = await startHub({
     env: LOOPBACK,
     settings: {
       mcpServers: { broken },
+      plugins: [{ use: 'alert-email', config }],
       alerting: { rules: [DOWN, { name: 'wrong', condition: 'error_rate >', severity: 'warning' }] },
       notifications: { webhook, pager: { enabled: true } },
       systemConfig: {
@@ -50,11 +59,50 @@ beforeAll(async () => {
     },
   })
   admin = await hub.setup()
+  ada = await hub.user('ada')
 }, 120_000)
 afterAll(async () => {
   await hub?.stop()
   receiver.stop()
+  await mail.stop()
 }, 120_000)
+
+describe('mail to ordinary users: by the hub’s own server where an administrator lets them, and by no other', () => {
+  const types = async (user: Client) => (await user.ok('GET', '/api/monitoring/channel-types')).items
+  const tried = async (user: Client, body: object): Promise<string> => {
+    const { status, json } = await user.request('POST', CHANNELS, body)
+    return `${status} ${json.code ?? 'ok'}`
+  }
+
+  test('a user has a channel with recipients alone, and its mail comes from the hub', async () => {
+    expect(await types(ada)).toMatchObject([
+      { type: 'webhook', withheld: [] },
+      { type: 'chat', withheld: [] },
+      { type: 'email', withheld: ['smtp', 'from'], configSchema: { required: ['recipients'] } },
+    ])
+    const smtp = { host: '127.0.0.1', port: mail.port }
+    expect(await tried(ada, { ...own, config: { ...own.config, smtp } })).toBe('403 admin_only')
+    expect(await tried(ada, { ...own, config: { ...own.config, from: 'boss@example.com' } })).toBe('403 admin_only')
+    expect(await tried(ada, own)).toBe('201 ok')
+    await ada.ok('POST', '/api/monitoring/rules', { name: 'r', condition: 'servers_offline > 0', severity: 'warning' })
+    const sent = await ada.ok('POST', '/api/monitoring/test-alert', { rule: 'r', send: true })
+    expect(JSON.stringify(sent)).toContain('250')
+    expect(mail.received).toMatchObject([{ from: 'hub@example.com', to: ['ada@example.com'] }])
+  }, 120_000)
+
+  test('without allowUsers there are no such channels for users, and those that there were send nothing', async () => {
+    const config = { smtp: { host: '127.0.0.1', port: mail.port }, from: 'hub@example.com' }
+    await admin.ok('PATCH', PLUGIN, { config })
+    expect((await types(ada)).map(({ type }: { type: string }) => type)).toEqual(['webhook', 'chat'])
+    expect(await types(admin)).toHaveLength(3)
+    expect(await tried(ada, { ...own, name: 'other' })).toBe('403 admin_only')
+    const sent = await ada.ok('POST', '/api/monitoring/test-alert', { rule: 'r', send: true })
+    expect(JSON.stringify(sent)).toContain('Only administrators have channels')
+    expect(await tried(admin, { ...own, name: 'mine' })).toBe('201 ok')
+    await admin.ok('DELETE', `${CHANNELS}/mine`)
+    expect(mail.received).toHaveLength(1)
+  }, 120_000)
+})
 
 test('they are listed with their origin and fire, one with a mistake is logged with its place', async () => {
   const stream = await openStream(admin, '?topics=alerts')
@@ -78,7 +126,6 @@ test('they are listed with their origin and fire, one with a mistake is logged w
   ])
   const { attention } = await admin.ok('GET', '/api/monitoring/overview')
   expect(attention.filter(({ kind }: { kind: string }) => kind === 'settings_problem')).toHaveLength(2)
-  const ada = await hub.user('ada')
   expect((await ada.ok('GET', '/api/monitoring/config')).problems).toBeUndefined()
   const fired = await until(() => receiver.received.find(({ text }) => text.includes('"kind":"fired"')), {
     timeoutMs: 60_000,

@@ -5,6 +5,9 @@ import { type Program, startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
+const SYSTEM = '/api/admin/settings'
+const CONFIG = '/api/monitoring/config'
+
 let upstream: Program
 let hub: Hub
 let admin: Client
@@ -61,6 +64,29 @@ describe('entity tags', () => {
     const theirs = { 'if-match': later.headers.get('etag') ?? seen['if-match'] }
     const mine = await admin.request('PATCH', '/api/groups/ada~tagged', { description: 'z' }, theirs)
     expect(mine.json).toMatchObject({ code: 'version_conflict', changedBy: expect.stringMatching(/^(ada|admin)$/) })
+  })
+
+  test('hold for the settings of the system, and say whose change it was and when', async () => {
+    const other = await hub.user('second', 'admin')
+    const { headers } = await admin.request('GET', SYSTEM)
+    const seen = headers.get('etag') ?? ''
+    expect(seen).toMatch(/^"\d+"$/)
+    const first = await other.request('PATCH', SYSTEM, { logMaxFiles: 7 }, { 'if-match': seen })
+    expect(first.status).toBe(200)
+    for (const [method, path, body] of [
+      ['PATCH', SYSTEM, { logMaxFiles: 9 }],
+      ['PUT', CONFIG, { logRotation: { maxFiles: 9 } }],
+    ] as const) {
+      const late = await admin.request(method, path, body, { 'if-match': seen })
+      expect(late.status).toBe(412)
+      expect(late.json).toMatchObject({ code: 'version_conflict', changedBy: 'second', changedAt: expect.any(String) })
+    }
+    expect((await admin.ok('GET', SYSTEM)).logMaxFiles).toBe(7)
+    const now = first.headers.get('etag') ?? ''
+    expect(now).not.toBe(seen)
+    expect((await admin.request('GET', CONFIG)).headers.get('etag')).toBe(now)
+    expect((await admin.request('PATCH', SYSTEM, { logMaxFiles: 9 }, { 'if-match': now })).status).toBe(200)
+    expect((await admin.ok('PATCH', SYSTEM, { logMaxFiles: 11 })).logMaxFiles).toBe(11)
   })
 })
 
