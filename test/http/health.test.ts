@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Hub, send, startHub } from '../support/hub.ts'
@@ -11,13 +11,28 @@ import { expectHardened, expectWell } from './rows.ts'
 let hub: Hub
 /** Of the hub itself, below whatever has started it. */
 let pid = 0
-const folders: string[] = []
 
-afterEach(async () => {
+/** A small disk that the hub alone sees. */
+let disk = ''
+
+beforeAll(async () => {
+  disk = await makeTemp('disk')
+  const script = `head -c 1040000 /dev/zero > ${disk}/ballast\nexec "$@"`
+  hub = await startHub({
+    env: { LOG_FILE: join(disk, 'hub.log'), ENABLE_REQUEST_LOGS: 'true' },
+    wrap: [
+      ...['bwrap', '--dev-bind', '/', '/', '--size', '1048576', '--tmpfs', disk, '--die-with-parent', '--'],
+      ...['sh', '-c', script, 'sh'],
+    ],
+  })
+  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
+  pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
+}, 120_000)
+
+afterAll(async () => {
   if (pid > 0) process.kill(pid, 'SIGTERM')
   await hub?.exited()
-  for (const folder of [hub.folder, ...folders.splice(0)]) await removeTemp(folder)
-  pid = 0
+  for (const folder of [hub?.folder, disk]) if (folder) await removeTemp(folder)
 }, 120_000)
 
 const health = async (url: string) => {
@@ -27,8 +42,6 @@ const health = async (url: string) => {
 }
 
 test('/health is degraded while descriptors are short, says so, and recovers without a restart', async () => {
-  hub = await startHub()
-  pid = hub.pid
   const limit = (soft: number) =>
     expect(Bun.spawnSync(['prlimit', `--pid=${pid}`, `--nofile=${soft}:`]).exitCode).toBe(0)
   const before = /^Max open files +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1]
@@ -44,18 +57,6 @@ test('/health is degraded while descriptors are short, says so, and recovers wit
 }, 120_000)
 
 test('/health is degraded while the log cannot be written, says so, and recovers without a restart', async () => {
-  const disk = await makeTemp('disk')
-  folders.push(disk)
-  const script = `head -c 1040000 /dev/zero > ${disk}/ballast\nexec "$@"`
-  hub = await startHub({
-    env: { LOG_FILE: join(disk, 'hub.log'), ENABLE_REQUEST_LOGS: 'true' },
-    wrap: [
-      ...['bwrap', '--dev-bind', '/', '/', '--size', '1048576', '--tmpfs', disk, '--die-with-parent', '--'],
-      ...['sh', '-c', script, 'sh'],
-    ],
-  })
-  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
-  pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
   expect(await health(hub.url)).toMatchObject({ code: 200, status: 'ok', checks: { sinks: 'ok' } })
   const failing = await until(
     async () => {
