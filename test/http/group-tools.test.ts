@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openLink } from '../plugins/transport-openapi/harness.ts'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, send, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { atMost } from '../support/pace.ts'
-import { failureOf, inFlight } from '../support/servers.ts'
+import { callText, failureOf, inFlight } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
@@ -88,31 +89,33 @@ describe('the document', () => {
     expect(JSON.stringify(moved)).not.toContain('"$id"')
   })
 
-  test('is one that an independent program serves and checks requests by', async () => {
-    const file = join(folder, 'openapi.json')
-    await writeFile(file, JSON.stringify(await admin.ok('GET', '/api/groups/g/openapi.json')))
-    const probe = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-    const { port } = probe
-    await probe.stop(true)
-    const prism = Bun.resolveSync('@stoplight/prism-cli/dist/index.js', import.meta.dir)
-    const child = Bun.spawn([process.execPath, prism, 'mock', '-h', '127.0.0.1', '-p', String(port), file], {
-      stdout: Bun.file(join(folder, 'prism.log')),
-      stderr: 'ignore',
-    })
-    try {
-      const post = (body: object) =>
-        fetch(`http://127.0.0.1:${port}/get-sum`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
-          body: JSON.stringify(body),
-        })
-      await until(async () => (await post({ a: 1, b: 2 })).status === 200, { timeoutMs: 60_000, what: 'Prism' })
-      expect((await post({ a: 'text' })).status).toBe(422)
-    } finally {
-      child.kill('SIGKILL')
-      await child.exited
-    }
-  }, 120_000)
+  beyondCore(() =>
+    test('is one that an independent program serves and checks requests by', async () => {
+      const file = join(folder, 'openapi.json')
+      await writeFile(file, JSON.stringify(await admin.ok('GET', '/api/groups/g/openapi.json')))
+      const probe = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+      const { port } = probe
+      await probe.stop(true)
+      const prism = Bun.resolveSync('@stoplight/prism-cli/dist/index.js', import.meta.dir)
+      const child = Bun.spawn([process.execPath, prism, 'mock', '-h', '127.0.0.1', '-p', String(port), file], {
+        stdout: Bun.file(join(folder, 'prism.log')),
+        stderr: 'ignore',
+      })
+      try {
+        const post = (body: object) =>
+          fetch(`http://127.0.0.1:${port}/get-sum`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
+            body: JSON.stringify(body),
+          })
+        await until(async () => (await post({ a: 1, b: 2 })).status === 200, { timeoutMs: 60_000, what: 'Prism' })
+        expect((await post({ a: 'text' })).status).toBe(422)
+      } finally {
+        child.kill('SIGKILL')
+        await child.exited
+      }
+    }, 120_000),
+  )
 
   test('is one of which a client of HTTP APIs makes tools that work', async () => {
     const token = await withKey([{ group: 'g' }])
@@ -202,6 +205,13 @@ describe('a call', () => {
     })
     expect(status).toBe('cancelled')
   })
+})
+
+test('the place in a trace that a caller names reaches the server where no collector is set', async () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const client = await admin.mcp('/mcp/varied')
+  await client.callTool({ name: 'name', arguments: {}, _meta: { traceparent } })
+  expect(await callText(client, 'seen')).toContain(traceparent)
 })
 
 describe('rights', () => {
