@@ -1,26 +1,32 @@
-/** Rights that end while a request is on its way, and access keys whose old secret works for a while beside the new one. */
+/**
+ * Rights that end while a request is on its way, access keys whose old secret works for a while beside the new one, and what
+ * streams of every kind say when their credential ends.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { Answer } from '../support/client.ts'
 import { Client, type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { atLeast, atMost } from '../support/pace.ts'
-import { HEADERS } from '../support/raw-mcp.ts'
+import { HEADERS, RawClient, SseReader } from '../support/raw-mcp.ts'
 import { noteCodes } from '../support/seen-codes.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { RawModern } from '../unit/mcp/modern-support.ts'
 
 setDefaultTimeout(120_000)
 
 let hub: Hub
 let admin: Client
+let nina: Client
 
 beforeAll(async () => {
-  hub = await startHub()
+  hub = await startHub({ settings: { mcpServers: { slow: stdioFixture('slow') } } })
   admin = await hub.setup()
   admin.patient = true
+  nina = await hub.user('nina')
   await admin.ok('POST', '/api/servers', { name: 'echo', visibility: 'public', ...stdioFixture('echo') })
-  await online(admin, ['echo'])
+  await online(admin, ['echo', 'slow'])
 }, 120_000)
 
 afterAll(async () => {
@@ -141,7 +147,6 @@ class RawSession {
 }
 
 test('the old secret of a key ends with its overlap, with its streams, and no second overlap keeps it longer', async () => {
-  const nina = await hub.user('nina')
   const { id, by } = await keyOf(nina, ['api', 'mcp'])
   const stream = await openStream(by)
   const begunMs = Date.now()
@@ -181,28 +186,82 @@ test('rotating with an overlap again and again ends at the number of keys', asyn
   expect([told(answer), made]).toEqual(['409 quota_keys', 50])
 })
 
-test('during an overlap neither secret outlives the account', async () => {
-  const rita = await hub.user('rita')
-  const { id, by } = await keyOf(rita, ['api', 'mcp'])
-  const { secret } = await rita.ok('POST', `/api/keys/${id}/rotate`, { overlapSeconds: 600 })
-  const both = [by, new Client(hub.url, 'rita', secret)]
-  const answers = () => Promise.all(both.map(async one => told(await one.request('GET', '/api/auth/me'))))
-  expect(await answers()).toEqual(['200', '200'])
-  await admin.ok('PATCH', '/api/admin/users/rita', { disabled: true })
-  expect(await answers()).toEqual(['401 token_revoked', '401 token_revoked'])
-  await admin.ok('PATCH', '/api/admin/users/rita', { disabled: false })
-  expect(await answers()).toEqual(['200', '200'])
-  await admin.ok('DELETE', '/api/admin/users/rita')
-  expect(await answers()).toEqual(['401 token_revoked', '401 token_revoked'])
-})
-
 test('an administrator’s key does not rotate the key of somebody else, though it may delete it', async () => {
-  const uma = await hub.user('uma')
-  const theirs = await keyOf(uma, ['mcp'])
+  const theirs = await keyOf(nina, ['mcp'])
   const { by } = await keyOf(admin, ['api', 'mcp'])
   for (const body of [{}, { overlapSeconds: 60 }])
     expect(told(await by.request('POST', `/api/keys/${theirs.id}/rotate`, body))).toBe('403 insufficient_scope')
   expect((await by.request('DELETE', `/api/keys/${theirs.id}`)).status).toBe(204)
   const { items } = await admin.ok('GET', '/api/admin/audit?action=key.delete&limit=1')
   expect(items).toMatchObject([{ user: 'admin', target: theirs.id, detail: { label: 'k' } }])
+})
+
+test('during an overlap neither secret outlives the account', async () => {
+  const { id, by } = await keyOf(nina, ['api', 'mcp'])
+  const { secret } = await nina.ok('POST', `/api/keys/${id}/rotate`, { overlapSeconds: 600 })
+  const both = [by, new Client(hub.url, 'nina', secret)]
+  const answers = () => Promise.all(both.map(async one => told(await one.request('GET', '/api/auth/me'))))
+  expect(await answers()).toEqual(['200', '200'])
+  await admin.ok('PATCH', '/api/admin/users/nina', { disabled: true })
+  expect(await answers()).toEqual(['401 token_revoked', '401 token_revoked'])
+  await admin.ok('PATCH', '/api/admin/users/nina', { disabled: false })
+  expect(await answers()).toEqual(['200', '200'])
+  await admin.ok('DELETE', '/api/admin/users/nina')
+  expect(await answers()).toEqual(['401 token_revoked', '401 token_revoked'])
+})
+
+/** Longer than opening one stream of each kind takes. */
+const OPENED_MS = Math.max(10_000, atLeast(5_000))
+
+/** Everything that comes until the stream ends. */
+async function lastEvent(response: Response): Promise<string> {
+  const text = await response.text()
+  return text.trim().split('\n\n').at(-1) ?? ''
+}
+
+test.each([
+  ['token_expired', 'expires'],
+  ['token_revoked', 'is removed'],
+] as const)('%s is the last that a stream says whose key %s', async (code, _what) => {
+  const expiresAt = code === 'token_expired' ? new Date(Date.now() + OPENED_MS).toISOString() : undefined
+  const { id, secret } = await admin.ok('POST', '/api/keys', { label: 'short', scopes: ['api', 'mcp'], expiresAt })
+  const headers = { ...HEADERS, authorization: `Bearer ${secret}` }
+  const person = new Client(hub.url, 'admin', secret)
+
+  const live = await fetch(`${hub.url}/api/stream`, { headers })
+  const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/api/stream`, { headers } as never)
+  const closed = new Promise<string>(resolve => socket.addEventListener('close', ({ reason }) => resolve(reason)))
+  const client = await new RawClient(hub, '/mcp/slow', secret).open()
+  const get = await client.get()
+  const pair = await fetch(`${hub.url}/sse/slow`, { headers: { ...headers, accept: 'text/event-stream' } })
+  const listen = await new RawModern(hub, '/mcp/slow', secret).send('subscriptions/listen', { notifications: {} })
+  const call = client.send('tools/call', { name: 'wait', arguments: { ms: 60_000 } })
+  const rest = person.request('POST', '/api/servers/slow/tools/wait/call', { arguments: { ms: 60_000 } })
+  const reader = new SseReader(live)
+  await reader.next()
+  if (code === 'token_revoked') await admin.ok('DELETE', `/api/keys/${id}`)
+
+  const end = `event: stream.end\ndata: {"code":"${code}"}`
+  const lastLive = async () => {
+    let last: string | undefined
+    for (let event = await reader.event(); event; event = await reader.event()) last = event.data
+    return last
+  }
+  expect({
+    live: await lastLive(),
+    socket: await closed,
+    get: await lastEvent(get),
+    pair: await lastEvent(pair),
+    listen: await lastEvent(listen),
+    call: (await (await call).text()).includes(`"code":"${code}"`),
+    rest: (await rest).json.code,
+  }).toEqual({
+    live: `{"code":"${code}"}`,
+    socket: `{"code":"${code}"}`,
+    get: end,
+    pair: end,
+    listen: end,
+    call: true,
+    rest: code,
+  })
 })
