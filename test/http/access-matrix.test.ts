@@ -4,12 +4,24 @@ import type { Answer } from '../support/client.ts'
 import { Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
+import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
 import { type Expected, type Filled, type Kind, MATRIX, type PlainRow, type Row, type ThingRow } from './matrix.ts'
+import { patient } from './rows.ts'
 
 const TOOL = 'echo'
 const KINDS: readonly Kind[] = ['own', 'foreign', 'public', 'missing']
 const THINGS = MATRIX.filter((row): row is ThingRow => row.thing !== undefined)
 const PLAIN = MATRIX.filter((row): row is PlainRow => row.thing === undefined)
+
+/** Bodies that name a scope, and are whole otherwise. */
+const SCOPED_BODIES: Readonly<Record<string, object>> = {
+  '/api/logs/search': { query: { level: 'ERROR' } },
+  '/api/monitoring/query': { type: 'metric', query: 'servers_total' },
+}
+/** Where `thing` has to be there. */
+const FILLED: Readonly<Record<string, string>> = {
+  '/api/monitoring/dashboards/thing/data': '/api/monitoring/dashboards/system-overview/data',
+}
 
 let upstream: Program
 let hub: Hub
@@ -17,6 +29,8 @@ let admin: Client
 let alice: Client
 let bob: Client
 let anonymous: Client
+/** Routes that take a scope. */
+let scoped: readonly DocumentedRoute[]
 let count = 0
 /** What alice got for bob's private things before there were any. */
 const whenMissing = new Map<Row, Answer>()
@@ -28,6 +42,9 @@ beforeAll(async () => {
   alice = await hub.user('alice')
   bob = await hub.user('bob')
   anonymous = new Client(hub.url, 'nobody', '')
+  scoped = (await documentedRoutes(admin)).filter(
+    ({ method, path, query }) => query.includes('scope') || (method === 'POST' && Object.hasOwn(SCOPED_BODIES, path)),
+  )
   await make(bob, 'server', 'public', 'public')
   await online(bob, ['public'])
   await make(bob, 'group', 'public', 'public')
@@ -49,15 +66,6 @@ async function make(owner: Client, thing: 'server' | 'group', name: string, visi
   const body = thing === 'server' ? { url: upstream.url } : { members: ['bob~public'] }
   const answer = await patient(() => owner.request('POST', `/api/${thing}s`, { name, visibility, ...body }))
   if (answer.status !== 201) throw new Error(`Making ${thing} ${name} answered ${answer.status}: ${answer.text}`)
-}
-
-/** The limits of requests hold for the suite too: it comes back when it is told to. */
-async function patient(request: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    const answer = await request()
-    if (answer.status !== 429 || answer.json.code !== 'rate_limited') return answer
-    await Bun.sleep(Number(answer.headers.get('retry-after')) * 1_000)
-  }
 }
 
 function ask(caller: Client, row: Row, kind: Kind, name: string = kind): Promise<Answer> {
@@ -124,6 +132,46 @@ test('a foreign access key answers as a missing one', async () => {
     expect(answers[0]).toBe(answers[1])
   }
 })
+
+function asked(by: Client, { method, path }: DocumentedRoute, scope: string) {
+  const at = FILLED[path] ?? path
+  const body = method === 'POST' ? SCOPED_BODIES[path] : undefined
+  return patient(() => (body ? by.request(method, at, { ...body, scope }) : by.request(method, `${at}?scope=${scope}`)))
+}
+
+test('every route with a scope takes it in the body or the query', async () => {
+  expect(scoped.length).toBeGreaterThanOrEqual(14)
+  // Of bodies the document shows the fields.
+  const text = (await admin.request('GET', '/api/openapi.json')).json
+  const inBodies = Object.entries(text.paths).flatMap(([path, item]) =>
+    // biome-ignore lint/suspicious/noExplicitAny: the document as it is
+    Object.values(item as Record<string, any>).flatMap(({ requestBody }) =>
+      requestBody?.content['application/json']?.schema?.properties?.scope ? [path] : [],
+    ),
+  )
+  expect(inBodies.sort()).toEqual(Object.keys(SCOPED_BODIES).sort())
+})
+
+test('a user gets admin_only for scope=all, and is answered for scope=mine', async () => {
+  for (const route of scoped) {
+    const place = `${route.method} ${route.path}`
+    const all = await asked(alice, route, 'all')
+    expect([place, all.status, all.json.code]).toEqual([place, 403, 'admin_only'])
+    const mine = await asked(alice, route, 'mine')
+    expect([place, mine.status]).toEqual([place, 200])
+  }
+  const one = await alice.request('GET', '/api/monitoring/health?scope=all&server=none')
+  expect([one.status, one.json.code]).toEqual([403, 'admin_only'])
+}, 120_000)
+
+test('an administrator is answered for both', async () => {
+  for (const route of scoped) {
+    for (const scope of ['all', 'mine']) {
+      const { status } = await asked(admin, route, scope)
+      expect([route.path, scope, status]).toEqual([route.path, scope, 200])
+    }
+  }
+}, 120_000)
 
 test('a start, a stop and an edit of one owner leave the server of that name of another owner as it is', async () => {
   for (const owner of [alice, bob]) await make(owner, 'server', 'twin', 'private')
