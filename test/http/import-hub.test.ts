@@ -17,6 +17,9 @@ const OLD_PASSWORD = 'the password of before'
 
 let hub: Hub
 let admin: Client
+let carol: Client
+/** Of the other hub. */
+let user0: Client
 let document: Record<string, unknown>
 let id: string
 
@@ -147,7 +150,7 @@ test('a dry run says what would be made and what is left behind, and makes nothi
 }, 120_000)
 
 test('an ordinary user gets the servers and groups, as its own, and no account', async () => {
-  const carol = await hub.user('carol')
+  carol = await hub.user('carol')
   const plan = await carol.ok('POST', '/api/import?dryRun=true', { document })
   for (const kind of ['user', 'key'])
     expect(of(plan.items, kind).every(({ verdict }) => verdict === 'skipped')).toBe(true)
@@ -172,7 +175,7 @@ test('imported: old passwords sign in, and clients work with only the host chang
     `dry run and import of ${REMOTES + 2} servers and ${USERS + 1} users: ${Math.round(performance.now() - begun)} ms`,
   )
   id = done.id
-  const user0 = await hub.signIn('user0', OLD_PASSWORD)
+  user0 = await hub.signIn('user0', OLD_PASSWORD)
   await online(user0, ['echo', 'second'])
   expect((await user0.ok('GET', '/api/servers/echo')).name).toBe('echo')
   expect((await send(hub.url, 'POST', '/api/auth/login', { username: 'root', password: 'admin123' })).status).toBe(401)
@@ -288,12 +291,10 @@ test('an access key takes no user back', async () => {
 })
 
 test('a rollback removes what nobody has changed since, and says what it left', async () => {
-  const user0 = await hub.signIn('user0', OLD_PASSWORD)
   await user0.ok('PATCH', '/api/servers/remote0', { description: 'mine now' })
   expect((await admin.ok('GET', '/api/import')).items.map((one: { id: string }) => one.id)).toEqual([id])
-  const stranger = await hub.signIn('carol')
-  expect((await stranger.request('POST', `/api/import/${id}/rollback`)).json.code).toBe('import_not_found')
-  const { items: keys } = await (await hub.signIn('user0', OLD_PASSWORD)).ok('GET', '/api/keys')
+  expect((await carol.request('POST', `/api/import/${id}/rollback`)).json.code).toBe('import_not_found')
+  const { items: keys } = await user0.ok('GET', '/api/keys')
   const rotated = keys.find(({ label }: { label: string }) => label === 'one group')
   await user0.ok('POST', `/api/keys/${rotated.id}/rotate`)
   const back = await admin.ok('POST', `/api/import/${id}/rollback`)
