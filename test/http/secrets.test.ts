@@ -2,10 +2,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Canaries, filesBelow, type Said } from '../support/canaries.ts'
-import { type Client, type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import {
+  BUN_CACHE,
+  type Client,
+  type Hub,
+  HubDidNotStart,
+  LOOPBACK,
+  ROOT,
+  startHub,
+  stdioFixture,
+} from '../support/hub.ts'
+import { HUB_MAIN } from '../support/hub-main.ts'
 import { type LiveStream, openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
-import { online, statusOf } from '../support/servers.ts'
+import { failureOf, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { patient } from './rows.ts'
 
@@ -177,6 +187,24 @@ describe('none comes out', () => {
     expectNoCanary(await filesBelow(hub.folder))
   })
 
+  test('of MCP', async () => {
+    const client = await admin.mcp('/mcp/stdio')
+    const failure = await failureOf(client.callTool({ name: 'unknown', arguments: {} }))
+    const said = JSON.stringify([await client.listTools(), client.getInstructions(), failure])
+    expectNoCanary([{ where: 'lists and a refusal', text: said }])
+  })
+
+  test('of the command line', async () => {
+    const { dataDir: DATA_DIR, settingsFile: SETTINGS_FILE } = hub
+    const env = { ...BUN_CACHE, PATH: process.env.PATH ?? '', DATA_DIR, SETTINGS_FILE, ...SETTINGS_ENV }
+    const child = Bun.spawn([process.execPath, HUB_MAIN, 'servers', 'show', 'stdio', '--json'], {
+      ...{ env, cwd: hub.folder, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' },
+    })
+    const [text, problems] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    expect([text, problems]).toEqual([expect.stringContaining('"stdio"'), ''])
+    expectNoCanary([{ where: 'servers show', text }])
+  })
+
   test('in the environment or command line of the children that it is not for', async () => {
     const { items } = (await ask(admin, 'GET', '/api/admin/processes')).json
     const child = items.find((item: { server: string }) => item.server === 'admin~filed')
@@ -256,3 +284,13 @@ describe('a mask sent back', () => {
     expect(await readFile(hub.settingsFile, 'utf8')).toContain(sealed)
   })
 })
+
+test('a hub that cannot reach its database does not say the password', async () => {
+  const password = canary('DATABASE_URL')
+  const failed = await startHub({ env: { DATABASE_URL: `postgres://me:${password}@127.0.0.1:9/db` } }).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  expect(failed).toBeInstanceOf(HubDidNotStart)
+  expectNoCanary([{ where: 'last words', text: (failed as HubDidNotStart).log }])
+}, 120_000)
