@@ -13,7 +13,7 @@ let bob: Client
 
 beforeAll(async () => {
   hub = await startHub({
-    env: { ...LOOPBACK, TRUSTED_PROXIES: '127.0.0.1', ADMIN_ADDRESSES: '127.0.0.0/8', LOG_LEVEL: 'info' },
+    env: { ...LOOPBACK, TRUSTED_PROXIES: '127.0.0.1', ADMIN_ADDRESSES: '127.0.0.0/8', LOG_DATABASE: 'false' },
   })
   admin = await hub.setup()
   alice = await hub.user('alice')
@@ -60,6 +60,11 @@ test('administration from an address that is not listed is 403 address_not_allow
   const answer = await admin.request('GET', '/api/admin/users', undefined, { 'x-forwarded-for': '198.51.100.1' })
   expect([answer.status, answer.json.code]).toEqual([403, 'address_not_allowed'])
   expect((await admin.request('GET', '/api/admin/users')).status).toBe(200)
+})
+
+test('without the database of the log a search is 503 history_unavailable', async () => {
+  const { status, json } = await admin.request('GET', '/api/logs/search')
+  expect([status, json.code]).toEqual([503, 'history_unavailable'])
 })
 
 test('an access key without the scope is 403 insufficient_scope on the API', async () => {
