@@ -1,4 +1,5 @@
-// What a form is built from: the API document's schemas of servers, groups, alert rules and channels.
+// What forms are drawn from: the schemas of the API document, and those of the bundled plugins with a title and a sentence in
+// English and in Chinese for each field.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 
@@ -116,4 +117,53 @@ test('a value beyond a limit of the document is refused, and one at it is taken'
     await admin.ok('DELETE', `/api/servers/limits`)
     expect(id).toBeString()
   }
+})
+
+/** Every named field below a schema, by its path. */
+function namedFieldsOf(schema: Schema, at: string): [path: string, field: Schema][] {
+  const own = Object.entries(schema.properties ?? {}).flatMap(([name, field]): [string, Schema][] => [
+    [`${at}/${name}`, field],
+    ...namedFieldsOf(field, `${at}/${name}`),
+  ])
+  const inner = [schema.items, schema.additionalProperties, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].filter(
+    part => typeof part === 'object' && part !== null,
+  )
+  return [...own, ...inner.flatMap(part => namedFieldsOf(part, `${at}/*`))]
+}
+
+/** What a field lacks: a title and a description in both languages. */
+function lacking(schema: Schema, at: string): string[] {
+  return namedFieldsOf(schema, at).flatMap(([path, field]) => {
+    const zh = field['x-zh'] ?? {}
+    const said = [
+      ['title', field.title],
+      ['description', field.description],
+      ['Chinese title', zh.title],
+      ['Chinese description', zh.description],
+    ].filter(([, text]) => typeof text !== 'string' || text === '')
+    return said.map(([what]) => `${path}: ${what}`)
+  })
+}
+
+describe('in both languages', () => {
+  test('the settings of every bundled plugin have their texts in both languages', async () => {
+    const { items } = await admin.ok('GET', '/api/admin/plugins?limit=100')
+    const bundled = items.filter(({ bundled }: Schema) => bundled)
+    const withSchema = bundled.filter(({ configSchema }: Schema) => configSchema)
+    expect(withSchema.length).toBeGreaterThanOrEqual(8)
+    expect(withSchema.flatMap(({ name, configSchema }: Schema) => lacking(configSchema, name))).toEqual([])
+  })
+
+  test('so do the settings of each kind of alert channel', async () => {
+    const { items } = await admin.ok('GET', '/api/monitoring/channel-types')
+    expect(items.length).toBeGreaterThanOrEqual(3)
+    expect(items.flatMap(({ type, configSchema }: Schema) => lacking(configSchema, type))).toEqual([])
+  })
+
+  test('and the fields of a server that its transport brings', async () => {
+    const { components } = await admin.ok('GET', '/api/openapi.json')
+    const transports = Object.entries<Schema>(components.schemas).filter(([name]) => name.startsWith('Transport.'))
+    expect(transports.length).toBeGreaterThanOrEqual(4)
+    expect(transports.flatMap(([name, schema]) => lacking(schema, name))).toEqual([])
+  })
 })
