@@ -5,7 +5,7 @@ const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Ver
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 
 /** Without a code the runtime answers by itself, without a body. */
-export interface RawRow {
+interface RawRow {
   readonly what: string
   readonly line: string
   /** Behind `Host`, `Connection: close` and the credential of a user. */
