@@ -295,7 +295,7 @@ describe('rates', () => {
     const answers: Answer[] = []
     for (let tried = 0; tried < 5; tried += 1) answers.push(await ask('198.51.100.9'))
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
-    // Again where the machine is so slow that the first failures are forgotten meanwhile.
+    // Again where the machine is so slow that the first failures are forgotten or their pause is over meanwhile.
     const throttled = await until(async () => {
       const answer = await ask('198.51.100.9')
       return answer.status === 429 && answer

@@ -1,11 +1,15 @@
-/** A document in YAML is checked when it is saved, by every route, in a thread where users take turns. */
+/** An inline OpenAPI document is checked when it is saved, by every route: in YAML and JSON, small, and so large that a thread parses it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { MAIN_THREAD_BYTES } from '../../core/http/body/body-parser.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 import { MOST_MS, slowness } from '../support/work.ts'
 
+/** Documents that one user sends at once, and how many of them others wait for at most. */
+const [LARGE, BEFORE] = extent([8, 6], [12, 8])
 let hub: Hub
 let admin: Client
 let ada: Client
@@ -99,12 +103,70 @@ test('large documents of one user hold neither the hub nor another user’s requ
     await by.ok('POST', '/api/servers', { name, enabled: false, openapi: { schema: text } })
     order.push(name)
   }
-  const many = Array.from({ length: 12 }, (_, at) => save(ada, `large${at}`, schema))
+  const many = Array.from({ length: LARGE }, (_, at) => save(ada, `large${at}`, schema))
   await until(() => order.length > 0, { what: 'the first large document', timeoutMs: 60_000 })
   await save(bob, 'small', yaml('https://pets.example'))
   await save(bob, 'padded', JSON.stringify({ openapi: '3.1.0', paths: {}, servers: [{ url: 'https://a.example' }] }))
   // Each of the two waits for what is being checked or stored when it comes, not for what the other user has sent after it.
-  expect(order.filter(name => name.startsWith('large')).length).toBeLessThan(9)
+  expect(order.filter(name => name.startsWith('large')).length).toBeLessThanOrEqual(BEFORE)
   await Promise.all(many)
   expect(await hub.longestTurnMs()).toBeLessThan(MOST_MS * 1.5 * Math.max(slow, slowness()))
 }, 120_000)
+
+const SIZES = [
+  ['small', 0],
+  ['large', 2 * MAIN_THREAD_BYTES],
+] as const
+
+function documentOf(url: string, padding: number): object {
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Pets', version: '1' },
+    servers: [{ url }],
+    paths: { '/pets': { get: { operationId: 'pets', responses: { 200: { description: 'All' } } } } },
+    'x-padding': 'x'.repeat(padding),
+  }
+}
+
+test.each(SIZES)('a %s document that leads to the hub itself is refused by every route', async (size, padding) => {
+  const openapi = { schema: documentOf(hub.url, padding) }
+  const saved = {
+    name: `pets-${size}`,
+    enabled: false,
+    openapi: { schema: documentOf('https://pets.example', padding) },
+  }
+  await admin.ok('POST', '/api/servers', saved)
+  const created = await admin.request('POST', '/api/servers', { name: `loop-${size}`, enabled: false, openapi })
+  const nested = await admin.request('POST', '/api/servers', { name: `loop-${size}`, config: { openapi } })
+  const replaced = await admin.request('PUT', `/api/servers/pets-${size}`, { ...saved, openapi })
+  const patched = await admin.request('PATCH', `/api/servers/pets-${size}`, { openapi })
+  const tried = await admin.request('POST', '/api/servers/test', { openapi })
+  for (const answer of [created, nested, replaced, patched, tried]) {
+    expect(answer.status).toBe(400)
+    expect(answer.text).toContain('loop_detected')
+  }
+  const document = { mcpServers: { [`loop-${size}`]: { openapi } } }
+  const imported = await admin.ok('POST', '/api/servers/import', { document })
+  expect(JSON.stringify(imported)).toContain('loop_detected')
+})
+
+test.each(SIZES)(
+  'a %s document of a user may not lead into a network that is closed to users',
+  async (size, padding) => {
+    const openapi = { schema: documentOf('http://10.1.2.3', padding) }
+    const refused = await ada.request('POST', '/api/servers', { name: `inside-${size}`, enabled: false, openapi })
+    expect(refused.json.code).toBe('url_address_blocked')
+  },
+)
+
+test.each(SIZES)('a %s document is stored with the origins that it names', async (size, padding) => {
+  const schema = documentOf('https://pets.example/v1', padding)
+  const text = JSON.stringify(schema)
+  const { openapi } = await ada.ok('POST', '/api/servers', { name: size, enabled: false, openapi: { schema } })
+  const sha256 = new Bun.CryptoHasher('sha256').update(text).digest('hex')
+  expect(openapi).toEqual({ document: { sha256, bytes: text.length, servers: ['https://pets.example'] } })
+  const moved = await ada.ok('PATCH', `/api/servers/${size}`, {
+    openapi: { schema: documentOf('https://cats.example', padding) },
+  })
+  expect(moved.openapi.document.servers).toEqual(['https://cats.example'])
+})
