@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf, inFlight, online, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 import { type Kind, listening, useGroups } from './group-members.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
-const groups = useGroups({ slow: stdioFixture('slow') })
+const groups = useGroups({ slow: sharedFixture('slow') })
 
 describe('P-20 list_changed', () => {
   test('P-20 of an upstream is one notice of that kind to each session that has it, and none to others', async () => {
@@ -90,7 +90,7 @@ describe('a member that is removed', () => {
   })
 
   test('with its server answers the call in flight with an error, and the session goes on', async () => {
-    await groups.admin.ok('POST', '/api/servers', { name: 'doomed', ...stdioFixture('slow') })
+    await groups.admin.ok('POST', '/api/servers', { name: 'doomed', ...sharedFixture('slow') })
     await online(groups.admin, ['doomed'])
     await groups.admin.ok('POST', '/api/groups', { name: 'mixed', members: ['doomed', 'bare'] })
     const client = await groups.admin.mcp('/mcp/mixed')
@@ -118,7 +118,7 @@ describe('a member that is removed', () => {
 
 describe('P-23 a member that is dead or slow', () => {
   test('P-23 delays tools/list by 2 s at most, and list_changed follows when it is there', async () => {
-    await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...stdioFixture('slow', { INIT_MS: '6000' }) })
+    await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...sharedFixture('slow', { INIT_MS: '6000' }) })
     await groups.admin.ok('POST', '/api/servers', { name: 'missing', command: '/no/such/program' })
     await groups.admin.ok('POST', '/api/groups', { name: 'waiting', members: ['sleepy', 'missing', 'bare'] })
     const { client, heard } = await listening(groups.admin, '/mcp/waiting')

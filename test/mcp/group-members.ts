@@ -6,8 +6,9 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Client } from '../support/client.ts'
-import { type Hub, LOOPBACK, stdioFixture } from '../support/hub.ts'
+import { type Hub, LOOPBACK } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 /** A resource that both servers of the group `pair` have. */
 export const SHARED = 'test://shared'
@@ -15,7 +16,7 @@ export const LOGGING = '{"logging":{}}'
 
 /** Two servers of which much has the same name, a third of tools alone; `pair` has the first two, `alone` the second. */
 const SERVERS = {
-  one: stdioFixture('varied', {
+  one: sharedFixture('varied', {
     NAME: 'one',
     PROMPTS: '["hello","only_one"]',
     RESOURCES: `["${SHARED}","one://a","one://hidden"]`,
@@ -23,13 +24,13 @@ const SERVERS = {
     CAPABILITIES: '{"logging":{},"completions":{}}',
     NAMES: '["weather.get","secret"]',
   }),
-  two: stdioFixture('varied', {
+  two: sharedFixture('varied', {
     NAME: 'two',
     PROMPTS: '["hello"]',
     RESOURCES: `["${SHARED}"]`,
     CAPABILITIES: LOGGING,
   }),
-  bare: stdioFixture('varied', { NAME: 'bare' }),
+  bare: sharedFixture('varied', { NAME: 'bare' }),
 }
 const GROUPS = [
   { name: 'pair', servers: ['one', 'two'] },

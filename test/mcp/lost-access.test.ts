@@ -24,7 +24,12 @@ beforeAll(async () => {
   admin = await hub.setup()
   carol = await hub.user('carol')
   await hub.user('dana', 'admin')
-  await admin.ok('POST', '/api/servers', { name: 'other', visibility: 'public', session: 'shared', ...stdioFixture('echo') })
+  await admin.ok('POST', '/api/servers', {
+    name: 'other',
+    visibility: 'public',
+    session: 'shared',
+    ...stdioFixture('echo'),
+  })
   await online(admin, ['other'])
   await restore()
 }, 120_000)
