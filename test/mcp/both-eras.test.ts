@@ -37,10 +37,9 @@ beforeAll(async () => {
         both: http(both),
         grouped: http(both, { session: 'shared' }),
         program: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
-        asking: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
         varied: stdioFixture('sdk-2-4', { WIRE: 'stdio', VARIED: '1' }),
-        'held-older': http(both, { era: 'legacy' }),
-        'held-newer': http(both, { era: 'modern' }),
+        'held-older': http(both, { era: 'legacy', session: 'shared' }),
+        'held-newer': http(both, { era: 'modern', session: 'shared' }),
         'lacks-newer': http(older, { era: 'modern' }),
         'lacks-older': http(newer, { era: 'legacy' }),
         'newer-alone': http(newer),
@@ -51,18 +50,9 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   key = await admin.mcpKey()
-  await online(admin, [
-    'both',
-    'grouped',
-    'program',
-    'asking',
-    'held-older',
-    'held-newer',
-    'newer-alone',
-    'older-alone',
-  ])
-  for (const name of ['program', 'asking', 'varied']) await knownAsModern(name)
-}, 120_000)
+  await online(admin, ['both', 'grouped', 'program', 'held-older', 'held-newer', 'newer-alone', 'older-alone'])
+  for (const name of ['program', 'varied']) await knownAsModern(name)
+}, 400_000)
 
 afterAll(async () => {
   await Promise.allSettled(opened.map(client => client.close()))
@@ -160,41 +150,47 @@ describe('a server that speaks both eras', () => {
     expect(await processesOf('program')).toBe(1)
     const clients = await Promise.all([admin.mcp('/mcp/program'), admin.mcp('/mcp/program')])
     for (const client of clients) {
-      await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { what: 'the older list' })
+      await until(async () => (await toolNames(client)).includes(OLDER_TOOL), {
+        intervalMs: 100,
+        what: 'the older list',
+      })
       expect(await callText(client, OLDER_TOOL)).toBe('legacy')
     }
     await looked('program')
     expect(await processesOf('program')).toBe(2)
     expect((await statusOf(admin, 'program')).connections).toMatchObject({ shared: 2, session: 0 })
-    await admin.ok('POST', '/api/servers/program/stop')
-    await until(async () => (await processesOf('program')) === 0, { what: 'both processes to end' })
   })
 })
 
 test('what a server of both eras asks is found out in the older one, where the session that is asked has a process of its own', async () => {
   const able = { capabilities: { sampling: {} }, prepare: sampling }
-  const modern = await newer('/mcp/asking')
-  const client = await admin.mcp('/mcp/asking', able)
-  await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { what: 'the older list' })
-  await looked('asking')
-  expect((await statusOf(admin, 'asking')).session).toMatchObject({ kind: 'shared' })
+  const modern = await newer('/mcp/program')
+  const client = await admin.mcp('/mcp/program', able)
+  await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { intervalMs: 100, what: 'the older list' })
+  await looked('program')
+  expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'shared' })
   // Nobody knew: the first call finds it out, and works.
   expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).not.toBe(true)
-  expect((await statusOf(admin, 'asking')).session).toMatchObject({ kind: 'per-session', asks: ['sampling'] })
+  expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'per-session', asks: ['sampling'] })
   expect(await callText(client, 'test_sampling', { prompt: 'Who?' })).toContain('sampled')
   expect(await callText(client, OLDER_TOOL)).toBe('legacy')
 
-  const plain = await admin.mcp('/mcp/asking')
+  const plain = await admin.mcp('/mcp/program')
   expect(await callText(plain, OLDER_TOOL)).toBe('legacy')
   expect((await modern.callTool({ name: 'test_simple_text', arguments: {} })).isError).toBeFalsy()
-  expect((await statusOf(admin, 'asking')).connections).toMatchObject({ shared: 2, session: 1 })
-})
+  expect((await statusOf(admin, 'program')).connections).toMatchObject({ shared: 2, session: 1 })
+  await admin.ok('POST', '/api/servers/program/stop')
+  await until(async () => (await processesOf('program')) === 0, { what: 'all its processes to end' })
+}, 120_000)
 
 test('tools that it lists in the older era for clients that can be asked are for those alone', async () => {
   const extra = 'test_for_askable'
   const plain = await admin.mcp('/mcp/varied')
   const able = await admin.mcp('/mcp/varied', { capabilities: { sampling: {} }, prepare: sampling })
-  await until(async () => (await toolNames(able)).includes(extra), { what: 'the tool for clients that can be asked' })
+  await until(async () => (await toolNames(able)).includes(extra), {
+    intervalMs: 100,
+    what: 'the tool for clients that can be asked',
+  })
   expect(await callText(able, extra)).toBe(extra)
   const names = await toolNames(plain)
   expect([names.includes(OLDER_TOOL), names.includes(extra)]).toEqual([true, false])

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { createMCPClient, ElicitationRequestSchema } from '@ai-sdk/mcp'
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { type SdkServer, sdkServer } from '../plugins/transport-http/sdk-server.ts'
+import { extent } from '../support/extent.ts'
 import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -152,25 +153,29 @@ afterAll(async () => {
   await sdk?.[Symbol.asyncDispose]()
 }, 120_000)
 
-describe.each(Object.keys(CLIENTS))('%s', name => {
-  const open = async (group: string): Promise<Peer> => {
-    const key = `Bearer ${await admin.mcpKey()}`
-    const peer = (await CLIENTS[name]?.(new URL(`/mcp/${group}`, hub.url), key)) as Peer
-    opened.push(peer)
-    return peer
-  }
+/** Each client once, and each server with clients of either era. */
+const CORE: readonly (readonly [client: string, server: string])[] = [
+  ['sdk 1.32', 'server-2.4-modern'],
+  ['client 2.4, older era', 'server-2.4-legacy'],
+  ['client 2.4, newer era', 'sdk-1.32'],
+  ['client 2.4, newer era', 'server-2.4-legacy'],
+  ['@ai-sdk/mcp, by handshake', 'sdk-1.32'],
+  ['@ai-sdk/mcp, by discovery', 'server-2.4-modern'],
+]
+const ALL = Object.keys(CLIENTS).flatMap(client => Object.keys(SERVERS).map(server => [client, server] as const))
 
-  test.each(Object.entries(SERVERS))(
-    'with %s: lists, calls, hears progress, answers questions',
-    async (server, probes) => {
-      const client = await open(`of-${server}`)
-      const { text, progress, elicitation, sampling } = probes
-      const names = await client.names()
-      for (const { tool } of [text, progress, elicitation]) expect(names).toContain(tool)
-      expect(await client.call(text.tool, text.args)).toContain('simple text')
-      if (client.progress) expect(await client.progress(progress.tool, progress.args)).toHaveLength(3)
-      expect(await client.call(elicitation.tool, elicitation.args)).toContain('ann@example.org')
-      if (client.samples && sampling) expect(await client.call(sampling.tool, sampling.args)).toContain('sampled')
-    },
-  )
-})
+test.each(extent(CORE, ALL).map(pair => [...pair]))(
+  '%s with %s: lists, calls, hears progress, answers questions',
+  async (name = '', server = '') => {
+    const authorization = `Bearer ${await admin.mcpKey()}`
+    const client = (await CLIENTS[name]?.(new URL(`/mcp/of-${server}`, hub.url), authorization)) as Peer
+    opened.push(client)
+    const { text, progress, elicitation, sampling } = SERVERS[server] as Probes
+    const names = await client.names()
+    for (const { tool } of [text, progress, elicitation]) expect(names).toContain(tool)
+    expect(await client.call(text.tool, text.args)).toContain('simple text')
+    if (client.progress) expect(await client.progress(progress.tool, progress.args)).toHaveLength(3)
+    expect(await client.call(elicitation.tool, elicitation.args)).toContain('ann@example.org')
+    if (client.samples && sampling) expect(await client.call(sampling.tool, sampling.args)).toContain('sampled')
+  },
+)

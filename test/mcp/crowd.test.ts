@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+/** Many clients on one upstream: what each of them gets, also when the upstream loses its sessions, restarts or stops. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { extent } from '../support/extent.ts'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { KeptConnection, type WholeAnswer } from '../support/kept-connection.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { type Answer, HEADERS, RawClient } from '../support/raw-mcp.ts'
-import { online } from '../support/servers.ts'
+import { failureOf, online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const CLIENTS = 200
 /** Every fifth call has a progress token and is told of its progress twice, so that its answer is a stream. */
@@ -15,28 +18,37 @@ const MODERN = '2026-07-28'
 type Era = 'legacy' | 'modern'
 
 let web: Program
+let lax: Program
 let hub: Hub
 let admin: Client
 let key = ''
 
 beforeAll(async () => {
-  web = await startProgram(join(import.meta.dir, '../support/mcp-servers/echo-http.ts'))
+  const script = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
+  ;[web, lax] = await Promise.all([startProgram(script), startProgram(script, { env: { UNKNOWN: '400' } })])
   hub = await startHub({
+    env: LOOPBACK,
     settings: {
       mcpServers: {
-        local: { ...stdioFixture('varied'), session: 'shared' },
+        varied: sharedFixture('varied'),
+        slow: sharedFixture('slow'),
+        // They number their sessions: none is wanted but the hub's own.
         web: { type: 'streamable-http', url: web.url, session: 'shared' },
+        lax: { type: 'streamable-http', url: lax.url, session: 'shared' },
+        dying: sharedFixture('crashing', { MODE: 'call' }),
       },
+      groups: [{ name: 'g', servers: ['varied', 'slow', 'web', 'dying'] }],
     },
   })
   admin = await hub.setup()
   key = await admin.mcpKey()
-  await online(admin, ['local', 'web'])
+  await online(admin, ['varied', 'slow', 'web', 'lax', 'dying'])
 }, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
   await web?.stop()
+  await lax?.stop()
 }, 120_000)
 
 /** What a client of the era says in the body of every call beside the call itself, and in the headers. */
@@ -105,8 +117,8 @@ async function crowd(era: Era, path: string, calls: number): Promise<string[]> {
 }
 
 test.each([
-  ['legacy', 'local', extent(10, 500)],
-  ['modern', 'local', extent(5, 100)],
+  ['legacy', 'varied', extent(10, 500)],
+  ['modern', 'varied', extent(5, 100)],
   ['legacy', 'web', extent(5, 50)],
   ['modern', 'web', extent(5, 50)],
 ] satisfies [Era, string, number][])(
@@ -116,3 +128,69 @@ test.each([
   },
   600_000,
 )
+
+describe('P-03 an upstream that has lost its sessions', () => {
+  const whoami = async (client: RawClient) => {
+    const { result, error } = await client.call('tools/call', { name: 'whoami' })
+    return error ?? JSON.parse(result.content[0].text)
+  }
+
+  test.each([
+    ['web', 404],
+    ['lax', 400],
+  ])(
+    'P-03 is met with one handshake for 20 concurrent calls, and each client sees one answer: %s, HTTP %d',
+    async name => {
+      const server = name === 'web' ? web : lax
+      const path = `/mcp/${name}`
+      const clients = await Promise.all(Array.from({ length: 20 }, () => new RawClient(hub, path, key).open()))
+      for (let round = 1; round <= extent(2, 5); round += 1) {
+        const before = (await whoami(clients[0] as RawClient)).session
+        const forgotten = await (await fetch(server.url.replace('/mcp', '/control/forget'), { method: 'POST' })).json()
+        expect(forgotten.forgotten).toBeGreaterThan(0)
+        const answers = await Promise.all(clients.map(whoami))
+        expect(answers.filter(({ session }) => session !== before + 1)).toEqual([])
+        expect(answers.map(({ session }) => session)).toEqual(Array(20).fill(before + 1))
+      }
+      await online(admin, [name])
+    },
+    120_000,
+  )
+
+  test('P-03 a call that had begun when the connection was lost is not sent twice', async () => {
+    const client = await new RawClient(hub, '/mcp/dying', key).open()
+    const pid = async () => (await client.call('tools/call', { name: 'pid' })).result?.content[0].text
+    const first = await pid()
+    const { error } = await client.call('tools/call', { name: 'crash' })
+    expect([error?.code, error?.data?.code]).toEqual([-32603, 'connection_lost'])
+    const second = await until(pid, { what: 'the server to be back' })
+    expect(second).not.toBe(first)
+    // Had it been repeated, the second process would have ended as well.
+    expect(await pid()).toBe(second)
+  })
+})
+
+describe('an upstream that restarts under open sessions', () => {
+  test('is reached again by the same sessions, and its lists are told once it is back', async () => {
+    const sdk = await admin.mcp('/mcp/g')
+    const raw = await new RawClient(hub, '/mcp/varied', key).open()
+    const call = () => sdk.callTool({ name: 'raw', arguments: { n: 1 } })
+    await call()
+    await admin.ok('POST', '/api/servers/varied/restart')
+    const answers = await Promise.all([call(), call(), raw.call('tools/call', { name: 'raw', arguments: { n: 2 } })])
+    expect(answers.map(answer => JSON.stringify(answer)).every(text => text.includes('structuredContent'))).toBe(true)
+  })
+
+  test('a server that was stopped answers server_offline, the others go on, and its tools come back with it', async () => {
+    const sdk = await admin.mcp('/mcp/g')
+    await admin.ok('POST', '/api/servers/varied/stop?wait=30s')
+    const failure = await failureOf(sdk.callTool({ name: 'raw', arguments: {} }))
+    expect([failure.code, failure.data?.code]).toEqual([-32603, 'server_offline'])
+    expect(JSON.stringify(await sdk.callTool({ name: 'quick', arguments: {} }))).toContain('quick')
+    const names = async () => (await sdk.listTools()).tools.map(({ name }) => name)
+    expect(await names()).not.toContain('raw')
+    await admin.ok('POST', '/api/servers/varied/start?wait=30s')
+    await until(async () => (await names()).includes('raw'), { what: 'the tools to be back' })
+    await sdk.callTool({ name: 'raw', arguments: {} })
+  })
+})

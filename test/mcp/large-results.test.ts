@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Client, type Hub, LOOPBACK, ROOT, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, LOOPBACK, ROOT } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const MiB = 1024 * 1024
 const WIRES = ['stdio', 'json', 'events', 'sse'] as const
@@ -15,12 +16,17 @@ const programs: Program[] = []
 let api: ReturnType<typeof Bun.serve>
 
 beforeAll(async () => {
-  const mcpServers: Record<string, object> = { stdio: { ...stdioFixture('large'), maxResultBytes: 2 * MiB } }
+  const mcpServers: Record<string, object> = { stdio: { ...sharedFixture('large'), maxResultBytes: 2 * MiB } }
   const script = join(ROOT, 'test/support/mcp-servers/large.ts')
   for (const wire of WIRES.slice(1)) {
     const program = await startProgram(script, { env: { WIRE: wire } })
     programs.push(program)
-    mcpServers[wire] = { type: wire === 'sse' ? 'sse' : 'streamable-http', url: program.url, maxResultBytes: 2 * MiB }
+    mcpServers[wire] = {
+      type: wire === 'sse' ? 'sse' : 'streamable-http',
+      url: program.url,
+      session: 'shared',
+      maxResultBytes: 2 * MiB,
+    }
   }
   api = Bun.serve({
     hostname: '127.0.0.1',

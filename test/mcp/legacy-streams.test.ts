@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
+import type { Client, Hub } from '../support/hub.ts'
 import { atLeast, atMost } from '../support/pace.ts'
 import { type Answer, RawClient, type SseEvent, SseReader } from '../support/raw-mcp.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
 import { inFlight } from '../support/servers.ts'
 import { least, timed, until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 let world: BesideReference
 let hub: Hub
@@ -15,8 +16,8 @@ beforeAll(async () => {
   world = await besideReference('legacy', remote => ({
     settings: {
       mcpServers: {
-        varied: stdioFixture('varied', { CAPABILITIES: '{"logging":{}}' }),
-        slow: stdioFixture('slow'),
+        varied: sharedFixture('varied', { CAPABILITIES: '{"logging":{}}' }),
+        slow: sharedFixture('slow'),
         remote,
       },
       groups: [{ name: 'g', servers: ['varied', 'slow', 'remote'] }],

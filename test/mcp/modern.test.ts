@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ClientOptions, Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
 import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const NEWER = { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const
 
@@ -17,8 +18,8 @@ beforeAll(async () => {
       mcpServers: {
         remote,
         local: { ...stdioFixture('asking'), session: 'per-session' },
-        shared: { ...stdioFixture('asking'), session: 'shared' },
-        slow: stdioFixture('slow'),
+        shared: sharedFixture('asking'),
+        slow: sharedFixture('slow'),
       },
       groups: [{ name: 'g', servers: ['remote', 'local', 'slow'] }],
     },
@@ -26,11 +27,10 @@ beforeAll(async () => {
   ;({ hub, admin } = world)
 }, 120_000)
 
-afterEach(async () => {
+afterAll(async () => {
   await Promise.allSettled(opened.splice(0).map(client => client.close()))
-})
-
-afterAll(() => world?.stop(), 120_000)
+  await world?.stop()
+}, 120_000)
 
 const content = { color: 'blue', context: 'of the test' }
 
@@ -100,22 +100,34 @@ describe('a client of 2026-07-28 with servers of the older era', () => {
     ['elicit', {}, 'accept'],
     ['roots', {}, 'file:///'],
   ] as const
-  for (const [tool, args, expected] of asking)
-    test(`${tool} asks the client that called, and no other`, async () => {
-      const [anna, bert] = await Promise.all([able('/mcp/g', 'anna'), able('/mcp/g', 'bert')])
-      const texts = await Promise.all([
-        callText(anna.client, tool, { ...args }),
-        callText(bert.client, tool, { ...args }),
-      ])
-      expect(texts[0]).toContain(expected)
-      expect(texts[1]).toContain(expected)
-      if (!tool.includes('mult')) {
-        expect(texts[0]).toContain('anna')
-        expect(texts[1]).toContain('bert')
-      }
-      expect(anna.asked.length).toBe(bert.asked.length)
-      expect(anna.asked.length).toBeGreaterThan(0)
+  describe('of two clients asks the one that called, and no other', () => {
+    let anna: Awaited<ReturnType<typeof able>>
+    let bert: Awaited<ReturnType<typeof able>>
+    beforeAll(async () => {
+      anna = await able('/mcp/g', 'anna')
+      bert = await able('/mcp/g', 'bert')
     }, 120_000)
+
+    test.each([...asking])(
+      '%s',
+      async (tool, args, expected) => {
+        for (const { asked } of [anna, bert]) asked.length = 0
+        const texts = await Promise.all([
+          callText(anna.client, tool, { ...args }),
+          callText(bert.client, tool, { ...args }),
+        ])
+        expect(texts[0]).toContain(expected)
+        expect(texts[1]).toContain(expected)
+        if (!tool.includes('mult')) {
+          expect(texts[0]).toContain('anna')
+          expect(texts[1]).toContain('bert')
+        }
+        expect(anna.asked.length).toBe(bert.asked.length)
+        expect(anna.asked.length).toBeGreaterThan(0)
+      },
+      120_000,
+    )
+  })
 
   test('prompts may ask too', async () => {
     const { client } = await able('/mcp/g', 'anna')

@@ -6,11 +6,12 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, stdioFixture } from '../support/hub.ts'
+import type { Client } from '../support/hub.ts'
 import { atLeast, atMost } from '../support/pace.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
 import { atWork, callText, failureOf, online, type RpcFailure, toolNames } from '../support/servers.ts'
 import { least, timed, until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const WATCHED = 'test://watched-resource'
 
@@ -20,7 +21,7 @@ let admin: Client
 beforeAll(async () => {
   world = await besideReference('legacy', remote => ({
     settings: {
-      mcpServers: { remote, slow: stdioFixture('slow'), asking: stdioFixture('asking') },
+      mcpServers: { remote, slow: sharedFixture('slow'), asking: sharedFixture('asking') },
       groups: [{ name: 'g', servers: ['remote', 'slow', 'asking'] }],
     },
   }))
@@ -77,7 +78,7 @@ describe('cancellation', () => {
 
   test('P-15 a call beyond the limit of its server is cancelled upstream and fails with upstream_timeout', async () => {
     const hastyMs = atLeast(400)
-    await admin.ok('POST', '/api/servers', { name: 'hasty', ...stdioFixture('slow'), timeout: hastyMs })
+    await admin.ok('POST', '/api/servers', { name: 'hasty', ...sharedFixture('slow'), timeout: hastyMs })
     await online(admin, ['hasty'])
     const client = await admin.mcp('/mcp/hasty')
     const { value: failure, ms } = await timed(() => failureOf(callText(client, 'wait', { ms: 20_000 })))
@@ -104,7 +105,7 @@ describe('P-15 progress', () => {
   test('P-15 extends the time of a call up to maxTimeout and not beyond, and the late answer goes nowhere', async () => {
     const ms = atLeast(400)
     const limits = { timeout: ms, maxTimeout: 4 * ms }
-    await admin.ok('POST', '/api/servers', { name: 'patient', ...stdioFixture('slow'), ...limits })
+    await admin.ok('POST', '/api/servers', { name: 'patient', ...sharedFixture('slow'), ...limits })
     await online(admin, ['patient'])
     const [silent, told, long] = await Promise.all([call(2 * ms, false), call(2 * ms, true), call(7 * ms, true)])
     expect(silent.value).toBe('upstream_timeout')

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'files/hello.txt'), 'hello from a file')
   hub = await startHub({
     settings: {
-      mcpServers: Object.fromEntries(NAMES.map(name => [name, command(name)])),
+      mcpServers: Object.fromEntries(NAMES.map(name => [name, { ...command(name), session: 'shared' }])),
       groups: [{ name: 'all', servers: [...NAMES] }],
     },
   })
@@ -147,8 +147,8 @@ test('structured content, images and resource links come through unchanged', asy
       { name: 'get-resource-links', arguments: { count: 3 } },
       { name: 'get-annotated-message', arguments: { messageType: 'error', includeImage: false } },
     ]
+    const through = await admin.mcp('/mcp/everything')
     for (const call of calls) {
-      const through = await admin.mcp('/mcp/everything')
       expect(await through.callTool(call)).toEqual(await own.callTool(call))
     }
   } finally {

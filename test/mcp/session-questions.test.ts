@@ -8,6 +8,8 @@ import {
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonObject } from '../../core/contract/json.ts'
+import { answering } from '../support/answering.ts'
+import { extent } from '../support/extent.ts'
 import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { atLeast } from '../support/pace.ts'
@@ -21,6 +23,8 @@ const QUESTIONS = fixture('questions')
 const FILESYSTEM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
 const WIRES = ['stdio', 'sse', 'http'] as const
 const KINDS = ['sampling', 'elicitation', 'roots'] as const
+/** How often each of two clients is asked. */
+const QUESTIONS_EACH = extent(9, 45)
 const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 
 let folder = ''
@@ -107,16 +111,24 @@ async function person(name: string, path: string, holds?: Promise<void>): Promis
   }
 }
 
+const pairs = new Map<string, Promise<readonly [Person, Person]>>()
+/** Anna and Bert at the server of this wire, who stay for the file: over stdio each of them costs a process. */
+function pairAt(wire: (typeof WIRES)[number]): Promise<readonly [Person, Person]> {
+  const known = pairs.get(wire) ?? Promise.all([person('anna', `/mcp/${wire}`), person('bert', `/mcp/${wire}`)])
+  pairs.set(wire, known)
+  return known
+}
+
 describe('questions that name no call', () => {
   test.each([...WIRES])(
-    'two clients at once, 45 questions each beside slow calls: 90 of 90 over %s',
+    `two clients at once, ${QUESTIONS_EACH} questions each beside slow calls: each gets its own over %s`,
     async wire => {
-      const people = await Promise.all([person('anna', `/mcp/${wire}`), person('bert', `/mcp/${wire}`)])
+      const people = await pairAt(wire)
       const names = ['anna', 'bert']
       const work = people.map(async ({ client }, index) => {
         const slow = [200, 400, 600].map(ms => callText(client, 'slow', { ms }))
         const answers = await Promise.all(
-          Array.from({ length: 45 }, async (_, turn) => {
+          Array.from({ length: QUESTIONS_EACH }, async (_, turn) => {
             const kind = KINDS[turn % 3]
             const answer = await callText(client, 'ask', { kind, mark: `mark-${turn}` })
             const wanted = kind === 'roots' ? `file:///${names[index]}` : `${names[index]} mark-${turn}`
@@ -135,15 +147,15 @@ describe('questions that name no call', () => {
   test.each([...WIRES])(
     'a question that is asked when no call is in flight reaches the client over %s',
     async wire => {
-      const { client } = await person('carl', `/mcp/${wire}`)
+      const [{ client }] = await pairAt(wire)
       for (const kind of KINDS) await callText(client, 'later', { kind, mark: 'afterwards' })
       const answers = await until(async () => {
         const all = JSON.parse(await callText(client, 'answers'))
         return all.length === 3 ? all : undefined
       })
       const text = JSON.stringify(answers)
-      expect(text).toContain('"carl afterwards"')
-      expect(text).toContain('file:///carl')
+      expect(text).toContain('"anna afterwards"')
+      expect(text).toContain('file:///anna')
       expect(text).not.toContain('refused')
     },
     120_000,
@@ -233,17 +245,42 @@ test.each([...WIRES])(
   'a notification that is not MCP’s own reaches the session of its connection over %s',
   async wire => {
     const words: unknown[][] = [[], []]
-    const clients = await Promise.all(
-      words.map(async (heard, index) => {
-        const { client } = await person(`p${index}`, `/mcp/${wire}`)
-        client.fallbackNotificationHandler = async ({ method, params }) => {
-          if (method === 'vendor/shouted') heard.push(params?.word)
-        }
-        return client
-      }),
-    )
+    const clients = (await pairAt(wire)).map(({ client }, index) => {
+      client.fallbackNotificationHandler = async ({ method, params }) => {
+        if (method === 'vendor/shouted') words[index]?.push(params?.word)
+      }
+      return client
+    })
     await Promise.all(clients.map((client, index) => callText(client, 'shout', { word: `word ${index}` })))
     await until(() => words.every(heard => heard.length > 0))
     expect(words).toEqual([['word 0'], ['word 1']])
   },
 )
+
+test('a first call waits for the stream of a server that is far away, by which it is asked', async () => {
+  // Its own stream, by which it asks its client, opens later than the first call could be sent.
+  const far = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      await Bun.sleep(request.method === 'GET' ? 1_500 : 500)
+      const { pathname, search } = new URL(request.url)
+      const { method, headers, signal } = request
+      const body = method === 'GET' ? null : await request.arrayBuffer()
+      headers.delete('host')
+      return fetch(new URL(pathname + search, http.url), { method, headers, body, signal, decompress: false })
+    },
+  })
+  try {
+    const url = new URL(http.url)
+    url.port = String(far.port)
+    await admin.ok('POST', '/api/servers', { name: 'far', url: url.href })
+    await online(admin, ['far'])
+    const client = await admin.mcp('/mcp/far', answering('ada').options)
+    expect(await callText(client, 'ask', { kind: 'roots', mark: 'm' })).toContain('ada')
+    await admin.ok('DELETE', '/api/servers/far')
+  } finally {
+    await far.stop(true)
+  }
+}, 120_000)

@@ -9,6 +9,7 @@ import { atMost } from '../support/pace.ts'
 import { type BesideReference, besideReference } from '../support/reference.ts'
 import { callText, failureOf, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 let world: BesideReference
 let hub: Hub
@@ -21,7 +22,7 @@ beforeAll(async () => {
       mcpServers: {
         remote,
         local: { ...stdioFixture('asking'), session: 'per-session' },
-        echo: stdioFixture('echo'),
+        echo: sharedFixture('echo'),
       },
       groups: [{ name: 'g', servers: ['remote', 'local', 'echo'] }],
     },

@@ -28,9 +28,9 @@ beforeAll(async () => {
   hub = await startHub({
     settings: {
       mcpServers: {
-        everything: { type: 'sse', url: everything.url },
+        everything: { type: 'sse', url: everything.url, session: 'shared' },
         guessed: { url: everything.url },
-        gateway: { url: gateway.url },
+        gateway: { url: gateway.url, session: 'shared' },
         asking: { url: asking.url },
         fixed: { type: 'streamable-http', url: everything.url },
       },
@@ -110,30 +110,6 @@ test('sampling, elicitation and roots of an SSE server reach the session that ca
   }
 })
 
-test('what a server was found to speak is kept over a restart of the hub, and a restart by hand asks again', async () => {
-  await using server = await sseServer()
-  const hello = '"method":"initialize"'
-  const asked = () =>
-    server.seen.filter(({ method, url, body }) => url === '/sse' && method === 'POST' && body.includes(hello)).length
-  const first = await startHub({ settings: { mcpServers: { only: { url: server.url } } } })
-  await online(await first.setup(), ['only'])
-  const before = asked()
-  expect(before).toBeGreaterThan(0)
-  await first.stop({ keep: true })
-  const again = await startHub({ folder: first.folder })
-  try {
-    const bob = await again.signIn('admin')
-    await online(bob, ['only'])
-    expect(await statusOf(bob, 'only')).toMatchObject({ transport: 'sse' })
-    expect(asked()).toBe(before)
-    await bob.ok('POST', '/api/servers/only/restart?wait=10s')
-    await online(bob, ['only'])
-    expect(asked()).toBeGreaterThan(before)
-  } finally {
-    await again.stop()
-  }
-}, 120_000)
-
 test('a server that was lost comes back', async () => {
   await everything.program.stop()
   await until(async () => (await statusOf(admin, 'guessed')).state !== 'online', { what: 'the loss to be seen' })
@@ -156,3 +132,23 @@ test('a trial of a URL tells both attempts, and connects by the second', async (
     'tools/list true',
   ])
 })
+
+test('what a server was found to speak is kept over a restart of the hub, and a restart by hand asks again', async () => {
+  await using server = await sseServer()
+  const hello = '"method":"initialize"'
+  const asked = () =>
+    server.seen.filter(({ method, url, body }) => url === '/sse' && method === 'POST' && body.includes(hello)).length
+  await admin.ok('POST', '/api/servers', { name: 'only', url: server.url })
+  await online(admin, ['only'])
+  const before = asked()
+  expect(before).toBeGreaterThan(0)
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder: hub.folder })
+  admin = await hub.signIn('admin')
+  await online(admin, ['only'])
+  expect(await statusOf(admin, 'only')).toMatchObject({ transport: 'sse' })
+  expect(asked()).toBe(before)
+  await admin.ok('POST', '/api/servers/only/restart?wait=10s')
+  await online(admin, ['only'])
+  expect(asked()).toBeGreaterThan(before)
+}, 120_000)

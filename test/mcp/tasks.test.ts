@@ -8,7 +8,7 @@ import {
   type Task,
   TaskStatusNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
+import type { Client, Hub } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { atLeast } from '../support/pace.ts'
 import { EVERYTHING } from '../support/peers.ts'
@@ -16,6 +16,7 @@ import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { RawModern, read } from '../unit/mcp/modern-support.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const everything = { command: process.execPath, args: [EVERYTHING] }
 const TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
@@ -27,8 +28,8 @@ let bob: Client
 beforeAll(async () => {
   const settings = {
     mcpServers: {
-      work: { ...stdioFixture('tasks'), visibility: 'public' },
-      hasty: { ...stdioFixture('tasks'), timeout: atLeast(1_000), maxTimeout: atLeast(1_000) },
+      work: { ...sharedFixture('tasks'), visibility: 'public' },
+      hasty: { ...sharedFixture('tasks'), timeout: atLeast(1_000), maxTimeout: atLeast(1_000) },
       everything: { ...everything, session: 'per-session' },
     },
     groups: [{ name: 'both', members: ['work', 'everything'] }],

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 let hub: Hub
 let admin: Client
@@ -10,16 +11,16 @@ beforeAll(async () => {
   hub = await startHub({
     settings: {
       mcpServers: {
-        pinned: { ...stdioFixture('changing'), definitionPolicy: 'pin', visibility: 'public' },
-        loose: stdioFixture('changing'),
+        pinned: { ...sharedFixture('changing'), definitionPolicy: 'pin', visibility: 'public' },
+        loose: sharedFixture('changing'),
         sealed: {
-          ...stdioFixture('changing'),
+          ...sharedFixture('changing'),
           visibility: 'public',
           variables: { API_TOKEN: 'first-hidden-value', REGION: 'north' },
           tools: { deploy: { arguments: { target: { pin: `${'$'}{REGION}/${'$'}{API_TOKEN}` } } } },
         },
         shaped: {
-          ...stdioFixture('changing'),
+          ...sharedFixture('changing'),
           visibility: 'public',
           tools: { deploy: { arguments: { target: { pin: 'staging' } } } },
         },

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Client, type Hub, LOOPBACK, send, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, LOOPBACK, send, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
 
@@ -23,11 +24,11 @@ beforeAll(async () => {
   for (const name of PAIRS[0]) {
     upstreams[name] = await startProgram(ECHO_HTTP, { env: { WHO: name } })
     people[name] = await hub.user(name)
-    await people[name].ok('POST', '/api/servers', { name: 'fake', url: upstreams[name].url })
+    await people[name].ok('POST', '/api/servers', { name: 'fake', session: 'shared', url: upstreams[name].url })
   }
   for (const name of PAIRS[1]) {
     people[name] = await hub.user(name, 'admin')
-    await people[name].ok('POST', '/api/servers', { name: 'fake', ...stdioFixture('echo', { WHO: name }) })
+    await people[name].ok('POST', '/api/servers', { name: 'fake', ...sharedFixture('echo', { WHO: name }) })
   }
   for (const name of PAIRS.flat()) {
     await person(name).ok('POST', '/api/groups', { name: 'g', members: ['fake'] })

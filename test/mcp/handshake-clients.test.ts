@@ -1,4 +1,6 @@
+/** Clients of the older era: what servers of either era ask them for, and what a server of the newer one is to them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import {
   ElicitRequestSchema,
   LoggingMessageNotificationSchema,
@@ -6,31 +8,123 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Client } from '../support/hub.ts'
-import { type BesideReference, besideReference } from '../support/reference.ts'
-import { callText, failureOf } from '../support/servers.ts'
+import { answering } from '../support/answering.ts'
+import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
+import { atMost } from '../support/pace.ts'
+import { type Reference, startReference } from '../support/reference.ts'
+import { callText, failureOf, online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
+import { sharedFixture } from './shared-fixture.ts'
 
 const WATCHED = 'test://watched-resource'
 
-let world: BesideReference
+let legacy: Reference
+let modern: Reference
+let hub: Hub
 let admin: Client
 
 beforeAll(async () => {
-  world = await besideReference('modern', entry => ({ settings: { mcpServers: { new: entry } } }))
-  admin = world.admin
+  ;[legacy, modern] = await Promise.all([startReference('legacy'), startReference('modern')])
+  hub = await startHub({
+    settings: {
+      mcpServers: {
+        remote: legacy.entry,
+        modern: modern.entry,
+        local: { ...stdioFixture('asking'), session: 'per-session' },
+        shared: sharedFixture('asking'),
+      },
+    },
+  })
+  admin = await hub.setup()
+  await online(admin, ['remote', 'modern', 'local', 'shared'])
 }, 120_000)
 
-afterAll(() => world?.stop(), 120_000)
+afterAll(async () => {
+  await hub?.stop()
+  await legacy?.stop()
+  await modern?.stop()
+}, 120_000)
+
+describe('sampling, elicitation and roots', () => {
+  const remote = [
+    ['test_sampling', { prompt: 'hi' }, 'sampled by'],
+    ['test_elicitation', { message: 'Who?' }, '@example.org'],
+    ['test_input_required_result_list_roots', {}, 'file:///'],
+  ] as const
+  const tools = {
+    remote,
+    // Asks in its answers, of which the client sees nothing.
+    modern: remote,
+    local: [
+      ['sample', {}, 'sampled by'],
+      ['elicit', {}, 'accept'],
+      ['roots', {}, 'file:///'],
+    ],
+  } as const
+
+  describe.each(Object.entries(tools))('P-14 the %s server', (server, calls) => {
+    const [anna, bert] = [answering('anna'), answering('bert')]
+    let first: McpClient
+    let second: McpClient
+    beforeAll(async () => {
+      first = await admin.mcp(`/mcp/${server}`, anna.options)
+      second = await admin.mcp(`/mcp/${server}`, bert.options)
+    }, 120_000)
+
+    test.each([...calls])(
+      'asks the session that called, and no other: %s',
+      async (tool, args, expected) => {
+        for (const { asked } of [anna, bert]) asked.length = 0
+        const [one, two] = await Promise.all([callText(first, tool, { ...args }), callText(second, tool, { ...args })])
+        expect(one).toContain(expected)
+        expect(one).toContain('anna')
+        expect(two).toContain('bert')
+        expect([anna.asked.length, bert.asked.length]).toEqual([1, 1])
+      },
+      120_000,
+    )
+  })
+
+  test('P-14 the upstream hears at once that a client cannot sample', async () => {
+    const client = await admin.mcp('/mcp/local')
+    const start = performance.now()
+    const answer = await callText(client, 'sample').catch((error: Error) => error.message)
+    expect(answer).toMatch(/refused|not support|capabilit|Method not found/i)
+    expect(performance.now() - start).toBeLessThan(atMost(2_000))
+  })
+
+  test('P-19 a shared upstream is offered nothing because some client has it, and is refused when it asks all the same', async () => {
+    const { options, asked } = answering('anna')
+    const client = await admin.mcp('/mcp/shared', options)
+    expect(JSON.parse(await callText(client, 'capabilities'))).toEqual({})
+    expect(await callText(client, 'sample')).toContain('refused')
+    expect(asked).toEqual([])
+  })
+
+  test('P-19 a per-session upstream is offered exactly what its client has', async () => {
+    const client = await admin.mcp('/mcp/local', { capabilities: { roots: {} } })
+    expect(Object.keys(JSON.parse(await callText(client, 'capabilities')))).toEqual(['roots'])
+  })
+
+  test.each(['remote', 'modern'])('declining and cancelling are answers for the %s server', async server => {
+    for (const action of ['decline', 'cancel'] as const) {
+      const client = await admin.mcp(`/mcp/${server}`, {
+        capabilities: { elicitation: {} },
+        prepare: one => one.setRequestHandler(ElicitRequestSchema, () => ({ action })),
+      })
+      expect(await callText(client, 'test_elicitation', { message: 'Who?' })).toContain(`action: ${action}`)
+    }
+  })
+})
 
 describe('a client with a handshake, and a server that has none', () => {
   test('the server is shown with its era and version', async () => {
-    const { status } = await admin.ok('GET', '/api/servers/new')
+    const { status } = await admin.ok('GET', '/api/servers/modern')
     expect([status.era, status.protocolVersion]).toEqual(['modern', '2026-07-28'])
   })
 
   test('lists, results, resources and prompts have nothing of the era that the client does not know', async () => {
-    const client = await admin.mcp('/mcp/new')
+    const client = await admin.mcp('/mcp/modern')
     const answers = [
       await client.listTools(),
       await client.callTool({ name: 'test_simple_text', arguments: {} }),
@@ -48,7 +142,7 @@ describe('a client with a handshake, and a server that has none', () => {
 
   test('progress comes one by one, and log messages from the level of the session up', async () => {
     const levels: string[] = []
-    const client = await admin.mcp('/mcp/new', {
+    const client = await admin.mcp('/mcp/modern', {
       prepare: one =>
         one.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
           levels.push(params.level)
@@ -68,8 +162,8 @@ describe('a client with a handshake, and a server that has none', () => {
 
   test('changed lists are told to every session', async () => {
     const heard = { tools: 0, prompts: 0 }
-    const other = await admin.mcp('/mcp/new')
-    await admin.mcp('/mcp/new', {
+    const other = await admin.mcp('/mcp/modern')
+    await admin.mcp('/mcp/modern', {
       prepare: one => {
         one.setNotificationHandler(ToolListChangedNotificationSchema, () => {
           heard.tools += 1
@@ -90,20 +184,20 @@ describe('a client with a handshake, and a server that has none', () => {
 
   test('a resource that changes is told to whoever subscribed, until it is left', async () => {
     const updated: string[] = []
-    const client = await admin.mcp('/mcp/new', {
+    const client = await admin.mcp('/mcp/modern', {
       prepare: one =>
         one.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
           updated.push(params.uri)
         }),
     })
     await client.subscribeResource({ uri: WATCHED })
-    await world.reference.update(WATCHED)
+    await modern.update(WATCHED)
     await until(() => updated.length === 1, { what: 'the update' })
     await client.subscribeResource({ uri: 'test://static-text' })
     await client.unsubscribeResource({ uri: WATCHED })
     await until(
       async () => {
-        await world.reference.update('test://static-text')
+        await modern.update('test://static-text')
         return updated.includes('test://static-text')
       },
       { what: 'the update of the other resource' },
@@ -112,13 +206,13 @@ describe('a client with a handshake, and a server that has none', () => {
   })
 
   test('a server that needs more of the client than it offers: an error that says so', async () => {
-    const failure = await failureOf(callText(await admin.mcp('/mcp/new'), 'test_sampling', { prompt: 'hi' }))
+    const failure = await failureOf(callText(await admin.mcp('/mcp/modern'), 'test_sampling', { prompt: 'hi' }))
     expect([failure.code, failure.data?.code]).toEqual([-32603, 'client_capability_missing'])
   })
 
   test('several rounds of questions belong to one call', async () => {
     const messages: string[] = []
-    const client = await admin.mcp('/mcp/new', {
+    const client = await admin.mcp('/mcp/modern', {
       capabilities: { elicitation: {} },
       prepare: one =>
         one.setRequestHandler(ElicitRequestSchema, ({ params }) => {
@@ -132,7 +226,7 @@ describe('a client with a handshake, and a server that has none', () => {
 
   test('a call over REST works; one that must ask fails, since there is nobody to ask', async () => {
     const call = (tool: string, given: object) =>
-      admin.request('POST', `/api/servers/new/tools/${tool}/call`, { arguments: given })
+      admin.request('POST', `/api/servers/modern/tools/${tool}/call`, { arguments: given })
     expect((await call('test_simple_text', {})).json.result.content[0].text).toContain('simple text')
     const asking = await call('test_sampling', { prompt: 'hi' })
     expect(asking.json.code).toBe('client_capability_missing')
