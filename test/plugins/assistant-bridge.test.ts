@@ -105,7 +105,12 @@ describe('a hub that serves assistants', () => {
   beforeAll(async () => {
     hub = await startHub({
       env: { ...LOOPBACK, ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: API_KEY },
-      settings: { mcpServers: { echo: stdioFixture('echo'), slow: stdioFixture('slow') } },
+      settings: {
+        mcpServers: {
+          echo: { ...stdioFixture('echo'), session: 'shared' },
+          slow: { ...stdioFixture('slow'), session: 'shared' },
+        },
+      },
     })
     admin = await hub.setup()
     bob = await hub.user('bob')
@@ -333,7 +338,7 @@ describe('a hub that serves assistants', () => {
 })
 
 test('a hub without ASSISTANT_ENABLED keeps endpoints and serves none', async () => {
-  const hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } } })
+  const hub = await startHub({ settings: { mcpServers: { echo: { ...stdioFixture('echo'), enabled: false } } } })
   try {
     const admin = await hub.setup()
     const made = await admin.ok('POST', ENDPOINTS, { name: 'box', direction: 'inbound', group: 'echo' })

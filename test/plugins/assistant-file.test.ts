@@ -8,7 +8,10 @@ import { until } from '../support/wait.ts'
 const API_KEY = 'the-key-of-every-endpoint'
 const ENDPOINTS = '/api/assistant/endpoints'
 const TOKEN = 'a-token-of-the-settings-file-0123456789'
-const servers = { echo: stdioFixture('echo'), slow: stdioFixture('slow') }
+const servers = {
+  echo: { ...stdioFixture('echo'), session: 'shared' },
+  slow: { ...stdioFixture('slow'), session: 'shared' },
+}
 
 /** How a platform behaves that the hub dials. */
 type Manner = 'asks' | 'silent' | 'refuses' | 'closes'

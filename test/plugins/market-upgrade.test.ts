@@ -318,11 +318,11 @@ describe('an installed server', () => {
     await install(bob, 'running', {}, { start: true })
     const tools = async () =>
       (await bob.ok('GET', '/api/servers/running/tools')).items.map(({ name }: { name: string }) => name)
-    await until(async () => (await tools()).includes('version_1_0_0'), { timeoutMs: 60_000 })
+    await until(async () => (await tools()).includes('version_1_0_0'), { timeoutMs: 60_000, intervalMs: 200 })
     await list({ version: '2.0.0' })
     const { plan } = await upgrade(bob, 'running')
     expect(plan.reconnects).toBe(true)
-    await until(async () => (await tools()).includes('version_2_0_0'), { timeoutMs: 60_000 })
+    await until(async () => (await tools()).includes('version_2_0_0'), { timeoutMs: 60_000, intervalMs: 200 })
     await bob.ok('POST', '/api/servers/running/stop')
     const back = await upgrade(bob, 'running', {}, 'downgrade')
     expect([back.plan.reconnects, back.server.enabled]).toEqual([false, false])

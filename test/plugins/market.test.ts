@@ -19,6 +19,12 @@ const TEMPLATE: MarketTemplate = {
   inputs: [{ name: 'root' }, { name: 'folder', required: true }, { name: 'token', secret: true }, { name: 'host' }],
 }
 
+/** Entries of ten publishers; `market-npm.long.test.ts` installs them. */
+const TEN = [
+  ...['memory', 'context7', 'eslint', 'reddit', 'mui'],
+  ...['drawio', 'antv-chart', 'airbnb', 'git', 'code-runner'],
+]
+
 const wish = (inputs: Record<string, string>, variant = 'npm') => ({ name: 'x', variant, inputs, start: false })
 
 describe('a template', () => {
@@ -175,5 +181,28 @@ describe('a hub', () => {
     expect([variant.status, variant.json.code]).toEqual([409, 'template_unusable'])
     expect((await admin.request('POST', '/api/market/sources/none/refresh')).json.code).toBe('source_not_found')
     expect((await admin.ok('POST', '/api/market/sources/bundled/refresh')).state).toBe('ready')
+  })
+
+  test('ten entries of ten publishers would each start one exact version for an ordinary user, and need nothing to be entered', async () => {
+    const bob = await hub.user('bob')
+    const plan = (name: string) =>
+      bob.request('POST', `/api/market/templates/bundled:${name}/install?dryRun=true`, {
+        name,
+        inputs: {},
+        start: true,
+      })
+    // Without a sandbox an ordinary user may not start programs at all.
+    if ((await bob.ok('GET', '/health')).checks.sandbox !== 'full') {
+      expect((await plan('memory')).status).toBe(403)
+      return
+    }
+    const publishers = new Set<string>()
+    for (const name of TEN) {
+      const { argv, missing, version } = (await plan(name)).json
+      const isExact = argv[2].endsWith(`@${version}`)
+      expect([name, missing, argv.slice(0, 2), isExact]).toEqual([name, [], ['npx', '-y'], true])
+      publishers.add((await bob.ok('GET', `/api/market/templates/bundled:${name}`)).publisher)
+    }
+    expect(publishers.size).toBe(TEN.length)
   })
 })

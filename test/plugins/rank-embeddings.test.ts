@@ -66,7 +66,12 @@ describe('the search of a hub with an endpoint of embeddings', () => {
   beforeAll(async () => {
     hub = await startHub({
       env: LOOPBACK,
-      settings: { mcpServers: { echo: stdioFixture('echo'), slow: stdioFixture('slow') } },
+      settings: {
+        mcpServers: {
+          echo: { ...stdioFixture('echo'), session: 'shared' },
+          slow: { ...stdioFixture('slow'), session: 'shared' },
+        },
+      },
     })
     admin = await hub.setup()
     await online(admin, ['echo', 'slow'])

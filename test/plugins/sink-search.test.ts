@@ -136,7 +136,7 @@ describe('what is refused', () => {
 test('a hub sends its calls there, with the credential of the address, which no answer and no log shows', async () => {
   await using engine = new SearchEngineDouble()
   const hub = await startHub({
-    settings: { mcpServers: { echo: stdioFixture('echo') } },
+    settings: { mcpServers: { echo: { ...stdioFixture('echo'), session: 'shared' } } },
     env: { SEARCH_ENGINE_URL: `http://hub:pass%2Bword@127.0.0.1:${engine.port}`, SEARCH_ENGINE_INDEX: 'own-index' },
   })
   try {

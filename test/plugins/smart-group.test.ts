@@ -21,6 +21,7 @@ let folder = ''
 const program = (name: string, ...args: string[]) => ({
   command: process.execPath,
   args: [join(ROOT, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`), ...args],
+  session: 'shared',
 })
 
 beforeAll(async () => {
@@ -29,11 +30,14 @@ beforeAll(async () => {
     mcpServers: {
       files: program('filesystem', folder),
       memory: { ...program('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.json') } },
-      varied: stdioFixture('varied', {
-        PROMPTS: '["hello"]',
-        RESOURCES: '["one://a"]',
-        NAMES: '["search_tools","hide_me"]',
-      }),
+      varied: {
+        ...stdioFixture('varied', {
+          PROMPTS: '["hello"]',
+          RESOURCES: '["one://a"]',
+          NAMES: '["search_tools","hide_me"]',
+        }),
+        session: 'shared',
+      },
     },
     groups: [
       { name: 'work', servers: ['files', 'varied'] },

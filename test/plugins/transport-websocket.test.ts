@@ -33,7 +33,7 @@ beforeAll(async () => {
       mcpServers: {
         filed: { type: 'websocket', url: program.url, accessToken: TOKEN },
         wrong: { type: 'websocket', url: 'http://127.0.0.1/', accessToken: TOKEN },
-        echo: stdioFixture('echo'),
+        echo: { ...stdioFixture('echo'), session: 'shared' },
       },
     },
   })
