@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { Client } from '../../support/client.ts'
@@ -12,8 +13,6 @@ export interface View {
   readonly height?: number
   /** A touch screen with a coarse pointer. Default false. */
   readonly touch?: boolean
-  /** Lets axe be injected, which the policy of trusted types forbids; all else is tried with the policy on. Default false. */
-  readonly withoutPolicy?: boolean
   /** With nothing in the cache. Default: what earlier tabs of such a view have loaded, and nothing else that they kept. */
   readonly emptyCache?: boolean
 }
@@ -21,23 +20,26 @@ export interface View {
 /** The phone of the designs. */
 export const PHONE: View = { width: 390, height: 844, touch: true }
 
-/**
- * How each page is looked at: both themes, languages and widths in two views; all four pairs of a theme and a width with
- * PATCHBAY_WHOLE=1.
- */
-export const VIEWS: readonly (readonly [string, View])[] = [
-  ['English, light, wide', {}],
-  ['Chinese, dark, phone', { ...PHONE, language: 'zh', theme: 'dark' }],
-  ...extent<readonly (readonly [string, View])[]>(
-    [],
-    [
-      ['Chinese, dark, wide', { language: 'zh', theme: 'dark' }],
-      ['English, light, phone', PHONE],
-    ],
+/** All pairs of a theme, a language and a width. */
+const PRODUCT = (['light', 'dark'] as const).flatMap(theme =>
+  (['en', 'zh'] as const).flatMap(language =>
+    [{}, PHONE].map((size): readonly [string, View] => {
+      const words = [language === 'zh' ? 'Chinese' : 'English', theme, 'touch' in size ? 'phone' : 'wide']
+      return [words.join(', '), { ...size, theme, language }]
+    }),
   ),
-]
+)
 
-const AXE = join(import.meta.dir, '../../../node_modules/axe-core/axe.min.js')
+/**
+ * How pages are looked at: two views that share every theme, language and width between them (what people do is tried in
+ * English, light and wide besides); all eight with PATCHBAY_WHOLE=1.
+ */
+export const VIEWS: readonly (readonly [string, View])[] = extent(
+  PRODUCT.filter(([name]) => name === 'Chinese, dark, wide' || name === 'English, light, phone'),
+  PRODUCT,
+)
+
+const AXE = readFileSync(join(import.meta.dir, '../../../node_modules/axe-core/axe.min.js'), 'utf8')
 /** What Chromium logs of an answer with an error's status; such answers are part of journeys. */
 const REFUSED =
   /^Failed to load resource: the server responded with a status of (?:400|401|403|404|409|412|413|422|429|502|503|504) /
@@ -88,6 +90,22 @@ export class ConsoleTab {
   async open(path: string): Promise<void> {
     await this.page.goto(`${this.url}${path}`)
     await this.page.waitForSelector('h1')
+  }
+
+  /**
+   * Goes to a path and waits for a sign of it: as a link of the console leads there, which takes a third of loading it anew.
+   * Where the sign is there before, it would say nothing: then as the address is opened.
+   */
+  async go(path: string, sign: string): Promise<void> {
+    const { page } = this
+    const isHere = page.url().startsWith(this.url) && (await page.locator(sign).count()) === 0
+    if (isHere) {
+      await page.evaluate(target => {
+        history.pushState(null, '', target)
+        dispatchEvent(new PopStateEvent('popstate'))
+      }, path)
+    } else await page.goto(`${this.url}${path}`)
+    await page.waitForSelector(sign)
   }
 
   /** Ends the tab; throws with everything that must not have happened: errors of scripts, policy violations, foreign requests. */
@@ -145,13 +163,12 @@ export async function openTab(
   as?: Client,
   view: View = {},
 ): Promise<ConsoleTab> {
-  const { theme = 'light', language = 'en', width = 1280, height = 900, touch = false, withoutPolicy = false } = view
+  const { theme = 'light', language = 'en', width = 1280, height = 900, touch = false } = view
   const options = {
     viewport: { width, height },
     colorScheme: theme,
     hasTouch: touch,
     isMobile: touch,
-    bypassCSP: withoutPolicy,
   }
   const contexts = view.emptyCache ? [] : idleOf(browser, JSON.stringify([hub.url, options]))
   const context = contexts.pop() ?? (await browser.newContext(options))
@@ -173,8 +190,17 @@ export async function openTab(
   })
 }
 
-/** A session as the console keeps it. Every tab has one of its own, so that signing out of one ends no other. */
-async function sessionOf(hub: Pick<Hub, 'url'>, { name }: Client): Promise<string> {
+/** Sign-ins that were made already: each costs the hub a password's hash. */
+const sessions = new WeakMap<Client, Promise<string>>()
+
+/** A session as the console keeps it, one for all tabs of somebody. Whoever is to sign out signs in by the page. */
+function sessionOf(hub: Pick<Hub, 'url'>, client: Client): Promise<string> {
+  const made = sessions.get(client) ?? signIn(hub, client)
+  sessions.set(client, made)
+  return made
+}
+
+async function signIn(hub: Pick<Hub, 'url'>, { name }: Client): Promise<string> {
   const body = JSON.stringify({ username: name, password: PASSWORD })
   const answer = await fetch(`${hub.url}/api/auth/login`, {
     method: 'POST',
@@ -193,9 +219,10 @@ interface AxeResult {
   }[]
 }
 
-/** Violations that axe finds on the page; the tab must have been opened without the policy. */
+/** Violations that axe finds on the page. Evaluated and not put into the page as a script, which its policy forbids. */
 export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
-  await tab.page.addScriptTag({ path: AXE })
+  // Stays there until the console is loaded anew.
+  if (!(await tab.page.evaluate(() => 'axe' in globalThis))) await tab.page.evaluate(`${AXE};0`)
   return tab.page.evaluate(async () => {
     const { axe: run } = globalThis as unknown as {
       axe: { run(context: Document, options: object): Promise<AxeResult> }
@@ -208,7 +235,7 @@ export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
   })
 }
 
-/** Every second page by the number of the view, so that two views share the pages; all with PATCHBAY_WHOLE=1. */
+/** Every second page by the number of the view, so that the views share the pages; all with PATCHBAY_WHOLE=1. */
 export function sharedOut<T>(pages: readonly T[], view: View): readonly T[] {
   const at = VIEWS.findIndex(([, one]) => one === view)
   return extent(

@@ -1,74 +1,37 @@
+/** What administrators do, and others do not: users, settings of the hub, plugins with pages of their own. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import type { Client } from '../support/client.ts'
-import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
-import { online } from '../support/servers.ts'
-import { axe, openBrowser, openTab, sharedOut, VIEWS } from './support/console.ts'
+import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { makeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+import { axe, openBrowser, openTab, PHONE } from './support/console.ts'
 
+const KEY = 'key-of-the-shop-1234'
+const RAIL_ORDERS = '.rail a[href="/x/orders-page/orders"]'
+const RAIL_ALL = '.rail a[href="/x/orders-page/all"]'
 let browser: Browser
 let hub: Hub
 let admin: Client
 let user: Client
+let folder: string
 
 beforeAll(async () => {
   browser = await openBrowser()
-  hub = await startHub({ settings: { mcpServers: { sample: stdioFixture('echo') } } })
+  folder = await makeTemp('orders-page')
+  await cp(join(import.meta.dir, '../plugins/examples/orders-page'), folder, { recursive: true })
+  const config = { shop: 'north', most: 3, apiKey: KEY }
+  hub = await startHub({ settings: { plugins: [{ use: join(folder, 'plugin.ts'), config }] } })
   admin = await hub.setup()
-  user = await hub.user('li.wei')
-  await online(admin, ['sample'])
+  user = await hub.user('mia')
 }, 120_000)
 
 afterAll(async () => {
   await browser?.close()
   await hub?.stop()
+  await rm(folder, { recursive: true, force: true })
 }, 120_000)
-
-/** Pages that have no file of tests of their own, each with a text that stands on it when it is ready. */
-const PAGES: readonly (readonly [string, string])[] = [
-  ['/market', '.mcard'],
-  ['/market?drawer=sources', 'wa-drawer .list li'],
-  ['/market/bundled:airtable', '#install-name'],
-  ['/settings', '#current'],
-  ['/settings/hosted-keys', '.list li'],
-  ['/settings/appearance', '#theme'],
-  ['/settings/limits', 'td code'],
-  ['/settings/hub', '.setrow'],
-  ['/settings/logs', 'td .nm'],
-  ['/settings/raw', 'pre.code'],
-  ['/admin/users', 'td .nm'],
-  ['/admin/users?drawer=new', '#new-name'],
-  ['/admin/plugins', 'td .nm'],
-  ['/admin/plugins?plugin=hosted-keys', 'wa-drawer h2'],
-  ['/admin/audit', 'td code'],
-  ['/reference', '.apilist details'],
-  ['/no/such/page', '.empty'],
-]
-
-test.each(VIEWS)(
-  'no violation that axe finds, nothing sideways, no error: %s',
-  async (_, view) => {
-    const found: string[] = []
-    const tab = await openTab(browser, hub, admin, { ...view, withoutPolicy: true })
-    for (const [path, ready] of sharedOut(PAGES, view)) {
-      await tab.page.goto(`${hub.url}${path}`)
-      await tab.page.waitForSelector(ready)
-      found.push(...(await axe(tab)).map(violation => `${path}: ${violation}`))
-      await tab.fitsSideways('asPhone').catch(error => found.push(String(error)))
-    }
-    await tab.close()
-    expect(found).toEqual([])
-  },
-  600_000,
-)
-
-test('with its policy on, no page breaks it', async () => {
-  const tab = await openTab(browser, hub, admin)
-  for (const [path, ready] of PAGES) {
-    await tab.page.goto(`${hub.url}${path}`)
-    await tab.page.waitForSelector(ready)
-  }
-  await tab.close()
-}, 300_000)
 
 test('a page for administrators says so to others, and its data are not asked for', async () => {
   const tab = await openTab(browser, hub, user)
@@ -118,7 +81,7 @@ test('a reset link sets a password once and signs in; open sign-ins are listed a
   expect(link).toStartWith(`${hub.url}/reset-password#`)
   await tab.close()
 
-  const own = await openTab(browser, hub, undefined, { withoutPolicy: true })
+  const own = await openTab(browser, hub, undefined)
   await own.page.goto(link)
   await own.page.fill('#next', 'kim')
   await own.page.keyboard.press('Enter')
@@ -146,25 +109,6 @@ test('a reset link sets a password once and signs in; open sign-ins are listed a
   await late.page.waitForSelector('text=This link was used or has ended')
   await late.close()
 }, 120_000)
-
-test('the market installs what it shows, and starts nothing', async () => {
-  const tab = await openTab(browser, hub, admin)
-  const { page } = tab
-  await tab.open('/market')
-  await page.fill('[data-search]', 'airtable')
-  await page.click('.mcard:has-text("Airtable")')
-  await page.waitForSelector('#input-AIRTABLE_API_KEY')
-  expect(await page.textContent('aside pre.code')).toContain('airtable-mcp-server@')
-  const install = page.locator('form button.pri')
-  expect(await install.isDisabled()).toBe(true)
-  await page.fill('#input-AIRTABLE_API_KEY', 'key-0123456789abcdef')
-  await page.waitForSelector('form button.pri:not([disabled])')
-  await install.click()
-  await page.waitForURL(/admin~airtable/)
-  const record = await admin.ok('GET', '/api/servers/admin~airtable')
-  expect([record.enabled, JSON.stringify(record).includes('key-0123456789abcdef')]).toEqual([false, false])
-  await tab.close()
-})
 
 test('settings of the hub that somebody else saved meanwhile: both are shown, and mine goes on top of theirs', async () => {
   const tab = await openTab(browser, hub, admin)
@@ -204,9 +148,107 @@ test('settings of the hub are drawn by what they are, amounts as one writes them
   await page.waitForSelector('.setfoot', { state: 'detached' })
   expect((await admin.ok('GET', '/api/admin/settings')).logRetentionMs).toBe(3 * 86_400_000)
   await tab.close()
-  const other = await openTab(browser, hub, await hub.user('mia'), { withoutPolicy: true })
+  const other = await openTab(browser, hub, user)
   await other.open('/settings/hub')
   await other.page.waitForSelector('text=This page is for administrators')
   expect(await axe(other)).toEqual([])
   await other.close()
+})
+
+const orders = async () => (await admin.request('GET', '/api/plugins/orders-page/orders')).json
+
+test('the hub serves the script of a page and nothing else of the folder', async () => {
+  const { items } = (await user.request('GET', '/api/plugins/pages')).json
+  expect(items).toMatchObject([{ plugin: 'orders-page', path: 'orders', element: 'orders-page', access: 'user' }])
+  expect((await admin.request('GET', '/api/plugins/pages')).json.items).toHaveLength(3)
+  const [{ script }] = items
+  const answer = await fetch(`${hub.url}${script}`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(await answer.text()).toBe(await Bun.file(join(folder, 'page.js')).text())
+  const beside = script.slice(0, script.lastIndexOf('/'))
+  const others = [`${beside}/plugin.ts`, `${beside}/page.js`, script.replace(/[0-9a-f]{32}/, '0'.repeat(32)), beside]
+  for (const other of others) expect([other, (await fetch(`${hub.url}${other}`)).status]).toEqual([other, 404])
+})
+
+test('administrators see the pages in the rail, and a broken one says so', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/')
+  await page.click(RAIL_ORDERS)
+  await page.waitForSelector('orders-page:has-text("3 orders of north, light")')
+  expect(await page.getAttribute(RAIL_ORDERS, 'aria-current')).toBe('page')
+  expect(await page.textContent('h1')).toBe('Orders')
+  // One element for two pages: the script is loaded once.
+  await page.click(RAIL_ALL)
+  await page.waitForSelector('h1:has-text("All orders")')
+  await page.waitForSelector('orders-page:has-text("3 orders of north")')
+  await page.click('orders-page button')
+  await page.waitForSelector('h1:has-text("Servers")')
+  await page.goto(`${hub.url}/x/orders-page/broken`)
+  await page.waitForSelector('text=plugin_page_failed')
+  await page.waitForSelector('[role=alert]:has-text("this script is broken on purpose")')
+  await page.click('.rail a[href="/groups"]')
+  await page.waitForSelector('h1:has-text("Groups")')
+  await page.goto(`${hub.url}/x/orders-page/nothing`)
+  await page.waitForSelector('text=This page is not there now')
+  await tab.close()
+})
+
+test('an ordinary user sees no page of administrators, in Chinese and on a phone', async () => {
+  const tab = await openTab(browser, hub, user, { ...PHONE, language: 'zh' })
+  const { page } = tab
+  await tab.open('/x/orders-page/orders')
+  await page.waitForSelector('orders-page:has-text("north 的 3 个订单")')
+  expect(await page.textContent('h1')).toBe('订单')
+  expect(await page.locator(RAIL_ALL).count()).toBe(0)
+  expect(await axe(tab)).toEqual([])
+  await tab.fitsSideways()
+  await tab.open('/x/orders-page/all')
+  await page.waitForSelector('.empty')
+  expect(await page.locator('orders-page').count()).toBe(0)
+  await tab.close()
+})
+
+test('the form of the configuration: the field’s error, a kept secret, and the page follows', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/admin/plugins?plugin=orders-page')
+  const shop = page.getByLabel('Shop')
+  await shop.waitFor()
+  expect(await shop.inputValue()).toBe('north')
+  expect(await page.content()).not.toContain(KEY)
+  await page.waitForSelector('text=0.3.0')
+  expect(await axe(tab)).toEqual([])
+  await shop.fill('NORTH')
+  await page.click('button[form="plugin-config"]')
+  await page.waitForSelector('.hint.bad:has-text("Lower-case letters are wanted")')
+  expect(await orders()).toEqual({ shop: 'north', most: 3, keyLength: KEY.length })
+  await shop.fill('south')
+  await page.click('button[form="plugin-config"]')
+  await until(async () => (await orders()).shop === 'south', { what: 'the new configuration' })
+  expect(await orders()).toEqual({ shop: 'south', most: 3, keyLength: KEY.length })
+  await tab.close()
+})
+
+test('switching the plugin off takes its page out of every tab without a reload', async () => {
+  const tab = await openTab(browser, hub, user)
+  const { page } = tab
+  await tab.open('/x/orders-page/orders')
+  await page.waitForSelector('orders-page:has-text("orders of south")')
+  await page.evaluate(() => Object.assign(globalThis, { sameTab: true }))
+  const other = await openTab(browser, hub, admin)
+  await other.open('/admin/plugins')
+  await other.page.getByRole('switch', { name: 'orders-page on' }).click()
+  await page.waitForSelector('text=This page is not there now')
+  await page.waitForSelector(RAIL_ORDERS, { state: 'detached' })
+  await other.page.waitForSelector(RAIL_ALL, { state: 'detached' })
+  await other.page.getByRole('switch', { name: 'orders-page on' }).click()
+  await page.waitForSelector('orders-page:has-text("orders of south")')
+  expect(await page.evaluate(() => 'sameTab' in globalThis)).toBe(true)
+  await other.close()
+  await tab.close()
 })
