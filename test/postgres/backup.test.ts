@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { contentOf, inFolder } from '../support/moving.ts'
-import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
+import { anyPostgres } from './support/any-postgres.ts'
 
-let postgres: Postgres
+let postgres: Awaited<ReturnType<typeof anyPostgres>>
 let hub: Hub | undefined
 const folders: string[] = []
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = await anyPostgres()
 }, 120_000)
 
 afterAll(async () => {

@@ -9,22 +9,27 @@ import type { HistoryPage, HistoryQuery } from '../../core/history/protocol.ts'
 import { SegmentStore } from '../../core/history/record-store.ts'
 import { toRow } from '../../core/history/row.ts'
 import type { Row } from '../../core/history/segment.ts'
-import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { extent } from '../support/extent.ts'
 import { batchOf } from '../support/record-batch.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
+import { anyPostgres } from './support/any-postgres.ts'
 
 const DAY_MS = 86_400_000
 const START = Date.parse('2026-11-22T09:00:00.000Z')
+/** Over three days, and more than three pages of what each reader finds. */
+const ROWS = extent(1_000, 3_000)
+const STEP_MS = (2 * DAY_MS) / ROWS
+const READERS = [['u1'], ['u3', 'u1'], ['nobody']]
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-let postgres: Postgres
+let postgres: Awaited<ReturnType<typeof anyPostgres>>
 let databaseUrl: string
 let folder: string
 let number = 0
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  postgres = await anyPostgres()
 }, 120_000)
 beforeEach(async () => {
   number += 1
@@ -69,14 +74,14 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
     new PostgresRecords(options({ databaseUrl }) as never),
   ]
   const words = ['alpha', 'beta gamma', '请求超时', 'Straße', 'it’s "quoted" \\ %_', 'null \u0000 byte']
-  const rows = Array.from({ length: 3_000 }, (_, n) => {
+  const rows = Array.from({ length: ROWS }, (_, n) => {
     const more = {
       server: `s${n % 7}`,
       level: n % 50 === 0 ? 'ERROR' : 'INFO',
       status: n % 3 ? 'success' : 'error',
-      tool: n % 500 ? 't' : 'a\0b',
+      tool: n % 200 ? 't' : 'a\0b',
     }
-    return row(`${words[n % words.length]} number ${n}`, START + n * 60_000, n % 2 ? 'u1' : 'u2,u3', more)
+    return row(`${words[n % words.length]} number ${n}`, START + n * STEP_MS, n % 2 ? 'u1' : 'u2,u3', more)
   })
   for (let at = 0; at < rows.length; at += 500) {
     sqlite.append(rows.slice(at, at + 500))
@@ -95,9 +100,9 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
     '-alpha',
     'server:(s1 or s2)',
   ]
-  const readers = ['all', ['u1'], ['u3', 'u1'], ['nobody']] as const
-  for (const q of [...asked, 'nothing-like-this', 'null'])
-    for (const reader of readers)
+  // Each query for everybody, and for one of the others in turn.
+  for (const [at, q] of [...asked, 'nothing-like-this', 'null'].entries())
+    for (const reader of extent(['all', READERS[at % READERS.length]], ['all', ...READERS]))
       for (const order of ['desc', 'asc'] as const) {
         let after: number | undefined
         for (let page = 0; page < 3; page += 1) {
