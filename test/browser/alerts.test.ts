@@ -7,7 +7,7 @@ import { type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import { openBrowser, openTab } from './support/console.ts'
+import { axe, openBrowser, openTab } from './support/console.ts'
 
 let browser: Browser
 let hub: Hub
@@ -248,6 +248,7 @@ test('says what stands in the environment and in the settings file, and where a 
   await page.waitForSelector('text=From the environment')
   await page.waitForSelector('text=ASSISTANT_API_KEY')
   await page.waitForSelector('.callout:has-text("endpoints that cannot be used"):has-text("/assistant/endpoints/1")')
+  expect(await axe(tab)).toEqual([])
   const card = '.ep:has(h2:has-text("kitchen"))'
   await page.waitForSelector(`${card} >> text=Settings file`)
   expect(await page.isDisabled(`${card} input[role=switch]`)).toBe(true)
@@ -267,6 +268,10 @@ test('the server that went away and is back resolves, with one message', async (
   await tab.open('/alerts')
   await page.waitForSelector('text=Nothing fires', { timeout: 180_000 })
   await page.waitForSelector('text=resolved: admin~remote')
+  expect(await axe(tab)).toEqual([])
+  await tab.go('/alerts?tab=history', 'pb-alerts-history tr[data-key]')
+  expect(await axe(tab)).toEqual([])
+  await tab.fitsSideways('asPhone')
   await tab.close()
   await until(() => kinds().length === 3, { what: 'the message of its end', timeoutMs: 60_000, intervalMs: 250 })
   expect(kinds()).toEqual(['test', 'fired', 'resolved'])
