@@ -30,10 +30,9 @@ export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Ups
     return { ...(parseExact(text) as JsonObject), name: key, server, original }
   }
   const quarters = merged.lists.tools.reduce((sum, item) => sum + item.quarterTokens, 0)
-  const { prompts, resources } = merged.lists
   return {
     tools: (offset, limit) => pieceOf(ofServers, offset, limit, item => item.characters).map(toolJson),
-    counts: { tools: ofServers.length, prompts: prompts.length, resources: resources.length },
+    counts: { tools: ofServers.length, ...merged.counts },
     tokens: aboutTokens(quarters),
     warnings: groupWarnings(actor, scope, merged, upstreams),
   }

@@ -63,7 +63,9 @@ export class ToolsDocument {
       ...(this.#leftOut.length === 0 ? {} : { 'x-left-out': this.#leftOut }),
     }
     yield JSON.stringify(head).slice(0, -1)
-    yield `,"paths":{${this.#paths.join()}}`
+    yield ',"paths":{'
+    for (const [at, path] of this.#paths.entries()) yield at === 0 ? path : `,${path}`
+    yield '}'
     yield `,"components":${JSON.stringify(COMPONENTS).slice(0, -1)},"schemas":{"Problem":${JSON.stringify(PROBLEM)}`
     for (const [key, schema] of this.#schemas) yield `,${JSON.stringify(key)}:${schema}`
     yield '}}}'

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { ScopeTool } from '../../contract/points.ts'
-import type { MemberTool } from '../../contract/records.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
@@ -11,6 +10,7 @@ import {
   overrideOf,
   pinsWithVariables,
 } from '../../domain/tools/tool-shape.ts'
+import { chosenPrompts, chosenTools, chosenUris } from './chosen.ts'
 import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
@@ -41,6 +41,8 @@ export interface MergedCatalog {
   readonly prompts: ReadonlyMap<string, Target>
   readonly uris: UriTable
   readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
+  /** Of what is listed, without the work of merging it. */
+  readonly counts: { readonly prompts: number; readonly resources: number }
   /** The members' tools, also where they are left out of the list. */
   readonly memberTools: readonly ListItem[]
   /** The same for tool sets; always the same array. */
@@ -52,7 +54,10 @@ export interface MergedCatalog {
   readonly leftOut: Readonly<Record<ListKind, number>>
 }
 
-/** At most 5,000 items of each kind, those of the group's owner first: the rest is neither listed nor callable here. */
+/**
+ * At most 5,000 items of each kind, those of the group's owner first: the rest is neither listed nor callable here. What is
+ * not about tools is merged when it is first asked for, as most clients, and the pages of groups, ask for tools alone.
+ */
 export function mergeCatalogs(
   scope: ResolvedScope,
   all: readonly MemberState[],
@@ -61,8 +66,8 @@ export function mergeCatalogs(
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
-  const uris = uriTable(states)
-  const shownUri = uris.publicUris()
+  const uris = once(() => uriTable(states))
+  const shownUri = once(() => uris().publicUris())
   const { ownerId } = scope.group
   const byServer = new Map(all.map(state => [state.member.server.id, state]))
   const shaped = states.flatMap(state => toolCandidates(state, ownerId, scope.kind))
@@ -73,24 +78,56 @@ export function mergeCatalogs(
     without: added.shortens ? 'outputSchema' : '',
   })
   const own = added.items.map(item => new ListItem(item.key, '', item, NO_CHANGES))
-  const offered = states.flatMap(promptCandidates)
-  const prompts = named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })
+  const prompts = once(() => {
+    const offered = states.flatMap(promptCandidates)
+    return named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })
+  })
+  const resources = once(() => states.flatMap(state => resourceItems(state, shownUri())))
+  const resourceTemplates = once(() => states.flatMap(state => templateItems(state, uris())))
   return {
     tools: tools.targets,
-    prompts: prompts.targets,
-    uris,
+    get prompts() {
+      return prompts().targets
+    },
+    get uris() {
+      return uris()
+    },
     lists: {
       tools: added.instead ? own : [...tools.items, ...own],
-      prompts: prompts.items,
-      resources: states.flatMap(state => resourceItems(state, shownUri)),
-      resourceTemplates: states.flatMap(state => templateItems(state, uris)),
+      get prompts() {
+        return prompts().items
+      },
+      get resources() {
+        return resources()
+      },
+      get resourceTemplates() {
+        return resourceTemplates()
+      },
     },
+    counts: countsOf(states),
     memberTools: tools.items,
     shownTools: shownOnce(tools.items, byServer),
     added,
     states: all,
     leftOut,
     byServer,
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+/** As many as the lists have. */
+function countsOf(states: readonly MemberState[]): MergedCatalog['counts'] {
+  const listed = states.filter(state => state.listed)
+  return {
+    prompts: listed.reduce((sum, state) => sum + chosenPrompts(state).length, 0),
+    resources: listed.reduce((sum, state) => sum + chosenUris(state, 'resources').length, 0),
   }
 }
 
@@ -125,8 +162,8 @@ const NO_CHANGES: JsonObject = Object.freeze({})
 type ShownUri = ReturnType<UriTable['publicUris']>
 
 interface Showing {
-  readonly uris: UriTable
-  readonly shownUri: ShownUri
+  readonly uris: () => UriTable
+  readonly shownUri: () => ShownUri
   /** A member that is removed from the items' JSON; empty: none. */
   readonly without: string
 }
@@ -149,7 +186,7 @@ function named(candidates: readonly Candidate[], names: readonly string[], showi
 /** How the item's JSON differs from the upstream's besides single members; mostly undefined. */
 function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri, without }: Showing) {
   const serverId = state.member.server.id
-  const mapped = item.uiUris && uris.mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri(serverId, uri)]) : []
+  const mapped = item.uiUris && uris().mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri()(serverId, uri)]) : []
   const moved = mapped.some(([uri, shown]) => uri !== shown)
   if (without === '' && !moved && !rules) return undefined
   return { without, ...(rules ? { rules } : {}), ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}) }
@@ -222,62 +259,18 @@ function toolTarget(
   }
 }
 
-/**
- * The tools that a member selects, by original name; undefined: all. An entry is an original name or the name that the
- * server's owner gave the tool. Other users see only the latter, so for them it has precedence.
- */
-export function chosenTools(
-  member: Pick<ScopeMember, 'tools' | 'server'>,
-  items: readonly Pick<CatalogItem, 'key'>[],
-  own: boolean,
-): ReadonlyMap<string, MemberTool> | undefined {
-  if (member.tools === 'all') return undefined
-  const originalOf = originals(member.server, items, own)
-  const chosen = new Map<string, MemberTool>()
-  for (const tool of member.tools) {
-    const found = originalOf(tool.name)
-    if (found !== undefined && !chosen.has(found)) chosen.set(found, tool)
-  }
-  return chosen
-}
-
-/** The original name of the item that an entry of a member selects; undefined: none of these items. */
-export function originals(
-  server: ScopeMember['server'],
-  items: readonly Pick<CatalogItem, 'key'>[],
-  own: boolean,
-): (name: string) => string | undefined {
-  const known = new Set(items.map(({ key }) => key))
-  const byShown = new Map(items.map(({ key }) => [overrideOf(server.tools, key)?.name ?? key, key]))
-  return name => (own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined)))
-}
-
 function promptCandidates(state: MemberState): Candidate[] {
-  const { member, catalog } = state
-  const chosen = member.prompts === 'all' ? undefined : new Set(member.prompts)
-  const candidates: Candidate[] = []
-  for (const item of catalog?.prompts ?? []) {
-    const original = item.key
-    if (chosen && !chosen.has(original)) continue
-    candidates.push({
-      state,
-      item,
-      serverId: member.server.id,
-      alias: member.alias,
-      original,
-      wanted: original,
-      changes: NO_CHANGES,
-      target: { member, original, item },
-    })
-  }
-  return candidates
-}
-
-function chosenUris({ member, catalog }: MemberState, kind: 'resources' | 'resourceTemplates'): readonly CatalogItem[] {
-  const items = catalog?.[kind] ?? []
-  if (member.resources === 'all') return items
-  const chosen = new Set(member.resources)
-  return items.filter(({ key }) => chosen.has(key))
+  const { member } = state
+  return chosenPrompts(state).map(item => ({
+    state,
+    item,
+    serverId: member.server.id,
+    alias: member.alias,
+    original: item.key,
+    wanted: item.key,
+    changes: NO_CHANGES,
+    target: { member, original: item.key, item },
+  }))
 }
 
 /** UI resources that tools name count as listed, so that each is read from its tool's own server. */

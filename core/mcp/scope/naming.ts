@@ -79,7 +79,9 @@ export function exposeNames(
 }
 
 function repeated(names: readonly string[]): Set<string> {
-  const seen = new Set<string>()
+  const seen = new Set<string>(names)
+  if (seen.size === names.length) return new Set()
+  seen.clear()
   const twice = new Set<string>()
   for (const name of names) {
     if (seen.has(name)) twice.add(name)

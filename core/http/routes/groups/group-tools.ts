@@ -28,6 +28,7 @@ export interface GroupToolsDeps {
 
 /** Tools that are read without a pause: about a millisecond. */
 const PIECE = 50
+const PIECE_CHARACTERS = 256 * 1024
 const MESSAGE_CHARACTERS = 2_000
 
 const toolArguments = z
@@ -76,13 +77,30 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
             document.add({ name: definition.name, server, definition })
           await nextTurn()
         }
-        const body = new Blob([...document.texts()])
-        return new Response(body, { headers: { 'content-type': 'application/json' } })
+        return new Response(await inPieces(document.texts()), { headers: { 'content-type': 'application/json' } })
       } finally {
         writing.delete(actor.userId)
       }
     },
   })
+}
+
+/** The bytes of many texts, which are made of a part of them in each turn. */
+async function inPieces(texts: Iterable<string>): Promise<Blob> {
+  const pieces: Buffer<ArrayBuffer>[] = []
+  let open = ''
+  const close = (): void => {
+    pieces.push(Buffer.from(open))
+    open = ''
+  }
+  for (const text of texts) {
+    open += text
+    if (open.length < PIECE_CHARACTERS) continue
+    close()
+    await nextTurn()
+  }
+  close()
+  return new Blob(pieces)
 }
 
 function callRoute({ registry, mcp, credentials }: GroupToolsDeps): Route {
