@@ -72,7 +72,7 @@ const FAMILIES: readonly Suite[] = [
   ...parts('http', 2),
   ...parts('browser', 2),
   ...parts('mcp', 2),
-  family('unit'),
+  ...parts('unit', 2),
   family('conformance'),
   family('compatibility'),
   family('patience', { partOf: 'failure' }),

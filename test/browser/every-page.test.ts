@@ -52,13 +52,17 @@ beforeAll(async () => {
   await admin.ok('POST', '/api/groups', { name: 'wanting', members: [{ server: 'echo', tools }] })
   await admin.ok('POST', '/api/keys', { label: 'k1', scopes: ['mcp'] })
   await admin.ok('POST', '/api/monitoring/rules', {
-    ...{ name: 'r1', condition: 'server_status == offline', duration: '1h', severity: 'critical' },
+    ...{ name: 'r1', condition: 'server_status == offline', duration: '10s', severity: 'critical' },
   })
   await admin.ok('POST', '/api/monitoring/channels', {
     ...{ name: 'own', type: 'webhook', config: { url: 'http://127.0.0.1:1/' } },
   })
   await admin.ok('POST', '/api/servers/echo/tools/echo/call', { arguments: { text: '1' } })
-}, 120_000)
+  await until(async () => (await admin.ok('GET', '/api/monitoring/overview')).alerts.firing > 0, {
+    timeoutMs: 60_000,
+    what: 'the alert to fire',
+  })
+}, 180_000)
 
 afterAll(async () => {
   await browser?.close()

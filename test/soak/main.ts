@@ -94,6 +94,6 @@ if (workRounds > 0) {
   failed = !(await passes(strict, ...TEST, './test/load/bytes-in-flight.test.ts')) || failed
 }
 if (!values.short) {
-  failed = !(await passes({ SEED: String(seed) }, 'test/run.ts', '--whole')) || failed
+  failed = !(await passes({ SEED: String(seed) }, 'run', 'test', '--whole')) || failed
 }
 process.exit(failed ? 1 : 0)

@@ -53,6 +53,7 @@ export interface FiringAlert {
   readonly id: string
   readonly rule: string
   readonly severity: string
+  readonly condition: string
   readonly server?: string
   readonly tool?: string
   readonly state: string

@@ -221,12 +221,10 @@ function railLabel(part: RailPart): string {
   return part === 'own' ? t('Own things') : t('Administration')
 }
 
+/** The beginning of a name, so that what is seen is part of what is read out. */
 function initials(name: string): string {
-  const words = name.split(/[\s._-]+/).filter(word => word !== '')
-  return words
-    .slice(0, 2)
-    .map(word => [...word][0]?.toUpperCase() ?? '')
-    .join('')
+  const [first = ''] = name.split(/[\s._-]+/).filter(word => word !== '')
+  return [...first].slice(0, 2).join('').toUpperCase()
 }
 
 function skip(event: Event): void {

@@ -12,6 +12,7 @@ import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText, problemLine, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
+import { valueText } from '../alerts/words.ts'
 
 /** Rows that are shown; the rest is behind the list of servers. */
 const ROWS = 6
@@ -139,9 +140,8 @@ export function firingCard({ alerts }: Overview, after: () => void): TemplateRes
 }
 
 function firing(alert: FiringAlert, after: () => void): TemplateResult {
-  const about = [alert.server, alert.tool, alert.value == null ? undefined : String(alert.value)].filter(
-    part => part !== undefined,
-  )
+  const value = alert.value == null ? undefined : valueText(alert.condition, alert.value)
+  const about = [alert.server, alert.tool, value].filter(part => part !== undefined)
   const take = (): Promise<void> =>
     act(
       () => api.post(`/api/monitoring/alerts/${encodeURIComponent(alert.id)}/ack`),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { calmHealth, type HealthFigures, healthDuring, slowerThanCalm } from '../support/health-watch.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { online } from '../support/servers.ts'
@@ -56,16 +56,18 @@ async function listed(names: readonly string[]): Promise<void> {
   }
 }
 
-test('lists of 4 × 16 MB that change twice a second hold neither the hub nor its memory', async () => {
-  const url = await heavy({ CHANGES_MS: '500' })
-  const seen = await healthDuring(hub, async () => {
-    await add('restless', url)
-    await listed(['restless'])
-    await Bun.sleep(2_000)
-  })
-  await holds('restless', seen)
-  expect((await statusOf('restless')).state).toBe('online')
-}, 120_000)
+beyondCore(() => {
+  test('lists of 4 × 16 MB that change twice a second hold neither the hub nor its memory', async () => {
+    const url = await heavy({ CHANGES_MS: '500' })
+    const seen = await healthDuring(hub, async () => {
+      await add('restless', url)
+      await listed(['restless'])
+      await Bun.sleep(2_000)
+    })
+    await holds('restless', seen)
+    expect((await statusOf('restless')).state).toBe('online')
+  }, 120_000)
+})
 
 test('five servers with such lists fill the account of their user, and their state says so', async () => {
   // Five of them come to two or to five times what their user may have.
@@ -104,29 +106,31 @@ test('pages of millions of small values, an endless hello and heavy notification
   expect(warnings.join()).toContain('the instructions of the server are cut at 65536 bytes')
 }, 120_000)
 
-test('a group of many large members has a list of bounded size and bounded pages, and says what is left out', async () => {
-  const url = await heavy({ SHAPE: 'small' })
-  const names = ['g1', 'g2', 'g3', 'g4']
-  await Promise.all(names.map(name => add(name, url)))
-  await listed(names)
-  await user.ok('POST', '/api/groups', { name: 'wide', members: names.map(server => ({ server })) })
-  const seen = await healthDuring(hub, async () => {
-    const mcp = await user.mcp('/mcp/wide')
-    const found: string[] = []
-    let cursor: string | undefined
-    do {
-      const page = await mcp.listTools(cursor === undefined ? {} : { cursor })
-      found.push(...page.tools.map(({ name }) => name))
-      cursor = page.nextCursor
-    } while (cursor !== undefined)
-    expect(new Set(found).size).toBe(5_000)
-    expect(mcp.getInstructions()).toContain('15000 tools are left out')
-  })
-  await holds('group', seen)
-  const view = await user.ok('GET', '/api/groups/wide/tools?limit=1')
-  expect(view.warnings).toContainEqual({
-    code: 'items_left_out',
-    message: '15000 tools are left out: one address offers at most 5000',
-    params: { kind: 'tools', count: 15_000, limit: 5_000 },
-  })
-}, 120_000)
+beyondCore(() => {
+  test('a group of many large members has a list of bounded size and bounded pages, and says what is left out', async () => {
+    const url = await heavy({ SHAPE: 'small' })
+    const names = ['g1', 'g2', 'g3', 'g4']
+    await Promise.all(names.map(name => add(name, url)))
+    await listed(names)
+    await user.ok('POST', '/api/groups', { name: 'wide', members: names.map(server => ({ server })) })
+    const seen = await healthDuring(hub, async () => {
+      const mcp = await user.mcp('/mcp/wide')
+      const found: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await mcp.listTools(cursor === undefined ? {} : { cursor })
+        found.push(...page.tools.map(({ name }) => name))
+        cursor = page.nextCursor
+      } while (cursor !== undefined)
+      expect(new Set(found).size).toBe(5_000)
+      expect(mcp.getInstructions()).toContain('15000 tools are left out')
+    })
+    await holds('group', seen)
+    const view = await user.ok('GET', '/api/groups/wide/tools?limit=1')
+    expect(view.warnings).toContainEqual({
+      code: 'items_left_out',
+      message: '15000 tools are left out: one address offers at most 5000',
+      params: { kind: 'tools', count: 15_000, limit: 5_000 },
+    })
+  }, 120_000)
+})
