@@ -178,7 +178,7 @@ export class PbFrame extends PbElement {
     return menu(
       label,
       choices,
-      html`<button type="button" slot="trigger" class="avatar" aria-label=${label}>${initials(name)}</button>`,
+      html`<button type="button" slot="trigger" class="avatar" aria-label=${label}>${initial(name)}</button>`,
     )
   }
 
@@ -221,10 +221,9 @@ function railLabel(part: RailPart): string {
   return part === 'own' ? t('Own things') : t('Administration')
 }
 
-/** The beginning of a name, so that what is seen is part of what is read out. */
-function initials(name: string): string {
-  const [first = ''] = name.split(/[\s._-]+/).filter(word => word !== '')
-  return [...first].slice(0, 2).join('').toUpperCase()
+/** One letter: more than one would be a word that has to be part of the button's name. */
+function initial(name: string): string {
+  return [...name.replace(/^[\s._-]+/, '')][0]?.toUpperCase() ?? ''
 }
 
 function skip(event: Event): void {

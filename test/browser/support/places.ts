@@ -46,7 +46,7 @@ export const PLACES: readonly Place[] = [
   { path: '/alerts', sign: '.card, .empty' },
   { path: '/alerts?tab=rules', sign: '.list li' },
   { path: '/alerts?tab=channels', sign: '.list li' },
-  { path: '/alerts?tab=history', sign: 'pb-alerts-history .empty', only: 'axe' },
+  { path: '/alerts?tab=history', sign: 'pb-alerts-history tbody tr' },
   { path: '/alerts?tab=silences', sign: 'form, .empty' },
   { path: '/alerts/channels/new', sign: '#cfg-url', only: 'words' },
   { path: '/alerts/channels/admin~own', sign: '#cfg-url', only: 'axe' },

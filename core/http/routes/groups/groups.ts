@@ -101,7 +101,7 @@ function createGroup(deps: GroupRoutesDeps): Route {
       const record = await deps.registry.groups.create(actor, body)
       noteChange(deps.registry.audit, actor, info, 'group.create', record)
       const location = `${info.baseUrl}/api/groups/${encodeURIComponent(qualified(record))}`
-      return recordReply(groupView(deps, actor, info, record), 201, location)
+      return recordReply(await groupView(deps, actor, info, record), 201, location)
     },
   })
 }
@@ -150,7 +150,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, body, info, request }) {
         const record = await groups.replace(actor, params.ref, body, writeOptions(request.headers))
         noteChange(audit, actor, info, 'group.update', record, { fields: Object.keys(body) })
-        return recordReply(groupView(deps, actor, info, record))
+        return recordReply(await groupView(deps, actor, info, record))
       },
     }),
     route({
@@ -163,7 +163,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, body, info, request }) {
         const record = await groups.patch(actor, params.ref, body, writeOptions(request.headers))
         noteChange(audit, actor, info, 'group.update', record, { fields: Object.keys(body) })
-        return recordReply(groupView(deps, actor, info, record))
+        return recordReply(await groupView(deps, actor, info, record))
       },
     }),
     route({
@@ -200,7 +200,7 @@ function members(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, body, info }) {
         const record = await groups.putMember(actor, params.ref, params.server, body)
         noteChange(audit, actor, info, 'group.update', record, { member: params.server })
-        return recordReply(groupView(deps, actor, info, record))
+        return recordReply(await groupView(deps, actor, info, record))
       },
     }),
     route({
@@ -268,7 +268,14 @@ export function endpointOf(info: RequestInfo, actor: UserActor, record: GroupRec
  * A group as visible to this actor. Other users see only members that they can use: a public group does not publish
  * private servers.
  */
-function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: WrittenGroup): object {
+async function groupView(
+  deps: GroupRoutesDeps,
+  actor: UserActor,
+  info: RequestInfo,
+  record: WrittenGroup,
+): Promise<object> {
+  // Merging the members' lists is a piece of work of its own beside what was read or written.
+  await nextTurn()
   const { usable } = record
   const whole = seesWhole(actor, record.ownerId)
   const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
@@ -285,8 +292,6 @@ function groupView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, r
 }
 
 async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
-  // Each view merges its members' lists: yield to other work in between.
-  await nextTurn()
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
   return groupView(deps, actor, info, { ...record, usable, lost })
