@@ -118,7 +118,7 @@ export class PbChannelForm extends PbElement {
 
   #delivery(delivery: Delivery): unknown {
     const { id, kind, state, attempts, updatedAt } = delivery
-    return html`<li><div class="tx"><span class="t1">${kind === 'test' ? html`<span class="tag acc">${icon('flask-conical')}${t('TEST')}</span>` : kindText(kind)} ${deliveryMark(delivery)}</span><p class="t2">${outcomeText(delivery)}${attempts > 1 ? html` · ${t('{n} attempts', { n: attempts })}` : nothing} · <pb-time .at=${updatedAt}></pb-time></p>${outcomeWords(delivery)}</div>${
+    return html`<li><div class="tx"><span class="t1">${kind === 'test' ? html`<span class="tag acc">${icon('flask-conical')}${t('TEST')}</span>` : kindText(kind)} ${deliveryMark(delivery)}</span><p class="t2 wrapx">${outcomeText(delivery)}${attempts > 1 ? html` · ${t('{n} attempts', { n: attempts })}` : nothing} · <pb-time .at=${updatedAt}></pb-time></p>${outcomeWords(delivery)}</div>${
       state === 'sent' || state === 'waiting'
         ? nothing
         : html`<button type="button" class="btn sm" ?disabled=${!live.reachable} @click=${() => void this.#retry(id)}>${t('Send again')}</button>`
