@@ -119,6 +119,8 @@ function previewGroup({ registry, mcp }: GroupRoutesDeps): Route {
     responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
     async handle({ actor, body, query: { limit, offset } }) {
       const { usable, lost: _, ...record } = await registry.groups.draft(actor, body)
+      // As for a written group: merging is a piece of work of its own.
+      await nextTurn()
       const { tools, counts, tokens, warnings } = mcp.groupView(actor, record, serversOf(usable))
       return { body: { items: tools(offset, limit), total: counts.tools, limit, offset, counts, tokens, warnings } }
     },
