@@ -2,13 +2,14 @@ import { write } from 'node:fs'
 import type { SinkFault, SinkState } from './log-feed.ts'
 import { LogFile } from './log-file.ts'
 import type { RotationOptions } from './log-rotation.ts'
+import { RecordBlocks, type Taken } from './record-blocks.ts'
 
 /** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
-const BATCH_CHARACTERS = 64 * 1024
+const BATCH_BYTES = 64 * 1024
 /** Limits of the queue while the log cannot be written; beyond them the oldest lines are lost. */
 const MOST_LINES = 10_000
-const MOST_CHARACTERS = 16 * 1024 * 1024
+const MOST_BYTES = 16 * 1024 * 1024
 const RETRY_MS = 1_000
 const RETRY_BUSY_MS = 20
 /** How long stopping waits for the last lines. */
@@ -25,8 +26,8 @@ export interface LogWriterOptions {
   readonly notRotated?: (error: string) => void
   /** The line that replaces `count` lost ones. */
   readonly lost: (count: number) => string
-  /** The text in which lines are written. Default: as they are. */
-  readonly render?: (lines: readonly string[]) => string
+  /** The text in which a line is written. Default: as it is. */
+  readonly render?: (line: string) => string
 }
 
 /**
@@ -38,11 +39,12 @@ export class LogWriter {
   /** Absent: standard output. */
   readonly #file: LogFile | undefined
   readonly #lost: LogWriterOptions['lost']
-  readonly #render: (lines: readonly string[]) => string
-  #waiting: string[] = []
-  #waitingCharacters = 0
+  readonly #render: (line: string) => string
+  readonly #waiting = new RecordBlocks()
   /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
+  /** Where its lines lie. */
+  #taken: Taken | undefined
   /** Lost since the last line that says so. */
   #dropped = 0
   #droppedInAll = 0
@@ -59,7 +61,7 @@ export class LogWriter {
   private constructor(file: LogFile | undefined, { lost, notRotated, render }: LogWriterOptions) {
     this.#file = file
     this.#lost = lost
-    this.#render = render ?? (lines => lines.join(''))
+    this.#render = render ?? (line => line)
     this.#notRotated = notRotated
   }
 
@@ -86,7 +88,7 @@ export class LogWriter {
 
   /** `sent` and `dropped` count lines since the start. */
   state(): Omit<SinkState, 'id'> {
-    const waiting = this.#waiting.length + this.#batchLines
+    const waiting = this.#waiting.count + this.#batchLines
     return {
       state: this.failing ? 'failing' : 'up',
       waiting,
@@ -98,15 +100,15 @@ export class LogWriter {
 
   /** `line` ends with a line feed. */
   write(line: string): void {
-    this.#waiting.push(line)
-    this.#waitingCharacters += line.length
-    while (this.#waiting.length > MOST_LINES || this.#waitingCharacters > MOST_CHARACTERS) {
-      this.#waitingCharacters -= this.#waiting.shift()?.length ?? 0
+    const waiting = this.#waiting
+    waiting.push(this.#render(line), '')
+    while (waiting.count > MOST_LINES || waiting.bytes > MOST_BYTES) {
+      waiting.dropOldest()
       this.#dropped += 1
       this.#droppedInAll += 1
     }
     if (this.#batch) return
-    if (this.#waitingCharacters >= BATCH_CHARACTERS) this.flushNow()
+    if (waiting.bytes >= BATCH_BYTES) this.flushNow()
     else this.#timer ??= setTimeout(() => this.flushNow(), BATCH_MS)
   }
 
@@ -115,19 +117,18 @@ export class LogWriter {
     if (this.#batch) return
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#dropped > 0) {
-      this.#waiting.unshift(this.#lost(this.#dropped))
-      this.#dropped = 0
-    }
-    if (this.#waiting.length === 0) {
+    const lost = this.#dropped > 0 ? Buffer.from(this.#render(this.#lost(this.#dropped))) : undefined
+    this.#dropped = 0
+    const taken = this.#waiting.takeBlock()
+    this.#taken = taken
+    this.#batchLines = (taken?.count ?? 0) + (lost ? 1 : 0)
+    if (this.#batchLines === 0) {
       for (const drained of this.#drained.splice(0)) drained()
       return
     }
-    const batch = Buffer.from(this.#render(this.#waiting))
+    const bytes = taken?.bytes ?? new Uint8Array()
+    const batch = lost ? Buffer.concat([lost, bytes]) : bytes
     this.#batch = batch
-    this.#batchLines = this.#waiting.length
-    this.#waiting = []
-    this.#waitingCharacters = 0
     if (this.#file?.isDue(batch.length)) void this.#rotate(this.#file, batch)
     else this.#next(batch)
   }
@@ -175,11 +176,12 @@ export class LogWriter {
         return
       }
       this.#batch = undefined
+      this.#taken?.giveBack()
       this.#sent += this.#batchLines
       this.#batchLines = 0
-      const more = this.#drained.length > 0 || this.#waitingCharacters >= BATCH_CHARACTERS || this.#dropped > 0
+      const more = this.#drained.length > 0 || this.#waiting.bytes >= BATCH_BYTES || this.#dropped > 0
       if (more) this.flushNow()
-      else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)
+      else if (this.#waiting.count > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)
     })
   }
 }

@@ -97,7 +97,7 @@ export class HubLog {
       ...(options.file ? { file: options.file } : {}),
       ...(options.rotation ? { rotation: options.rotation } : {}),
       lost: lostLine,
-      render: lines => escapeControls((form.isPretty ? lines.map(pretty) : lines).join('')),
+      render: line => escapeControls(form.isPretty ? pretty(line) : line),
       notRotated: error => log.with({ component: 'sink:file' }).warn('The log file cannot be rotated', { error }),
     })
     const log: HubLog = new HubLog(writer, form, options)

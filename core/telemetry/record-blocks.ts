@@ -12,6 +12,17 @@ export interface SinkBatch {
 const BLOCK_BYTES = 128 * 1024
 /** Most bytes of one UTF-16 code unit in UTF-8. */
 const WIDEST = 3
+/** Read blocks that are kept for what comes next: fresh memory costs a page fault for each 4 KiB, and one more when it goes. */
+const MOST_SPARE = 2
+
+/** Records that lie one behind the other, where they were written. */
+export interface Taken {
+  readonly bytes: Uint8Array
+  /** Number of records. */
+  readonly count: number
+  /** To be called when `bytes` are read no more: others are written in their place. */
+  giveBack(): void
+}
 
 /**
  * Records that wait, the oldest first. They lie as bytes in large blocks: tens of thousands of waiting texts would have to be
@@ -19,6 +30,7 @@ const WIDEST = 3
  */
 export class RecordBlocks {
   readonly #blocks: Block[] = []
+  readonly #spare: Buffer[] = []
   #count = 0
   #bytes = 0
 
@@ -37,8 +49,8 @@ export class RecordBlocks {
     let block = this.#blocks.at(-1)
     if (!block?.fits(most)) {
       // None that is empty stands before others.
-      if (block?.isEmpty) this.#blocks.pop()
-      block = new Block(Math.max(BLOCK_BYTES, most))
+      if (block?.isEmpty) this.#keep(this.#blocks.pop())
+      block = new Block((most <= BLOCK_BYTES && this.#spare.pop()) || allocated(most))
       this.#blocks.push(block)
     }
     this.#bytes += block.push(line, readers)
@@ -75,17 +87,35 @@ export class RecordBlocks {
     return { bytes: joined(parts, bytes), ends, readers }
   }
 
+  /** Takes out the oldest block as it is, without a copy. */
+  takeBlock(): Taken | undefined {
+    const block = this.#count > 0 ? this.#blocks.shift() : undefined
+    if (!block) return undefined
+    const { bytes, readers } = block.oldest(Number.POSITIVE_INFINITY)
+    this.#count -= readers.length
+    this.#bytes -= bytes.length
+    return { bytes, count: readers.length, giveBack: () => this.#keep(block) }
+  }
+
   /** A block that was read to its end goes, or is used again where it is the last one. */
   #tidy(first: Block): void {
     if (!first.isEmpty) return
-    if (this.#blocks.length > 1) this.#blocks.shift()
+    if (this.#blocks.length > 1) this.#keep(this.#blocks.shift())
     else first.clear()
   }
+
+  #keep(block: Block | undefined): void {
+    if (block?.buffer.length === BLOCK_BYTES && this.#spare.length < MOST_SPARE) this.#spare.push(block.buffer)
+  }
+}
+
+function allocated(bytes: number): Buffer {
+  return Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, bytes))
 }
 
 /** Some records one behind the other. */
 class Block {
-  readonly #buffer: Buffer
+  readonly buffer: Buffer
   #ends: number[] = []
   #readers: string[] = []
   #used = 0
@@ -93,8 +123,8 @@ class Block {
   #head = 0
   #from = 0
 
-  constructor(size: number) {
-    this.#buffer = Buffer.allocUnsafeSlow(size)
+  constructor(buffer: Buffer) {
+    this.buffer = buffer
   }
 
   get isEmpty(): boolean {
@@ -102,12 +132,12 @@ class Block {
   }
 
   fits(bytes: number): boolean {
-    return this.#used + bytes <= this.#buffer.length
+    return this.#used + bytes <= this.buffer.length
   }
 
   /** Returns the bytes of the line. */
   push(line: string, readers: string): number {
-    const written = this.#buffer.write(line, this.#used)
+    const written = this.buffer.write(line, this.#used)
     this.#used += written
     this.#ends.push(this.#used)
     this.#readers.push(readers)
@@ -127,7 +157,7 @@ class Block {
   oldest(most: number): SinkBatch {
     const ends = this.#ends.slice(this.#head, this.#head + most)
     return {
-      bytes: this.#buffer.subarray(this.#from, ends.at(-1) ?? this.#from),
+      bytes: this.buffer.subarray(this.#from, ends.at(-1) ?? this.#from),
       ends: Uint32Array.from(ends, end => end - this.#from),
       readers: this.#readers.slice(this.#head, this.#head + most),
     }

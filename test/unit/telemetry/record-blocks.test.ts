@@ -41,3 +41,23 @@ test('records come out as they went in, whatever their length and script and how
     { numRuns: 300 },
   )
 })
+
+test('a block that was taken whole is not written on before it is given back, and then used again', () => {
+  const blocks = new RecordBlocks()
+  blocks.push('first\n', '')
+  blocks.push('second\n', '')
+  blocks.dropOldest()
+  const taken = blocks.takeBlock()!
+  expect([taken.count, blocks.count, blocks.bytes]).toEqual([1, 0, 0])
+  blocks.push('third\n', '')
+  expect(new TextDecoder().decode(taken.bytes)).toBe('second\n')
+  taken.giveBack()
+  blocks.take(1)
+  expect(blocks.takeBlock()).toBeUndefined()
+  // Two that do not fit into one block.
+  const long = ['x', 'y'].map(letter => letter.repeat(43_000))
+  for (const line of long) blocks.push(line, '')
+  const both = long.map(() => blocks.takeBlock()!)
+  expect(both.map(({ bytes }) => new TextDecoder().decode(bytes))).toEqual(long)
+  expect(both.filter(({ bytes }) => bytes.buffer === taken.bytes.buffer)).toHaveLength(1)
+})
