@@ -85,28 +85,28 @@ test('five servers with such lists fill the account of their user, and their sta
   await holds('five', seen)
 }, 120_000)
 
-test('pages of millions of small values, an endless hello and heavy notifications cost no more than others', async () => {
-  const [values, hello, notices] = await Promise.all([
-    heavy({ SHAPE: 'values' }),
-    heavy({ SHAPE: 'small', HUGE_HELLO: '1' }),
-    heavy({ SHAPE: 'small', NOTICES: '1' }),
-  ])
-  const seen = await healthDuring(hub, async () => {
-    await Promise.all([add('values', values), add('hello', hello), add('notices', notices)])
-    await listed(['hello', 'notices'])
-    await until(async () => (await user.ok('GET', '/api/servers/values/tools')).warnings.length > 0, {
-      what: 'the warning',
-      timeoutMs: 60_000,
-    })
-  })
-  await holds('odd', seen)
-  const { serverInfo, counts } = await statusOf('hello')
-  expect({ serverInfo, tools: counts.tools }).toEqual({ serverInfo: { name: 'heavy', version: '1' }, tools: 5_000 })
-  const { warnings } = await user.ok('GET', '/api/servers/hello/tools')
-  expect(warnings.join()).toContain('the instructions of the server are cut at 65536 bytes')
-}, 120_000)
-
 beyondCore(() => {
+  test('pages of millions of small values, an endless hello and heavy notifications cost no more than others', async () => {
+    const [values, hello, notices] = await Promise.all([
+      heavy({ SHAPE: 'values' }),
+      heavy({ SHAPE: 'small', HUGE_HELLO: '1' }),
+      heavy({ SHAPE: 'small', NOTICES: '1' }),
+    ])
+    const seen = await healthDuring(hub, async () => {
+      await Promise.all([add('values', values), add('hello', hello), add('notices', notices)])
+      await listed(['hello', 'notices'])
+      await until(async () => (await user.ok('GET', '/api/servers/values/tools')).warnings.length > 0, {
+        what: 'the warning',
+        timeoutMs: 60_000,
+      })
+    })
+    await holds('odd', seen)
+    const { serverInfo, counts } = await statusOf('hello')
+    expect({ serverInfo, tools: counts.tools }).toEqual({ serverInfo: { name: 'heavy', version: '1' }, tools: 5_000 })
+    const { warnings } = await user.ok('GET', '/api/servers/hello/tools')
+    expect(warnings.join()).toContain('the instructions of the server are cut at 65536 bytes')
+  }, 120_000)
+
   test('a group of many large members has a list of bounded size and bounded pages, and says what is left out', async () => {
     const url = await heavy({ SHAPE: 'small' })
     const names = ['g1', 'g2', 'g3', 'g4']

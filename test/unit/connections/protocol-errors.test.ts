@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { HubError } from '../../../core/contract/errors.ts'
 import type { TransportContribution } from '../../../core/contract/points.ts'
 import { stdioTransport as STDIO } from '../../../plugins/transport-stdio/plugin.ts'
-import { extent } from '../../support/extent.ts'
+import { beyondCore, extent } from '../../support/extent.ts'
 import { atLeast, atMost } from '../../support/pace.ts'
 import { fixture, isAlive, type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
@@ -56,14 +56,16 @@ test('a server that is silent at initialize is given up in time, its process end
   await until('the first process is gone', () => !isAlive(first!))
 })
 
-test('servers that are silent at initialize take up no place of those that start after them', async () => {
-  const deaf = Array.from({ length: 8 }, (_, n) => fixture(`deaf-${n}`, 'hang'))
-  const { connections, put } = await start(deaf)
-  await until('all eight hang', () => connections.processes().length === 8)
-  const began = performance.now()
-  put(serverRecord('good'))
-  await until('it is online', () => connections.status('good').state === 'online')
-  expect(performance.now() - began).toBeLessThan(atMost(4_000))
+beyondCore(() => {
+  test('servers that are silent at initialize take up no place of those that start after them', async () => {
+    const deaf = Array.from({ length: 8 }, (_, n) => fixture(`deaf-${n}`, 'hang'))
+    const { connections, put } = await start(deaf)
+    await until('all eight hang', () => connections.processes().length === 8)
+    const began = performance.now()
+    put(serverRecord('good'))
+    await until('it is online', () => connections.status('good').state === 'online')
+    expect(performance.now() - began).toBeLessThan(atMost(4_000))
+  })
 })
 
 test('a server that exits at once ends in crash_loop with its last words, and the hub stops trying quickly', async () => {
@@ -82,46 +84,50 @@ test('a server that exits at once ends in crash_loop with its last words, and th
   })
 })
 
-test('many servers come online within 5 s, or twice a calm start, although one hangs, one exits and one floods', async () => {
-  const good = Array.from({ length: extent(8, 17) }, (_, n) => serverRecord(`good-${n}`))
-  const comeOnline = async ({ connections }: Rig): Promise<number> => {
-    const began = performance.now()
-    await connections.catalogsReady(
-      good.map(({ id }) => id),
-      60_000,
-    )
-    expect(good.filter(({ id }) => connections.status(id).state !== 'online')).toEqual([])
-    return performance.now() - began
-  }
-  const calm = await comeOnline(await start(good))
-  await rig?.dispose()
-  const { connections, call } = await start([
-    fixture('hangs', 'hang'),
-    fixture('exits', 'exit'),
-    fixture('floods', 'stdout-flood'),
-    ...good,
-  ])
-  expect(await comeOnline(rig!)).toBeLessThan(Math.max(atMost(5_000), 2 * calm))
-  expect(connections.status('hangs').state).toBe('connecting')
-  await until('the flood has begun', () => connections.status('floods').state === 'online')
-  const times: number[] = []
-  for (let n = 0; n < 200; n += 1) {
-    const at = performance.now()
-    textOf(await call(`good-${n % good.length}`, 'echo'))
-    times.push(performance.now() - at)
-  }
-  times.sort((a, b) => a - b)
-  expect(times[190]!).toBeLessThan(atMost(50))
-}, 120_000)
+beyondCore(() => {
+  test('many servers come online within 5 s, or twice a calm start, although one hangs, one exits and one floods', async () => {
+    const good = Array.from({ length: extent(8, 17) }, (_, n) => serverRecord(`good-${n}`))
+    const comeOnline = async ({ connections }: Rig): Promise<number> => {
+      const began = performance.now()
+      await connections.catalogsReady(
+        good.map(({ id }) => id),
+        60_000,
+      )
+      expect(good.filter(({ id }) => connections.status(id).state !== 'online')).toEqual([])
+      return performance.now() - began
+    }
+    const calm = await comeOnline(await start(good))
+    await rig?.dispose()
+    const { connections, call } = await start([
+      fixture('hangs', 'hang'),
+      fixture('exits', 'exit'),
+      fixture('floods', 'stdout-flood'),
+      ...good,
+    ])
+    expect(await comeOnline(rig!)).toBeLessThan(Math.max(atMost(5_000), 2 * calm))
+    expect(connections.status('hangs').state).toBe('connecting')
+    await until('the flood has begun', () => connections.status('floods').state === 'online')
+    const times: number[] = []
+    for (let n = 0; n < 200; n += 1) {
+      const at = performance.now()
+      textOf(await call(`good-${n % good.length}`, 'echo'))
+      times.push(performance.now() - at)
+    }
+    times.sort((a, b) => a - b)
+    expect(times[190]!).toBeLessThan(atMost(50))
+  }, 120_000)
+})
 
-test('a server that floods stdout still answers its own calls, and one that floods stderr too', async () => {
-  const { connections, call } = await start([fixture('out', 'stdout-flood'), fixture('err', 'stderr-flood')])
-  await connections.settled('out', 60_000)
-  await connections.settled('err', 60_000)
-  await Bun.sleep(500)
-  expect(textOf(await call('out', 'echo', { n: 1 }))).toBe('{"n":1}')
-  expect(textOf(await call('err', 'echo', { n: 2 }))).toBe('{"n":2}')
-  expect(connections.stderr('err').length).toBe(200)
+beyondCore(() => {
+  test('a server that floods stdout still answers its own calls, and one that floods stderr too', async () => {
+    const { connections, call } = await start([fixture('out', 'stdout-flood'), fixture('err', 'stderr-flood')])
+    await connections.settled('out', 60_000)
+    await connections.settled('err', 60_000)
+    await Bun.sleep(500)
+    expect(textOf(await call('out', 'echo', { n: 1 }))).toBe('{"n":1}')
+    expect(textOf(await call('err', 'echo', { n: 2 }))).toBe('{"n":2}')
+    expect(connections.stderr('err').length).toBe(200)
+  })
 })
 
 test('garbage on stdout is skipped, a spoiled answer fails its caller, a hundred bad lines end the connection', async () => {
