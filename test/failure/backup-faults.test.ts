@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { writeBackupFile } from '../../core/moving/backup/backup-file.ts'
 import { schemaNames } from '../../core/store/migrate.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { inFolder } from '../support/moving.ts'
@@ -17,7 +17,7 @@ import { known } from './fixtures/known.ts'
 const PASSPHRASE = 'a long passphrase of mine'
 const SECRET = 'sk-backup-secret-1'
 /** Of 200 rows each, in a backup that takes a while to restore. */
-const PAGES = extent(25, 100)
+const PAGES = 100
 
 let temp: string
 let number = 0
@@ -123,6 +123,8 @@ test('the hub works on while a backup is made', async () => {
   expect((await readdir(hub.dataDir)).filter(name => name.endsWith('.part'))).toEqual([])
   await hub.stop({ keep: true })
   hub = undefined
+  expect(gunzipSync(await readFile(downloaded)).toString()).toContain('"stored"')
+  if (extent(true, false)) return
   await withKey()
   expect((await inFolder(folder, ['restore', downloaded])).stderr).toBe('')
   expect(await rowsIn(folder)).toContain('"stored"')
@@ -180,7 +182,8 @@ test('a hub that is used keeps what it holds without --replace; with it, the old
   expect((await readdir(aside)).sort()).toEqual(['database.backup', 'master.key'])
   expect(await readFile(join(folder, 'data', 'master.key'), 'utf8')).toBe(old)
   expect(await rowsIn(folder)).not.toContain('"carol"')
-  if (extent(false, true)) expect(await secretIn(folder)).toBe(SECRET)
+  if (extent(true, false)) return
+  expect(await secretIn(folder)).toBe(SECRET)
   // Back again.
   await copyFile(join(aside, 'master.key'), join(folder, 'data', 'master.key'))
   expect((await inFolder(folder, ['restore', join(aside, 'database.backup'), '--replace'])).code).toBe(0)
@@ -210,9 +213,9 @@ test('a file that is cut, changed or something else changes nothing', async () =
     gzipSync(text.replace('"admin"', '"mallory"')),
     gzipSync(lines.filter(line => !line.startsWith('{"user"')).join('\n')),
   ]
-  // In the suite cut to nothing and to a half, flipped, and without its end.
+  // In the suite cut to a half, and without its end.
   for (const bytes of extent(
-    [0, 3, 7, 13].map(at => cases[at] as Uint8Array),
+    [3, 13].map(at => cases[at] as Uint8Array),
     cases,
   )) {
     await writeFile(bad, bytes)
@@ -236,7 +239,7 @@ test('rows that the tables do not take are refused before anything is written', 
     { table: 'setting', row: { scope: 's', key: 'k', value: ['x'], secret: 0, updated_at: '' } },
   ]
   for (const [at, { table, row }] of extent(
-    [0, 2, 4].map(each => cases[each] as (typeof cases)[number]),
+    [0, 4].map(each => cases[each] as (typeof cases)[number]),
     cases,
   ).entries()) {
     const file = join(folder, `bad-${at}`)
@@ -246,7 +249,7 @@ test('rows that the tables do not take are refused before anything is written', 
     await writeBackupFile(file, { header: { ...header, database: 'sqlite' }, rows })
     await refused(file, 'backup_corrupt')
   }
-  for (const change of [{ version: 2 }, { schema: '9999-of-later' }]) {
+  for (const change of extent([{ schema: '9999-of-later' }], [{ version: 2 }, { schema: '9999-of-later' }])) {
     const file = join(folder, `newer-${Object.keys(change)}`)
     const rows = (async function* () {})()
     await writeBackupFile(file, { header: { ...header, ...change, database: 'sqlite' }, rows })
@@ -281,47 +284,49 @@ test('a backup with tables of an older version is brought up to date', async () 
   expect(restored).toContain('"hash":"h"')
 })
 
-test('a restore that is killed at any moment leaves the old or the new whole', async () => {
-  const big = join(temp, 'big')
-  const lines = gunzipSync(await readFile(plain))
-    .toString()
-    .trimEnd()
-    .split('\n')
-  const header = JSON.parse(lines[0] ?? '')
-  const user = JSON.parse(lines.find(line => line.startsWith('{"user"')) ?? '').user
-  const rows = (async function* () {
-    yield { table: 'user', rows: [user] }
-    for (let page = 0; page < PAGES; page += 1) {
-      const keys = Array.from({ length: 200 }, (_, n) => ({
-        ...keyOf(user.id),
-        id: `${page}-${n}`,
-        hash: `${page}-${n}`,
-      }))
-      yield { table: 'access_key', rows: keys }
+beyondCore(() => {
+  test('a restore that is killed at any moment leaves the old or the new whole', async () => {
+    const big = join(temp, 'big')
+    const lines = gunzipSync(await readFile(plain))
+      .toString()
+      .trimEnd()
+      .split('\n')
+    const header = JSON.parse(lines[0] ?? '')
+    const user = JSON.parse(lines.find(line => line.startsWith('{"user"')) ?? '').user
+    const rows = (async function* () {
+      yield { table: 'user', rows: [user] }
+      for (let page = 0; page < PAGES; page += 1) {
+        const keys = Array.from({ length: 200 }, (_, n) => ({
+          ...keyOf(user.id),
+          id: `${page}-${n}`,
+          hash: `${page}-${n}`,
+        }))
+        yield { table: 'access_key', rows: keys }
+      }
+    })()
+    await writeBackupFile(big, { header, rows })
+    await cp(join(used, 'data'), join(folder, 'data'), { recursive: true })
+    await copyFile(join(used, 'mcp_settings.json'), join(folder, 'mcp_settings.json'))
+    const old = await rowsIn(folder)
+    const seen = new Set<string>()
+    // Later each time: how long it takes is the machine's affair.
+    for (let ms = 150; ; ms *= 1.4) {
+      const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
+        cwd: folder,
+        env: { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') },
+        stdio: ['ignore', 'ignore', 'ignore'],
+      })
+      // The moment of the kill.
+      await Promise.race([child.exited, Bun.sleep(ms)])
+      child.kill('SIGKILL')
+      await child.exited
+      const now = await rowsIn(folder)
+      const keys = now.match(/^\{"access_key"/gm)?.length ?? 0
+      seen.add(now === old ? 'old' : keys === PAGES * 200 ? 'new' : `${keys} keys`)
+      if (now !== old) break
     }
-  })()
-  await writeBackupFile(big, { header, rows })
-  await cp(join(used, 'data'), join(folder, 'data'), { recursive: true })
-  await copyFile(join(used, 'mcp_settings.json'), join(folder, 'mcp_settings.json'))
-  const old = await rowsIn(folder)
-  const seen = new Set<string>()
-  // Later each time, in the suite once early and once it is over: how long it takes is the machine's affair.
-  for (let ms = 150; ; ms *= extent(1_000, 1.4)) {
-    const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
-      cwd: folder,
-      env: { DATA_DIR: join(folder, 'data'), SETTINGS_FILE: join(folder, 'mcp_settings.json') },
-      stdio: ['ignore', 'ignore', 'ignore'],
-    })
-    // The moment of the kill.
-    await Promise.race([child.exited, Bun.sleep(ms)])
-    child.kill('SIGKILL')
-    await child.exited
-    const now = await rowsIn(folder)
-    const keys = now.match(/^\{"access_key"/gm)?.length ?? 0
-    seen.add(now === old ? 'old' : keys === PAGES * 200 ? 'new' : `${keys} keys`)
-    if (now !== old) break
-  }
-  for (const state of seen) expect(['old', 'new']).toContain(state)
-  expect(seen).toContain('old')
-  expect(seen).toContain('new')
-}, 600_000)
+    for (const state of seen) expect(['old', 'new']).toContain(state)
+    expect(seen).toContain('old')
+    expect(seen).toContain('new')
+  }, 600_000)
+})

@@ -6,7 +6,7 @@ import { callText, statusOf, toolNames } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
-const GOOD = Array.from({ length: extent(6, 16) }, (_, index) => `good-${index + 1}`)
+const GOOD = Array.from({ length: extent(3, 16) }, (_, index) => `good-${index + 1}`)
 
 let hub: Hub
 let admin: Client

@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MANIFEST, packed, sendBundle, shutInBundle } from '../support/bundle.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, startHub } from '../support/hub.ts'
 import { inFolder } from '../support/moving.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
@@ -141,54 +141,56 @@ function inTheSandbox(): void {
     expect([env.API_KEY, env.ON, env.QUIET, env.ABSENT]).toEqual([secret, 'linux', undefined, undefined])
   }, 120_000)
 
-  test('an administrator’s bundle runs in the sandbox too', async () => {
-    const { bundleId } = await sent(admin, await shutInBundle())
-    await installed(admin, bundleId, { name: 'mine', start: true })
-    await online(admin, ['mine'], 60_000)
-    expect((await ask(admin, 'mine', 'self')).uid).toBeGreaterThan(20_000)
-  }, 120_000)
+  beyondCore(() => {
+    test('an administrator’s bundle runs in the sandbox too', async () => {
+      const { bundleId } = await sent(admin, await shutInBundle())
+      await installed(admin, bundleId, { name: 'mine', start: true })
+      await online(admin, ['mine'], 60_000)
+      expect((await ask(admin, 'mine', 'self')).uid).toBeGreaterThan(20_000)
+    }, 120_000)
 
-  test('a bundle in Python names its folder of modules, and nothing outside of it', async () => {
-    const server = (path: string) => ({
-      ...{ type: 'python', entry_point: 'server/main.py' },
-      mcp_config: { command: 'python', args: ['${__dirname}/server/main.py'], env: { PYTHONPATH: path } },
-    })
-    const files = { 'server/main.py': pythonServer('answer'), 'lib/answer.py': 'TEXT = "from its own module"\n' }
-    const made = (path: string) => packed({ ...MANIFEST, name: 'snake', server: server(path) }, files)
-    const { bundleId } = await sent(bob, await made('${__dirname}/lib'))
-    await installed(bob, bundleId, { start: true })
-    await online(bob, ['snake'], 60_000)
-    expect(await callText(await bob.mcp('/mcp/snake'), 'ask')).toBe('from its own module')
-    const other = await sent(bob, await made('/tmp'))
-    const answer = await bob.request('POST', `/api/bundles/${other.bundleId}/install?dryRun=true`, { name: 'x' })
-    expect([answer.status, answer.json.code]).toEqual([403, 'env_key_forbidden'])
-  }, 120_000)
+    test('a bundle in Python names its folder of modules, and nothing outside of it', async () => {
+      const server = (path: string) => ({
+        ...{ type: 'python', entry_point: 'server/main.py' },
+        mcp_config: { command: 'python', args: ['${__dirname}/server/main.py'], env: { PYTHONPATH: path } },
+      })
+      const files = { 'server/main.py': pythonServer('answer'), 'lib/answer.py': 'TEXT = "from its own module"\n' }
+      const made = (path: string) => packed({ ...MANIFEST, name: 'snake', server: server(path) }, files)
+      const { bundleId } = await sent(bob, await made('${__dirname}/lib'))
+      await installed(bob, bundleId, { start: true })
+      await online(bob, ['snake'], 60_000)
+      expect(await callText(await bob.mcp('/mcp/snake'), 'ask')).toBe('from its own module')
+      const other = await sent(bob, await made('/tmp'))
+      const answer = await bob.request('POST', `/api/bundles/${other.bundleId}/install?dryRun=true`, { name: 'x' })
+      expect([answer.status, answer.json.code]).toEqual([403, 'env_key_forbidden'])
+    }, 120_000)
 
-  test('a project for uv runs from its own packages, and where there is no uv the reason says so', async () => {
-    const server = { type: 'uv', entry_point: 'src/server.py' }
-    const project = '[project]\nname = "coil"\nversion = "1.0.0"\nrequires-python = ">=3.8"\n'
-    const files = {
-      'pyproject.toml': project,
-      'src/server.py': pythonServer('answer'),
-      'src/answer.py': 'TEXT = "coiled"\n',
-    }
-    const { bundleId } = await sent(
-      bob,
-      zipOfProject({ ...MANIFEST, manifest_version: '0.4', name: 'coil', server }, files),
-    )
-    await installed(bob, bundleId, { start: true })
-    const status = await until(
-      async () => {
-        const now = await statusOf(bob, 'coil')
-        return (now.state === 'online' || now.reason) && now
-      },
-      { timeoutMs: 60_000 },
-    )
-    if (Bun.which('uv', { PATH: '/usr/local/bin:/usr/bin:/bin' }) === null) {
-      expect([status.state, status.reason?.code]).toEqual(['offline', 'command_not_found'])
-      expect(status.reason?.message).toContain('"uv"')
-    } else expect(await callText(await bob.mcp('/mcp/coil'), 'ask')).toBe('coiled')
-  }, 90_000)
+    test('a project for uv runs from its own packages, and where there is no uv the reason says so', async () => {
+      const server = { type: 'uv', entry_point: 'src/server.py' }
+      const project = '[project]\nname = "coil"\nversion = "1.0.0"\nrequires-python = ">=3.8"\n'
+      const files = {
+        'pyproject.toml': project,
+        'src/server.py': pythonServer('answer'),
+        'src/answer.py': 'TEXT = "coiled"\n',
+      }
+      const { bundleId } = await sent(
+        bob,
+        zipOfProject({ ...MANIFEST, manifest_version: '0.4', name: 'coil', server }, files),
+      )
+      await installed(bob, bundleId, { start: true })
+      const status = await until(
+        async () => {
+          const now = await statusOf(bob, 'coil')
+          return (now.state === 'online' || now.reason) && now
+        },
+        { timeoutMs: 60_000 },
+      )
+      if (Bun.which('uv', { PATH: '/usr/local/bin:/usr/bin:/bin' }) === null) {
+        expect([status.state, status.reason?.code]).toEqual(['offline', 'command_not_found'])
+        expect(status.reason?.message).toContain('"uv"')
+      } else expect(await callText(await bob.mcp('/mcp/coil'), 'ask')).toBe('coiled')
+    }, 90_000)
+  })
 
   test('a server does not run somebody else’s bundle, however well its hash is known', async () => {
     const { bundleId } = await sent(admin, await shutInBundle({ name: 'secret' }))
@@ -201,43 +203,44 @@ function inTheSandbox(): void {
     )
   })
 
-  test('a restart runs the files that are there', async () => {
-    const { id } = await bob.ok('GET', '/api/servers/snake')
-    const owner = await bob.ok('GET', '/api/auth/me')
-    const record = join(hub.dataDir, 'packages', owner.id, `${id}.json`)
-    const before = statSync(record).mtimeMs
-    await bob.ok('POST', '/api/servers/snake/restart?wait=10s')
-    await online(bob, ['snake'], 60_000)
-    expect(statSync(record).mtimeMs).toBe(before)
-  }, 120_000)
+  beyondCore(() => {
+    test('a restart runs the files that are there', async () => {
+      const { id } = await bob.ok('GET', '/api/servers/snake')
+      const owner = await bob.ok('GET', '/api/auth/me')
+      const record = join(hub.dataDir, 'packages', owner.id, `${id}.json`)
+      const before = statSync(record).mtimeMs
+      await bob.ok('POST', '/api/servers/snake/restart?wait=10s')
+      await online(bob, ['snake'], 60_000)
+      expect(statSync(record).mtimeMs).toBe(before)
+    }, 120_000)
 
-  test('the CLI installs a bundle, and a restored backup holds and runs it', async () => {
-    const folder = await makeTemp('bundles')
-    await writeFile(join(folder, 'a.mcpb'), await shutInBundle({ ...CONFIGURED, name: 'by-command' }))
-    const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: bob.token }
-    const dry = await patchbay(['install', 'a.mcpb', '--dry-run'], { cwd: folder, env })
-    expect([dry.code, dry.stdout]).toEqual([0, expect.stringContaining('token  Token (required, secret)')])
-    const refused = await patchbay(['install', 'a.mcpb'], { cwd: folder, env })
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('#/inputs/token')])
-    const inputs = ['--input', 'token=tok-4711', '--input', 'folders=a', '--input', 'folders=b']
-    const done = await patchbay(['install', 'a.mcpb', ...inputs, '--start'], { cwd: folder, env })
-    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('Installed as bob~by-command, switched on')])
-    expect((await inFolder(hub.folder, ['backup', join(folder, 'b.backup'), '--with-key'], PASSED)).code).toBe(0)
-    const restored = await inFolder(folder, ['restore', join(folder, 'b.backup'), '--passphrase-stdin'], PASSED)
-    expect([restored.code, restored.stderr]).toEqual([0, ''])
-    const { bundle } = await bob.ok('GET', '/api/servers/by-command')
-    const database = new Database(join(folder, 'data', 'patchbay.db'), { readonly: true })
-    expect(database.query('select sha256 from bundle where sha256 = ?').get(bundle)).toBeDefined()
-    expect(database.query('select 1 as part from bundle_part where sha256 = ?').get(bundle)).toEqual({ part: 1 })
-    database.close()
-    if (extent(true, false)) return
-    const second = await startHub({ folder })
-    try {
-      const again = await second.signIn('bob')
-      await online(again, ['by-command'], 60_000)
-      expect((await ask(again, 'by-command', 'self')).env.API_KEY).toBe('tok-4711')
-    } finally {
-      await second.stop()
-    }
-  }, 300_000)
+    test('the CLI installs a bundle, and a restored backup holds and runs it', async () => {
+      const folder = await makeTemp('bundles')
+      await writeFile(join(folder, 'a.mcpb'), await shutInBundle({ ...CONFIGURED, name: 'by-command' }))
+      const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: bob.token }
+      const dry = await patchbay(['install', 'a.mcpb', '--dry-run'], { cwd: folder, env })
+      expect([dry.code, dry.stdout]).toEqual([0, expect.stringContaining('token  Token (required, secret)')])
+      const refused = await patchbay(['install', 'a.mcpb'], { cwd: folder, env })
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('#/inputs/token')])
+      const inputs = ['--input', 'token=tok-4711', '--input', 'folders=a', '--input', 'folders=b']
+      const done = await patchbay(['install', 'a.mcpb', ...inputs, '--start'], { cwd: folder, env })
+      expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('Installed as bob~by-command, switched on')])
+      expect((await inFolder(hub.folder, ['backup', join(folder, 'b.backup'), '--with-key'], PASSED)).code).toBe(0)
+      const restored = await inFolder(folder, ['restore', join(folder, 'b.backup'), '--passphrase-stdin'], PASSED)
+      expect([restored.code, restored.stderr]).toEqual([0, ''])
+      const { bundle } = await bob.ok('GET', '/api/servers/by-command')
+      const database = new Database(join(folder, 'data', 'patchbay.db'), { readonly: true })
+      expect(database.query('select sha256 from bundle where sha256 = ?').get(bundle)).toBeDefined()
+      expect(database.query('select 1 as part from bundle_part where sha256 = ?').get(bundle)).toEqual({ part: 1 })
+      database.close()
+      const second = await startHub({ folder })
+      try {
+        const again = await second.signIn('bob')
+        await online(again, ['by-command'], 60_000)
+        expect((await ask(again, 'by-command', 'self')).env.API_KEY).toBe('tok-4711')
+      } finally {
+        await second.stop()
+      }
+    }, 300_000)
+  })
 }

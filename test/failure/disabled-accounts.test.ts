@@ -1,7 +1,7 @@
 /** Nothing lives on of an account that is disabled, demoted or removed: not for others, not over a restart. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { atMost } from '../support/pace.ts'
@@ -140,49 +140,53 @@ describe('an account that is disabled', () => {
     120_000,
   )
 
-  test('gets its enabled servers back when it is enabled', async () => {
-    for (const name of OWNERS) {
-      await setDisabled(name, false)
-      await online(admin, [`${name}~eager`, `${name}~each`, `${name}~remote`])
-      expect((await statusOf(admin, `${name}~off`)).reason?.code).toBe('stopped')
-      expect((await carol.request('GET', `/api/groups/${name}~open`)).status).toBe(200)
-    }
-    const lazy = await carol.mcp('/mcp/@dana/lazy')
-    expect(await callText(lazy, 'quick')).not.toBe('')
-    const session = await carol.mcp('/mcp/mixed')
-    await until(async () => (await toolNames(session)).length > 10)
-  }, 120_000)
+  beyondCore(() => {
+    test('gets its enabled servers back when it is enabled', async () => {
+      for (const name of OWNERS) {
+        await setDisabled(name, false)
+        await online(admin, [`${name}~eager`, `${name}~each`, `${name}~remote`])
+        expect((await statusOf(admin, `${name}~off`)).reason?.code).toBe('stopped')
+        expect((await carol.request('GET', `/api/groups/${name}~open`)).status).toBe(200)
+      }
+      const lazy = await carol.mcp('/mcp/@dana/lazy')
+      expect(await callText(lazy, 'quick')).not.toBe('')
+      const session = await carol.mcp('/mcp/mixed')
+      await until(async () => (await toolNames(session)).length > 10)
+    }, 120_000)
+  })
 })
 
-test('an administrator who is demoted has programs in the sandbox at once', async () => {
-  // Asked of the kernel: a plain program is of the hub's own user.
-  const plain = () => runningWith(MARK).filter(pid => descendants(hub.pid).some(child => child.pid === pid))
-  const dana = await hub.signIn('dana')
-  await dana.ok('POST', '/api/servers', await knownShutIn('prying'))
-  await online(dana, ['prying'])
-  const { items } = await admin.ok('GET', '/api/admin/processes?limit=200')
-  const before = (items as { server: string; sandbox: string; pid: number }[]).find(
-    ({ server }) => server === 'dana~prying',
-  )
-  expect(before?.sandbox).toBe('off')
-  expect(plain().length).toBeGreaterThan(0)
-  const startedMs = performance.now()
-  await admin.ok('PATCH', '/api/admin/users/dana', { role: 'user' })
-  await until(async () => {
-    const { items: now } = await admin.ok('GET', '/api/admin/processes?limit=200')
-    const own = (now as { owner: string; server: string; sandbox: string }[]).filter(({ owner }) => owner === 'dana')
-    const prying = own.find(({ server }) => server === 'dana~prying')
-    return prying?.sandbox === 'full' && own.every(({ sandbox }) => sandbox === undefined || sandbox === 'full')
-  })
-  expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
-}, 120_000)
+beyondCore(() => {
+  test('an administrator who is demoted has programs in the sandbox at once', async () => {
+    // Asked of the kernel: a plain program is of the hub's own user.
+    const plain = () => runningWith(MARK).filter(pid => descendants(hub.pid).some(child => child.pid === pid))
+    const dana = await hub.signIn('dana')
+    await dana.ok('POST', '/api/servers', await knownShutIn('prying'))
+    await online(dana, ['prying'])
+    const { items } = await admin.ok('GET', '/api/admin/processes?limit=200')
+    const before = (items as { server: string; sandbox: string; pid: number }[]).find(
+      ({ server }) => server === 'dana~prying',
+    )
+    expect(before?.sandbox).toBe('off')
+    expect(plain().length).toBeGreaterThan(0)
+    const startedMs = performance.now()
+    await admin.ok('PATCH', '/api/admin/users/dana', { role: 'user' })
+    await until(async () => {
+      const { items: now } = await admin.ok('GET', '/api/admin/processes?limit=200')
+      const own = (now as { owner: string; server: string; sandbox: string }[]).filter(({ owner }) => owner === 'dana')
+      const prying = own.find(({ server }) => server === 'dana~prying')
+      return prying?.sandbox === 'full' && own.every(({ sandbox }) => sandbox === undefined || sandbox === 'full')
+    })
+    expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
+  }, 120_000)
 
-test('an account that is deleted takes its programs along, those that others use too', async () => {
-  const session = await carol.mcp('/mcp/@bob/each')
-  await toolNames(session)
-  const startedMs = performance.now()
-  await admin.ok('DELETE', '/api/admin/users/bob?cascade=true')
-  await admin.ok('DELETE', '/api/admin/users/dana?cascade=true')
-  await until(async () => (await theirs()).length === 0 && runningWith(MARK).length === 0)
-  expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
-}, 120_000)
+  test('an account that is deleted takes its programs along, those that others use too', async () => {
+    const session = await carol.mcp('/mcp/@bob/each')
+    await toolNames(session)
+    const startedMs = performance.now()
+    await admin.ok('DELETE', '/api/admin/users/bob?cascade=true')
+    await admin.ok('DELETE', '/api/admin/users/dana?cascade=true')
+    await until(async () => (await theirs()).length === 0 && runningWith(MARK).length === 0)
+    expect(performance.now() - startedMs).toBeLessThan(atMost(ENDS_WITHIN_MS))
+  }, 120_000)
+})

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
+import { beyondCore } from '../support/extent.ts'
 import { type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, commandOf, descendants } from '../support/processes.ts'
@@ -61,24 +62,26 @@ test('kill -9 of the hub under load leaves no child after 1 s, by a watchdog tha
   expect(await callText(next, 'three_echo', { text: 'kept' })).toBe('kept')
 }, 120_000)
 
-test('children that outlive both the hub and its watchdog are ended by the next start, and nothing else is', async () => {
-  const first = hubs.at(-1) as Hub
-  const admin = await first.signIn('admin')
-  const stubborn = (await statusOf(admin, 'stubborn')).pid ?? 0
-  // The table of processes is written a moment after each change.
-  await until(async () => (await Bun.file(`${first.dataDir}/processes.json`).text()).includes(String(stubborn)))
-  const bystander = Bun.spawn(['sleep', '60'], { detached: true })
-  process.kill(watchdogOf(first) ?? 0, 'SIGKILL')
-  await first.kill9()
-  expect(alive(stubborn)).toBe(true)
-  const second = await startHub({ folder: first.folder })
-  hubs.push(second)
-  await until(() => !alive(stubborn), { timeoutMs: 2_000, what: 'the child of the first hub to be gone' })
-  await online(await second.signIn('admin'), ['stubborn'])
-  expect(bystander.exitCode).toBeNull()
-  bystander.kill('SIGKILL')
-  await bystander.exited
-}, 120_000)
+beyondCore(() => {
+  test('children that outlive both the hub and its watchdog are ended by the next start, and nothing else is', async () => {
+    const first = hubs.at(-1) as Hub
+    const admin = await first.signIn('admin')
+    const stubborn = (await statusOf(admin, 'stubborn')).pid ?? 0
+    // The table of processes is written a moment after each change.
+    await until(async () => (await Bun.file(`${first.dataDir}/processes.json`).text()).includes(String(stubborn)))
+    const bystander = Bun.spawn(['sleep', '60'], { detached: true })
+    process.kill(watchdogOf(first) ?? 0, 'SIGKILL')
+    await first.kill9()
+    expect(alive(stubborn)).toBe(true)
+    const second = await startHub({ folder: first.folder })
+    hubs.push(second)
+    await until(() => !alive(stubborn), { timeoutMs: 2_000, what: 'the child of the first hub to be gone' })
+    await online(await second.signIn('admin'), ['stubborn'])
+    expect(bystander.exitCode).toBeNull()
+    bystander.kill('SIGKILL')
+    await bystander.exited
+  }, 120_000)
+})
 
 /** A shell; the other children are the servers and, for a moment, the processes that were asked which version they speak. */
 function watchdogOf({ pid }: Hub): number | undefined {

@@ -95,8 +95,10 @@ async function newIsRefused(running: Hub, admin: Client): Promise<void> {
   }
 }
 
-secondSignal('SIGINT')
-beyondCore(() => secondSignal('SIGTERM'))
+beyondCore(() => {
+  secondSignal('SIGINT')
+  secondSignal('SIGTERM')
+})
 
 function secondSignal(second: NodeJS.Signals): void {
   test(`${second} after SIGTERM ends the hub at once, and no child is left`, async () => {

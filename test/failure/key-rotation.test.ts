@@ -199,53 +199,54 @@ test(
   60_000,
 )
 
-test(
-  'what does not open is named and stays, and so does the old key',
-  () =>
-    copied(async folder => {
-      const path = join(folder, 'mcp_settings.json')
-      const database = new Database(join(folder, 'data/patchbay.db'))
-      const row = database.query<{ config: string }, []>("select config from server where name = 'stored'").get()
-      // The sealed value of one server, put into the entry of another, and into another row of the database.
-      const sealed = /enc:v1:[^"]+/.exec(row?.config ?? '')?.[0] ?? ''
-      database.run("update server set config = replace(config, 'API_KEY', 'OTHER_KEY') where name = 'stored'")
-      database.close()
-      const document = JSON.parse(await readFile(path, 'utf8')) as { mcpServers: Record<string, object> }
-      document.mcpServers.thief = { command: 'cat', env: { API_KEY: sealed } }
-      await writeFile(path, JSON.stringify(document), { mode: 0o600 })
-      const done = await patchbay(folder, ['secrets', 'rotate'])
-      expect([done.code, done.stderr]).toEqual([1, ''])
-      expect(done.stdout).toContain('server "stored" of admin, /env/OTHER_KEY')
-      expect(done.stdout).toContain('settings file, server "thief", /env/API_KEY')
-      expect(await readdir(join(folder, 'data'))).toContain('master.key.old')
-      expect(await readFile(path, 'utf8')).toContain(sealed)
+beyondCore(() => {
+  test(
+    'what does not open is named and stays, and so does the old key',
+    () =>
+      copied(async folder => {
+        const path = join(folder, 'mcp_settings.json')
+        const database = new Database(join(folder, 'data/patchbay.db'))
+        const row = database.query<{ config: string }, []>("select config from server where name = 'stored'").get()
+        // The sealed value of one server, put into the entry of another, and into another row of the database.
+        const sealed = /enc:v1:[^"]+/.exec(row?.config ?? '')?.[0] ?? ''
+        database.run("update server set config = replace(config, 'API_KEY', 'OTHER_KEY') where name = 'stored'")
+        database.close()
+        const document = JSON.parse(await readFile(path, 'utf8')) as { mcpServers: Record<string, object> }
+        document.mcpServers.thief = { command: 'cat', env: { API_KEY: sealed } }
+        await writeFile(path, JSON.stringify(document), { mode: 0o600 })
+        const done = await patchbay(folder, ['secrets', 'rotate'])
+        expect([done.code, done.stderr]).toEqual([1, ''])
+        expect(done.stdout).toContain('server "stored" of admin, /env/OTHER_KEY')
+        expect(done.stdout).toContain('settings file, server "thief", /env/API_KEY')
+        expect(await readdir(join(folder, 'data'))).toContain('master.key.old')
+        expect(await readFile(path, 'utf8')).toContain(sealed)
 
-      if (extent(true, false)) return
-      // With a hub: neither opens for the one who moved it.
-      const hub = await startHub({ folder })
-      const admin = await hub.signIn('admin')
-      for (const name of ['stored', 'thief']) {
-        const reason = () => statusOf(admin, name).then(status => status.reason)
-        expect((await until(reason, { what: `the reason of ${name}` })).code).toBe('config_invalid')
-      }
-      await online(admin, ['filed'])
-      await hub.stop({ keep: true })
-    }),
-  60_000,
-)
+        // With a hub: neither opens for the one who moved it.
+        const hub = await startHub({ folder })
+        const admin = await hub.signIn('admin')
+        for (const name of ['stored', 'thief']) {
+          const reason = () => statusOf(admin, name).then(status => status.reason)
+          expect((await until(reason, { what: `the reason of ${name}` })).code).toBe('config_invalid')
+        }
+        await online(admin, ['filed'])
+        await hub.stop({ keep: true })
+      }),
+    60_000,
+  )
 
-test(
-  'rotate that stopped between keeping the old key and making the new one is taken up again',
-  () =>
-    copied(async folder => {
-      const old = await kid(folder)
-      await link(join(folder, 'data/master.key'), join(folder, 'data/master.key.old'))
-      expect((await patchbay(folder, ['secrets', 'rotate'])).code).toBe(0)
-      expect(await kid(folder)).not.toBe(old)
-      expect(await filesWith(folder, old)).toEqual([])
-    }),
-  30_000,
-)
+  test(
+    'rotate that stopped between keeping the old key and making the new one is taken up again',
+    () =>
+      copied(async folder => {
+        const old = await kid(folder)
+        await link(join(folder, 'data/master.key'), join(folder, 'data/master.key.old'))
+        expect((await patchbay(folder, ['secrets', 'rotate'])).code).toBe(0)
+        expect(await kid(folder)).not.toBe(old)
+        expect(await filesWith(folder, old)).toEqual([])
+      }),
+    30_000,
+  )
+})
 
 /** Kills a rotation by what strace is told, and expects that nothing is lost and that running it again finishes it. */
 async function killedAndRepeated(
@@ -291,20 +292,21 @@ const KEY_FILES = [
   ['the old key is to go', at('unlink', 1), `137 [${VALUES},0]`],
 ] as const
 
-// What was sealed before a kill, and in which order the keys go, the other places show besides.
-test.each(extent<readonly (typeof KEY_FILES)[number][]>([KEY_FILES[1]], KEY_FILES))(
-  'kill -9 when %s: every value still opens, and running it again finishes it',
-  async (_, inject, left) => {
-    expect(await killedAndRepeated(() => inject)).toBe(left)
-  },
-  120_000,
-)
+beyondCore(() => {
+  test.each(KEY_FILES)(
+    'kill -9 when %s: every value still opens, and running it again finishes it',
+    async (_, inject, left) => {
+      expect(await killedAndRepeated(() => inject)).toBe(left)
+    },
+    120_000,
+  )
 
-test('kill -9 when the settings file is to be replaced: its value still opens, and running it again finishes it', async () => {
-  // With the keys made before, this is the first file that is renamed.
-  const begun = async (folder: string): Promise<readonly string[]> => {
-    await beginRotation(join(folder, 'data'), {})
-    return at('rename', 1)
-  }
-  expect(await killedAndRepeated(begun)).toBe(`137 [${VALUES - 1},1]`)
-}, 120_000)
+  test('kill -9 when the settings file is to be replaced: its value still opens, and running it again finishes it', async () => {
+    // With the keys made before, this is the first file that is renamed.
+    const begun = async (folder: string): Promise<readonly string[]> => {
+      await beginRotation(join(folder, 'data'), {})
+      return at('rename', 1)
+    }
+    expect(await killedAndRepeated(begun)).toBe(`137 [${VALUES - 1},1]`)
+  }, 120_000)
+})

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { beyondCore } from '../support/extent.ts'
 import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { atLeast } from '../support/pace.ts'
@@ -76,46 +77,48 @@ test('a call wakes it, several at once wake one process, and it sleeps again aft
   await asleep()
 })
 
-test('a lazy server that is edited in its sleep is looked at with its new configuration and sleeps on', async () => {
-  await admin.ok('PATCH', '/api/servers/lazy', known('slow'))
-  await until(async () => (await toolNames(await admin.mcp('/mcp/g'))).includes('wait'), {
-    intervalMs: 100,
-    what: 'the new list of tools',
+beyondCore(() => {
+  test('a lazy server that is edited in its sleep is looked at with its new configuration and sleeps on', async () => {
+    await admin.ok('PATCH', '/api/servers/lazy', known('slow'))
+    await until(async () => (await toolNames(await admin.mcp('/mcp/g'))).includes('wait'), {
+      intervalMs: 100,
+      what: 'the new list of tools',
+    })
+    await asleep()
+    await admin.ok('PATCH', '/api/servers/lazy', known('echo', { WHO: 'lazy' }))
+    await until(async () => (await toolNames(await admin.mcp('/mcp/g'))).includes('lazy_echo'), { intervalMs: 100 })
+    await asleep()
+    await settledTo(hub.pid, before)
+  }, 120_000)
+
+  test('an edit restarts the server it changes and no other', async () => {
+    const old = { one: await pidOf('/mcp/one'), two: await pidOf('/mcp/two') }
+    await admin.ok('PATCH', '/api/servers/one', known('echo', { WHO: 'changed' }))
+    await until(async () => (await statusOf(admin, 'one')).pid !== old.one, { what: 'another process' })
+    await online(admin, ['one'])
+    expect(JSON.parse(await callText(await admin.mcp('/mcp/one'), 'whoami')).who).toBe('changed')
+    await admin.ok('PATCH', '/api/servers/two', { description: 'only a text', timeout: 5_000 })
+    expect(await pidOf('/mcp/two')).toBe(old.two)
+    await until(() => !alive(old.one))
   })
-  await asleep()
-  await admin.ok('PATCH', '/api/servers/lazy', known('echo', { WHO: 'lazy' }))
-  await until(async () => (await toolNames(await admin.mcp('/mcp/g'))).includes('lazy_echo'), { intervalMs: 100 })
-  await asleep()
-  await settledTo(hub.pid, before)
-}, 120_000)
 
-test('an edit restarts the server it changes and no other', async () => {
-  const old = { one: await pidOf('/mcp/one'), two: await pidOf('/mcp/two') }
-  await admin.ok('PATCH', '/api/servers/one', known('echo', { WHO: 'changed' }))
-  await until(async () => (await statusOf(admin, 'one')).pid !== old.one, { what: 'another process' })
-  await online(admin, ['one'])
-  expect(JSON.parse(await callText(await admin.mcp('/mcp/one'), 'whoami')).who).toBe('changed')
-  await admin.ok('PATCH', '/api/servers/two', { description: 'only a text', timeout: 5_000 })
-  expect(await pidOf('/mcp/two')).toBe(old.two)
-  await until(() => !alive(old.one))
+  test('two sessions of one server with connections of their own: two processes, which end with their sessions', async () => {
+    const own = footprint(hub.pid)
+    const sessions = [await admin.mcp('/mcp/own'), await admin.mcp('/mcp/own')]
+    const pids = await Promise.all(sessions.map(async session => JSON.parse(await callText(session, 'whoami')).pid))
+    const shared = (await statusOf(admin, 'own')).pid
+    expect(new Set([...pids, shared]).size).toBe(3)
+    expect(JSON.parse(await callText(sessions[0]!, 'whoami')).pid).toBe(pids[0])
+    process.kill(pids[1], 'SIGKILL')
+    const again = JSON.parse(await until(() => callText(sessions[1]!, 'whoami'))).pid
+    expect(again).not.toBe(pids[1])
+    expect((await statusOf(admin, 'own')).state).toBe('online')
+    for (const session of sessions) await end(session)
+    await until(() => !alive(pids[0]) && !alive(again), { what: 'the processes of the sessions to be gone' })
+    expect(alive(shared ?? 0)).toBe(true)
+    await settledTo(hub.pid, own)
+  }, 120_000)
 })
-
-test('two sessions of one server with connections of their own: two processes, which end with their sessions', async () => {
-  const own = footprint(hub.pid)
-  const sessions = [await admin.mcp('/mcp/own'), await admin.mcp('/mcp/own')]
-  const pids = await Promise.all(sessions.map(async session => JSON.parse(await callText(session, 'whoami')).pid))
-  const shared = (await statusOf(admin, 'own')).pid
-  expect(new Set([...pids, shared]).size).toBe(3)
-  expect(JSON.parse(await callText(sessions[0]!, 'whoami')).pid).toBe(pids[0])
-  process.kill(pids[1], 'SIGKILL')
-  const again = JSON.parse(await until(() => callText(sessions[1]!, 'whoami'))).pid
-  expect(again).not.toBe(pids[1])
-  expect((await statusOf(admin, 'own')).state).toBe('online')
-  for (const session of sessions) await end(session)
-  await until(() => !alive(pids[0]) && !alive(again), { what: 'the processes of the sessions to be gone' })
-  expect(alive(shared ?? 0)).toBe(true)
-  await settledTo(hub.pid, own)
-}, 120_000)
 
 test('the processes of sessions end when their server is switched off, and with the key of their client', async () => {
   const own = footprint(hub.pid)

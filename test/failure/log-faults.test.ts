@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { constants, type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { atMost } from '../support/pace.ts'
@@ -81,44 +82,46 @@ test('a log that nobody reads any more, or whose reader has stopped reading, sto
   await next.close()
 }, 120_000)
 
-test('a log file on a full disk stops no call, goes on where it stopped once there is room again, and in a new file when it is moved away', async () => {
-  folder = await makeTemp('disk')
-  const script = `head -c 1000000 /dev/zero > ${folder}/ballast\nexec "$@"`
-  hub = await startHub({
-    settings: SETTINGS,
-    env: { LOG_FILE: join(folder, 'hub.log') },
-    wrap: [
-      ...['bwrap', '--dev-bind', '/', '/', '--size', '1048576', '--tmpfs', folder, '--die-with-parent', '--'],
-      ...['sh', '-c', script, 'sh'],
-    ],
-  })
-  const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
-  pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
-  const admin = await hub.setup()
-  await online(admin, ['echo'])
-  expect(await callOften(admin)).toBeLessThan(atMost(250))
-  expect((await until(() => refusal(admin), { what: 'the sink to say why' })).code).toBe('storage_full')
-  const seen = `/proc/${pid}/root${folder}`
-  const calls = (text: string): number => text.split('\n').filter(line => line.includes('tools/call')).length
-  const stoppedAt = calls(await readFile(join(seen, 'hub.log'), 'utf8'))
-  await Bun.spawn(['rm', join(seen, 'ballast')]).exited
-  const text = await until(
-    async () => {
-      await callOften(admin, 20)
-      const now = await readFile(join(seen, 'hub.log'), 'utf8')
-      return calls(now) > stoppedAt + 20 ? now : undefined
-    },
-    { timeoutMs: 60_000, what: 'the log to go on' },
-  )
-  // The last one may just be under way.
-  for (const line of text.split('\n').slice(0, -1)) JSON.parse(line)
-  await until(async () => (await refusal(admin)) === undefined, { what: 'the end of the failure' })
-  for (const signal of [true, false]) await movedAway(admin, join(seen, 'hub.log'), signal)
-  process.kill(pid, 'SIGHUP')
-  expect((await admin.request('GET', '/health')).status).toBe(200)
-  process.kill(pid, 'SIGTERM')
-  await hub.exited(10_000)
-}, 120_000)
+beyondCore(() => {
+  test('a log file on a full disk stops no call, goes on where it stopped once there is room again, and in a new file when it is moved away', async () => {
+    folder = await makeTemp('disk')
+    const script = `head -c 1000000 /dev/zero > ${folder}/ballast\nexec "$@"`
+    hub = await startHub({
+      settings: SETTINGS,
+      env: { LOG_FILE: join(folder, 'hub.log') },
+      wrap: [
+        ...['bwrap', '--dev-bind', '/', '/', '--size', '1048576', '--tmpfs', folder, '--die-with-parent', '--'],
+        ...['sh', '-c', script, 'sh'],
+      ],
+    })
+    const isHub = (child: number): boolean => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes(HUB_MAIN)
+    pid = descendants(hub.pid).find(child => isHub(child.pid))?.pid ?? 0
+    const admin = await hub.setup()
+    await online(admin, ['echo'])
+    expect(await callOften(admin)).toBeLessThan(atMost(250))
+    expect((await until(() => refusal(admin), { what: 'the sink to say why' })).code).toBe('storage_full')
+    const seen = `/proc/${pid}/root${folder}`
+    const calls = (text: string): number => text.split('\n').filter(line => line.includes('tools/call')).length
+    const stoppedAt = calls(await readFile(join(seen, 'hub.log'), 'utf8'))
+    await Bun.spawn(['rm', join(seen, 'ballast')]).exited
+    const text = await until(
+      async () => {
+        await callOften(admin, 20)
+        const now = await readFile(join(seen, 'hub.log'), 'utf8')
+        return calls(now) > stoppedAt + 20 ? now : undefined
+      },
+      { timeoutMs: 60_000, what: 'the log to go on' },
+    )
+    // The last one may just be under way.
+    for (const line of text.split('\n').slice(0, -1)) JSON.parse(line)
+    await until(async () => (await refusal(admin)) === undefined, { what: 'the end of the failure' })
+    for (const signal of [true, false]) await movedAway(admin, join(seen, 'hub.log'), signal)
+    process.kill(pid, 'SIGHUP')
+    expect((await admin.request('GET', '/health')).status).toBe(200)
+    process.kill(pid, 'SIGTERM')
+    await hub.exited(10_000)
+  }, 120_000)
+})
 
 /** After SIGHUP, and without it, lines go to a new file. */
 async function movedAway(admin: Client, file: string, signal: boolean): Promise<void> {

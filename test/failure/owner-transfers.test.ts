@@ -13,7 +13,7 @@ import { online, type Status, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { KNOWN, knownShutIn } from './fixtures/known.ts'
 
-const FILED = ['ivy', 'joe']
+const FILED = extent(['ivy'], ['ivy', 'joe'])
 
 let hub: Hub
 let admin: Client
@@ -43,7 +43,10 @@ beforeAll(async () => {
   await editSettings(settings => {
     for (const name of FILED) settings.mcpServers[`${name}::filed-${name}`] = program(`filed-${name}`)
   })
-  await online(admin, ['ivy~filed-ivy', 'joe~filed-joe'])
+  await online(
+    admin,
+    FILED.map(name => `${name}~filed-${name}`),
+  )
 }, 120_000)
 
 afterAll(async () => {
@@ -119,17 +122,17 @@ interface Case {
   readonly heir: 'admin' | 'boss' | 'carol'
 }
 
-/** Each way, each kind of program, each giver, and each heir. */
+/** Each way over HTTP, which the command takes as well. */
 const RISING_CORE: readonly Case[] = [
-  { way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' },
   { way: 'patch', kind: 'with a proxy', giver: 'granted', heir: 'admin' },
   { way: 'put', kind: 'openapi', giver: 'demoted', heir: 'admin' },
-  { way: 'delete', kind: 'lazy', giver: 'user', heir: 'admin' },
   { way: 'delete', kind: 'public', giver: 'user', heir: 'boss' },
-  { way: 'command', kind: 'per-session', giver: 'user', heir: 'admin' },
 ]
 const RISING = extent(RISING_CORE, [
   ...RISING_CORE,
+  { way: 'patch', kind: 'eager', giver: 'user', heir: 'admin' },
+  { way: 'delete', kind: 'lazy', giver: 'user', heir: 'admin' },
+  { way: 'command', kind: 'per-session', giver: 'user', heir: 'admin' },
   { way: 'patch', kind: 'off already', giver: 'user', heir: 'admin' },
   { way: 'patch', kind: 'remote', giver: 'demoted', heir: 'admin' },
   { way: 'delete', kind: 'eager', giver: 'demoted', heir: 'admin' },
@@ -143,12 +146,10 @@ const RISING = extent(RISING_CORE, [
   { way: 'delete', kind: 'with a proxy', giver: 'granted', heir: 'boss' },
   { way: 'delete', kind: 'remote', giver: 'demoted', heir: 'boss' },
 ])
-const LEVEL_CORE: readonly Case[] = [
-  { way: 'patch', kind: 'eager', giver: 'user', heir: 'carol' },
-  { way: 'delete', kind: 'eager', giver: 'admin', heir: 'carol' },
-]
+const LEVEL_CORE: readonly Case[] = [{ way: 'delete', kind: 'eager', giver: 'admin', heir: 'carol' }]
 const LEVEL = extent(LEVEL_CORE, [
   ...LEVEL_CORE,
+  { way: 'patch', kind: 'eager', giver: 'user', heir: 'carol' },
   { way: 'delete', kind: 'eager', giver: 'user', heir: 'carol' },
   { way: 'patch', kind: 'eager', giver: 'admin', heir: 'carol' },
 ])
@@ -313,14 +314,16 @@ describe('an ordinary user who becomes an administrator', () => {
     expect((await promoted.ok('GET', `/api/servers/${made.name}`)).review).toBeUndefined()
   }, 120_000)
 
-  test('by the settings file does so too', async () => {
-    const { id } = await admin.ok('GET', '/api/servers/joe~filed-joe')
-    await editSettings(settings => {
-      settings.users.joe.isAdmin = true
-    })
-    await until(async () => (await admin.ok('GET', '/api/admin/users/joe')).role === 'admin')
-    await staysInside('joe~filed-joe', 'filed-joe', id)
-  }, 120_000)
+  beyondCore(() => {
+    test('by the settings file does so too', async () => {
+      const { id } = await admin.ok('GET', '/api/servers/joe~filed-joe')
+      await editSettings(settings => {
+        settings.users.joe.isAdmin = true
+      })
+      await until(async () => (await admin.ok('GET', '/api/admin/users/joe')).role === 'admin')
+      await staysInside('joe~filed-joe', 'filed-joe', id)
+    }, 120_000)
+  })
 })
 
 describe('a review', () => {
@@ -342,15 +345,17 @@ describe('a review', () => {
     await until(() => filesRead(made.name) === 3, { timeoutMs: 60_000 })
   }, 120_000)
 
-  test('is refused while a secret of the former owner hides a part of the command', async () => {
-    const gil = await hub.user('gil')
-    const hidden = { command: 'sh', args: ['-c', `${'$'}{RUN_TOKEN}`], variables: { RUN_TOKEN: 'sleep 1000' } }
-    await gil.ok('POST', '/api/servers', { name: 'hidden', ...hidden, enabled: false })
-    await admin.ok('DELETE', '/api/admin/users/gil?transferTo=admin')
-    const { review } = await admin.ok('GET', '/api/servers/admin~hidden')
-    const refused = await admin.request('PATCH', '/api/servers/admin~hidden', { reviewed: review.hash })
-    expect([refused.status, refused.json.errors[0].code]).toEqual([400, 'secret_required'])
-    await admin.ok('PATCH', '/api/servers/admin~hidden', { reviewed: review.hash, variables: { RUN_TOKEN: 'true' } })
+  beyondCore(() => {
+    test('is refused while a secret of the former owner hides a part of the command', async () => {
+      const gil = await hub.user('gil')
+      const hidden = { command: 'sh', args: ['-c', `${'$'}{RUN_TOKEN}`], variables: { RUN_TOKEN: 'sleep 1000' } }
+      await gil.ok('POST', '/api/servers', { name: 'hidden', ...hidden, enabled: false })
+      await admin.ok('DELETE', '/api/admin/users/gil?transferTo=admin')
+      const { review } = await admin.ok('GET', '/api/servers/admin~hidden')
+      const refused = await admin.request('PATCH', '/api/servers/admin~hidden', { reviewed: review.hash })
+      expect([refused.status, refused.json.errors[0].code]).toEqual([400, 'secret_required'])
+      await admin.ok('PATCH', '/api/servers/admin~hidden', { reviewed: review.hash, variables: { RUN_TOKEN: 'true' } })
+    })
   })
 })
 

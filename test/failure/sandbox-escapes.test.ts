@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, commandOf } from '../support/processes.ts'
@@ -163,17 +164,20 @@ async function aProgramInside(): Promise<void> {
     expect((await probe.run('/bin/cat', '/proc/self/oom_score_adj', '/proc/1/oom_score_adj')).out).toBe('1000\n1000\n')
   })
 
-  test('fills neither /tmp nor /dev/shm beyond 64 MiB, nor one file beyond 100 MiB', async () => {
-    const script = (place: string) => `yes | head -c 150000000 > ${place}/big; stat -c %s ${place}/big; rm ${place}/big`
-    for (const [place, most] of [
-      ['/tmp', 64],
-      ['/dev/shm', 64],
-      ['/home/server', 100],
-    ] as const) {
-      const size = Number((await probe.run('/bin/sh', '-c', script(place))).out)
-      expect([place, size > 0 && size <= most * 1024 * 1024]).toEqual([place, true])
-    }
-  }, 120_000)
+  beyondCore(() => {
+    test('fills neither /tmp nor /dev/shm beyond 64 MiB, nor one file beyond 100 MiB', async () => {
+      const script = (place: string) =>
+        `yes | head -c 150000000 > ${place}/big; stat -c %s ${place}/big; rm ${place}/big`
+      for (const [place, most] of [
+        ['/tmp', 64],
+        ['/dev/shm', 64],
+        ['/home/server', 100],
+      ] as const) {
+        const size = Number((await probe.run('/bin/sh', '-c', script(place))).out)
+        expect([place, size > 0 && size <= most * 1024 * 1024]).toEqual([place, true])
+      }
+    }, 120_000)
+  })
 
   test('reaches no socket of the machine, abstract ones included', async () => {
     let reached = 0
@@ -210,24 +214,26 @@ async function aProgramInside(): Promise<void> {
     expect([alive(hub.pid), alive(before)]).toEqual([true, true])
   }, 120_000)
 
-  test('cannot make its end late: a tree that ignores TERM, forks and left its session is gone within 5 s', async () => {
-    const { run } = await start(bob, 'stubborn')
-    const forks = '$SIG{TERM} = "IGNORE"; for (1..4) { fork } POSIX::setsid(); syscall(157, 1, 0); sleep 987654'
-    const mark = `987653${process.pid}`
-    const script = `use POSIX; unless (fork) { close STDOUT; close STDERR; $0 = "${mark}"; ${forks} }`
-    await run('/usr/bin/perl', '-e', script)
-    const left = (): number[] =>
-      readdirSync('/proc')
-        .filter(name => /^\d+$/.test(name))
-        .filter(pid => commandOf(Number(pid)).includes(mark))
-        .map(Number)
-    await until(() => left().length === 16, { what: 'the tree' })
-    const { ms } = await timed(async () => {
-      await bob.ok('POST', '/api/servers/stubborn/stop')
-      await until(() => left().length === 0, { timeoutMs: 6_000, what: 'the tree to be gone' })
-    })
-    expect(ms).toBeLessThan(atMost(5_000))
-  }, 120_000)
+  beyondCore(() => {
+    test('cannot make its end late: a tree that ignores TERM, forks and left its session is gone within 5 s', async () => {
+      const { run } = await start(bob, 'stubborn')
+      const forks = '$SIG{TERM} = "IGNORE"; for (1..4) { fork } POSIX::setsid(); syscall(157, 1, 0); sleep 987654'
+      const mark = `987653${process.pid}`
+      const script = `use POSIX; unless (fork) { close STDOUT; close STDERR; $0 = "${mark}"; ${forks} }`
+      await run('/usr/bin/perl', '-e', script)
+      const left = (): number[] =>
+        readdirSync('/proc')
+          .filter(name => /^\d+$/.test(name))
+          .filter(pid => commandOf(Number(pid)).includes(mark))
+          .map(Number)
+      await until(() => left().length === 16, { what: 'the tree' })
+      const { ms } = await timed(async () => {
+        await bob.ok('POST', '/api/servers/stubborn/stop')
+        await until(() => left().length === 0, { timeoutMs: 6_000, what: 'the tree to be gone' })
+      })
+      expect(ms).toBeLessThan(atMost(5_000))
+    }, 120_000)
+  })
 
   test('leads the hub nowhere by links: removing its folder removes nothing else', async () => {
     const { run, id } = await start(bob, 'links')
@@ -250,13 +256,15 @@ async function aProgramInside(): Promise<void> {
     expect((await admin.request('GET', '/health')).status).toBe(200)
   }, 120_000)
 
-  test('is rid of in seconds, however deep it has nested its folder', async () => {
-    const { run, id } = await start(bob, 'deep')
-    const { id: ownerId } = await bob.ok('GET', '/api/auth/me')
-    const folder = join(hub.dataDir, 'owners', ownerId, id)
-    await run('/usr/bin/perl', '-e', 'for (1..10000) { mkdir "d"; chdir "d" }')
-    await bob.ok('DELETE', '/api/servers/deep')
-    const gone = () => statSync(folder, { throwIfNoEntry: false }) === undefined
-    await until(gone, { timeoutMs: 60_000, what: 'the folder to be gone' })
-  }, 120_000)
+  beyondCore(() => {
+    test('is rid of in seconds, however deep it has nested its folder', async () => {
+      const { run, id } = await start(bob, 'deep')
+      const { id: ownerId } = await bob.ok('GET', '/api/auth/me')
+      const folder = join(hub.dataDir, 'owners', ownerId, id)
+      await run('/usr/bin/perl', '-e', 'for (1..10000) { mkdir "d"; chdir "d" }')
+      await bob.ok('DELETE', '/api/servers/deep')
+      const gone = () => statSync(folder, { throwIfNoEntry: false }) === undefined
+      await until(gone, { timeoutMs: 60_000, what: 'the folder to be gone' })
+    }, 120_000)
+  })
 }

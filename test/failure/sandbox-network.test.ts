@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, startHub } from '../support/hub.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -137,28 +138,30 @@ function permittedNetwork(): void {
     await online(eli, ['out'])
   }, 120_000)
 
-  test('gets no variables and no code from files of its folder that Bun would read', async () => {
-    const gus = await hub.user('gus')
-    await grant(admin, 'gus', 'proxy')
-    const body = await shutIn('dotted', { network: 'proxy' })
-    // Bun is the program here, too, and must not be the one that reads them.
-    const args = ['--no-env-file', '--config=/dev/null', ...(body.args as string[])]
-    await gus.ok('POST', '/api/servers', { ...body, args })
-    await online(gus, ['dotted'])
-    await ask(gus, 'dotted', 'write', { path: '.env', text: 'FROM_A_FILE=1' })
-    await ask(gus, 'dotted', 'write', { path: 'bunfig.toml', text: 'broken = [' })
-    await gus.ok('POST', '/api/servers/dotted/restart?wait=10s')
-    await online(gus, ['dotted'])
-    expect((await ask(gus, 'dotted', 'self')).env).not.toHaveProperty('FROM_A_FILE')
-  }, 120_000)
+  beyondCore(() => {
+    test('gets no variables and no code from files of its folder that Bun would read', async () => {
+      const gus = await hub.user('gus')
+      await grant(admin, 'gus', 'proxy')
+      const body = await shutIn('dotted', { network: 'proxy' })
+      // Bun is the program here, too, and must not be the one that reads them.
+      const args = ['--no-env-file', '--config=/dev/null', ...(body.args as string[])]
+      await gus.ok('POST', '/api/servers', { ...body, args })
+      await online(gus, ['dotted'])
+      await ask(gus, 'dotted', 'write', { path: '.env', text: 'FROM_A_FILE=1' })
+      await ask(gus, 'dotted', 'write', { path: 'bunfig.toml', text: 'broken = [' })
+      await gus.ok('POST', '/api/servers/dotted/restart?wait=10s')
+      await online(gus, ['dotted'])
+      expect((await ask(gus, 'dotted', 'self')).env).not.toHaveProperty('FROM_A_FILE')
+    }, 120_000)
 
-  test('says why its program cannot be started, and passes on how it ended', async () => {
-    const fay = await hub.user('fay')
-    await grant(admin, 'fay', 'proxy')
-    await fay.ok('POST', '/api/servers', { name: 'own', command: './program', network: 'proxy' })
-    expect(await until(async () => (await statusOf(fay, 'own')).reason?.code)).toBe('command_not_found')
-    await fay.ok('POST', '/api/servers', { name: 'ends', command: 'sh', args: ['-c', 'exit 7'], network: 'proxy' })
-    const reason = await until(async () => (await statusOf(fay, 'ends')).reason?.message)
-    expect(reason).toContain('exit code 7')
+    test('says why its program cannot be started, and passes on how it ended', async () => {
+      const fay = await hub.user('fay')
+      await grant(admin, 'fay', 'proxy')
+      await fay.ok('POST', '/api/servers', { name: 'own', command: './program', network: 'proxy' })
+      expect(await until(async () => (await statusOf(fay, 'own')).reason?.code)).toBe('command_not_found')
+      await fay.ok('POST', '/api/servers', { name: 'ends', command: 'sh', args: ['-c', 'exit 7'], network: 'proxy' })
+      const reason = await until(async () => (await statusOf(fay, 'ends')).reason?.message)
+      expect(reason).toContain('exit code 7')
+    })
   })
 }

@@ -5,7 +5,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { registryCertificates, trustEnv } from '../../core/connections/spawn/registry-authority.ts'
 import { Authority } from '../support/certificates.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, startHub } from '../support/hub.ts'
 import { startRegistry } from '../support/package-registry.ts'
 import { callText, online, statusOf } from '../support/servers.ts'
@@ -143,36 +143,42 @@ function aRunnerInside(): void {
   }, 120_000)
 
   if (hasNpm)
-    test('an installation that nobody wants any more is ended with all it started', async () => {
-      const { id } = await bob.ok('POST', '/api/servers', { name: 'slow', command: 'npx', args: ['slow'] })
-      const running = async () => {
-        const { items } = await admin.ok('GET', '/api/admin/processes?limit=1000')
-        return items.filter((one: { serverId: string; kind: string }) => one.serverId === id && one.kind === 'process')
-      }
-      await until(() => registry.asked.includes('slow-1.0.0.tgz'), { timeoutMs: 60_000 })
-      expect(await running()).toHaveLength(1)
-      await bob.ok('POST', '/api/servers/slow/stop?wait=30s')
-      expect((await statusOf(bob, 'slow')).reason?.code).toBe('stopped')
-      await until(async () => (await running()).length === 0, { timeoutMs: 60_000, what: 'the installation to end' })
-    }, 120_000)
+    beyondCore(() => {
+      test('an installation that nobody wants any more is ended with all it started', async () => {
+        const { id } = await bob.ok('POST', '/api/servers', { name: 'slow', command: 'npx', args: ['slow'] })
+        const running = async () => {
+          const { items } = await admin.ok('GET', '/api/admin/processes?limit=1000')
+          return items.filter(
+            (one: { serverId: string; kind: string }) => one.serverId === id && one.kind === 'process',
+          )
+        }
+        await until(() => registry.asked.includes('slow-1.0.0.tgz'), { timeoutMs: 60_000 })
+        expect(await running()).toHaveLength(1)
+        await bob.ok('POST', '/api/servers/slow/stop?wait=30s')
+        expect((await statusOf(bob, 'slow')).reason?.code).toBe('stopped')
+        await until(async () => (await running()).length === 0, { timeoutMs: 60_000, what: 'the installation to end' })
+      }, 120_000)
+    })
 
-  test('a file that is gone or holds no certificate is the reason of the server, without its path', async () => {
-    const reasonOf = async (name: string) => {
-      await bob.ok('POST', '/api/servers', { name, command: 'bunx', args: ['shut-in'] })
-      const reason = await until(async () => (await statusOf(bob, name)).reason, { timeoutMs: 60_000 })
-      await bob.ok('DELETE', `/api/servers/${name}`)
-      return reason
-    }
-    await rename(file, `${file}.kept`)
-    const gone = await reasonOf('gone')
-    await writeFile(file, 'no certificate\n')
-    const empty = await reasonOf('empty')
-    await rename(`${file}.kept`, file)
-    expect([gone, empty]).toMatchObject([{ code: 'spawn_failed' }, { code: 'spawn_failed' }])
-    expect(gone.message).toMatch(/REGISTRIES_CA.*ENOENT/)
-    expect(empty.message).toMatch(/REGISTRIES_CA.*no certificate/)
-    expect(`${gone.message}${empty.message}`).not.toContain(folder)
-  }, 120_000)
+  beyondCore(() => {
+    test('a file that is gone or holds no certificate is the reason of the server, without its path', async () => {
+      const reasonOf = async (name: string) => {
+        await bob.ok('POST', '/api/servers', { name, command: 'bunx', args: ['shut-in'] })
+        const reason = await until(async () => (await statusOf(bob, name)).reason, { timeoutMs: 60_000 })
+        await bob.ok('DELETE', `/api/servers/${name}`)
+        return reason
+      }
+      await rename(file, `${file}.kept`)
+      const gone = await reasonOf('gone')
+      await writeFile(file, 'no certificate\n')
+      const empty = await reasonOf('empty')
+      await rename(`${file}.kept`, file)
+      expect([gone, empty]).toMatchObject([{ code: 'spawn_failed' }, { code: 'spawn_failed' }])
+      expect(gone.message).toMatch(/REGISTRIES_CA.*ENOENT/)
+      expect(empty.message).toMatch(/REGISTRIES_CA.*no certificate/)
+      expect(`${gone.message}${empty.message}`).not.toContain(folder)
+    }, 120_000)
+  })
 }
 
 async function certificatesFile(): Promise<string> {
@@ -193,25 +199,25 @@ const CLIENTS: [name: string, call: (url: string) => string[]][] = [
   ['deno', url => ['deno', 'eval', `await fetch('${url}asks-deno')`]],
 ]
 
-// Of the core, those that the hub itself starts to install.
-const TRYING = CLIENTS.filter(([name]) => extent(['npm', 'bun'].includes(name), true))
-
-test.each(TRYING.filter(([name]) => name === 'bun' || installed(name)))(
-  '%s trusts the authority by its variables alone',
-  async (name, call) => {
-    const trusted = join(folder, `certificates-${name}.pem`)
-    await writeFile(trusted, await registryCertificates(file))
-    const asks = async (env: Record<string, string>) => {
-      const before = registry.asked.length
-      const home = { PATH: process.env.PATH ?? '', HOME: folder, NO_UPDATE_NOTIFIER: '1' }
-      const child = Bun.spawn(call(registry.url.replace('127.0.0.1', 'localhost')), {
-        ...{ cwd: folder, env: { ...home, ...env }, stdout: 'ignore', stderr: 'ignore', stdin: 'ignore' },
-      })
-      await child.exited
-      return registry.asked.slice(before).some(path => path.includes(`asks-${name}`))
-    }
-    expect(await asks({})).toBe(false)
-    expect(await asks(trustEnv(trusted))).toBe(true)
-  },
-  60_000,
-)
+// That npm and bun do, their installations show.
+beyondCore(() => {
+  test.each(CLIENTS.filter(([name]) => name === 'bun' || installed(name)))(
+    '%s trusts the authority by its variables alone',
+    async (name, call) => {
+      const trusted = join(folder, `certificates-${name}.pem`)
+      await writeFile(trusted, await registryCertificates(file))
+      const asks = async (env: Record<string, string>) => {
+        const before = registry.asked.length
+        const home = { PATH: process.env.PATH ?? '', HOME: folder, NO_UPDATE_NOTIFIER: '1' }
+        const child = Bun.spawn(call(registry.url.replace('127.0.0.1', 'localhost')), {
+          ...{ cwd: folder, env: { ...home, ...env }, stdout: 'ignore', stderr: 'ignore', stdin: 'ignore' },
+        })
+        await child.exited
+        return registry.asked.slice(before).some(path => path.includes(`asks-${name}`))
+      }
+      expect(await asks({})).toBe(false)
+      expect(await asks(trustEnv(trusted))).toBe(true)
+    },
+    60_000,
+  )
+})

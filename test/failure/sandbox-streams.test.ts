@@ -27,13 +27,18 @@ const RUNTIMES = {
   python: { command: '/usr/bin/python3', args: ['-c', PYTHON] },
 } as const
 
+/** Bun runs the servers of all other tests of the sandbox. */
+const CORE = ['node', 'python']
+
 if (level !== 'full') {
   test(`level ${level}: nothing of an ordinary user’s is started`, async () => {
     const answer = await bob.request('POST', '/api/servers', { name: 'node', ...RUNTIMES.node })
     expect([answer.status, answer.json.code]).toEqual([403, 'stdio_not_permitted'])
   })
 } else {
-  for (const [name, { command, args }] of Object.entries(RUNTIMES)) {
+  for (const [name, { command, args }] of Object.entries(RUNTIMES).filter(([each]) =>
+    extent(CORE.includes(each), true),
+  )) {
     test(`a server on ${name} starts under the filter of system calls, and works`, async () => {
       const lead = args.slice(0, -1)
       const last = args.at(-1) ?? ''
@@ -51,7 +56,7 @@ if (level !== 'full') {
     ['close-output', 'proxy'],
     ['close-input', 'none'],
   ] as const
-  for (const [how, network] of CLOSED.slice(0, extent(2, 4))) {
+  for (const [how, network] of CLOSED.slice(0, extent(1, 4))) {
     test(`a program that lives on after ${how} is noticed within 5 s (network ${network})`, async () => {
       const name = `${how}-${network}`
       if (network === 'proxy') await admin.ok('PATCH', '/api/admin/users/bob', { grants: { network } })

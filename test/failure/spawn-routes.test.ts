@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { failureOf, online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -24,14 +25,12 @@ let folder = ''
 let hub: Hub
 let admin: Client
 let bob: Client
-let dora: Client
 
 beforeAll(async () => {
   if (Bun.which('strace') === null) throw new Error('This test needs strace: apt-get install strace')
   folder = await makeTemp('traced')
   // Without bubblewrap there is no sandbox. The tracer runs beside, so that the hub keeps its place and its signals.
   const script = `mount --bind /dev/null /usr/bin/bwrap && exec strace -D -f --seccomp-bpf -qq -s 300 -e trace=execve,execveat -o ${folder}/log "$@"`
-  const own = { ...known('echo', { WHO: DENIED }) }
   hub = await startHub({
     wrap: ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh'],
     timeoutMs: 60_000,
@@ -46,12 +45,7 @@ beforeAll(async () => {
   })
   admin = await hub.setup()
   bob = await hub.user('bob')
-  dora = await hub.user('dora', 'admin')
-  for (const [name, more] of Object.entries({ eager: {}, lazy: { start: 'lazy' }, own: { session: 'per-session' } })) {
-    await dora.ok('POST', '/api/servers', { name, ...own, ...more })
-  }
   await online(admin, ['allowed'], 60_000)
-  await online(dora, ['eager', 'own'], 60_000)
 }, 120_000)
 
 afterAll(async () => {
@@ -118,37 +112,49 @@ test('entries of the settings file that belong to an ordinary user', async () =>
   }
 })
 
-test('servers of somebody who is no administrator any more: every way to start them again', async () => {
-  const key = await dora.mcpKey()
-  const own = await dora.mcp('/mcp/own', { credential: key })
-  const names = ['eager', 'lazy', 'own']
-  await admin.ok('PATCH', '/api/admin/users/dora', { role: 'user' })
-  for (const name of ['eager', 'own']) {
-    await until(async () => (await statusOf(admin, `dora~${name}`)).reason?.code === 'stdio_not_permitted')
-  }
-  // From here on whatever is started of hers is one too many.
-  const before = started('/echo.js').length
-  const again = await hub.signIn('dora')
-  for (const name of names) {
-    for (const verb of ['start', 'restart']) await again.request('POST', `/api/servers/${name}/${verb}?wait=2s`)
-    await again.request('POST', `/api/servers/${name}/stop?wait=2s`)
-    await again.request('POST', `/api/servers/${name}/start?wait=2s`)
-    await again.request('GET', `/api/servers/${name}/tools`)
-    await again.request('POST', `/api/servers/${name}/tools/echo/call`, { arguments: { text: 'x' } })
-    await again.request('PATCH', `/api/servers/${name}`, { description: 'changed', env: { WHO: `${DENIED}-x` } })
-    await admin.request('POST', `/api/servers/dora~${name}/restart?wait=2s`)
-    const session = await again.mcp(`/mcp/${name}`, { credential: key })
-    await session.listTools().catch(() => undefined)
-    const failure = await failureOf(session.callTool({ name: 'echo', arguments: { text: 'x' } }))
-    expect([name, failure.code === -32603 || failure.code === -32602]).toEqual([name, true])
-  }
-  await failureOf(own.callTool({ name: 'echo', arguments: { text: 'x' } }))
-  for (const name of names) {
-    const reason = await until(async () => (await statusOf(again, name)).reason?.code)
-    expect(['stdio_not_permitted', 'stopped']).toContain(String(reason))
-  }
-  expect(started('/echo.js').length).toBe(before)
-}, 120_000)
+beyondCore(() => {
+  test('servers of somebody who is no administrator any more: every way to start them again', async () => {
+    const dora = await hub.user('dora', 'admin')
+    const command = { ...known('echo', { WHO: DENIED }) }
+    for (const [name, more] of Object.entries({
+      eager: {},
+      lazy: { start: 'lazy' },
+      own: { session: 'per-session' },
+    })) {
+      await dora.ok('POST', '/api/servers', { name, ...command, ...more })
+    }
+    await online(dora, ['eager', 'own'], 60_000)
+    const key = await dora.mcpKey()
+    const own = await dora.mcp('/mcp/own', { credential: key })
+    const names = ['eager', 'lazy', 'own']
+    await admin.ok('PATCH', '/api/admin/users/dora', { role: 'user' })
+    for (const name of ['eager', 'own']) {
+      await until(async () => (await statusOf(admin, `dora~${name}`)).reason?.code === 'stdio_not_permitted')
+    }
+    // From here on whatever is started of hers is one too many.
+    const before = started('/echo.js').length
+    const again = await hub.signIn('dora')
+    for (const name of names) {
+      for (const verb of ['start', 'restart']) await again.request('POST', `/api/servers/${name}/${verb}?wait=2s`)
+      await again.request('POST', `/api/servers/${name}/stop?wait=2s`)
+      await again.request('POST', `/api/servers/${name}/start?wait=2s`)
+      await again.request('GET', `/api/servers/${name}/tools`)
+      await again.request('POST', `/api/servers/${name}/tools/echo/call`, { arguments: { text: 'x' } })
+      await again.request('PATCH', `/api/servers/${name}`, { description: 'changed', env: { WHO: `${DENIED}-x` } })
+      await admin.request('POST', `/api/servers/dora~${name}/restart?wait=2s`)
+      const session = await again.mcp(`/mcp/${name}`, { credential: key })
+      await session.listTools().catch(() => undefined)
+      const failure = await failureOf(session.callTool({ name: 'echo', arguments: { text: 'x' } }))
+      expect([name, failure.code === -32603 || failure.code === -32602]).toEqual([name, true])
+    }
+    await failureOf(own.callTool({ name: 'echo', arguments: { text: 'x' } }))
+    for (const name of names) {
+      const reason = await until(async () => (await statusOf(again, name)).reason?.code)
+      expect(['stdio_not_permitted', 'stopped']).toContain(String(reason))
+    }
+    expect(started('/echo.js').length).toBe(before)
+  }, 120_000)
+})
 
 test('none of it left a trace of a program', async () => {
   // What the hub starts later is in the trace later: nothing may still be on its way.

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { beyondCore, extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { atWork, callText, failureOf, online, statusOf } from '../support/servers.ts'
@@ -43,7 +44,7 @@ afterAll(async () => {
 
 afterEach(() => unharmed(), 120_000)
 
-for (const how of ['throw', 'exit']) {
+for (const how of extent(['throw'], ['throw', 'exit'])) {
   test(`a worker that ends (${how}): its calls fail with connection_lost, its servers are back within 1 s`, async () => {
     const [bad, slow, echo] = [
       await admin.mcp('/mcp/crash'),
@@ -73,24 +74,26 @@ test('a rejection that nobody handles in a worker ends no connection, and is log
   expect((await statusOf(admin, 'echo')).pid).toBe(pid)
 })
 
-test('a worker that spins is ended after 15 s of silence; nobody else notices', async () => {
-  const client = await admin.mcp('/mcp/alone')
-  const echo = await admin.mcp('/mcp/echo')
-  const spinning = client.callTool({ name: 'crash', arguments: { how: 'spin' } }, undefined, { timeout: 60_000 })
-  let over = false
-  const ended = timed(() => failureOf(spinning)).finally(() => {
-    over = true
-  })
-  const waits: number[] = []
-  while (!over) {
-    waits.push((await timed(() => callText(echo, 'echo', { text: 'x' }))).ms)
-    // Often enough for hundreds of them.
-    await Bun.sleep(50)
-  }
-  const { value: failure, ms } = await ended
-  expect(failure.data?.code).toBe('connection_lost')
-  expect(ms).toBeLessThan(SILENCE_MS + atMost(LATER_MS))
-  // Hundreds of them, of which the machine may hold up one or two.
-  expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.95)]).toBeLessThan(atMost(250))
-  await online(admin, ['alone'])
-}, 120_000)
+beyondCore(() => {
+  test('a worker that spins is ended after 15 s of silence; nobody else notices', async () => {
+    const client = await admin.mcp('/mcp/alone')
+    const echo = await admin.mcp('/mcp/echo')
+    const spinning = client.callTool({ name: 'crash', arguments: { how: 'spin' } }, undefined, { timeout: 60_000 })
+    let over = false
+    const ended = timed(() => failureOf(spinning)).finally(() => {
+      over = true
+    })
+    const waits: number[] = []
+    while (!over) {
+      waits.push((await timed(() => callText(echo, 'echo', { text: 'x' }))).ms)
+      // Often enough for hundreds of them.
+      await Bun.sleep(50)
+    }
+    const { value: failure, ms } = await ended
+    expect(failure.data?.code).toBe('connection_lost')
+    expect(ms).toBeLessThan(SILENCE_MS + atMost(LATER_MS))
+    // Hundreds of them, of which the machine may hold up one or two.
+    expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.95)]).toBeLessThan(atMost(250))
+    await online(admin, ['alone'])
+  }, 120_000)
+})
