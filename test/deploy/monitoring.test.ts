@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import { readDockerfile, valuesOf } from '../support/dockerfile.ts'
+import { beyondCore } from '../support/extent.ts'
 import { PASSWORD, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { promtoolSaysOfConfig, startPrometheusWith } from '../support/prometheus.ts'
 import { callText, online } from '../support/servers.ts'
@@ -41,46 +42,48 @@ test('each file that is mounted is here, and the names in them are those of the 
   expect(services.grafana.volumes.join()).toContain(`:${provider.options.path}/`)
 })
 
-test('Prometheus reads the hub with these files, and answers what the dashboard asks', async () => {
-  const folder = await makeTemp('monitoring')
-  const env = { ADMIN_USERNAME: 'root', ADMIN_PASSWORD: PASSWORD, METRICS_TOKEN: TOKEN }
-  const hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } }, env })
-  try {
-    const admin = await hub.signIn('root')
-    await online(admin, ['echo'])
-    // The file of the repository is the hub's own dashboard, with a data source that is known already.
-    const { __inputs, __requires, ...own } = await admin.ok('GET', '/api/monitoring/grafana/dashboard')
-    const known = JSON.stringify(own).replaceAll(`\${${__inputs[0].name}}`, 'patchbay-prometheus')
-    const dashboard = JSON.parse(await text('monitoring/dashboard.json'))
-    expect(dashboard).toEqual(JSON.parse(known))
+beyondCore(() => {
+  test('Prometheus reads the hub with these files, and answers what the dashboard asks', async () => {
+    const folder = await makeTemp('monitoring')
+    const env = { ADMIN_USERNAME: 'root', ADMIN_PASSWORD: PASSWORD, METRICS_TOKEN: TOKEN }
+    const hub = await startHub({ settings: { mcpServers: { echo: stdioFixture('echo') } }, env })
+    try {
+      const admin = await hub.signIn('root')
+      await online(admin, ['echo'])
+      // The file of the repository is the hub's own dashboard, with a data source that is known already.
+      const { __inputs, __requires, ...own } = await admin.ok('GET', '/api/monitoring/grafana/dashboard')
+      const known = JSON.stringify(own).replaceAll(`\${${__inputs[0].name}}`, 'patchbay-prometheus')
+      const dashboard = JSON.parse(await text('monitoring/dashboard.json'))
+      expect(dashboard).toEqual(JSON.parse(known))
 
-    const token = join(folder, 'token')
-    await writeFile(token, `${TOKEN}\n`)
-    const config = (await text('monitoring/prometheus.yml'))
-      .replace('/run/secrets/metrics_token', token)
-      .replace('patchbay:3000', new URL(hub.url).host)
-      .replace('scrape_interval: 15s', 'scrape_interval: 1s')
-    await writeFile(join(folder, 'prometheus.yml'), config)
-    expect(await promtoolSaysOfConfig(join(folder, 'prometheus.yml'))).toBe('')
-    await using prometheus = await startPrometheusWith(config)
-    const client = await admin.mcp('/mcp/echo')
-    await until(async () => (await prometheus.query('up{job="patchbay"}')) === 1, { timeoutMs: 60_000 })
-    const asked: string[] = dashboard.panels.map(
-      ({ targets: [target] }: { targets: { expr: string }[] }) => target?.expr,
-    )
-    expect(asked.length).toBeGreaterThan(10)
-    let silent: readonly string[] = []
-    await until(
-      async () => {
-        await callText(client, 'echo', { text: 'seen' })
-        const counts = await Promise.all(asked.map(expression => prometheus.count(expression)))
-        silent = asked.filter((expression, n) => counts[n] === 0 && !EMPTY.includes(expression))
-        return silent.length === 0
-      },
-      { timeoutMs: 60_000, intervalMs: 500 },
-    ).catch(() => expect(silent).toEqual([]))
-  } finally {
-    await hub.stop()
-    await removeTemp(folder)
-  }
-}, 120_000)
+      const token = join(folder, 'token')
+      await writeFile(token, `${TOKEN}\n`)
+      const config = (await text('monitoring/prometheus.yml'))
+        .replace('/run/secrets/metrics_token', token)
+        .replace('patchbay:3000', new URL(hub.url).host)
+        .replace('scrape_interval: 15s', 'scrape_interval: 1s')
+      await writeFile(join(folder, 'prometheus.yml'), config)
+      expect(await promtoolSaysOfConfig(join(folder, 'prometheus.yml'))).toBe('')
+      await using prometheus = await startPrometheusWith(config)
+      const client = await admin.mcp('/mcp/echo')
+      await until(async () => (await prometheus.query('up{job="patchbay"}')) === 1, { timeoutMs: 60_000 })
+      const asked: string[] = dashboard.panels.map(
+        ({ targets: [target] }: { targets: { expr: string }[] }) => target?.expr,
+      )
+      expect(asked.length).toBeGreaterThan(10)
+      let silent: readonly string[] = []
+      await until(
+        async () => {
+          await callText(client, 'echo', { text: 'seen' })
+          const counts = await Promise.all(asked.map(expression => prometheus.count(expression)))
+          silent = asked.filter((expression, n) => counts[n] === 0 && !EMPTY.includes(expression))
+          return silent.length === 0
+        },
+        { timeoutMs: 60_000, intervalMs: 500 },
+      ).catch(() => expect(silent).toEqual([]))
+    } finally {
+      await hub.stop()
+      await removeTemp(folder)
+    }
+  }, 120_000)
+})

@@ -4,7 +4,7 @@ import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Client as NewerClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { below, Client } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { atMost } from '../support/pace.ts'
@@ -70,10 +70,8 @@ async function firstByte(response: Promise<Response>): Promise<{ ms: number; tex
   }
 }
 
-/** In the suite nginx at the root and Caddy below a path; each at both with PATCHBAY_WHOLE=1. */
-const BEFORE = { '': extent(['nginx'], ['nginx', 'Caddy']), '/hub': extent(['Caddy'], ['nginx', 'Caddy']) } as const
-
-describe.each(['', '/hub'] as const)('a hub at "%s"', basePath => {
+/** In the suite at the root alone; `failure/behind-proxy` has a hub below a path. */
+describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
   let hub: Hub
   let direct: Client
 
@@ -98,7 +96,9 @@ describe.each(['', '/hub'] as const)('a hub at "%s"', basePath => {
   }, 120_000)
   afterAll(() => hub?.stop(), 120_000)
 
-  describe.each([...BEFORE[basePath]])('behind %s', name => {
+  describe.each(['nginx', 'Caddy'])('behind %s', name => {
+    // What Caddy does as nginx does.
+    const alsoHere = name === 'nginx' ? (define: () => void) => define() : beyondCore
     let proxy: RunningProxy
     let outside: Client
 
@@ -131,126 +131,128 @@ describe.each(['', '/hub'] as const)('a hub at "%s"', basePath => {
       await newer.close()
     }, 120_000)
 
-    test('the first event of a stream comes at once, and progress while the call goes on', async () => {
-      const stream = new AbortController()
-      const live = await firstByte(
-        fetch(below(proxy.url, '/api/stream'), {
-          headers: { authorization: `Bearer ${outside.token}` },
-          signal: stream.signal,
-        }),
-      )
-      expect(live.ms).toBeLessThan(atMost(STREAM_MS))
-      stream.abort()
-      const message = {
-        ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
-        params: { name: 'wait', arguments: { ms: 2_500 }, _meta: { progressToken: 1 } },
-      }
-      const key = await outside.mcpKey()
-      const initialize = await fetch(below(proxy.url, '/mcp/g'), {
-        method: 'POST',
-        headers: { ...HEADERS, authorization: `Bearer ${key}` },
-        body: JSON.stringify({
-          ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
-          params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
-        }),
-      })
-      const session = initialize.headers.get('mcp-session-id') ?? ''
-      await initialize.text()
-      const call = await firstByte(
-        fetch(below(proxy.url, '/mcp/g'), {
+    alsoHere(() => {
+      test('the first event of a stream comes at once, and progress while the call goes on', async () => {
+        const stream = new AbortController()
+        const live = await firstByte(
+          fetch(below(proxy.url, '/api/stream'), {
+            headers: { authorization: `Bearer ${outside.token}` },
+            signal: stream.signal,
+          }),
+        )
+        expect(live.ms).toBeLessThan(atMost(STREAM_MS))
+        stream.abort()
+        const message = {
+          ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+          params: { name: 'wait', arguments: { ms: 2_500 }, _meta: { progressToken: 1 } },
+        }
+        const key = await outside.mcpKey()
+        const initialize = await fetch(below(proxy.url, '/mcp/g'), {
           method: 'POST',
-          headers: { ...HEADERS, authorization: `Bearer ${key}`, 'mcp-session-id': session },
-          body: JSON.stringify(message),
-        }),
-      )
-      expect(call.ms).toBeLessThan(atMost(STREAM_MS))
-      expect(await call.text()).toMatch(/notifications\/progress[\s\S]*waited 2500/)
-    }, 120_000)
+          headers: { ...HEADERS, authorization: `Bearer ${key}` },
+          body: JSON.stringify({
+            ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+            params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+          }),
+        })
+        const session = initialize.headers.get('mcp-session-id') ?? ''
+        await initialize.text()
+        const call = await firstByte(
+          fetch(below(proxy.url, '/mcp/g'), {
+            method: 'POST',
+            headers: { ...HEADERS, authorization: `Bearer ${key}`, 'mcp-session-id': session },
+            body: JSON.stringify(message),
+          }),
+        )
+        expect(call.ms).toBeLessThan(atMost(STREAM_MS))
+        expect(await call.text()).toMatch(/notifications\/progress[\s\S]*waited 2500/)
+      }, 120_000)
 
-    test('events by SSE and by WebSocket, and an assistant by WebSocket', async () => {
-      const events = await openStream(outside)
-      const socket = new WebSocket(below(proxy.url, '/api/stream').href.replace('http', 'ws'), {
-        headers: { authorization: `Bearer ${outside.token}` },
-        tls: { rejectUnauthorized: false },
-      } as never)
-      const said: string[] = []
-      socket.onmessage = event => said.push(String(event.data))
-      await until(() => said.length > 0, { what: 'a word over the WebSocket' })
-      await direct.ok('POST', '/api/groups', { name: `told-${name}`, members: ['echo'] })
-      await events.next(({ event }) => event.startsWith('group.'))
-      await until(() => said.some(text => text.includes('group.')), { what: 'the event over the WebSocket' })
-      socket.close()
-      // Not awaited: Bun ends an aborted read over TLS with the next bytes only.
-      void events.close()
-
-      const assistant = new WebSocket(
-        below(proxy.url, '/api/assistant/ws?endpoint=root~kitchen').href.replace('http', 'ws'),
-        {
-          headers: { authorization: `Bearer ${API_KEY}` },
+      test('events by SSE and by WebSocket, and an assistant by WebSocket', async () => {
+        const events = await openStream(outside)
+        const socket = new WebSocket(below(proxy.url, '/api/stream').href.replace('http', 'ws'), {
+          headers: { authorization: `Bearer ${outside.token}` },
           tls: { rejectUnauthorized: false },
-        } as never,
-      )
-      const heard: string[] = []
-      assistant.onmessage = event => heard.push(String(event.data))
-      await until(() => assistant.readyState === WebSocket.OPEN, { what: 'the assistant to be connected' })
-      assistant.send(
-        JSON.stringify({ jsonrpc: '2.0', id: 5, method: 'initialize', params: { protocolVersion: '2024-11-05' } }),
-      )
-      await until(() => heard.some(text => text.includes('"id":5')), { what: 'an answer to the assistant' })
-      assistant.close()
-    }, 120_000)
+        } as never)
+        const said: string[] = []
+        socket.onmessage = event => said.push(String(event.data))
+        await until(() => said.length > 0, { what: 'a word over the WebSocket' })
+        await direct.ok('POST', '/api/groups', { name: `told-${name}`, members: ['echo'] })
+        await events.next(({ event }) => event.startsWith('group.'))
+        await until(() => said.some(text => text.includes('group.')), { what: 'the event over the WebSocket' })
+        socket.close()
+        // Not awaited: Bun ends an aborted read over TLS with the next bytes only.
+        void events.close()
 
-    test('bodies of 2 MB go through, both ways', async () => {
-      const client = await outside.mcp('/mcp/echo')
-      const text = 'x'.repeat(MB_2)
-      expect((await callText(client, 'echo', { text })) === text).toBe(true)
-    }, 120_000)
+        const assistant = new WebSocket(
+          below(proxy.url, '/api/assistant/ws?endpoint=root~kitchen').href.replace('http', 'ws'),
+          {
+            headers: { authorization: `Bearer ${API_KEY}` },
+            tls: { rejectUnauthorized: false },
+          } as never,
+        )
+        const heard: string[] = []
+        assistant.onmessage = event => heard.push(String(event.data))
+        await until(() => assistant.readyState === WebSocket.OPEN, { what: 'the assistant to be connected' })
+        assistant.send(
+          JSON.stringify({ jsonrpc: '2.0', id: 5, method: 'initialize', params: { protocolVersion: '2024-11-05' } }),
+        )
+        await until(() => heard.some(text => text.includes('"id":5')), { what: 'an answer to the assistant' })
+        assistant.close()
+      }, 120_000)
 
-    test('answers of more than 1,024 bytes are compressed, streams are not; nothing dynamic is cached', async () => {
-      const fetched = (path: string, accept = 'gzip') =>
-        fetch(below(proxy.url, path), {
-          headers: { authorization: `Bearer ${outside.token}`, 'accept-encoding': accept },
-          decompress: false,
-        } as RequestInit)
-      const large = await fetched('/api/openapi.json')
-      expect([large.status, large.headers.get('content-encoding')]).toEqual([200, 'gzip'])
-      const small = await fetched('/health')
-      expect([small.status, small.headers.get('content-encoding')]).toEqual([200, null])
-      const list = await fetched('/api/servers')
-      expect(list.headers.get('cache-control')).toBe('no-store')
-      for (const { headers } of [large, small, list])
-        expect(headers.get('strict-transport-security')).toBe('max-age=31536000; includeSubDomains')
-      await Promise.all([large, small, list].map(answer => answer.arrayBuffer()))
-      const open = await fetched('/api/public/servers')
-      expect(open.headers.get('cache-control')).toBe('public, max-age=60')
-      await open.text()
-      const stop = new AbortController()
-      const stream = await fetch(below(proxy.url, '/api/stream'), {
-        headers: { authorization: `Bearer ${outside.token}`, 'accept-encoding': 'gzip' },
-        signal: stop.signal,
-      })
-      expect(stream.headers.get('content-encoding')).toBeNull()
-      stop.abort()
-    }, 120_000)
+      test('bodies of 2 MB go through, both ways', async () => {
+        const client = await outside.mcp('/mcp/echo')
+        const text = 'x'.repeat(MB_2)
+        expect((await callText(client, 'echo', { text })) === text).toBe(true)
+      }, 120_000)
 
-    test('the client’s own address is logged, audited and slowed down, whatever it says of itself', async () => {
-      // Each proxy has its address, since one of them has used up the other's allowance.
-      const [guesser, honest] = name === 'nginx' ? ['127.0.0.2', '127.0.0.3'] : ['127.0.0.4', '127.0.0.5']
-      const text = signInText(proxy.url, 'root', 'not the passphrase')
-      const guesses: string[] = []
-      for (let n = 0; n < 8; n += 1) guesses.push(await requestFrom(guesser, proxy.url, text))
-      expect(guesses.map(guess => guess.slice(9, 12))).toContain('401')
-      expect(guesses.at(-1)).toStartWith('HTTP/1.1 429')
-      expect(guesses.at(-1)?.toLowerCase()).toContain('retry-after: ')
-      const right = await requestFrom(honest, proxy.url, signInText(proxy.url, 'root', PASSWORD))
-      expect(right).toStartWith('HTTP/1.1 200')
-      for (const address of [guesser, honest]) await hub.logged(`"client":"${address}"`)
-      const { items } = await direct.ok('GET', '/api/admin/audit?limit=100')
-      const audited = items.map(({ action, address }: { action: string; address: string }) => `${action} ${address}`)
-      expect(audited).toEqual(
-        expect.arrayContaining([`auth.login_failed ${guesser}`, `auth.login ${honest}`, 'group.create 127.0.0.1']),
-      )
-    }, 120_000)
+      test('answers of more than 1,024 bytes are compressed, streams are not; nothing dynamic is cached', async () => {
+        const fetched = (path: string, accept = 'gzip') =>
+          fetch(below(proxy.url, path), {
+            headers: { authorization: `Bearer ${outside.token}`, 'accept-encoding': accept },
+            decompress: false,
+          } as RequestInit)
+        const large = await fetched('/api/openapi.json')
+        expect([large.status, large.headers.get('content-encoding')]).toEqual([200, 'gzip'])
+        const small = await fetched('/health')
+        expect([small.status, small.headers.get('content-encoding')]).toEqual([200, null])
+        const list = await fetched('/api/servers')
+        expect(list.headers.get('cache-control')).toBe('no-store')
+        for (const { headers } of [large, small, list])
+          expect(headers.get('strict-transport-security')).toBe('max-age=31536000; includeSubDomains')
+        await Promise.all([large, small, list].map(answer => answer.arrayBuffer()))
+        const open = await fetched('/api/public/servers')
+        expect(open.headers.get('cache-control')).toBe('public, max-age=60')
+        await open.text()
+        const stop = new AbortController()
+        const stream = await fetch(below(proxy.url, '/api/stream'), {
+          headers: { authorization: `Bearer ${outside.token}`, 'accept-encoding': 'gzip' },
+          signal: stop.signal,
+        })
+        expect(stream.headers.get('content-encoding')).toBeNull()
+        stop.abort()
+      }, 120_000)
+
+      test('the client’s own address is logged, audited and slowed down, whatever it says of itself', async () => {
+        // Each proxy has its address, since one of them has used up the other's allowance.
+        const [guesser, honest] = name === 'nginx' ? ['127.0.0.2', '127.0.0.3'] : ['127.0.0.4', '127.0.0.5']
+        const text = signInText(proxy.url, 'root', 'not the passphrase')
+        const guesses: string[] = []
+        for (let n = 0; n < 8; n += 1) guesses.push(await requestFrom(guesser, proxy.url, text))
+        expect(guesses.map(guess => guess.slice(9, 12))).toContain('401')
+        expect(guesses.at(-1)).toStartWith('HTTP/1.1 429')
+        expect(guesses.at(-1)?.toLowerCase()).toContain('retry-after: ')
+        const right = await requestFrom(honest, proxy.url, signInText(proxy.url, 'root', PASSWORD))
+        expect(right).toStartWith('HTTP/1.1 200')
+        for (const address of [guesser, honest]) await hub.logged(`"client":"${address}"`)
+        const { items } = await direct.ok('GET', '/api/admin/audit?limit=100')
+        const audited = items.map(({ action, address }: { action: string; address: string }) => `${action} ${address}`)
+        expect(audited).toEqual(
+          expect.arrayContaining([`auth.login_failed ${guesser}`, `auth.login ${honest}`, 'group.create 127.0.0.1']),
+        )
+      }, 120_000)
+    })
 
     if (name === 'nginx')
       test('more than ten requests a second are refused with 429 and a time to wait', async () => {
@@ -266,15 +268,17 @@ describe.each(['', '/hub'] as const)('a hub at "%s"', basePath => {
         await until(async () => (await outside.request('GET', '/api/auth/me')).status === 200)
       }, 120_000)
 
-    test('a call that outlasts the proxy’s patience is its 504', async () => {
-      const call = () => outside.request('POST', '/api/servers/slow/tools/wait/call', { arguments: { ms: 9_000 } })
-      const late = await until(async () => {
-        const answer = await call()
-        return answer.status === 429 ? undefined : answer
-      })
-      expect([late.status, late.json.title]).toEqual([504, 'The hub took too long'])
-      expect(late.headers.get('retry-after')).toBeNull()
-    }, 120_000)
+    alsoHere(() => {
+      test('a call that outlasts the proxy’s patience is its 504', async () => {
+        const call = () => outside.request('POST', '/api/servers/slow/tools/wait/call', { arguments: { ms: 9_000 } })
+        const late = await until(async () => {
+          const answer = await call()
+          return answer.status === 429 ? undefined : answer
+        })
+        expect([late.status, late.json.title]).toEqual([504, 'The hub took too long'])
+        expect(late.headers.get('retry-after')).toBeNull()
+      }, 120_000)
+    })
 
     if (name === 'nginx')
       test('a file of the console that is missing is asked of the hub once a minute', async () => {

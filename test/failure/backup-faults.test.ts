@@ -171,15 +171,18 @@ test('a hub that is used keeps what it holds without --replace; with it, the old
   const done = await inFolder(folder, ['restore', plain])
   expect([done.code, done.stderr]).toEqual([1, expect.stringContaining('--replace')])
   expect(await rowsIn(folder)).toBe(before)
-  // So that the key that is put aside is another one than that of the backup.
-  expect((await inFolder(folder, ['secrets', 'rotate'])).code).toBe(0)
-  const rotated = await rowsIn(folder)
+  let rotated = before
+  if (extent(false, true)) {
+    // So that the key that is put aside is another one than that of the backup.
+    expect((await inFolder(folder, ['secrets', 'rotate'])).code).toBe(0)
+    rotated = await rowsIn(folder)
+  }
   const replaced = await inFolder(folder, ['restore', keyed, '--passphrase-stdin', '--replace', '--json'], {
     stdin: PASSPHRASE,
   })
   expect([replaced.code, replaced.stderr]).toEqual([0, ''])
   const { aside } = JSON.parse(replaced.stdout)
-  expect((await readdir(aside)).sort()).toEqual(['database.backup', 'master.key'])
+  expect((await readdir(aside)).sort()).toEqual(['database.backup', ...extent([], ['master.key'])])
   expect(await readFile(join(folder, 'data', 'master.key'), 'utf8')).toBe(old)
   expect(await rowsIn(folder)).not.toContain('"carol"')
   if (extent(true, false)) return
@@ -263,25 +266,27 @@ function keyOf(owner: string): Record<string, unknown> {
   return { ...text, expires_at: null, last_used_at: null, created_at: '' }
 }
 
-test('a backup with tables of an older version is brought up to date', async () => {
-  await withKey()
-  await writeFile(join(folder, 'mcp_settings.json'), '{}')
-  const file = join(folder, 'older')
-  const at = '2026-01-01T00:00:00.000Z'
-  const user = {
-    ...{ id: 'u1', number: 1, name: 'admin', name_key: 'admin', role: 'admin', password_hash: null, token_epoch: 1 },
-    ...{ disabled: 0, must_change_password: 0, origin: 'store', revision: 1, created_at: at, updated_at: at },
-  }
-  const rows = (async function* () {
-    yield { table: 'user', rows: [user] }
-    yield { table: 'access_key', rows: [keyOf('u1')] }
-  })()
-  const header = { format: 'patchbay-backup' as const, version: 1, hub: '0', createdAt: at, keys: [] }
-  await writeBackupFile(file, { header: { ...header, schema: '0001-first-tables', database: 'sqlite' }, rows })
-  expect((await inFolder(folder, ['restore', file])).stderr).toBe('')
-  const restored = await rowsIn(folder)
-  expect(restored).toContain('"network_grant":"none"')
-  expect(restored).toContain('"hash":"h"')
+beyondCore(() => {
+  test('a backup with tables of an older version is brought up to date', async () => {
+    await withKey()
+    await writeFile(join(folder, 'mcp_settings.json'), '{}')
+    const file = join(folder, 'older')
+    const at = '2026-01-01T00:00:00.000Z'
+    const user = {
+      ...{ id: 'u1', number: 1, name: 'admin', name_key: 'admin', role: 'admin', password_hash: null, token_epoch: 1 },
+      ...{ disabled: 0, must_change_password: 0, origin: 'store', revision: 1, created_at: at, updated_at: at },
+    }
+    const rows = (async function* () {
+      yield { table: 'user', rows: [user] }
+      yield { table: 'access_key', rows: [keyOf('u1')] }
+    })()
+    const header = { format: 'patchbay-backup' as const, version: 1, hub: '0', createdAt: at, keys: [] }
+    await writeBackupFile(file, { header: { ...header, schema: '0001-first-tables', database: 'sqlite' }, rows })
+    expect((await inFolder(folder, ['restore', file])).stderr).toBe('')
+    const restored = await rowsIn(folder)
+    expect(restored).toContain('"network_grant":"none"')
+    expect(restored).toContain('"hash":"h"')
+  })
 })
 
 beyondCore(() => {

@@ -37,11 +37,11 @@ import { atMost } from '../support/pace.ts'
 
 const MIB = 1024 * 1024
 /** Where the square of the size is far over the limit already. */
-const BYTES = extent(MIB / 8, MIB)
+const BYTES = extent(MIB / 16, MIB)
 /** Sizes on the way: what grows with the square is seen at the smaller ones, before it takes minutes. */
 const SIZES = extent([BYTES / 16, BYTES], [BYTES / 64, BYTES / 8, BYTES])
 /** What is linear takes some 10 ms; what is quadratic takes many seconds, or minutes. Far above the one and below the other on any machine. */
-const LIMIT_MS = extent(1_000, 3_000)
+const LIMIT_MS = extent(500, 3_000)
 
 type Text = (bytes: number) => string
 const fill = (piece: string): Text => between('', piece, '')

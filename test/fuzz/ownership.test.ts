@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { extent } from '../support/extent.ts'
 import { check, fuzzTimeout } from '../support/fuzz.ts'
 import { commands } from './ownership/commands.ts'
 import { Model } from './ownership/model.ts'
@@ -23,7 +24,7 @@ test(
         await world.clear()
         await fc.asyncModelRun(() => ({ model: new Model(), real: world }), steps)
       }),
-      { share: 0.06, limitMs: LIMIT_MS },
+      { share: extent(0.02, 0.06), limitMs: LIMIT_MS },
     )
     expect(world.hub.unhandled()).toEqual([])
   },

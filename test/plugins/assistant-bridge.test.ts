@@ -1,5 +1,6 @@
 /** A hub and assistants on both sides: platforms that it dials, devices that dial it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { rawRequest } from '../support/raw-http.ts'
 import { online } from '../support/servers.ts'
@@ -169,28 +170,30 @@ describe('a hub that serves assistants', () => {
     expect(limited.leftOut.length).toBeGreaterThan(1)
   })
 
-  test('a changed list connects again once no call is in flight', async () => {
-    // The connection before the last change may still be seen as open: whichever answers is the present one.
-    const socket = await until(
-      async () => {
-        const last = platform.sockets.at(-1)
-        if (!last || last.closed !== undefined || (await state('kitchen')).state !== 'connected') return undefined
-        last.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } })
-        return (await until(() => last.heard.some(({ id }) => id === 1), { timeoutMs: 1_000 })) && last
-      },
-      { what: 'a connection that answers', timeoutMs: 60_000 },
-    )
-    socket.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
-    await ask(socket, 2, 'tools/list')
-    await admin.ok('PATCH', '/api/groups/home', { members: ['slow'] })
-    // Changes that follow one another within 3 s count as one, and a new connection waits up to 10 s for lists.
-    const within = (what: string) => ({ what, timeoutMs: 60_000 })
-    const isTold = () => socket.heard.some(({ method }) => method === 'notifications/tools/list_changed')
-    await until(isTold, within('the notification'))
-    await until(() => socket.closed === 1_000, within('the end of the first connection'))
-    await until(() => platform.sockets.at(-1) !== socket, within('the second connection'))
-    await admin.ok('PATCH', '/api/groups/home', { members: ['echo', 'slow'] })
-  }, 300_000)
+  beyondCore(() => {
+    test('a changed list connects again once no call is in flight', async () => {
+      // The connection before the last change may still be seen as open: whichever answers is the present one.
+      const socket = await until(
+        async () => {
+          const last = platform.sockets.at(-1)
+          if (!last || last.closed !== undefined || (await state('kitchen')).state !== 'connected') return undefined
+          last.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } })
+          return (await until(() => last.heard.some(({ id }) => id === 1), { timeoutMs: 1_000 })) && last
+        },
+        { what: 'a connection that answers', timeoutMs: 60_000 },
+      )
+      socket.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+      await ask(socket, 2, 'tools/list')
+      await admin.ok('PATCH', '/api/groups/home', { members: ['slow'] })
+      // Changes that follow one another within 3 s count as one, and a new connection waits up to 10 s for lists.
+      const within = (what: string) => ({ what, timeoutMs: 60_000 })
+      const isTold = () => socket.heard.some(({ method }) => method === 'notifications/tools/list_changed')
+      await until(isTold, within('the notification'))
+      await until(() => socket.closed === 1_000, within('the end of the first connection'))
+      await until(() => platform.sockets.at(-1) !== socket, within('the second connection'))
+      await admin.ok('PATCH', '/api/groups/home', { members: ['echo', 'slow'] })
+    }, 300_000)
+  })
 
   test('a platform that refuses the token is left alone for ten minutes', async () => {
     platform.refuse.status = 401
@@ -247,54 +250,56 @@ describe('a hub that serves assistants', () => {
     expect((await admin.request('GET', '/api/servers?token=x')).json.code).toBe('token_in_url')
   })
 
-  test('wrong credentials from the same address do not keep an assistant out', async () => {
-    const { token } = await make({ name: 'shared', direction: 'inbound', group: 'home' })
-    const wrong = () =>
-      rawRequest(hub.url, `GET /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\nx-auth-token: wrong\r\n\r\n`)
-    // Again where the machine is so slow that the budget comes back meanwhile.
-    await until(async () =>
-      (await Promise.all(Array.from({ length: 150 }, wrong))).some(({ status }) => status === 429),
-    )
-    const device = await dial(hub, `?token=${token}`)
-    expect((await ask(device, 1, 'ping')).result).toEqual({})
-  })
-
-  test('one user’s assistants together cannot keep the hub busy: who sends too much is closed', async () => {
-    const mallory = await hub.user('mallory')
-    await mallory.ok('POST', '/api/groups', { name: 'own', members: [] })
-    const devices: Assistant[] = []
-    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
-      const { token } = await make({ name, direction: 'inbound', group: 'own' }, mallory)
-      devices.push(await dial(hub, `?token=${token}`))
-    }
-    const nested = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
-    const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"none","arguments":{"a":${nested}}}}`
-    // 24 frames of 60,000 characters are 360 of the 400; none of the six devices sends more than 100 a second.
-    for (let sent = 0; sent < 60; sent += 1) devices[sent % devices.length]?.send(deep)
-    await until(() => devices.some(({ closed }) => closed === 1_008), { what: 'the end of a connection' })
-    const answered = devices.reduce((sum, { texts }) => sum + texts.length, 0)
-    // On a slow machine the sending itself takes more than the second for which frames are counted.
-    expect(answered).toBeLessThan(60)
-    expect((await admin.request('GET', '/health')).status).toBe(200)
-  })
-
-  test('a platform or a device that pings without end is closed', async () => {
-    const before = platform.sockets.length
-    await make(outbound('pinging'))
-    const pinging = await until(() => platform.sockets[before], { what: 'the platform to be dialled' })
-    await until(() => {
-      for (let sent = 0; sent < 500; sent += 1) pinging.ping()
-      return pinging.closed !== undefined
+  beyondCore(() => {
+    test('wrong credentials from the same address do not keep an assistant out', async () => {
+      const { token } = await make({ name: 'shared', direction: 'inbound', group: 'home' })
+      const wrong = () =>
+        rawRequest(hub.url, `GET /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\nx-auth-token: wrong\r\n\r\n`)
+      // Again where the machine is so slow that the budget comes back meanwhile.
+      await until(async () =>
+        (await Promise.all(Array.from({ length: 150 }, wrong))).some(({ status }) => status === 429),
+      )
+      const device = await dial(hub, `?token=${token}`)
+      expect((await ask(device, 1, 'ping')).result).toEqual({})
     })
-    expect(pinging.closed).toBe(1_008)
-    await admin.ok('DELETE', `${ENDPOINTS}/pinging`)
-    const { token } = await make({ name: 'pinged', direction: 'inbound', group: 'home' })
-    const device = await dial(hub, `?token=${token}`)
-    await until(() => {
-      for (let sent = 0; sent < 200; sent += 1) device.ping()
-      return device.closed !== undefined
+
+    test('one user’s assistants together cannot keep the hub busy: who sends too much is closed', async () => {
+      const mallory = await hub.user('mallory')
+      await mallory.ok('POST', '/api/groups', { name: 'own', members: [] })
+      const devices: Assistant[] = []
+      for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        const { token } = await make({ name, direction: 'inbound', group: 'own' }, mallory)
+        devices.push(await dial(hub, `?token=${token}`))
+      }
+      const nested = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
+      const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"none","arguments":{"a":${nested}}}}`
+      // 24 frames of 60,000 characters are 360 of the 400; none of the six devices sends more than 100 a second.
+      for (let sent = 0; sent < 60; sent += 1) devices[sent % devices.length]?.send(deep)
+      await until(() => devices.some(({ closed }) => closed === 1_008), { what: 'the end of a connection' })
+      const answered = devices.reduce((sum, { texts }) => sum + texts.length, 0)
+      // On a slow machine the sending itself takes more than the second for which frames are counted.
+      expect(answered).toBeLessThan(60)
+      expect((await admin.request('GET', '/health')).status).toBe(200)
     })
-    expect(device.closed).toBe(1_008)
+
+    test('a platform or a device that pings without end is closed', async () => {
+      const before = platform.sockets.length
+      await make(outbound('pinging'))
+      const pinging = await until(() => platform.sockets[before], { what: 'the platform to be dialled' })
+      await until(() => {
+        for (let sent = 0; sent < 500; sent += 1) pinging.ping()
+        return pinging.closed !== undefined
+      })
+      expect(pinging.closed).toBe(1_008)
+      await admin.ok('DELETE', `${ENDPOINTS}/pinging`)
+      const { token } = await make({ name: 'pinged', direction: 'inbound', group: 'home' })
+      const device = await dial(hub, `?token=${token}`)
+      await until(() => {
+        for (let sent = 0; sent < 200; sent += 1) device.ping()
+        return device.closed !== undefined
+      })
+      expect(device.closed).toBe(1_008)
+    })
   })
 
   test('is each user’s own: what is not one’s is missing, and a group must be usable', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { aliases, codex, goose, INVALID, inMap, READ, REFUSED, URL_MEMBER } from '../support/hostile-files.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
@@ -15,17 +15,8 @@ const HEALTH_MS = 150
 /** What files that are refused may add to the memory of the hub while they are read. */
 const GROWN_BYTES = 200 * 2 ** 20
 
-/** Of the large files one for each reader and each way to be large; the small ones cost little and are all read. */
-const LARGE = new Set([
-  ...['yaml: brackets', 'yaml: as many as fit', 'yaml: a hundred thousand entries', 'yaml: aliases of a long text'],
-  ...['toml: a hundred thousand dotted keys', 'toml: as many tables as fit', 'toml: a long dotted key'],
-  ...['toml: inline tables', 'json: brackets', 'json: a hundred thousand servers', 'json: a text and no end'],
-  ...[
-    'ten thousand servers of Claude Code of one name',
-    'a long name with many fields',
-    'lines of brackets and blanks',
-  ],
-])
+/** Of the large files one for each reader; the small ones cost little and are all read. */
+const LARGE = new Set(['yaml: brackets', 'toml: a long dotted key', 'json: a hundred thousand servers'])
 const isSmall = (document: unknown): boolean => JSON.stringify(document).length < 20_000
 const REFUSED_HERE = extent(
   REFUSED.filter(([what, document]) => LARGE.has(what) || isSmall(document)),
@@ -207,28 +198,30 @@ test('names that are one name in other letter case or another Unicode form are m
   }
 })
 
-test('the command line reads UTF-16 with its mark, refuses other bytes, and sends what it reads as the API takes it', async () => {
-  const run = async (name: string, bytes: string | Uint8Array, ...more: string[]) => {
-    await writeFile(join(hub.folder, name), bytes)
-    return patchbay(['import', name, '--dry-run', ...more], { cwd: hub.folder, env: { DATA_DIR: hub.dataDir } })
-  }
-  const before = await state()
-  const wide = Buffer.from(`\ufeff${inMap(`"wide": {${URL_MEMBER}}`)}`, 'utf16le')
-  expect((await run('le.json', wide)).stdout).toMatch(/new +server +wide/)
-  expect((await run('be.json', wide.swap16())).stdout).toMatch(/new +server +wide/)
-  for (const bytes of [
-    new Uint8Array([0x7b, 0xff, 0xfe, 0x7d]),
-    Buffer.from(inMap(`"wide": {${URL_MEMBER}}`), 'utf16le').subarray(1),
-  ]) {
-    const { code, stdout, stderr } = await run('odd.json', bytes)
-    expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/odd\.json.*(?:UTF-8|validation_failed|cannot|JSON)/s)
-  }
-  const bomb = await run('config.yaml', `extensions:\n${aliases(12)}\n`)
-  expect([bomb.code, bomb.stderr]).toEqual([1, expect.stringMatching(/Goose.*more than 20000 values/)])
-  for (const more of [[], ['--owner', 'admin']]) {
-    const twice = await run('twice.json', inMap(`"a": {${URL_MEMBER}}, "a": {${URL_MEMBER}}`), ...more)
-    expect([twice.code, twice.stderr]).toEqual([1, expect.stringMatching(/twice/)])
-  }
-  expect(await state()).toEqual(before)
-}, 120_000)
+beyondCore(() => {
+  test('the command line reads UTF-16 with its mark, refuses other bytes, and sends what it reads as the API takes it', async () => {
+    const run = async (name: string, bytes: string | Uint8Array, ...more: string[]) => {
+      await writeFile(join(hub.folder, name), bytes)
+      return patchbay(['import', name, '--dry-run', ...more], { cwd: hub.folder, env: { DATA_DIR: hub.dataDir } })
+    }
+    const before = await state()
+    const wide = Buffer.from(`\ufeff${inMap(`"wide": {${URL_MEMBER}}`)}`, 'utf16le')
+    expect((await run('le.json', wide)).stdout).toMatch(/new +server +wide/)
+    expect((await run('be.json', wide.swap16())).stdout).toMatch(/new +server +wide/)
+    for (const bytes of [
+      new Uint8Array([0x7b, 0xff, 0xfe, 0x7d]),
+      Buffer.from(inMap(`"wide": {${URL_MEMBER}}`), 'utf16le').subarray(1),
+    ]) {
+      const { code, stdout, stderr } = await run('odd.json', bytes)
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/odd\.json.*(?:UTF-8|validation_failed|cannot|JSON)/s)
+    }
+    const bomb = await run('config.yaml', `extensions:\n${aliases(12)}\n`)
+    expect([bomb.code, bomb.stderr]).toEqual([1, expect.stringMatching(/Goose.*more than 20000 values/)])
+    for (const more of [[], ['--owner', 'admin']]) {
+      const twice = await run('twice.json', inMap(`"a": {${URL_MEMBER}}, "a": {${URL_MEMBER}}`), ...more)
+      expect([twice.code, twice.stderr]).toEqual([1, expect.stringMatching(/twice/)])
+    }
+    expect(await state()).toEqual(before)
+  }, 120_000)
+})

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { mergeFields } from '../../core/market/merge.ts'
 import { compareVersions } from '../../core/market/versions.ts'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { startRegistry } from '../support/package-registry.ts'
 import { until } from '../support/wait.ts'
@@ -312,19 +313,21 @@ describe('an installed server', () => {
     await admin.ok('DELETE', '/api/servers/torn')
   })
 
-  test('that runs comes back with the new version; one that is off stays off', async () => {
-    const bob = await hub.user('bob')
-    await list({ version: '1.0.0' })
-    await install(bob, 'running', {}, { start: true })
-    const tools = async () =>
-      (await bob.ok('GET', '/api/servers/running/tools')).items.map(({ name }: { name: string }) => name)
-    await until(async () => (await tools()).includes('version_1_0_0'), { timeoutMs: 60_000, intervalMs: 200 })
-    await list({ version: '2.0.0' })
-    const { plan } = await upgrade(bob, 'running')
-    expect(plan.reconnects).toBe(true)
-    await until(async () => (await tools()).includes('version_2_0_0'), { timeoutMs: 60_000, intervalMs: 200 })
-    await bob.ok('POST', '/api/servers/running/stop')
-    const back = await upgrade(bob, 'running', {}, 'downgrade')
-    expect([back.plan.reconnects, back.server.enabled]).toEqual([false, false])
-  }, 300_000)
+  beyondCore(() => {
+    test('that runs comes back with the new version; one that is off stays off', async () => {
+      const bob = await hub.user('bob')
+      await list({ version: '1.0.0' })
+      await install(bob, 'running', {}, { start: true })
+      const tools = async () =>
+        (await bob.ok('GET', '/api/servers/running/tools')).items.map(({ name }: { name: string }) => name)
+      await until(async () => (await tools()).includes('version_1_0_0'), { timeoutMs: 60_000, intervalMs: 200 })
+      await list({ version: '2.0.0' })
+      const { plan } = await upgrade(bob, 'running')
+      expect(plan.reconnects).toBe(true)
+      await until(async () => (await tools()).includes('version_2_0_0'), { timeoutMs: 60_000, intervalMs: 200 })
+      await bob.ok('POST', '/api/servers/running/stop')
+      const back = await upgrade(bob, 'running', {}, 'downgrade')
+      expect([back.plan.reconnects, back.server.enabled]).toEqual([false, false])
+    }, 300_000)
+  })
 })

@@ -10,7 +10,7 @@ import { StreamCarrier } from '../../plugins/sink-syslog/carriers.ts'
 import { cutBytes, syslogMessage } from '../../plugins/sink-syslog/message.ts'
 import { SyslogSink } from '../../plugins/sink-syslog/sink.ts'
 import { Authority } from '../support/certificates.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { makeRsyslog, type Received } from '../support/rsyslog.ts'
 import { callText, online } from '../support/servers.ts'
@@ -170,28 +170,30 @@ test('a record arrives over UDP', async () => {
   sink.close()
 })
 
-test('a collector that closes each connection, or reads nothing, is a failure and holds nothing', async () => {
-  const closing = createServer(socket => socket.destroy())
-  await new Promise<void>(resolve => closing.listen(0, '127.0.0.1', resolve))
-  const { port } = closing.address() as AddressInfo
-  const carrier = new StreamCarrier({ host: '127.0.0.1', port, protocol: 'tcp' })
-  const never = new AbortController().signal
-  const failures: string[] = []
-  // What the system took counts as sent, so that the first one may succeed.
-  for (let n = 0; n < 20; n += 1) {
-    await carrier.send([Buffer.from('x')], never).catch((error: Error) => failures.push(error.message))
-    await Bun.sleep(1)
-  }
-  closing.close()
-  carrier.close()
-  const silent = createServer({ pauseOnConnect: true }, () => undefined)
-  await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
-  const target = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port, protocol: 'tcp' } as const
-  const full = new StreamCarrier(target)
-  const limit = AbortSignal.timeout(500)
-  await expect(full.send([Buffer.alloc(64 * 1024 * 1024)], limit)).rejects.toThrow('the time for it was over')
-  full.close()
-  silent.close()
-  const gone = new StreamCarrier(target)
-  await expect(gone.send([Buffer.from('x')], never)).rejects.toMatchObject({ code: 'delivery_failed' })
+beyondCore(() => {
+  test('a collector that closes each connection, or reads nothing, is a failure and holds nothing', async () => {
+    const closing = createServer(socket => socket.destroy())
+    await new Promise<void>(resolve => closing.listen(0, '127.0.0.1', resolve))
+    const { port } = closing.address() as AddressInfo
+    const carrier = new StreamCarrier({ host: '127.0.0.1', port, protocol: 'tcp' })
+    const never = new AbortController().signal
+    const failures: string[] = []
+    // What the system took counts as sent, so that the first one may succeed.
+    for (let n = 0; n < 20; n += 1) {
+      await carrier.send([Buffer.from('x')], never).catch((error: Error) => failures.push(error.message))
+      await Bun.sleep(1)
+    }
+    closing.close()
+    carrier.close()
+    const silent = createServer({ pauseOnConnect: true }, () => undefined)
+    await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+    const target = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port, protocol: 'tcp' } as const
+    const full = new StreamCarrier(target)
+    const limit = AbortSignal.timeout(500)
+    await expect(full.send([Buffer.alloc(64 * 1024 * 1024)], limit)).rejects.toThrow('the time for it was over')
+    full.close()
+    silent.close()
+    const gone = new StreamCarrier(target)
+    await expect(gone.send([Buffer.from('x')], never)).rejects.toMatchObject({ code: 'delivery_failed' })
+  })
 })

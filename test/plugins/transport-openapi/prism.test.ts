@@ -63,11 +63,12 @@ function credentials(document: JsonObject): JsonObject {
   )
 }
 
-const ONE_OF_EACH_VERSION = ['2.0/json/petstore-expanded.json', '3.0/json/petstore.json', '3.1/json/train-travel.json']
+const NEWEST = '3.1/json/train-travel.json'
+const OF_EARLIER_VERSIONS = ['2.0/json/petstore-expanded.json', '3.0/json/petstore.json']
 const OTHERS = ['parameters-common', 'form-data', 'uspto', 'security'].map(name => `3.0/json/${name}.json`)
 
 describe('Prism finds no violation in what the tools send', () => {
-  test.each([...ONE_OF_EACH_VERSION, ...extent([], OTHERS)])(
+  test.each([NEWEST, ...extent([], [...OF_EARLIER_VERSIONS, ...OTHERS])])(
     '%s',
     async name => {
       const path = join(EXAMPLES, name)
