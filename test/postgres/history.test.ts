@@ -18,7 +18,7 @@ import { anyPostgres } from './support/any-postgres.ts'
 const DAY_MS = 86_400_000
 const START = Date.parse('2026-11-22T09:00:00.000Z')
 /** Over three days, and more than three pages of what each reader finds. */
-const ROWS = extent(1_000, 3_000)
+const ROWS = extent(600, 3_000)
 const STEP_MS = (2 * DAY_MS) / ROWS
 const READERS = [['u1'], ['u3', 'u1'], ['nobody']]
 const silent = { debug() {}, info() {}, warn() {}, error() {} }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, send, startHub, stdioFixture } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
@@ -121,35 +122,37 @@ test('a lost database: 503 store lost, calls go on, and everything is back with 
   expect(descendants(hub.pid).length).toBe(children)
 }, 120_000)
 
-test('a database that takes reads alone: 503 for changes, /health degraded, and everything is back with it', async () => {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  /** As after a fail-over to a standby: it counts for new connections, and the old ones are cut. */
-  const readOnly = async (on: boolean) => {
-    await client.query('set default_transaction_read_only = off')
-    await client.query(`alter database hub set default_transaction_read_only = ${on ? 'on' : 'off'}`)
-    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2', [
-      'hub',
-      (await client.query('select pg_backend_pid() as pid')).rows[0].pid,
-    ])
-  }
-  try {
-    await readOnly(true)
-    const change = () => admin.request('POST', '/api/groups', { name: 'read-only', members: [] })
-    await until(async () => (await change()).status > 299 && (await health()).store === 'unwritable', {
-      what: '/health to say that nothing can be written',
-    })
-    const refused = await change()
-    expect([refused.status, refused.json.code]).toEqual([503, 'storage_unavailable'])
-    expect((await health()).status).toBe(200)
-    expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
-    await readOnly(false)
-    await until(async () => (await health()).store === 'ok', { what: '/health to find it well again by itself' })
-    await admin.ok('POST', '/api/groups', { name: 'read-only', members: [] })
-  } finally {
-    await client.end()
-  }
-}, 120_000)
+beyondCore(() => {
+  test('a database that takes reads alone: 503 for changes, /health degraded, and everything is back with it', async () => {
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    /** As after a fail-over to a standby: it counts for new connections, and the old ones are cut. */
+    const readOnly = async (on: boolean) => {
+      await client.query('set default_transaction_read_only = off')
+      await client.query(`alter database hub set default_transaction_read_only = ${on ? 'on' : 'off'}`)
+      await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2', [
+        'hub',
+        (await client.query('select pg_backend_pid() as pid')).rows[0].pid,
+      ])
+    }
+    try {
+      await readOnly(true)
+      const change = () => admin.request('POST', '/api/groups', { name: 'read-only', members: [] })
+      await until(async () => (await change()).status > 299 && (await health()).store === 'unwritable', {
+        what: '/health to say that nothing can be written',
+      })
+      const refused = await change()
+      expect([refused.status, refused.json.code]).toEqual([503, 'storage_unavailable'])
+      expect((await health()).status).toBe(200)
+      expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
+      await readOnly(false)
+      await until(async () => (await health()).store === 'ok', { what: '/health to find it well again by itself' })
+      await admin.ok('POST', '/api/groups', { name: 'read-only', members: [] })
+    } finally {
+      await client.end()
+    }
+  }, 120_000)
+})
 
 /** Runs the work while PostgreSQL stands still but keeps its connections. */
 async function hanging(work: () => Promise<void>): Promise<void> {
@@ -162,31 +165,33 @@ async function hanging(work: () => Promise<void>): Promise<void> {
   }
 }
 
-test('a database that hangs: answers stay bounded, calls go on, and it recovers', async () => {
-  const client = await admin.mcp('/mcp/g', { credential: key })
-  await callText(client, 'filed_whoami')
-  const list = () => timed(() => admin.request('GET', '/api/groups'))
-  // As many connections as the hub has, each of which will hang.
-  const calm = await Promise.all(Array.from({ length: 20 }, list))
-  const calmMs = Math.max(...calm.map(({ ms }) => ms))
-  await hanging(async () => {
-    const asked = await timed(health)
-    expect(asked.value).toEqual({ status: 503, store: 'lost' })
-    expect(asked.ms).toBeLessThan(atMost(2_000))
-    const many = Array.from({ length: 12 }, list)
-    expect(await callText(client, 'filed_echo', { text: 'on' })).toBe('on')
-    for (const { value, ms } of await Promise.all(many)) {
-      expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
-      expect(ms).toBeLessThan(SILENT_MS + atMost(calmMs))
-    }
-    const late = await timed(() => admin.request('POST', '/api/groups', { name: 'hanging', members: [] }))
-    expect([late.value.status, late.value.json.code]).toEqual([503, 'storage_unavailable'])
-    expect(late.ms).toBeLessThan(SILENT_MS + atMost(calmMs))
-  })
-  await until(async () => (await health()).status === 200, { timeoutMs: 60_000 })
-  expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
-  await client.close()
-}, 120_000)
+beyondCore(() => {
+  test('a database that hangs: answers stay bounded, calls go on, and it recovers', async () => {
+    const client = await admin.mcp('/mcp/g', { credential: key })
+    await callText(client, 'filed_whoami')
+    const list = () => timed(() => admin.request('GET', '/api/groups'))
+    // As many connections as the hub has, each of which will hang.
+    const calm = await Promise.all(Array.from({ length: 20 }, list))
+    const calmMs = Math.max(...calm.map(({ ms }) => ms))
+    await hanging(async () => {
+      const asked = await timed(health)
+      expect(asked.value).toEqual({ status: 503, store: 'lost' })
+      expect(asked.ms).toBeLessThan(atMost(2_000))
+      const many = Array.from({ length: 12 }, list)
+      expect(await callText(client, 'filed_echo', { text: 'on' })).toBe('on')
+      for (const { value, ms } of await Promise.all(many)) {
+        expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
+        expect(ms).toBeLessThan(SILENT_MS + atMost(calmMs))
+      }
+      const late = await timed(() => admin.request('POST', '/api/groups', { name: 'hanging', members: [] }))
+      expect([late.value.status, late.value.json.code]).toEqual([503, 'storage_unavailable'])
+      expect(late.ms).toBeLessThan(SILENT_MS + atMost(calmMs))
+    })
+    await until(async () => (await health()).status === 200, { timeoutMs: 60_000 })
+    expect((await admin.ok('GET', '/api/groups')).items.length).toBeGreaterThan(0)
+    await client.close()
+  }, 120_000)
+})
 
 /** A way to the database that can be lost: what is open then stays so and says nothing for ever. */
 function wayTo(url: string) {
@@ -222,52 +227,54 @@ function wayTo(url: string) {
   }
 }
 
-test('a way to the database that is lost: 503 within 5 s, nothing is written later, and new connections mend it', async () => {
-  await using way = wayTo(await postgres.database('distant'))
-  const far = await startHub({ env: { DATABASE_URL: await way.listen() } })
-  try {
-    const owner = await far.setup()
-    const ask = (n: number) =>
-      timed(() =>
-        n % 2 === 0
-          ? owner.request('GET', '/api/groups')
-          : owner.request('POST', '/api/groups', { name: `lost-${n}`, members: [] }),
-      )
-    const calm = await timed(() => Promise.all(Array.from({ length: 12 }, () => owner.ok('GET', '/api/groups'))))
-    way.lose()
-    const answers = Promise.all(Array.from({ length: 14 }, (_, n) => ask(n)))
-    const look = await timed(() => send(far.url, 'GET', '/health'))
-    expect([look.value.status, look.value.json.checks.store]).toEqual([503, 'lost'])
-    for (const { value, ms } of await answers) {
-      expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
-      expect(ms).toBeLessThan(SILENT_MS + atMost(calm.ms))
+beyondCore(() => {
+  test('a way to the database that is lost: 503 within 5 s, nothing is written later, and new connections mend it', async () => {
+    await using way = wayTo(await postgres.database('distant'))
+    const far = await startHub({ env: { DATABASE_URL: await way.listen() } })
+    try {
+      const owner = await far.setup()
+      const ask = (n: number) =>
+        timed(() =>
+          n % 2 === 0
+            ? owner.request('GET', '/api/groups')
+            : owner.request('POST', '/api/groups', { name: `lost-${n}`, members: [] }),
+        )
+      const calm = await timed(() => Promise.all(Array.from({ length: 12 }, () => owner.ok('GET', '/api/groups'))))
+      way.lose()
+      const answers = Promise.all(Array.from({ length: 14 }, (_, n) => ask(n)))
+      const look = await timed(() => send(far.url, 'GET', '/health'))
+      expect([look.value.status, look.value.json.checks.store]).toEqual([503, 'lost'])
+      for (const { value, ms } of await answers) {
+        expect([value.status, value.json.code]).toEqual([503, 'storage_unavailable'])
+        expect(ms).toBeLessThan(SILENT_MS + atMost(calm.ms))
+      }
+      way.find()
+      await until(async () => (await send(far.url, 'GET', '/health')).status === 200, {
+        timeoutMs: 60_000,
+        what: '/health to be 200',
+      })
+      await owner.ok('POST', '/api/groups', { name: 'found', members: [] })
+      const { items } = await owner.ok('GET', '/api/groups')
+      expect(items.map(({ name }: { name: string }) => name)).toEqual(['found'])
+    } finally {
+      await far.stop()
     }
-    way.find()
-    await until(async () => (await send(far.url, 'GET', '/health')).status === 200, {
-      timeoutMs: 60_000,
-      what: '/health to be 200',
-    })
-    await owner.ok('POST', '/api/groups', { name: 'found', members: [] })
-    const { items } = await owner.ok('GET', '/api/groups')
-    expect(items.map(({ name }: { name: string }) => name)).toEqual(['found'])
-  } finally {
-    await far.stop()
-  }
-}, 120_000)
+  }, 120_000)
 
-test('TERM while the database hangs ends the hub in time with 0, and no child is left', async () => {
-  const children = descendants(hub.pid).map(stat => stat.pid)
-  // Records of the audit that wait to be stored.
-  await Promise.all(Array.from({ length: 5 }, () => admin.ok('POST', '/api/servers/stored/refresh')))
-  await hanging(async () => {
-    const { value: code, ms } = await timed(() => hub.stop({ keep: true }))
-    expect(code).toBe(0)
-    expect(ms).toBeLessThan(atMost(10_000))
-  })
-  expect(children.filter(alive)).toEqual([])
-  hub = await startHub({ env: { DATABASE_URL: databaseUrl }, folder: hub.folder })
-  await hub.signIn('admin')
-}, 120_000)
+  test('TERM while the database hangs ends the hub in time with 0, and no child is left', async () => {
+    const children = descendants(hub.pid).map(stat => stat.pid)
+    // Records of the audit that wait to be stored.
+    await Promise.all(Array.from({ length: 5 }, () => admin.ok('POST', '/api/servers/stored/refresh')))
+    await hanging(async () => {
+      const { value: code, ms } = await timed(() => hub.stop({ keep: true }))
+      expect(code).toBe(0)
+      expect(ms).toBeLessThan(atMost(10_000))
+    })
+    expect(children.filter(alive)).toEqual([])
+    hub = await startHub({ env: { DATABASE_URL: databaseUrl }, folder: hub.folder })
+    await hub.signIn('admin')
+  }, 120_000)
+})
 
 test('a database that is not there ends the start with one line and no secret', async () => {
   const url = databaseUrl.replace('test@', 'test:canary-word@').replace('/hub', '/missing')

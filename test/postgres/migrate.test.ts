@@ -158,6 +158,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   expect(back.stdout).toContain('equal by digest')
   expect(inSqlite(join(dataDir, 'patchbay.db'))).toEqual(middle)
   expect(await inPostgres(databaseUrl)).toEqual(middle)
+  if (extent(true, false)) return
   hub = await startHub({ folder, timeoutMs: 60_000 })
   expect(await contentOf(hub)).toEqual(was as never)
   await hub.stop({ keep: true })
@@ -174,26 +175,28 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   expect((await readdir(JSON.parse(replaced.stdout).aside)).sort()).toEqual(['database.backup', 'patchbay.db'])
 }, 300_000)
 
-test('a row that PostgreSQL does not accept ends the move with nothing changed', async () => {
-  const one = await startHub()
-  folders.push(one.folder)
-  await one.setup()
-  await one.stop({ keep: true })
-  const path = join(one.dataDir, 'patchbay.db')
-  const database = new Database(path)
-  database
-    .prepare("insert into setting (scope, key, value, secret, updated_at) values ('x', 'odd', ?, 0, '')")
-    .run(['a\0b'])
-  database.close()
-  const kept = await readFile(path)
-  const databaseUrl = await postgres.database('refused')
-  const done = await inFolder(one.folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], {
-    env: { DATABASE_URL: databaseUrl },
-  })
-  expect([done.code, done.stderr]).toEqual([1, expect.stringMatching(/table "setting" .*Nothing was changed/)])
-  expect((await readFile(path)).equals(kept)).toBe(true)
-  expect((await inPostgres(databaseUrl)).setting).toStartWith('0 rows')
-}, 120_000)
+beyondCore(() => {
+  test('a row that PostgreSQL does not accept ends the move with nothing changed', async () => {
+    const one = await startHub()
+    folders.push(one.folder)
+    await one.setup()
+    await one.stop({ keep: true })
+    const path = join(one.dataDir, 'patchbay.db')
+    const database = new Database(path)
+    database
+      .prepare("insert into setting (scope, key, value, secret, updated_at) values ('x', 'odd', ?, 0, '')")
+      .run(['a\0b'])
+    database.close()
+    const kept = await readFile(path)
+    const databaseUrl = await postgres.database('refused')
+    const done = await inFolder(one.folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], {
+      env: { DATABASE_URL: databaseUrl },
+    })
+    expect([done.code, done.stderr]).toEqual([1, expect.stringMatching(/table "setting" .*Nothing was changed/)])
+    expect((await readFile(path)).equals(kept)).toBe(true)
+    expect((await inPostgres(databaseUrl)).setting).toStartWith('0 rows')
+  }, 120_000)
+})
 
 test('two hubs on one database: the second is refused, says by whom, and may start once the first has ended', async () => {
   const databaseUrl = await postgres.database('shared')
