@@ -1,0 +1,22 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { excerpt, requiredScenarios, runClientScenario, untilGood } from './suite.ts'
+
+const CLIENT = join(import.meta.dir, 'client.ts')
+
+/** Of the client leg what needs most of the hub in each revision; `client-leg.long.test.ts` runs all of it. */
+test.each([
+  ['2025-11-25', 'sse-retry'],
+  ['2026-07-28', 'http-custom-headers'],
+] as const)(
+  'requirement set %s, the hub as the client: %s passes',
+  async (revision, scenario) => {
+    expect(requiredScenarios('client', revision)).toContain(scenario)
+    const run = await untilGood(() => runClientScenario(CLIENT, revision, scenario))
+    const result = run.scenarios.get(scenario)
+    if (run.exitCode !== 0 || !result || result.failed > 0 || result.passed === 0)
+      throw new Error(excerpt(run, scenario))
+    expect(result.passed).toBeGreaterThan(0)
+  },
+  600_000,
+)
