@@ -77,7 +77,8 @@ export function clientsOf(upstream: UpstreamKind): readonly ClientKind[] {
 
 /**
  * Those with which the suite tries it: each kind of server meets the newest client and one of the older era, by turns on
- * either wire, and each older version some server; all that the page names with PATCHBAY_WHOLE=1.
+ * either wire, and each older version is that of some server, the oldest also that of a client; all that the page names with
+ * PATCHBAY_WHOLE=1.
  */
 export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   const at = UPSTREAMS.indexOf(upstream)
@@ -86,7 +87,7 @@ export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
     at >= 0
       ? [
           ...MAIN_CLIENTS.filter((client, n) => modern(client) || n === at % 2),
-          ...OLDER_CLIENTS.filter((_, n) => n === at),
+          ...OLDER_CLIENTS.filter((_, n) => n === 2 && n === at),
         ]
       : // A version has one server on pipes and one over HTTP, of which every second is left to the whole.
         MAIN_CLIENTS.filter((_, n) => OLDER_TRIED[n] === older)

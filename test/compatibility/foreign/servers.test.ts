@@ -6,8 +6,8 @@ import { runServers } from './run-all.ts'
 import type { ServerFound } from './run-servers.ts'
 import { ERAS, SERVERS, trialsOf } from './servers.ts'
 
-/** One on pipes that asks whatever can be asked, one that asks early, and one over HTTP. */
-const IN_SUITE = ['everything', 'files', 'fastmcp-http']
+/** One that asks whatever can be asked, and one that asks early. */
+const IN_SUITE = ['everything', 'files']
 const TRIED = SERVERS.filter(({ id, heavy }) => extent(IN_SUITE.includes(id), !heavy))
 
 let found: readonly ServerFound[]
