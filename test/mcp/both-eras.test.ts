@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client as NewerClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { CreateMessageRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { beyondCore, extent } from '../support/extent.ts'
 import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -30,28 +31,35 @@ beforeAll(async () => {
     program('reference', { ERA: 'modern' }),
   ])
   const http = (url: string, more = {}) => ({ type: 'streamable-http', url, ...more })
+  const besides = extent(
+    {},
+    {
+      grouped: http(both, { session: 'shared' }),
+      'newer-alone': http(newer),
+      'older-alone': http(older),
+      varied: stdioFixture('sdk-2-4', { WIRE: 'stdio', VARIED: '1' }),
+    },
+  )
   hub = await startHub({
     env: LOOPBACK,
     settings: {
       mcpServers: {
         both: http(both),
-        grouped: http(both, { session: 'shared' }),
         program: stdioFixture('sdk-2-4', { WIRE: 'stdio' }),
-        varied: stdioFixture('sdk-2-4', { WIRE: 'stdio', VARIED: '1' }),
         'held-older': http(both, { era: 'legacy', session: 'shared' }),
         'held-newer': http(both, { era: 'modern', session: 'shared' }),
         'lacks-newer': http(older, { era: 'modern' }),
         'lacks-older': http(newer, { era: 'legacy' }),
-        'newer-alone': http(newer),
-        'older-alone': http(older),
+        ...besides,
       },
-      groups: [{ name: 'g', servers: ['grouped', 'older-alone', 'newer-alone'] }],
+      groups: extent([], [{ name: 'g', servers: ['grouped', 'older-alone', 'newer-alone'] }]),
     },
   })
   admin = await hub.setup()
   key = await admin.mcpKey()
-  await online(admin, ['both', 'grouped', 'program', 'held-older', 'held-newer', 'newer-alone', 'older-alone'])
-  for (const name of ['program', 'varied']) await knownAsModern(name)
+  const others = Object.keys(besides).filter(name => name !== 'varied')
+  await online(admin, ['both', 'program', 'held-older', 'held-newer', ...others])
+  for (const name of extent(['program'], ['program', 'varied'])) await knownAsModern(name)
 }, 400_000)
 
 afterAll(async () => {
@@ -122,26 +130,30 @@ describe('a server that speaks both eras', () => {
     expect((await statusOf(admin, 'both')).eras).toEqual(['legacy', 'modern'])
   })
 
-  test('tells clients of the older era of changes, and takes their subscriptions', async () => {
-    const client = await admin.mcp('/mcp/both')
-    let told = 0
-    client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
-      told += 1
+  beyondCore(() => {
+    test('tells clients of the older era of changes, and takes their subscriptions', async () => {
+      const client = await admin.mcp('/mcp/both')
+      let told = 0
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+        told += 1
+      })
+      await client.subscribeResource({ uri: 'test://watched-resource' })
+      await client.unsubscribeResource({ uri: 'test://watched-resource' })
+      await client.setLoggingLevel('debug')
+      await callText(client, 'test_trigger_tool_change')
+      await until(() => told > 0, { what: 'the older client to hear of the change' })
     })
-    await client.subscribeResource({ uri: 'test://watched-resource' })
-    await client.unsubscribeResource({ uri: 'test://watched-resource' })
-    await client.setLoggingLevel('debug')
-    await callText(client, 'test_trigger_tool_change')
-    await until(() => told > 0, { what: 'the older client to hear of the change' })
   })
 
-  test('has the older lists in groups too, beside servers of one era', async () => {
-    const client = await admin.mcp('/mcp/g')
-    const names = await toolNames(client)
-    // What two servers offer has their names in front.
-    expect(names.filter(name => name.includes(OLDER_TOOL))).toHaveLength(1)
-    expect((await namesFor('/mcp/g')).filter(name => name.includes(OLDER_TOOL))).toEqual([])
-    expect(await callText(client, OLDER_TOOL)).toBe('legacy')
+  beyondCore(() => {
+    test('has the older lists in groups too, beside servers of one era', async () => {
+      const client = await admin.mcp('/mcp/g')
+      const names = await toolNames(client)
+      // What two servers offer has their names in front.
+      expect(names.filter(name => name.includes(OLDER_TOOL))).toHaveLength(1)
+      expect((await namesFor('/mcp/g')).filter(name => name.includes(OLDER_TOOL))).toEqual([])
+      expect(await callText(client, OLDER_TOOL)).toBe('legacy')
+    })
   })
 
   test('over stdio gets a second process when the first older client comes, and no sooner', async () => {
@@ -162,6 +174,7 @@ describe('a server that speaks both eras', () => {
   })
 })
 
+beyondCore(() => {
 test('what a server of both eras asks is found out in the older one, where the session that is asked has a process of its own', async () => {
   const able = { capabilities: { sampling: {} }, prepare: sampling }
   const modern = await newer('/mcp/program')
@@ -182,20 +195,23 @@ test('what a server of both eras asks is found out in the older one, where the s
   await admin.ok('POST', '/api/servers/program/stop')
   await until(async () => (await processesOf('program')) === 0, { what: 'all its processes to end' })
 }, 120_000)
+})
 
-test('tools that it lists in the older era for clients that can be asked are for those alone', async () => {
-  const extra = 'test_for_askable'
-  const plain = await admin.mcp('/mcp/varied')
-  const able = await admin.mcp('/mcp/varied', { capabilities: { sampling: {} }, prepare: sampling })
-  await until(async () => (await toolNames(able)).includes(extra), {
-    intervalMs: 100,
-    what: 'the tool for clients that can be asked',
+beyondCore(() => {
+  test('tools that it lists in the older era for clients that can be asked are for those alone', async () => {
+    const extra = 'test_for_askable'
+    const plain = await admin.mcp('/mcp/varied')
+    const able = await admin.mcp('/mcp/varied', { capabilities: { sampling: {} }, prepare: sampling })
+    await until(async () => (await toolNames(able)).includes(extra), {
+      intervalMs: 100,
+      what: 'the tool for clients that can be asked',
+    })
+    expect(await callText(able, extra)).toBe(extra)
+    const names = await toolNames(plain)
+    expect([names.includes(OLDER_TOOL), names.includes(extra)]).toEqual([true, false])
+    const listed = await namesFor('/mcp/varied')
+    expect([listed.includes(NEWER_TOOL), listed.includes(extra)]).toEqual([true, false])
   })
-  expect(await callText(able, extra)).toBe(extra)
-  const names = await toolNames(plain)
-  expect([names.includes(OLDER_TOOL), names.includes(extra)]).toEqual([true, false])
-  const listed = await namesFor('/mcp/varied')
-  expect([listed.includes(NEWER_TOOL), listed.includes(extra)]).toEqual([true, false])
 })
 
 describe('"era" of a server', () => {
@@ -228,9 +244,11 @@ describe('"era" of a server', () => {
     expect([status, json.errors[0].pointer, json.errors[0].code]).toEqual([400, '#/era', 'field_not_for_transport'])
   })
 
-  test('a server of the newer era alone serves older clients as before', async () => {
-    const client = await admin.mcp('/mcp/newer-alone')
-    expect(await callText(client, 'test_simple_text')).toContain('simple text')
-    expect((await statusOf(admin, 'newer-alone')).eras).toEqual(['modern'])
+  beyondCore(() => {
+    test('a server of the newer era alone serves older clients as before', async () => {
+      const client = await admin.mcp('/mcp/newer-alone')
+      expect(await callText(client, 'test_simple_text')).toContain('simple text')
+      expect((await statusOf(admin, 'newer-alone')).eras).toEqual(['modern'])
+    })
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { beyondCore } from '../support/extent.ts'
 import { atMost } from '../support/pace.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf, inFlight, online, toolNames } from '../support/servers.ts'
@@ -116,18 +117,20 @@ describe('a member that is removed', () => {
   })
 })
 
-describe('P-23 a member that is dead or slow', () => {
-  test('P-23 delays tools/list by 2 s at most, and list_changed follows when it is there', async () => {
-    await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...sharedFixture('slow', { INIT_MS: '6000' }) })
-    await groups.admin.ok('POST', '/api/servers', { name: 'missing', command: '/no/such/program' })
-    await groups.admin.ok('POST', '/api/groups', { name: 'waiting', members: ['sleepy', 'missing', 'bare'] })
-    const { client, heard } = await listening(groups.admin, '/mcp/waiting')
-    const { value, ms } = await timed(() => toolNames(client))
-    expect(ms).toBeLessThan(atMost(2_200))
-    expect(value).toContain('raw')
-    expect(value).not.toContain('wait')
-    expect((await timed(() => toolNames(client))).ms).toBeLessThan(atMost(2_200))
-    await until(() => heard.tools > 0, { what: 'the notice' })
-    expect(await toolNames(client)).toContain('wait')
-  }, 120_000)
+beyondCore(() => {
+  describe('P-23 a member that is dead or slow', () => {
+    test('P-23 delays tools/list by 2 s at most, and list_changed follows when it is there', async () => {
+      await groups.admin.ok('POST', '/api/servers', { name: 'sleepy', ...sharedFixture('slow', { INIT_MS: '6000' }) })
+      await groups.admin.ok('POST', '/api/servers', { name: 'missing', command: '/no/such/program' })
+      await groups.admin.ok('POST', '/api/groups', { name: 'waiting', members: ['sleepy', 'missing', 'bare'] })
+      const { client, heard } = await listening(groups.admin, '/mcp/waiting')
+      const { value, ms } = await timed(() => toolNames(client))
+      expect(ms).toBeLessThan(atMost(2_200))
+      expect(value).toContain('raw')
+      expect(value).not.toContain('wait')
+      expect((await timed(() => toolNames(client))).ms).toBeLessThan(atMost(2_200))
+      await until(() => heard.tools > 0, { what: 'the notice' })
+      expect(await toolNames(client)).toContain('wait')
+    }, 120_000)
+  })
 })

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { beyondCore } from '../support/extent.ts'
 import type { Client } from '../support/hub.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
@@ -254,19 +255,21 @@ describe('P-21 log levels', () => {
     await told('info')
   })
 
-  test('P-21 reach a member that joins the group later, and one that restarts', async () => {
-    for (const name of ['early', 'joining'])
-      await lena.ok('POST', '/api/servers', { name, ...sharedFixture('varied', { CAPABILITIES: LOGGING }) })
-    await online(lena, ['early', 'joining'])
-    await lena.ok('POST', '/api/groups', { name: 'growing', members: ['early'] })
-    const client = await raw('/mcp/growing')
-    await client.call('logging/setLevel', { level: 'debug' })
-    expect(await levels('joining')).toEqual([])
-    await lena.ok('PUT', '/api/groups/growing/members/joining', {})
-    await until(async () => (await levels('joining')).length > 0, { what: 'the new member to be told' })
-    await lena.ok('POST', '/api/servers/joining/restart?wait=10s')
-    await until(async () => (await levels('joining')).length > 0, { what: 'the restarted member to be told' })
-    expect(await levels('joining')).toEqual(['debug'])
-    await client.delete()
+  beyondCore(() => {
+    test('P-21 reach a member that joins the group later, and one that restarts', async () => {
+      for (const name of ['early', 'joining'])
+        await lena.ok('POST', '/api/servers', { name, ...sharedFixture('varied', { CAPABILITIES: LOGGING }) })
+      await online(lena, ['early', 'joining'])
+      await lena.ok('POST', '/api/groups', { name: 'growing', members: ['early'] })
+      const client = await raw('/mcp/growing')
+      await client.call('logging/setLevel', { level: 'debug' })
+      expect(await levels('joining')).toEqual([])
+      await lena.ok('PUT', '/api/groups/growing/members/joining', {})
+      await until(async () => (await levels('joining')).length > 0, { what: 'the new member to be told' })
+      await lena.ok('POST', '/api/servers/joining/restart?wait=10s')
+      await until(async () => (await levels('joining')).length > 0, { what: 'the restarted member to be told' })
+      expect(await levels('joining')).toEqual(['debug'])
+      await client.delete()
+    })
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beyondCore } from '../support/extent.ts'
 import type { Client, Hub } from '../support/hub.ts'
 import { atLeast, atMost } from '../support/pace.ts'
 import { type Answer, RawClient, type SseEvent, SseReader } from '../support/raw-mcp.ts'
@@ -89,24 +90,26 @@ describe('P-08 notifications', () => {
     expect(await least(opening)).toBeLessThan(atMost(100))
   })
 
-  test('P-08 a silent call begins as a stream after 5 s, and a silent stream has a sign of life within 30 s', async () => {
-    const client = await open('/mcp/slow')
-    const get = new SseReader(await client.get())
-    const start = performance.now()
-    const response = await client.send('tools/call', { name: 'wait', arguments: { ms: 6_000 } })
-    expect(performance.now() - start).toBeGreaterThan(4_500)
-    expect(performance.now() - start).toBeLessThan(atMost(6_500))
-    expect(response.headers.get('content-type')).toBe('text/event-stream')
-    const [answer] = await rest(new SseReader(response))
-    expect(answer?.result.content[0].text).toBe('waited 6000')
-    // The first comment and the priming event came at the beginning.
-    let event: SseEvent | undefined
-    do event = await get.next()
-    while (event && performance.now() - start < 8_000)
-    expect(event?.comment).toBe('ok')
-    expect(performance.now() - start).toBeLessThan(atMost(30_000))
-    await get.close()
-  }, 120_000)
+  beyondCore(() => {
+    test('P-08 a silent call begins as a stream after 5 s, and a silent stream has a sign of life within 30 s', async () => {
+      const client = await open('/mcp/slow')
+      const get = new SseReader(await client.get())
+      const start = performance.now()
+      const response = await client.send('tools/call', { name: 'wait', arguments: { ms: 6_000 } })
+      expect(performance.now() - start).toBeGreaterThan(4_500)
+      expect(performance.now() - start).toBeLessThan(atMost(6_500))
+      expect(response.headers.get('content-type')).toBe('text/event-stream')
+      const [answer] = await rest(new SseReader(response))
+      expect(answer?.result.content[0].text).toBe('waited 6000')
+      // The first comment and the priming event came at the beginning.
+      let event: SseEvent | undefined
+      do event = await get.next()
+      while (event && performance.now() - start < 8_000)
+      expect(event?.comment).toBe('ok')
+      expect(performance.now() - start).toBeLessThan(atMost(30_000))
+      await get.close()
+    }, 120_000)
+  })
 })
 
 describe('P-09 Last-Event-ID', () => {
@@ -207,26 +210,28 @@ describe('P-10 a client that drops its POST', () => {
     expect(answers.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: 'waited 700' }] } })
   })
 
-  test('P-10 before anything came keeps its id in flight until the answer, and the session goes on', async () => {
-    const client = await open()
-    const leaving = new AbortController()
-    const body = {
-      jsonrpc: '2.0',
-      id: 5,
-      method: 'tools/call',
-      params: { name: 'wait', arguments: { ms: atLeast(1_000) } },
-    }
-    const work = fetch(`${hub.url}/mcp/g`, {
-      method: 'POST',
-      headers: client.headers,
-      body: JSON.stringify(body),
-      signal: leaving.signal,
-    }).catch(() => undefined)
-    await inFlight(admin)
-    leaving.abort()
-    await work
-    expect((await client.send('ping', undefined, 5)).status).toBe(400)
-    await until(async () => (await client.send('ping', undefined, 5)).status === 200, { what: 'the id to be free' })
+  beyondCore(() => {
+    test('P-10 before anything came keeps its id in flight until the answer, and the session goes on', async () => {
+      const client = await open()
+      const leaving = new AbortController()
+      const body = {
+        jsonrpc: '2.0',
+        id: 5,
+        method: 'tools/call',
+        params: { name: 'wait', arguments: { ms: atLeast(1_000) } },
+      }
+      const work = fetch(`${hub.url}/mcp/g`, {
+        method: 'POST',
+        headers: client.headers,
+        body: JSON.stringify(body),
+        signal: leaving.signal,
+      }).catch(() => undefined)
+      await inFlight(admin)
+      leaving.abort()
+      await work
+      expect((await client.send('ping', undefined, 5)).status).toBe(400)
+      await until(async () => (await client.send('ping', undefined, 5)).status === 200, { what: 'the id to be free' })
+    })
   })
 })
 
@@ -292,18 +297,20 @@ describe('P-22 ping', () => {
     expect(await ask('no/such')).toEqual({ id: 'ask 3', error: -32601 })
   })
 
-  test('P-22 is answered in 100 ms while every upstream hangs, to 20 clients at once', async () => {
-    const client = await open()
-    const hanging = Array.from({ length: 20 }, (_, index) =>
-      client.send('tools/call', { name: 'wait', arguments: { ms: 1_500 } }, `h${index}`),
-    )
-    const others = await Promise.all(Array.from({ length: 20 }, () => open()))
-    const all = async (): Promise<number> => {
-      const times = await Promise.all(others.map(other => timed(() => other.call('ping'))))
-      expect(times.map(({ value }) => value.result)).toEqual(Array(20).fill({}))
-      return Math.max(...times.map(({ ms }) => ms))
-    }
-    expect(await least(all)).toBeLessThan(atMost(100))
-    for (const work of hanging) await (await work).text()
+  beyondCore(() => {
+    test('P-22 is answered in 100 ms while every upstream hangs, to 20 clients at once', async () => {
+      const client = await open()
+      const hanging = Array.from({ length: 20 }, (_, index) =>
+        client.send('tools/call', { name: 'wait', arguments: { ms: 1_500 } }, `h${index}`),
+      )
+      const others = await Promise.all(Array.from({ length: 20 }, () => open()))
+      const all = async (): Promise<number> => {
+        const times = await Promise.all(others.map(other => timed(() => other.call('ping'))))
+        expect(times.map(({ value }) => value.result)).toEqual(Array(20).fill({}))
+        return Math.max(...times.map(({ ms }) => ms))
+      }
+      expect(await least(all)).toBeLessThan(atMost(100))
+      for (const work of hanging) await (await work).text()
+    })
   })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { RawClient, SseReader } from '../support/raw-mcp.ts'
@@ -134,19 +135,23 @@ describe('text', () => {
 })
 
 describe('size', () => {
-  test('a result of 5 MB arrives whole, as JSON and at the end of a stream', async () => {
-    const client = await new RawClient(hub, '/mcp/both', key).open()
-    const bytes = 5_000_000
-    // On a slow machine it comes at the end of a stream as well.
-    const { result } = await read(await client.send('tools/call', { name: 'varied_big', arguments: { bytes } }))
-    expect(Buffer.byteLength(result.content[0].text)).toBe(bytes)
-    const args = { method: 'notifications/message', params: { level: 'error', data: 'first' } }
-    const reader = new SseReader(await client.send('tools/call', { name: 'varied_say', arguments: args }))
-    expect((await reader.message())?.method).toBe('notifications/message')
-    const sdk = await admin.mcp('/mcp/varied')
-    const whole = await sdk.callTool({ name: 'big', arguments: { bytes } }, undefined, { onprogress: () => undefined })
-    expect(Buffer.byteLength((whole.content as { text: string }[])[0]?.text ?? '')).toBe(bytes)
-  }, 120_000)
+  beyondCore(() => {
+    test('a result of 5 MB arrives whole, as JSON and at the end of a stream', async () => {
+      const client = await new RawClient(hub, '/mcp/both', key).open()
+      const bytes = 5_000_000
+      // On a slow machine it comes at the end of a stream as well.
+      const { result } = await read(await client.send('tools/call', { name: 'varied_big', arguments: { bytes } }))
+      expect(Buffer.byteLength(result.content[0].text)).toBe(bytes)
+      const args = { method: 'notifications/message', params: { level: 'error', data: 'first' } }
+      const reader = new SseReader(await client.send('tools/call', { name: 'varied_say', arguments: args }))
+      expect((await reader.message())?.method).toBe('notifications/message')
+      const sdk = await admin.mcp('/mcp/varied')
+      const whole = await sdk.callTool({ name: 'big', arguments: { bytes } }, undefined, {
+        onprogress: () => undefined,
+      })
+      expect(Buffer.byteLength((whole.content as { text: string }[])[0]?.text ?? '')).toBe(bytes)
+    }, 120_000)
+  })
 
   test('arguments of almost 4 MiB pass both ways, and one byte over 4 MiB is 413', async () => {
     const client = await new RawClient(hub, '/mcp/varied', key).open()
@@ -182,46 +187,50 @@ describe('size', () => {
     }
   })
 
-  test('a list that is read page by page goes on behind a member that has left meanwhile', async () => {
-    const first = sharedFixture('varied', { NAME: 'first', TOOLS: '1200' })
-    await admin.ok('POST', '/api/servers', { name: 'first', ...first })
-    await online(admin, ['first'])
-    await admin.ok('POST', '/api/groups', { name: 'leaving', members: ['first', 'other', 'web'] })
-    const client = await new RawClient(hub, '/mcp/leaving', key).open()
-    const page = (await client.call('tools/list')).result
-    expect(page.tools.at(-1).name).toBe('tool_1000')
-    const rest = async () =>
-      (await client.call('tools/list', { cursor: page.nextCursor })).result.tools.map(
-        (tool: { name: string }) => tool.name,
-      )
-    const before = await rest()
-    expect(before.slice(0, 2)).toEqual(['tool_1001', 'tool_1002'])
-    await admin.ok('DELETE', '/api/groups/leaving/members/first')
-    expect(await rest()).toEqual(before.slice(200))
-    await admin.ok('DELETE', '/api/servers/first')
+  beyondCore(() => {
+    test('a list that is read page by page goes on behind a member that has left meanwhile', async () => {
+      const first = sharedFixture('varied', { NAME: 'first', TOOLS: '1200' })
+      await admin.ok('POST', '/api/servers', { name: 'first', ...first })
+      await online(admin, ['first'])
+      await admin.ok('POST', '/api/groups', { name: 'leaving', members: ['first', 'other', 'web'] })
+      const client = await new RawClient(hub, '/mcp/leaving', key).open()
+      const page = (await client.call('tools/list')).result
+      expect(page.tools.at(-1).name).toBe('tool_1000')
+      const rest = async () =>
+        (await client.call('tools/list', { cursor: page.nextCursor })).result.tools.map(
+          (tool: { name: string }) => tool.name,
+        )
+      const before = await rest()
+      expect(before.slice(0, 2)).toEqual(['tool_1001', 'tool_1002'])
+      await admin.ok('DELETE', '/api/groups/leaving/members/first')
+      expect(await rest()).toEqual(before.slice(200))
+      await admin.ok('DELETE', '/api/servers/first')
+    })
   })
 
-  test('the SDK 1.32 and the client 2.4 read the same long list', async () => {
-    const names = await toolNames(await admin.mcp('/mcp/large'))
-    const modern = new ModernClient({ name: 'modern', version: '1.0.0' })
-    await modern.connect(
-      new ModernTransport(new URL('/mcp/large', hub.url), {
-        requestInit: { headers: { authorization: `Bearer ${key}` } },
-      }),
-    )
-    try {
-      const listed: string[] = []
-      let cursor: string | undefined
-      do {
-        const page = await modern.listTools(cursor === undefined ? {} : { cursor })
-        for (const { name } of page.tools) if (!listed.includes(name)) listed.push(name)
-        cursor = page.nextCursor
-      } while (cursor !== undefined)
-      expect(listed).toEqual(names)
-      const result = await modern.callTool({ name: 'tool_0777', arguments: {} })
-      expect(JSON.stringify(result.content)).toContain('tool_0777')
-    } finally {
-      await modern.close()
-    }
-  }, 120_000)
+  beyondCore(() => {
+    test('the SDK 1.32 and the client 2.4 read the same long list', async () => {
+      const names = await toolNames(await admin.mcp('/mcp/large'))
+      const modern = new ModernClient({ name: 'modern', version: '1.0.0' })
+      await modern.connect(
+        new ModernTransport(new URL('/mcp/large', hub.url), {
+          requestInit: { headers: { authorization: `Bearer ${key}` } },
+        }),
+      )
+      try {
+        const listed: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await modern.listTools(cursor === undefined ? {} : { cursor })
+          for (const { name } of page.tools) if (!listed.includes(name)) listed.push(name)
+          cursor = page.nextCursor
+        } while (cursor !== undefined)
+        expect(listed).toEqual(names)
+        const result = await modern.callTool({ name: 'tool_0777', arguments: {} })
+        expect(JSON.stringify(result.content)).toContain('tool_0777')
+      } finally {
+        await modern.close()
+      }
+    }, 120_000)
+  })
 })

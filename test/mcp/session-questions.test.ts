@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { answering } from '../support/answering.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { fixture } from '../support/fixtures.ts'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { atLeast } from '../support/pace.ts'
@@ -21,14 +21,18 @@ import { until } from '../support/wait.ts'
 
 const QUESTIONS = fixture('questions')
 const FILESYSTEM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
-const WIRES = ['stdio', 'sse', 'http'] as const
+type Wire = 'stdio' | 'sse' | 'http'
+/** Those on which two clients stay for the file; the suite of compatibility has two at every kind of server. */
+const WIRES = extent<readonly Wire[]>(['http'], ['stdio', 'sse', 'http'])
+/** Those whose servers hear of roots. */
+const WITH_ROOTS = extent<readonly Wire[]>(['stdio'], ['stdio', 'sse'])
 const KINDS = ['sampling', 'elicitation', 'roots'] as const
 /** How often each of two clients is asked. */
 const QUESTIONS_EACH = extent(9, 45)
 const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 
 let folder = ''
-let sse: Program
+let sse: Program | undefined
 let http: Program
 let hub: Hub
 let admin: Client
@@ -36,26 +40,23 @@ let admin: Client
 beforeAll(async () => {
   folder = await realpath(await makeTemp('questions'))
   for (const name of ['configured', 'first', 'second']) await mkdir(join(folder, name))
-  ;[sse, http] = await Promise.all([
-    startProgram(QUESTIONS, { env: { WIRE: 'sse' } }),
-    startProgram(QUESTIONS, { env: { WIRE: 'http' } }),
-  ])
-  hub = await startHub({
-    settings: {
-      mcpServers: {
-        stdio: stdioFixture('questions'),
-        sse: { url: sse.url, type: 'sse' },
-        http: { url: http.url },
-        impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 3_000 },
-        files: {
-          command: process.execPath,
-          args: [FILESYSTEM, join(folder, 'configured')],
-        },
+  const program = (wire: Wire) => startProgram(QUESTIONS, { env: { WIRE: wire } })
+  ;[sse, http] = await Promise.all([extent(undefined, 'sse' as const) && program('sse'), program('http')])
+  const mcpServers = {
+    stdio: stdioFixture('questions'),
+    http: { url: http.url },
+    ...(sse && {
+      sse: { url: sse.url, type: 'sse' },
+      impatient: { ...stdioFixture('questions'), session: 'per-session', timeout: 3_000 },
+      files: {
+        command: process.execPath,
+        args: [FILESYSTEM, join(folder, 'configured')],
       },
-    },
-  })
+    }),
+  }
+  hub = await startHub({ settings: { mcpServers } })
   admin = await hub.setup()
-  await online(admin, [...WIRES, 'impatient', 'files'])
+  await online(admin, Object.keys(mcpServers))
 }, 120_000)
 
 afterAll(async () => {
@@ -113,7 +114,7 @@ async function person(name: string, path: string, holds?: Promise<void>): Promis
 
 const pairs = new Map<string, Promise<readonly [Person, Person]>>()
 /** Anna and Bert at the server of this wire, who stay for the file: over stdio each of them costs a process. */
-function pairAt(wire: (typeof WIRES)[number]): Promise<readonly [Person, Person]> {
+function pairAt(wire: Wire): Promise<readonly [Person, Person]> {
   const known = pairs.get(wire) ?? Promise.all([person('anna', `/mcp/${wire}`), person('bert', `/mcp/${wire}`)])
   pairs.set(wire, known)
   return known
@@ -161,23 +162,25 @@ describe('questions that name no call', () => {
     120_000,
   )
 
-  test('one does not end with a call that ends meanwhile, and the clocks of calls in flight stand still', async () => {
-    const held = Promise.withResolvers<void>()
-    const { client, asked } = await person('dora', '/mcp/impatient', held.promise)
-    // Its connection is open before a clock runs.
-    await callText(client, 'answers')
-    const answer = callText(client, 'ask', { kind: 'elicitation', mark: 'slowly', delayMs: 150 })
-    const newer = callText(client, 'slow', { ms: 300 })
-    await until(() => asked.includes('elicitation'))
-    await newer
-    // More than the time that a call may take passes while the client is asked; each of these calls ends within it.
-    for (let turn = 0; turn < 9; turn += 1) await callText(client, 'slow', { ms: 400 })
-    held.resolve()
-    expect(await answer).toContain('dora slowly')
-  }, 120_000)
+  beyondCore(() => {
+    test('one does not end with a call that ends meanwhile, and the clocks of calls in flight stand still', async () => {
+      const held = Promise.withResolvers<void>()
+      const { client, asked } = await person('dora', '/mcp/impatient', held.promise)
+      // Its connection is open before a clock runs.
+      await callText(client, 'answers')
+      const answer = callText(client, 'ask', { kind: 'elicitation', mark: 'slowly', delayMs: 150 })
+      const newer = callText(client, 'slow', { ms: 300 })
+      await until(() => asked.includes('elicitation'))
+      await newer
+      // More than the time that a call may take passes while the client is asked; each of these calls ends within it.
+      for (let turn = 0; turn < 9; turn += 1) await callText(client, 'slow', { ms: 400 })
+      held.resolve()
+      expect(await answer).toContain('dora slowly')
+    }, 120_000)
+  })
 
   test('roots are asked for right after the handshake, and again when the client says that they changed', async () => {
-    for (const wire of ['stdio', 'sse'] as const) {
+    for (const wire of WITH_ROOTS) {
       const one = await person('emil', `/mcp/${wire}`)
       const seen = async () => JSON.parse(await callText(one.client, 'roots'))
       await until(async () => (await seen()).length === 1)
@@ -189,20 +192,22 @@ describe('questions that name no call', () => {
     }
   }, 120_000)
 
-  test('a file server takes over the roots of its client, and each client has its own', async () => {
-    const [first, second] = [await person('first', '/mcp/files'), await person('second', '/mcp/files')]
-    first.roots = [`file://${join(folder, 'first')}`]
-    second.roots = [`file://${join(folder, 'second')}`]
-    const shown = async ({ client }: Person, name: string) => {
-      await until(async () => (await callText(client, 'list_allowed_directories')).includes(join(folder, name)))
-      return callText(client, 'list_allowed_directories')
-    }
-    expect(await shown(first, 'first')).not.toContain(join(folder, 'configured'))
-    expect(await shown(second, 'second')).not.toContain(join(folder, 'first'))
-    first.roots = [`file://${join(folder, 'configured')}`]
-    await first.client.sendRootsListChanged()
-    expect(await shown(first, 'configured')).not.toContain(join(folder, 'first'))
-  }, 120_000)
+  beyondCore(() => {
+    test('a file server takes over the roots of its client, and each client has its own', async () => {
+      const [first, second] = [await person('first', '/mcp/files'), await person('second', '/mcp/files')]
+      first.roots = [`file://${join(folder, 'first')}`]
+      second.roots = [`file://${join(folder, 'second')}`]
+      const shown = async ({ client }: Person, name: string) => {
+        await until(async () => (await callText(client, 'list_allowed_directories')).includes(join(folder, name)))
+        return callText(client, 'list_allowed_directories')
+      }
+      expect(await shown(first, 'first')).not.toContain(join(folder, 'configured'))
+      expect(await shown(second, 'second')).not.toContain(join(folder, 'first'))
+      first.roots = [`file://${join(folder, 'configured')}`]
+      await first.client.sendRootsListChanged()
+      expect(await shown(first, 'configured')).not.toContain(join(folder, 'first'))
+    }, 120_000)
+  })
 
   test('without a call and a stream it waits for either: the next call carries it, or a GET stream', async () => {
     const key = await admin.mcpKey()
@@ -257,30 +262,32 @@ test.each([...WIRES])(
   },
 )
 
-test('a first call waits for the stream of a server that is far away, by which it is asked', async () => {
-  // Its own stream, by which it asks its client, opens later than the first call could be sent.
-  const far = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    async fetch(request) {
-      await Bun.sleep(request.method === 'GET' ? 1_500 : 500)
-      const { pathname, search } = new URL(request.url)
-      const { method, headers, signal } = request
-      const body = method === 'GET' ? null : await request.arrayBuffer()
-      headers.delete('host')
-      return fetch(new URL(pathname + search, http.url), { method, headers, body, signal, decompress: false })
-    },
-  })
-  try {
-    const url = new URL(http.url)
-    url.port = String(far.port)
-    await admin.ok('POST', '/api/servers', { name: 'far', url: url.href })
-    await online(admin, ['far'])
-    const client = await admin.mcp('/mcp/far', answering('ada').options)
-    expect(await callText(client, 'ask', { kind: 'roots', mark: 'm' })).toContain('ada')
-    await admin.ok('DELETE', '/api/servers/far')
-  } finally {
-    await far.stop(true)
-  }
-}, 120_000)
+beyondCore(() => {
+  test('a first call waits for the stream of a server that is far away, by which it is asked', async () => {
+    // Its own stream, by which it asks its client, opens later than the first call could be sent.
+    const far = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 0,
+      async fetch(request) {
+        await Bun.sleep(request.method === 'GET' ? 1_500 : 500)
+        const { pathname, search } = new URL(request.url)
+        const { method, headers, signal } = request
+        const body = method === 'GET' ? null : await request.arrayBuffer()
+        headers.delete('host')
+        return fetch(new URL(pathname + search, http.url), { method, headers, body, signal, decompress: false })
+      },
+    })
+    try {
+      const url = new URL(http.url)
+      url.port = String(far.port)
+      await admin.ok('POST', '/api/servers', { name: 'far', url: url.href })
+      await online(admin, ['far'])
+      const client = await admin.mcp('/mcp/far', answering('ada').options)
+      expect(await callText(client, 'ask', { kind: 'roots', mark: 'm' })).toContain('ada')
+      await admin.ok('DELETE', '/api/servers/far')
+    } finally {
+      await far.stop(true)
+    }
+  }, 120_000)
+})

@@ -8,7 +8,7 @@ import {
   type Task,
   TaskStatusNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { beyondCore } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import type { Client, Hub } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { atLeast } from '../support/pace.ts'
@@ -31,9 +31,9 @@ beforeAll(async () => {
     mcpServers: {
       work: { ...sharedFixture('tasks'), visibility: 'public' },
       hasty: { ...sharedFixture('tasks'), timeout: atLeast(1_000), maxTimeout: atLeast(1_000) },
-      everything: { ...everything, session: 'per-session' },
+      ...extent({}, { everything: { ...everything, session: 'per-session' } }),
     },
-    groups: [{ name: 'both', members: ['work', 'everything'] }],
+    groups: [{ name: 'both', members: ['work', ...extent([], ['everything'])] }],
   }
   ;({ hub, admin: ann } = await startOnline({ settings, timeoutMs: 60_000 }))
   bob = await hub.user('bob')
@@ -109,29 +109,32 @@ describe('a tool that must be a task, for callers who make none', () => {
     const failure = await failureOf(callText(hasty, 'required', { polls: 1_000_000 }))
     expect(failure.data?.code).toBe('upstream_timeout')
     await until(async () => (await seen('hasty')).includes('tasks/cancel t-1'), { what: 'that one to be cancelled' })
+    const late = await ann.request('POST', '/api/servers/hasty/tools/required/call', {
+      arguments: { polls: 1_000_000 },
+    })
+    expect(late.json.code).toBe('upstream_timeout')
   }, 120_000)
 })
 
-describe('server-everything', () => {
-  test('research: the hub runs it in a group and passes what it asks on', async () => {
-    const asked: string[] = []
-    const client = await ann.mcp('/mcp/both', {
-      capabilities: { elicitation: { form: {} } },
-      prepare: each =>
-        each.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-          asked.push(params.message)
-          expect(params._meta).not.toHaveProperty('io.modelcontextprotocol/related-task')
-          return { action: 'accept', content: { interpretation: 'snake' } }
-        }),
-    })
-    const call = { name: 'simulate-research-query', arguments: { topic: 'python', ambiguous: true } }
-    const result = await client.callTool(call, undefined, { timeout: 60_000 })
-    expect(JSON.stringify(result.content)).toContain('python (snake)')
-    expect(asked).toHaveLength(1)
-  }, 120_000)
+beyondCore(() => {
+  describe('server-everything', () => {
+    test('research: the hub runs it in a group and passes what it asks on', async () => {
+      const asked: string[] = []
+      const client = await ann.mcp('/mcp/both', {
+        capabilities: { elicitation: { form: {} } },
+        prepare: each =>
+          each.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+            asked.push(params.message)
+            expect(params._meta).not.toHaveProperty('io.modelcontextprotocol/related-task')
+            return { action: 'accept', content: { interpretation: 'snake' } }
+          }),
+      })
+      const call = { name: 'simulate-research-query', arguments: { topic: 'python', ambiguous: true } }
+      const result = await client.callTool(call, undefined, { timeout: 60_000 })
+      expect(JSON.stringify(result.content)).toContain('python (snake)')
+      expect(asked).toHaveLength(1)
+    }, 120_000)
 
-  // What a client that knows tasks does is shown with the fixture below.
-  beyondCore(() => {
     test('research: a client that knows tasks runs it itself', async () => {
       const client = await ann.mcp('/mcp/everything')
       await client.listTools()
