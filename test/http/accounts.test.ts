@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Answer } from '../support/client.ts'
-import { extent } from '../support/extent.ts'
+import { beyondCore } from '../support/extent.ts'
 import { Client, type Hub, LOOPBACK, PASSWORD, ROOT, send, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { atMost } from '../support/pace.ts'
@@ -86,20 +86,22 @@ describe('what is open ends within 5 s', () => {
     await expectEnded(open)
   }, 120_000)
 
-  test('when the password is changed: with every other token, and not with a key', async () => {
-    const ben = await hub.user('ben')
-    const open = await openAll(ben, ben.token)
-    const { secret } = await ben.ok('POST', '/api/keys', { label: 'k', scopes: ['api'] })
-    const changing = await hub.signIn('ben')
-    const changed = await changing.ok('POST', '/api/auth/password', {
-      currentPassword: PASSWORD,
-      newPassword: `${PASSWORD} and more`,
-    })
-    await expectEnded(open)
-    expect((await changing.request('GET', '/api/auth/me')).json.code).toBe('token_revoked')
-    for (const token of [changed.token, secret])
-      expect((await new Client(hub.url, 'ben', token).request('GET', '/api/auth/me')).status).toBe(200)
-  }, 120_000)
+  beyondCore(() => {
+    test('when the password is changed: with every other token, and not with a key', async () => {
+      const ben = await hub.user('ben')
+      const open = await openAll(ben, ben.token)
+      const { secret } = await ben.ok('POST', '/api/keys', { label: 'k', scopes: ['api'] })
+      const changing = await hub.signIn('ben')
+      const changed = await changing.ok('POST', '/api/auth/password', {
+        currentPassword: PASSWORD,
+        newPassword: `${PASSWORD} and more`,
+      })
+      await expectEnded(open)
+      expect((await changing.request('GET', '/api/auth/me')).json.code).toBe('token_revoked')
+      for (const token of [changed.token, secret])
+        expect((await new Client(hub.url, 'ben', token).request('GET', '/api/auth/me')).status).toBe(200)
+    }, 120_000)
+  })
 
   test('when the account is shut', async () => {
     const cid = await hub.user('cid')
@@ -129,34 +131,38 @@ describe('what is open ends within 5 s', () => {
 })
 
 describe('a user who is removed for an heir', () => {
-  test('leaves servers that stay online, groups that stay whole, and nothing that is named twice', async () => {
-    const eve = await hub.user('eve')
-    const flo = await hub.user('flo')
-    await eve.ok('POST', '/api/servers', {
-      name: 'kept',
-      url: upstream.url,
-      headers: { 'x-api-key': 'a secret of eve' },
-    })
-    await eve.ok('POST', '/api/groups', { name: 'g', members: ['kept'] })
-    await flo.ok('POST', '/api/servers', { name: 'Kept', url: upstream.url })
-    await online(eve, ['kept'])
-    const twin = await admin.request('DELETE', '/api/admin/users/eve?transferTo=flo')
-    expect([twin.status, twin.json.code]).toEqual([409, 'server_name_taken'])
-    expect((await eve.request('GET', '/api/servers/kept')).status).toBe(200)
-    await flo.ok('DELETE', '/api/servers/Kept')
-    const watching = await openStream(flo)
-    await admin.ok('DELETE', '/api/admin/users/eve?transferTo=flo')
-    await watching.next(({ event, data }) => event === 'server.updated' && data.owner === 'flo')
-    await watching.close()
-    await online(flo, ['kept'])
-    expect(await flo.ok('GET', '/api/servers/kept')).toMatchObject({
-      ref: 'flo~kept',
-      headers: { 'x-api-key': '•••• eve' },
-    })
-    expect((await flo.ok('GET', '/api/groups/g')).members).toMatchObject([{ server: 'flo~kept' }])
-    expect(JSON.stringify(await flo.ok('POST', '/api/servers/kept/tools/whoami/call', {}))).toContain('a secret of eve')
-    expect((await eve.request('GET', '/api/auth/me')).json.code).toBe('token_revoked')
-  }, 120_000)
+  beyondCore(() => {
+    test('leaves servers that stay online, groups that stay whole, and nothing that is named twice', async () => {
+      const eve = await hub.user('eve')
+      const flo = await hub.user('flo')
+      await eve.ok('POST', '/api/servers', {
+        name: 'kept',
+        url: upstream.url,
+        headers: { 'x-api-key': 'a secret of eve' },
+      })
+      await eve.ok('POST', '/api/groups', { name: 'g', members: ['kept'] })
+      await flo.ok('POST', '/api/servers', { name: 'Kept', url: upstream.url })
+      await online(eve, ['kept'])
+      const twin = await admin.request('DELETE', '/api/admin/users/eve?transferTo=flo')
+      expect([twin.status, twin.json.code]).toEqual([409, 'server_name_taken'])
+      expect((await eve.request('GET', '/api/servers/kept')).status).toBe(200)
+      await flo.ok('DELETE', '/api/servers/Kept')
+      const watching = await openStream(flo)
+      await admin.ok('DELETE', '/api/admin/users/eve?transferTo=flo')
+      await watching.next(({ event, data }) => event === 'server.updated' && data.owner === 'flo')
+      await watching.close()
+      await online(flo, ['kept'])
+      expect(await flo.ok('GET', '/api/servers/kept')).toMatchObject({
+        ref: 'flo~kept',
+        headers: { 'x-api-key': '•••• eve' },
+      })
+      expect((await flo.ok('GET', '/api/groups/g')).members).toMatchObject([{ server: 'flo~kept' }])
+      expect(JSON.stringify(await flo.ok('POST', '/api/servers/kept/tools/whoami/call', {}))).toContain(
+        'a secret of eve',
+      )
+      expect((await eve.request('GET', '/api/auth/me')).json.code).toBe('token_revoked')
+    }, 120_000)
+  })
 })
 
 describe('an administrator who becomes a user', () => {
@@ -184,21 +190,23 @@ describe('an administrator who becomes a user', () => {
 })
 
 describe('at the same moment', () => {
-  test('of several who create one name one succeeds, for servers, groups and users', async () => {
-    const bodies = [
-      ['/api/servers', { name: 'one', url: upstream.url, enabled: false }, 20],
-      ['/api/groups', { name: 'one' }, 20],
-      // Of each the password is hashed.
-      ['/api/admin/users', { username: 'one', password: PASSWORD }, extent(4, 20)],
-    ] as const
-    for (const [path, body, count] of bodies) {
-      const caller = path.startsWith('/api/admin') ? admin : hal
-      const answers = await Promise.all(
-        Array.from({ length: count }, () => patient(() => caller.request('POST', path, body))),
-      )
-      expect(codes(answers)).toEqual([201, ...Array(count - 1).fill(409)])
-    }
-  }, 120_000)
+  beyondCore(() => {
+    test('of several who create one name one succeeds, for servers, groups and users', async () => {
+      const bodies = [
+        ['/api/servers', { name: 'one', url: upstream.url, enabled: false }, 20],
+        ['/api/groups', { name: 'one' }, 20],
+        // Of each the password is hashed.
+        ['/api/admin/users', { username: 'one', password: PASSWORD }, 20],
+      ] as const
+      for (const [path, body, count] of bodies) {
+        const caller = path.startsWith('/api/admin') ? admin : hal
+        const answers = await Promise.all(
+          Array.from({ length: count }, () => patient(() => caller.request('POST', path, body))),
+        )
+        expect(codes(answers)).toEqual([201, ...Array(count - 1).fill(409)])
+      }
+    }, 120_000)
+  })
 
   test('patches of different fields are all kept, and of those that saw one revision one is', async () => {
     const { revision } = await hal.ok('POST', '/api/servers', { name: 's', url: upstream.url, enabled: false })
@@ -242,21 +250,23 @@ describe('at the same moment', () => {
     admin = again
   })
 
-  test('a server that is deleted while it starts leaves no process and no record', async () => {
-    await admin.ok('POST', '/api/servers', { name: 'starting', ...stdioFixture('deaf') })
-    const pid = await until(
-      async () =>
-        (await admin.ok('GET', '/api/admin/processes')).items.find(
-          (item: { server: string }) => item.server === 'admin~starting',
-        )?.pid,
-      { what: 'its process' },
-    )
-    expect((await admin.request('DELETE', '/api/servers/starting')).status).toBe(204)
-    expect((await admin.request('DELETE', '/api/servers/starting')).status).toBe(404)
-    await until(() => !alive(pid), { what: 'the process to end' })
-    await admin.ok('POST', '/api/servers', { name: 'starting', ...stdioFixture('echo') })
-    await online(admin, ['starting'])
-  }, 120_000)
+  beyondCore(() => {
+    test('a server that is deleted while it starts leaves no process and no record', async () => {
+      await admin.ok('POST', '/api/servers', { name: 'starting', ...stdioFixture('deaf') })
+      const pid = await until(
+        async () =>
+          (await admin.ok('GET', '/api/admin/processes')).items.find(
+            (item: { server: string }) => item.server === 'admin~starting',
+          )?.pid,
+        { what: 'its process' },
+      )
+      expect((await admin.request('DELETE', '/api/servers/starting')).status).toBe(204)
+      expect((await admin.request('DELETE', '/api/servers/starting')).status).toBe(404)
+      await until(() => !alive(pid), { what: 'the process to end' })
+      await admin.ok('POST', '/api/servers', { name: 'starting', ...stdioFixture('echo') })
+      await online(admin, ['starting'])
+    }, 120_000)
+  })
 })
 
 test('a fresh server is connecting, a switched-off one offline, in the answer that makes it', async () => {

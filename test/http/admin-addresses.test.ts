@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Answer } from '../support/client.ts'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { RawClient } from '../support/raw-mcp.ts'
@@ -83,64 +84,68 @@ test('what belongs to others is out of sight and reach outside the list', async 
 /** What an ordinary user hears who asks for the same: the machine of the test may have a sandbox or not. */
 const asOrdinary = async (method: string, path: string, body: object) => told(await other.request(method, path, body))
 
-test('no route starts a command outside the sandbox for an administrator outside the list', async () => {
-  const file = (name: string) => join(hub.folder, `ran-${name}`)
-  const body = (name: string) => ({ name, ...tellTale(file(name)) })
-  expect(told(await outside('POST', '/api/servers', body('created')))).toBe(
-    await asOrdinary('POST', '/api/servers', body('created')),
-  )
-  const batch = { servers: [body('batched')] }
-  expect((await outside('POST', '/api/servers/batch', batch)).json.results[0].status).toBe(
-    (await other.request('POST', '/api/servers/batch', batch)).json.results[0].status,
-  )
-  const document = { mcpServers: { imported: tellTale(file('imported')) } }
-  await outside('POST', '/api/servers/import', { document })
-  await outside('POST', '/api/servers/test', body('tried'))
-  await outside('PATCH', '/api/servers/stopped', { ...tellTale(file('patched')), enabled: true })
-  await outside('PUT', '/api/servers/stopped', { ...body('put'), name: 'stopped', enabled: true })
-  for (const forbidden of [
-    { name: 'plain', ...tellTale(file('plain')), sandbox: 'off' },
-    { name: 'loader', ...tellTale(file('loader')), env: { LD_PRELOAD: '/x.so' } },
-    { name: 'reach', ...tellTale(file('reach')), network: 'host' },
-    { name: 'inner', url: 'http://127.0.0.1:9/' },
-  ]) {
-    const answer = told(await outside('POST', '/api/servers', forbidden))
-    expect(answer).toStartWith('403 ')
-    expect(answer).toBe(await asOrdinary('POST', '/api/servers', forbidden))
-  }
-  const names = ['created', 'batched', 'imported', 'stopped']
-  const there = (await admin.ok('GET', '/api/servers')).items.filter((each: { name: string }) =>
-    names.includes(each.name),
-  )
-  for (const { name, ...server } of there.filter((each: { name: string }) => each.name !== 'stopped'))
-    expect([name, server.review?.network]).toEqual([name, 'none'])
-  await until(
-    async () => {
-      const states = await Promise.all(there.map(({ name }: { name: string }) => statusOf(admin, name)))
-      return states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
-    },
-    { what: 'the limited servers to have been started once', timeoutMs: 60_000 },
-  )
-  const routes = ['created', 'batched', 'imported', 'tried', 'patched', 'put', 'plain', 'loader', 'reach']
-  const ran = routes.filter(name => existsSync(file(name)) && readFileSync(file(name), 'utf8') === '0')
-  expect(ran).toEqual([])
-  for (const { name } of there) await admin.ok('DELETE', `/api/servers/${name}`)
+beyondCore(() => {
+  test('no route starts a command outside the sandbox for an administrator outside the list', async () => {
+    const file = (name: string) => join(hub.folder, `ran-${name}`)
+    const body = (name: string) => ({ name, ...tellTale(file(name)) })
+    expect(told(await outside('POST', '/api/servers', body('created')))).toBe(
+      await asOrdinary('POST', '/api/servers', body('created')),
+    )
+    const batch = { servers: [body('batched')] }
+    expect((await outside('POST', '/api/servers/batch', batch)).json.results[0].status).toBe(
+      (await other.request('POST', '/api/servers/batch', batch)).json.results[0].status,
+    )
+    const document = { mcpServers: { imported: tellTale(file('imported')) } }
+    await outside('POST', '/api/servers/import', { document })
+    await outside('POST', '/api/servers/test', body('tried'))
+    await outside('PATCH', '/api/servers/stopped', { ...tellTale(file('patched')), enabled: true })
+    await outside('PUT', '/api/servers/stopped', { ...body('put'), name: 'stopped', enabled: true })
+    for (const forbidden of [
+      { name: 'plain', ...tellTale(file('plain')), sandbox: 'off' },
+      { name: 'loader', ...tellTale(file('loader')), env: { LD_PRELOAD: '/x.so' } },
+      { name: 'reach', ...tellTale(file('reach')), network: 'host' },
+      { name: 'inner', url: 'http://127.0.0.1:9/' },
+    ]) {
+      const answer = told(await outside('POST', '/api/servers', forbidden))
+      expect(answer).toStartWith('403 ')
+      expect(answer).toBe(await asOrdinary('POST', '/api/servers', forbidden))
+    }
+    const names = ['created', 'batched', 'imported', 'stopped']
+    const there = (await admin.ok('GET', '/api/servers')).items.filter((each: { name: string }) =>
+      names.includes(each.name),
+    )
+    for (const { name, ...server } of there.filter((each: { name: string }) => each.name !== 'stopped'))
+      expect([name, server.review?.network]).toEqual([name, 'none'])
+    await until(
+      async () => {
+        const states = await Promise.all(there.map(({ name }: { name: string }) => statusOf(admin, name)))
+        return states.every(({ state, reason }) => state !== 'connecting' || reason !== undefined)
+      },
+      { what: 'the limited servers to have been started once', timeoutMs: 60_000 },
+    )
+    const routes = ['created', 'batched', 'imported', 'tried', 'patched', 'put', 'plain', 'loader', 'reach']
+    const ran = routes.filter(name => existsSync(file(name)) && readFileSync(file(name), 'utf8') === '0')
+    expect(ran).toEqual([])
+    for (const { name } of there) await admin.ok('DELETE', `/api/servers/${name}`)
+  })
 })
 
-test('a server that is there keeps running, may be described and stopped, and is not started again from outside', async () => {
-  const { pid } = await statusOf(admin, 'mine')
-  expect(told(await outside('PATCH', '/api/servers/mine', { description: 'seen from outside' }))).toBe('200')
-  for (const verb of ['restart', 'refresh', 'start'])
-    expect(told(await outside('POST', `/api/servers/mine/${verb}`))).toBe('403 address_not_allowed')
-  expect((await statusOf(admin, 'mine')).pid).toBe(pid as number)
-  const call = await outside('POST', '/api/servers/mine/tools/echo/call', { arguments: { text: 'x' } })
-  expect(call.status).toBe(200)
-  expect(told(await outside('POST', '/api/servers/mine/stop'))).toBe('202')
-  expect(told(await outside('POST', '/api/servers/mine/start'))).toBe('403 address_not_allowed')
-  expect(told(await admin.request('POST', '/api/servers/mine/start'))).toBe('202')
-  await online(admin, ['mine'])
-  expect((await admin.ok('GET', '/api/servers/mine')).review).toBeUndefined()
-  expect(told(await outside('PATCH', '/api/servers/filed', { command: 'x' }))).toStartWith('403 ')
+beyondCore(() => {
+  test('a server that is there keeps running, may be described and stopped, and is not started again from outside', async () => {
+    const { pid } = await statusOf(admin, 'mine')
+    expect(told(await outside('PATCH', '/api/servers/mine', { description: 'seen from outside' }))).toBe('200')
+    for (const verb of ['restart', 'refresh', 'start'])
+      expect(told(await outside('POST', `/api/servers/mine/${verb}`))).toBe('403 address_not_allowed')
+    expect((await statusOf(admin, 'mine')).pid).toBe(pid as number)
+    const call = await outside('POST', '/api/servers/mine/tools/echo/call', { arguments: { text: 'x' } })
+    expect(call.status).toBe(200)
+    expect(told(await outside('POST', '/api/servers/mine/stop'))).toBe('202')
+    expect(told(await outside('POST', '/api/servers/mine/start'))).toBe('403 address_not_allowed')
+    expect(told(await admin.request('POST', '/api/servers/mine/start'))).toBe('202')
+    await online(admin, ['mine'])
+    expect((await admin.ok('GET', '/api/servers/mine')).review).toBeUndefined()
+    expect(told(await outside('PATCH', '/api/servers/filed', { command: 'x' }))).toStartWith('403 ')
+  })
 })
 
 test('what was configured from outside has fewer rights until it is reviewed at a listed address', async () => {
@@ -164,11 +169,13 @@ test('what was configured from outside has fewer rights until it is reviewed at 
   expect((await outside('PUT', path, changed.json)).status).toBe(200)
 })
 
-test('a harmless change beside it does not start a command outside the sandbox', async () => {
-  await admin.ok('POST', '/api/servers', { name: 'plain-off', ...stdioFixture('echo'), enabled: false })
-  const both = { enabled: true, description: 'switched on from outside' }
-  expect(told(await outside('PATCH', '/api/servers/plain-off', both))).toBe('403 address_not_allowed')
-  expect((await admin.ok('GET', '/api/servers/plain-off')).enabled).toBe(false)
+beyondCore(() => {
+  test('a harmless change beside it does not start a command outside the sandbox', async () => {
+    await admin.ok('POST', '/api/servers', { name: 'plain-off', ...stdioFixture('echo'), enabled: false })
+    const both = { enabled: true, description: 'switched on from outside' }
+    expect(told(await outside('PATCH', '/api/servers/plain-off', both))).toBe('403 address_not_allowed')
+    expect((await admin.ok('GET', '/api/servers/plain-off')).enabled).toBe(false)
+  })
 })
 
 test('the live stream and an MCP session show outside only what an ordinary user sees', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { extent } from '../support/extent.ts'
+import { beyondCore, extent } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { processStat } from '../support/processes.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -168,25 +168,27 @@ describe('who is it', () => {
     expect(passed).toEqual([])
   }, 120_000)
 
-  test('a token of one hub opens nothing at another that has the same secret, and no secret is built in [CVE-2026-44428 GHSA-g53w-w6mj-hrpp CVE-2026-79744]', async () => {
-    const twin = await startHub({ env: { JWT_SECRET } })
-    const other = await twin.setup()
-    for (const [here, token] of [
-      [admin, other.token],
-      [other, admin.token],
-    ] as const) {
-      const crossed = await here.request('GET', '/api/servers', undefined, { authorization: `Bearer ${token}` })
-      expect([crossed.status, crossed.json.code]).toEqual([401, 'token_invalid'])
-      expect((await here.request('GET', '/api/servers')).status).toBe(200)
-    }
-    // Nor is any secret built in.
-    expect(twin.setupToken).not.toBe(hub.setupToken ?? '')
-    for (const name of ['master.key', 'jwt.key', 'instance-id']) {
-      const [mine, theirs] = await Promise.all([hub, twin].map(each => readFile(join(each.dataDir, name), 'utf8')))
-      expect(mine).not.toBe(theirs ?? '')
-    }
-    await twin.stop()
-  }, 120_000)
+  beyondCore(() => {
+    test('a token of one hub opens nothing at another that has the same secret, and no secret is built in [CVE-2026-44428 GHSA-g53w-w6mj-hrpp CVE-2026-79744]', async () => {
+      const twin = await startHub({ env: { JWT_SECRET } })
+      const other = await twin.setup()
+      for (const [here, token] of [
+        [admin, other.token],
+        [other, admin.token],
+      ] as const) {
+        const crossed = await here.request('GET', '/api/servers', undefined, { authorization: `Bearer ${token}` })
+        expect([crossed.status, crossed.json.code]).toEqual([401, 'token_invalid'])
+        expect((await here.request('GET', '/api/servers')).status).toBe(200)
+      }
+      // Nor is any secret built in.
+      expect(twin.setupToken).not.toBe(hub.setupToken ?? '')
+      for (const name of ['master.key', 'jwt.key', 'instance-id']) {
+        const [mine, theirs] = await Promise.all([hub, twin].map(each => readFile(join(each.dataDir, name), 'utf8')))
+        expect(mine).not.toBe(theirs ?? '')
+      }
+      await twin.stop()
+    }, 120_000)
+  })
 
   test('no header picks role, host or route, and only administrators change the system [GHSA-g53w-w6mj-hrpp CVE-2026-79744]', async () => {
     const before = await admin.ok('GET', '/api/admin/settings')

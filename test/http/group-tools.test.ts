@@ -117,14 +117,16 @@ describe('the document', () => {
     }, 120_000),
   )
 
-  test('is one of which a client of HTTP APIs makes tools that work', async () => {
-    const token = await withKey([{ group: 'g' }])
-    const schema = (await asKey(token, 'GET', '/api/groups/g/openapi.json')).json
-    await using open = await openLink({ openapi: { schema, auth: { bearer: { token } } } })
-    expect(open.tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['raw', 'name', 'echo', 'get-sum']))
-    const { structuredContent } = await open.call('get-sum', { body: { a: 2, b: 3 } })
-    expect(structuredContent).toEqual({ content: [{ type: 'text', text: 'The sum of 2 and 3 is 5.' }] })
-    expect((await failureOf(open.call('get-sum', { body: { a: 'text', b: 3 } }))).message).toContain('body.a')
+  beyondCore(() => {
+    test('is one of which a client of HTTP APIs makes tools that work', async () => {
+      const token = await withKey([{ group: 'g' }])
+      const schema = (await asKey(token, 'GET', '/api/groups/g/openapi.json')).json
+      await using open = await openLink({ openapi: { schema, auth: { bearer: { token } } } })
+      expect(open.tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['raw', 'name', 'echo', 'get-sum']))
+      const { structuredContent } = await open.call('get-sum', { body: { a: 2, b: 3 } })
+      expect(structuredContent).toEqual({ content: [{ type: 'text', text: 'The sum of 2 and 3 is 5.' }] })
+      expect((await failureOf(open.call('get-sum', { body: { a: 'text', b: 3 } }))).message).toContain('body.a')
+    })
   })
 })
 
@@ -170,13 +172,15 @@ describe('a call', () => {
       expect((await admin.request('POST', path('raw'), body)).status).toBe(400)
   })
 
-  test('whose result is long is answered as the MCP result alone', async () => {
-    expect((await admin.request('POST', path('big'), { bytes: 400_000 })).status).toBe(200)
-    const long = await admin.request('POST', path('big'), { bytes: 2_000_000 })
-    expect([long.status, long.json.code]).toEqual([502, 'result_too_large'])
-    expect(long.json.hint).toContain(MCP_RESULT)
-    const whole = await admin.request('POST', path('big'), { bytes: 2_000_000 }, { accept: MCP_RESULT })
-    expect(whole.json.content[0].text).toBe('é'.repeat(1_000_000))
+  beyondCore(() => {
+    test('whose result is long is answered as the MCP result alone', async () => {
+      expect((await admin.request('POST', path('big'), { bytes: 400_000 })).status).toBe(200)
+      const long = await admin.request('POST', path('big'), { bytes: 2_000_000 })
+      expect([long.status, long.json.code]).toEqual([502, 'result_too_large'])
+      expect(long.json.hint).toContain(MCP_RESULT)
+      const whole = await admin.request('POST', path('big'), { bytes: 2_000_000 }, { accept: MCP_RESULT })
+      expect(whole.json.content[0].text).toBe('é'.repeat(1_000_000))
+    })
   })
 
   test('stands in the records as the caller’s, and in those of the group', async () => {
@@ -255,21 +259,25 @@ describe('rights', () => {
     await admin.ok('PATCH', '/api/servers/everything', { visibility: 'private' })
   })
 
-  test('a key that is revoked ends the call that it began', async () => {
-    const made = await admin.ok('POST', '/api/keys', { label: 'short', scopes: [{ group: 'g' }] })
-    const call = asKey(made.secret, 'POST', path('emit'), { count: 500, gapMs: 20 })
-    await inFlight(admin)
-    await admin.ok('DELETE', `/api/keys/${made.id}`)
-    const started = performance.now()
-    expect((await call).status).toBe(401)
-    expect(performance.now() - started).toBeLessThan(atMost(3_000))
+  beyondCore(() => {
+    test('a key that is revoked ends the call that it began', async () => {
+      const made = await admin.ok('POST', '/api/keys', { label: 'short', scopes: [{ group: 'g' }] })
+      const call = asKey(made.secret, 'POST', path('emit'), { count: 500, gapMs: 20 })
+      await inFlight(admin)
+      await admin.ok('DELETE', `/api/keys/${made.id}`)
+      const started = performance.now()
+      expect((await call).status).toBe(401)
+      expect(performance.now() - started).toBeLessThan(atMost(3_000))
+    })
   })
 
-  test('modern clients under /mcp see the same tools', async () => {
-    const modern = new RawModern(hub, '/mcp/g', await admin.mcpKey())
-    const { result } = await modern.call('tools/list')
-    const document = await admin.ok('GET', '/api/groups/g/openapi.json')
-    expect(Object.keys(document.paths)).toHaveLength(result.tools.length)
+  beyondCore(() => {
+    test('modern clients under /mcp see the same tools', async () => {
+      const modern = new RawModern(hub, '/mcp/g', await admin.mcpKey())
+      const { result } = await modern.call('tools/list')
+      const document = await admin.ok('GET', '/api/groups/g/openapi.json')
+      expect(Object.keys(document.paths)).toHaveLength(result.tools.length)
+    })
   })
 })
 

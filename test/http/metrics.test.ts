@@ -55,53 +55,57 @@ test('totals are those of the client, and promtool has nothing to say', async ()
   expect(await promtoolSays(said)).toBe('')
 })
 
-test('requests of MCP by method, era and outcome; what programs use, and what the history stores', async () => {
-  const client = await admin.mcp('/mcp/echo')
-  await client.listTools()
-  // So many that some are refused as too many: their names become no labels either.
-  const unknown = Array.from({ length: 120 }, (_, n) => client.request({ method: `no/such${n}` }, z.any()))
-  const refused = await Promise.allSettled(unknown)
-  const missing = refused.filter(each => each.status === 'rejected' && each.reason.code === -32_601).length
-  const request = (method: string, status: string) =>
-    `patchbay_mcp_requests_total{method="${method}",era="legacy",status="${status}"}`
-  const lists = await until(async () => {
-    const said = await text()
-    return valueIn(said, request('tools/list', 'success')) > 0 ? said : undefined
-  })
-  expect(valueIn(lists, request('tools/call', 'success'))).toBe(CALLS)
-  expect(valueIn(lists, request('tools/call', 'tool_not_found'))).toBe(2)
-  expect(missing).toBeGreaterThan(0)
-  expect(valueIn(lists, request('other', 'method_not_found'))).toBe(missing)
-  expect(lists).not.toContain('no/such')
-  const child = (what: string) => valueIn(lists, `patchbay_child_${what}{owner="admin",server="echo"}`)
-  // A program of Bun that has answered a few calls.
-  expect(child('resident_memory_bytes')).toBeGreaterThan(10_000_000)
-  // Counted in ticks of the system's clock, between which a quick machine does all that a few calls need.
-  const large = { name: 'echo', arguments: { text: 'x'.repeat(300_000) } }
-  await until(
-    async () => {
-      for (let at = 0; at < 20; at += 1) await client.callTool(large)
-      return valueIn(await text(), 'patchbay_child_cpu_seconds_total{owner="admin",server="echo"}') > 0
-    },
-    { timeoutMs: 60_000, what: 'processor time of the program' },
-  )
-  await until(async () => valueIn(await text(), 'patchbay_history_bytes{kind="records"}') > 10_000)
-  expect(valueIn(lists, 'patchbay_history_behind_records')).toBeGreaterThanOrEqual(0)
-  expect(valueIn(lists, 'patchbay_worker_restarts_total')).toBe(0)
-}, 120_000)
+beyondCore(() => {
+  test('requests of MCP by method, era and outcome; what programs use, and what the history stores', async () => {
+    const client = await admin.mcp('/mcp/echo')
+    await client.listTools()
+    // So many that some are refused as too many: their names become no labels either.
+    const unknown = Array.from({ length: 120 }, (_, n) => client.request({ method: `no/such${n}` }, z.any()))
+    const refused = await Promise.allSettled(unknown)
+    const missing = refused.filter(each => each.status === 'rejected' && each.reason.code === -32_601).length
+    const request = (method: string, status: string) =>
+      `patchbay_mcp_requests_total{method="${method}",era="legacy",status="${status}"}`
+    const lists = await until(async () => {
+      const said = await text()
+      return valueIn(said, request('tools/list', 'success')) > 0 ? said : undefined
+    })
+    expect(valueIn(lists, request('tools/call', 'success'))).toBe(CALLS)
+    expect(valueIn(lists, request('tools/call', 'tool_not_found'))).toBe(2)
+    expect(missing).toBeGreaterThan(0)
+    expect(valueIn(lists, request('other', 'method_not_found'))).toBe(missing)
+    expect(lists).not.toContain('no/such')
+    const child = (what: string) => valueIn(lists, `patchbay_child_${what}{owner="admin",server="echo"}`)
+    // A program of Bun that has answered a few calls.
+    expect(child('resident_memory_bytes')).toBeGreaterThan(10_000_000)
+    // Counted in ticks of the system's clock, between which a quick machine does all that a few calls need.
+    const large = { name: 'echo', arguments: { text: 'x'.repeat(300_000) } }
+    await until(
+      async () => {
+        for (let at = 0; at < 20; at += 1) await client.callTool(large)
+        return valueIn(await text(), 'patchbay_child_cpu_seconds_total{owner="admin",server="echo"}') > 0
+      },
+      { timeoutMs: 60_000, what: 'processor time of the program' },
+    )
+    await until(async () => valueIn(await text(), 'patchbay_history_bytes{kind="records"}') > 10_000)
+    expect(valueIn(lists, 'patchbay_history_behind_records')).toBeGreaterThanOrEqual(0)
+    expect(valueIn(lists, 'patchbay_worker_restarts_total')).toBe(0)
+  }, 120_000)
+})
 
-test('a server that is removed and made again under its name goes on where it was', async () => {
-  const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success"}'
-  for (const count of [1, 2]) {
-    await admin.ok('POST', '/api/servers', { name: 'second', ...stdioFixture('echo') })
-    await online(admin, ['second'])
-    await (await admin.mcp('/mcp/second')).callTool({ name: 'echo', arguments: { text: 'x' } })
-    // One text answers for a second.
-    await until(async () => (await text()).includes(`${calls} ${count}\n`))
-    await admin.ok('DELETE', '/api/servers/second')
-    await until(async () => !(await text()).includes('server_up{owner="admin",server="second"}'))
-  }
-  expect(await promtoolSays(await text())).toBe('')
+beyondCore(() => {
+  test('a server that is removed and made again under its name goes on where it was', async () => {
+    const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success"}'
+    for (const count of [1, 2]) {
+      await admin.ok('POST', '/api/servers', { name: 'second', ...stdioFixture('echo') })
+      await online(admin, ['second'])
+      await (await admin.mcp('/mcp/second')).callTool({ name: 'echo', arguments: { text: 'x' } })
+      // One text answers for a second.
+      await until(async () => (await text()).includes(`${calls} ${count}\n`))
+      await admin.ok('DELETE', '/api/servers/second')
+      await until(async () => !(await text()).includes('server_up{owner="admin",server="second"}'))
+    }
+    expect(await promtoolSays(await text())).toBe('')
+  })
 })
 
 test('others get nothing: neither an ordinary user, nor who comes through an unknown proxy, nor a wrong token', async () => {

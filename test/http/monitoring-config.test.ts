@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -93,43 +94,45 @@ test('PUT is an administrator’s, and names what is wrong or held by file or en
   expect((await admin.request('PUT', CONFIG, { alerting: { rules: [] } })).json.errors[0].code).toBe('unknown_field')
 })
 
-test('what was set through the API holds from the next start on, before anything of the log is removed', async () => {
-  const changed = await admin.ok('PUT', CONFIG, {
-    logging: { database: { maxSize: '100MB' } },
-    logRotation: { maxSize: '5MB', compress: false },
-  })
-  expect([changed.logging.database.maxSize, changed.logRotation.maxSize]).toEqual([100_000_000, 5_000_000])
-  await hub.stop({ keep: true })
+beyondCore(() => {
+  test('what was set through the API holds from the next start on, before anything of the log is removed', async () => {
+    const changed = await admin.ok('PUT', CONFIG, {
+      logging: { database: { maxSize: '100MB' } },
+      logRotation: { maxSize: '5MB', compress: false },
+    })
+    expect([changed.logging.database.maxSize, changed.logRotation.maxSize]).toEqual([100_000_000, 5_000_000])
+    await hub.stop({ keep: true })
 
-  // Without the sections of the file, so that the API may set the rest.
-  const logs = join(folder, 'logs')
-  const env = { ...LOOPBACK, LOG_FILE: join(logs, 'hub.log') }
-  hub = await startHub({ folder, env, settings: { mcpServers: {} } })
-  admin = await hub.signIn('admin')
-  await admin.ok('PUT', CONFIG, { logRotation: { maxFiles: 30 } })
-  const rotation = async (body: object) => {
-    const { status, json } = await admin.request('PUT', CONFIG, { logRotation: body })
-    return status === 200 ? [json.logRotation.enabled, json.logRotation.interval] : json.errors[0].pointer
-  }
-  expect(await rotation({ interval: 'weekly', enabled: true })).toEqual([true, 'weekly'])
-  expect(await rotation({ enabled: true })).toEqual([true, 'weekly'])
-  expect(await rotation({ enabled: false })).toEqual([false, 'none'])
-  expect(await rotation({ enabled: true, interval: 'none' })).toBe('#/logRotation/interval')
-  expect(await rotation({ enabled: true })).toEqual([true, 'daily'])
-  await admin.ok('PATCH', '/api/admin/settings', { logLevel: 'warn', logFormat: 'pretty' })
-  await hub.stop({ keep: true })
+    // Without the sections of the file, so that the API may set the rest.
+    const logs = join(folder, 'logs')
+    const env = { ...LOOPBACK, LOG_FILE: join(logs, 'hub.log') }
+    hub = await startHub({ folder, env, settings: { mcpServers: {} } })
+    admin = await hub.signIn('admin')
+    await admin.ok('PUT', CONFIG, { logRotation: { maxFiles: 30 } })
+    const rotation = async (body: object) => {
+      const { status, json } = await admin.request('PUT', CONFIG, { logRotation: body })
+      return status === 200 ? [json.logRotation.enabled, json.logRotation.interval] : json.errors[0].pointer
+    }
+    expect(await rotation({ interval: 'weekly', enabled: true })).toEqual([true, 'weekly'])
+    expect(await rotation({ enabled: true })).toEqual([true, 'weekly'])
+    expect(await rotation({ enabled: false })).toEqual([false, 'none'])
+    expect(await rotation({ enabled: true, interval: 'none' })).toBe('#/logRotation/interval')
+    expect(await rotation({ enabled: true })).toEqual([true, 'daily'])
+    await admin.ok('PATCH', '/api/admin/settings', { logLevel: 'warn', logFormat: 'pretty' })
+    await hub.stop({ keep: true })
 
-  await mkdir(logs, { recursive: true })
-  const old = Array.from({ length: 20 }, (_, day) => `hub-202601${String(day + 10)}T000000.000Z.log`)
-  for (const name of old) await writeFile(join(logs, name), 'a line\n')
-  await writeFile(join(logs, 'hub.log'), '')
-  hub = await startHub({ folder, env })
-  admin = await hub.signIn('admin')
-  const { logRotation, logging } = await admin.ok('GET', CONFIG)
-  expect(logRotation).toMatchObject({ maxFiles: 30, maxSize: 5_000_000, compress: false })
-  expect(logging).toMatchObject({ level: 'warn', database: { maxSize: 100_000_000 } })
-  await hub.stop({ keep: true })
-  expect((await readdir(logs)).filter(name => name.startsWith('hub-')).sort()).toEqual(old)
-  // Nor does anything go wrong while it stops.
-  expect(await readFile(join(logs, 'hub.log'), 'utf8')).toBe('')
-}, 120_000)
+    await mkdir(logs, { recursive: true })
+    const old = Array.from({ length: 20 }, (_, day) => `hub-202601${String(day + 10)}T000000.000Z.log`)
+    for (const name of old) await writeFile(join(logs, name), 'a line\n')
+    await writeFile(join(logs, 'hub.log'), '')
+    hub = await startHub({ folder, env })
+    admin = await hub.signIn('admin')
+    const { logRotation, logging } = await admin.ok('GET', CONFIG)
+    expect(logRotation).toMatchObject({ maxFiles: 30, maxSize: 5_000_000, compress: false })
+    expect(logging).toMatchObject({ level: 'warn', database: { maxSize: 100_000_000 } })
+    await hub.stop({ keep: true })
+    expect((await readdir(logs)).filter(name => name.startsWith('hub-')).sort()).toEqual(old)
+    // Nor does anything go wrong while it stops.
+    expect(await readFile(join(logs, 'hub.log'), 'utf8')).toBe('')
+  }, 120_000)
+})

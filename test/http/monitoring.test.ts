@@ -1,6 +1,7 @@
 /** What the monitoring routes say of calls that were counted by the client that made them, to each user its own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { beyondCore } from '../support/extent.ts'
 import { startGoodAndBad } from '../support/good-and-bad.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
@@ -209,13 +210,15 @@ describe('GET /api/monitoring/export', () => {
     expect(text).toContain(",'-sum,1,")
   })
 
-  test('promtool makes blocks of the OpenMetrics file', async () => {
-    const { text } = await admin.request('GET', '/api/monitoring/export?range=1h&format=prometheus')
-    expect(text).toEndWith('# EOF\n')
-    const folder = await makeTemp('blocks')
-    await Bun.write(join(folder, 'metrics.txt'), text)
-    expect(await blocksFrom(join(folder, 'metrics.txt'), join(folder, 'data'))).toMatch(/BLOCK ULID/)
-    await removeTemp(folder)
+  beyondCore(() => {
+    test('promtool makes blocks of the OpenMetrics file', async () => {
+      const { text } = await admin.request('GET', '/api/monitoring/export?range=1h&format=prometheus')
+      expect(text).toEndWith('# EOF\n')
+      const folder = await makeTemp('blocks')
+      await Bun.write(join(folder, 'metrics.txt'), text)
+      expect(await blocksFrom(join(folder, 'metrics.txt'), join(folder, 'data'))).toMatch(/BLOCK ULID/)
+      await removeTemp(folder)
+    })
   })
 })
 
@@ -332,14 +335,16 @@ test('the dashboard for Grafana asks for metrics that there are', async () => {
   for (const name of names) expect(text).toContain(`# TYPE ${String(name).replace(/_bucket$/, '')} `)
 })
 
-test('what was counted is there after a restart', async () => {
-  const before = (await metrics(admin)).metrics.requests.total
-  const changes = async () => (await admin.ok('GET', '/api/monitoring/health?server=echo')).items[0].changes
-  const seen = await changes()
-  expect(seen.length).toBeGreaterThan(0)
-  await hub.stop({ keep: true })
-  hub = await startHub({ folder: hub.folder })
-  admin = await hub.signIn('admin')
-  expect((await metrics(admin)).metrics.requests.total).toBe(before)
-  expect((await changes()).slice(0, seen.length)).toEqual(seen)
-}, 120_000)
+beyondCore(() => {
+  test('what was counted is there after a restart', async () => {
+    const before = (await metrics(admin)).metrics.requests.total
+    const changes = async () => (await admin.ok('GET', '/api/monitoring/health?server=echo')).items[0].changes
+    const seen = await changes()
+    expect(seen.length).toBeGreaterThan(0)
+    await hub.stop({ keep: true })
+    hub = await startHub({ folder: hub.folder })
+    admin = await hub.signIn('admin')
+    expect((await metrics(admin)).metrics.requests.total).toBe(before)
+    expect((await changes()).slice(0, seen.length)).toEqual(seen)
+  }, 120_000)
+})

@@ -82,42 +82,46 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
 })
 
 describe('what a user may own', () => {
-  test('one server too many is 409 quota_servers, by create, batch and import', async () => {
-    const some = (from: number, count: number) =>
-      Array.from({ length: count }, (_, at) => ({ name: `s${from + at}`, url: UPSTREAM, enabled: false }))
-    await alice.ok('POST', '/api/servers/batch', { servers: some(0, LIMITS.serversPerUser) })
-    expect(await used(alice, 'serversPerUser')).toBe(LIMITS.serversPerUser)
-    const before = keptState(hub)
-    const [more] = some(1_000, 1)
-    await refused(await alice.request('POST', '/api/servers', more), '/api/servers', 409, 'quota_servers')
-    const batch = await alice.request('POST', '/api/servers/batch', { servers: [more] })
-    expect(batch.text).toContain('quota_servers')
-    const imported = await alice.ok('POST', '/api/servers/import', { mcpServers: { more: { url: UPSTREAM } } })
-    expect(imported.entries[0].error.code).toBe('quota_servers')
-    expect(keptState(hub)).toEqual(before)
-    await alice.ok('DELETE', '/api/servers/s0')
-    await alice.ok('POST', '/api/servers', more)
-  }, 120_000)
+  beyondCore(() => {
+    test('one server too many is 409 quota_servers, by create, batch and import', async () => {
+      const some = (from: number, count: number) =>
+        Array.from({ length: count }, (_, at) => ({ name: `s${from + at}`, url: UPSTREAM, enabled: false }))
+      await alice.ok('POST', '/api/servers/batch', { servers: some(0, LIMITS.serversPerUser) })
+      expect(await used(alice, 'serversPerUser')).toBe(LIMITS.serversPerUser)
+      const before = keptState(hub)
+      const [more] = some(1_000, 1)
+      await refused(await alice.request('POST', '/api/servers', more), '/api/servers', 409, 'quota_servers')
+      const batch = await alice.request('POST', '/api/servers/batch', { servers: [more] })
+      expect(batch.text).toContain('quota_servers')
+      const imported = await alice.ok('POST', '/api/servers/import', { mcpServers: { more: { url: UPSTREAM } } })
+      expect(imported.entries[0].error.code).toBe('quota_servers')
+      expect(keptState(hub)).toEqual(before)
+      await alice.ok('DELETE', '/api/servers/s0')
+      await alice.ok('POST', '/api/servers', more)
+    }, 120_000)
+  })
 
   // Before the commands of the next test: they never answer, and hold the places in which servers start.
-  test('processes of callers count against commands, beside the one that all share', async () => {
-    const made = await gina.request('POST', '/api/servers', await shutIn('own', { session: 'per-session' }))
-    const { checks } = (await gina.request('GET', '/health')).json
-    if (checks.sandbox !== 'full') return expect(made.text).toContain('stdio_not_permitted')
-    await online(gina, ['own'])
-    const clients: RawClient[] = []
-    const key = await gina.mcpKey()
-    for (const count of [1, 2, 3]) {
-      const client = await new RawClient(hub, '/mcp/own', key).open()
-      const { result } = await client.call('tools/call', { name: 'self', arguments: {} })
-      expect([result.isError ?? false, await used(gina, 'liveStdioPerUser')]).toEqual([false, 1 + count])
-      clients.push(client)
-    }
-    for (const client of clients) await client.delete()
-    await until(async () => (await used(gina, 'liveStdioPerUser')) === 1, { what: 'the callers’ processes to end' })
-    await gina.ok('POST', '/api/servers/own/stop')
-    await until(async () => (await used(gina, 'liveStdioPerUser')) === 0, { what: 'the processes to end' })
-  }, 120_000)
+  beyondCore(() => {
+    test('processes of callers count against commands, beside the one that all share', async () => {
+      const made = await gina.request('POST', '/api/servers', await shutIn('own', { session: 'per-session' }))
+      const { checks } = (await gina.request('GET', '/health')).json
+      if (checks.sandbox !== 'full') return expect(made.text).toContain('stdio_not_permitted')
+      await online(gina, ['own'])
+      const clients: RawClient[] = []
+      const key = await gina.mcpKey()
+      for (const count of [1, 2, 3]) {
+        const client = await new RawClient(hub, '/mcp/own', key).open()
+        const { result } = await client.call('tools/call', { name: 'self', arguments: {} })
+        expect([result.isError ?? false, await used(gina, 'liveStdioPerUser')]).toEqual([false, 1 + count])
+        clients.push(client)
+      }
+      for (const client of clients) await client.delete()
+      await until(async () => (await used(gina, 'liveStdioPerUser')) === 1, { what: 'the callers’ processes to end' })
+      await gina.ok('POST', '/api/servers/own/stop')
+      await until(async () => (await used(gina, 'liveStdioPerUser')) === 0, { what: 'the processes to end' })
+    }, 120_000)
+  })
 
   test('one command too many that is switched on is 409 quota_servers, for ordinary users', async () => {
     const lazy = { command: 'cat', start: 'lazy' }

@@ -160,8 +160,8 @@ test('every route of administrators is closed to users and from elsewhere', asyn
   expect(count).toBeGreaterThan(10)
 })
 
-/** Beside commands, which each route has: one route that makes, one that changes and one that starts. */
-const WITH_ADDRESSES = ['POST /api/servers', 'PATCH /api/servers/{ref}', 'POST /api/servers/{ref}/start']
+/** Beside commands, which each route has: one route that makes and one that starts. */
+const WITH_ADDRESSES = ['POST /api/servers', 'POST /api/servers/{ref}/start']
 const hasAddresses = ({ route, target }: ActingRow): boolean => WITH_ADDRESSES.includes(route) && target !== 'bundle'
 const COMMANDS: readonly Kind[] = ['stdio']
 
@@ -199,9 +199,16 @@ function bundleOnce(): Promise<string> {
   return quiet
 }
 
+/**
+ * In the suite an administrator inside the list shows with one row, and with addresses, that what may rise does; of the others
+ * what ran is seen anyway.
+ */
+const callersOf = (row: ActingRow | undefined, kind: Kind): readonly Caller[] =>
+  extent(row === ACTING[0] || kind !== 'stdio' ? CALLERS : CALLERS.filter(caller => caller !== 'inside'), CALLERS)
+
 /** One after the other with the same server. */
 async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
-  for (const caller of CALLERS) {
+  for (const caller of callersOf(rows[0], kind)) {
     const word = newWord()
     const [fresh, name] = [`fresh-${word}`, `target-${word}`]
     const own = thing(kind, word)
@@ -244,10 +251,10 @@ describe('what a user gave to an administrator stays off by every route until th
   type Handover = readonly ['patch' | 'put' | 'delete', Kind]
   const core: readonly Handover[] = [
     ['put', 'stdio'],
-    ['patch', 'url'],
     ['delete', 'openapi'],
   ]
   const others: readonly Handover[] = [
+    ['patch', 'url'],
     ['patch', 'stdio'],
     ['delete', 'stdio'],
   ]
@@ -291,10 +298,8 @@ test('POST /api/import/{id}/rollback: what came from outside and was replaced co
   await settled('rolled')
   const { review } = await admin.ok('GET', '/api/servers/rolled')
   const servers = { rolled: { ...thing('stdio', other), reviewed: review.hash } }
-  for (const document of [
-    { mcpServers: servers },
-    { format: 'patchbay-export', version: 1, owner: 'admin', servers },
-  ]) {
+  const documents = [{ mcpServers: servers }, { format: 'patchbay-export', version: 1, owner: 'admin', servers }]
+  for (const document of extent(documents.slice(1), documents)) {
     const at = 'format' in document ? '#/servers/rolled' : '#/mcpServers/rolled'
     const wish = { document, choices: { [at]: 'replace' } }
     const { planHash } = (await inside('POST', '/api/import?dryRun=true', wish)).json
@@ -312,7 +317,8 @@ test('POST /api/import/{id}/rollback: what came from outside and was replaced co
 })
 
 test('POST /api/bundles/{id}/install', async () => {
-  for (const caller of CALLERS) {
+  // Who has the most rights, and takes them to a change from elsewhere; in the whole each caller.
+  for (const caller of extent<readonly Caller[]>(['inside'], CALLERS)) {
     const word = newWord()
     const code = `const f=require('fs');console.error('${word} ran as '+process.getuid());try{f.readFileSync('${join(hub.dataDir, 'master.key')}');f.writeFileSync('${proofOf(word)}',process.getuid()+'\\n')}catch{}process.exit(3)`
     const manifest = {

@@ -31,13 +31,11 @@ async function refusal(options: Parameters<typeof startHub>[0]): Promise<{ exit:
 
 describe('the environment ends the start with 2 and one line that names the variable', () => {
   type EnvRow = readonly [env: Record<string, string>, code: string, ...says: string[]]
-  /** Several values at once, with a secret in one, and one that is checked by itself. */
+  /** Several values at once, with a secret in one. What is checked by itself is in test/unit/config too. */
   const several = { PORT: '-1', WORKERS: '0', LOG_MAX_SIZE: '10XB', DATABASE_URL: `mysql://me:${CANARY}@db/x` }
-  const core: readonly EnvRow[] = [
-    [several, 'env_invalid', ...Object.keys(several)],
-    [{ JWT_SECRET: 'canary-of-the-start-of-31-byte-' }, 'secret_too_short', 'JWT_SECRET', '32'],
-  ]
+  const core: readonly EnvRow[] = [[several, 'env_invalid', ...Object.keys(several)]]
   const others: readonly EnvRow[] = [
+    [{ JWT_SECRET: 'canary-of-the-start-of-31-byte-' }, 'secret_too_short', 'JWT_SECRET', '32'],
     [{ SYSLOG_ENABLED: 'true' }, 'env_invalid', 'SYSLOG_HOST'],
     [{ PORT: '-1', WORKERS: '0', HOST: 'a b' }, 'env_invalid', 'PORT', 'WORKERS', 'HOST'],
     [{ ADMIN_USERNAME: 'canary', ADMIN_PASSWORD: CANARY }, 'env_invalid', 'ADMIN_PASSWORD'],
@@ -67,11 +65,13 @@ describe('the environment ends the start with 2 and one line that names the vari
     },
   )
 
-  test('and so do arguments that are none', async () => {
-    for (const args of extent([['serve', '--prot', '1']], [['serv'], ['serve', '--prot', '1'], ['serve', 'now']])) {
-      const { exit, line } = await refusal({ args })
-      expect([exit, line.startsWith('error: usage: ')]).toEqual([2, true])
-    }
+  beyondCore(() => {
+    test('and so do arguments that are none', async () => {
+      for (const args of [['serv'], ['serve', '--prot', '1'], ['serve', 'now']]) {
+        const { exit, line } = await refusal({ args })
+        expect([exit, line.startsWith('error: usage: ')]).toEqual([2, true])
+      }
+    })
   })
 })
 
@@ -88,7 +88,7 @@ describe('the settings file ends the start with 78, and stays as it is', () => {
     '{"mcpServers":{"a":{"url":"https://a.example"},"A":{"url":"https://a.example"}}}',
     'settings_duplicate',
   ] as const
-  test.each(extent([broken, newer], [broken, twice, newer, ...others]))('%s', async (_what, settings, code) => {
+  test.each(extent([broken], [broken, twice, newer, ...others]))('%s', async (_what, settings, code) => {
     const folder = await makeTemp('start')
     const path = join(folder, 'mcp_settings.json')
     await writeFile(path, settings, { mode: 0o600 })
@@ -99,18 +99,20 @@ describe('the settings file ends the start with 78, and stays as it is', () => {
     await removeTemp(folder)
   })
 
-  const pipe = ['a named pipe', 'mkfifo', 'it is no regular file'] as const
-  const large = ['of more than 16 MiB', 'truncate --size=16777217', 'it has 16777217 bytes'] as const
   const odd = [
+    ['a named pipe', 'mkfifo', 'it is no regular file'],
+    ['of more than 16 MiB', 'truncate --size=16777217', 'it has 16777217 bytes'],
     ['a folder', 'mkdir', 'it is no regular file'],
     ['a device', 'ln -s /dev/null', 'it is no regular file'],
   ] as const
-  test.each(extent([pipe], [pipe, large, ...odd]))('%s, at once', async (_what, make, why) => {
-    const folder = await makeTemp('start')
-    expect(Bun.spawnSync([...make.split(' '), join(folder, 'mcp_settings.json')]).success).toBe(true)
-    const { exit, line } = await refusal({ folder })
-    expect([exit, line]).toEqual([78, expect.stringMatching(new RegExp(`^error: settings_json: .*: ${why}`))])
-    await removeTemp(folder)
+  beyondCore(() => {
+    test.each(odd)('%s, at once', async (_what, make, why) => {
+      const folder = await makeTemp('start')
+      expect(Bun.spawnSync([...make.split(' '), join(folder, 'mcp_settings.json')]).success).toBe(true)
+      const { exit, line } = await refusal({ folder })
+      expect([exit, line]).toEqual([78, expect.stringMatching(new RegExp(`^error: settings_json: .*: ${why}`))])
+      await removeTemp(folder)
+    })
   })
 
   test('writable by everybody', async () => {
@@ -177,44 +179,52 @@ describe('the data folder', () => {
     }
   })
 
-  test('with a file of the hub that cannot be read or written ends the start with 1', async () => {
-    const files = ['master.key', 'jwt.key', 'instance-id', 'hub.pid', 'cli-token', 'address']
-    for (const name of extent(['jwt.key'], files)) {
-      const path = join(data, name)
-      await rename(path, `${path}.kept`).catch(() => undefined)
-      await mkdir(path)
+  beyondCore(() => {
+    test('with a file of the hub that cannot be read or written ends the start with 1', async () => {
+      const files = ['master.key', 'jwt.key', 'instance-id', 'hub.pid', 'cli-token', 'address']
+      for (const name of files) {
+        const path = join(data, name)
+        await rename(path, `${path}.kept`).catch(() => undefined)
+        await mkdir(path)
+        const { exit, line } = await refusal({ env: { DATA_DIR: data } })
+        expect([name, exit, line.startsWith(`error: data_dir_unwritable: Cannot use ${path} `)]).toEqual([
+          name,
+          1,
+          true,
+        ])
+        await rmdir(path)
+        await rename(`${path}.kept`, path).catch(() => undefined)
+      }
+      await writeFile(join(data, 'hub.lock'), 'no lock')
       const { exit, line } = await refusal({ env: { DATA_DIR: data } })
-      expect([name, exit, line.startsWith(`error: data_dir_unwritable: Cannot use ${path} `)]).toEqual([name, 1, true])
-      await rmdir(path)
-      await rename(`${path}.kept`, path).catch(() => undefined)
-    }
-    await writeFile(join(data, 'hub.lock'), 'no lock')
-    const { exit, line } = await refusal({ env: { DATA_DIR: data } })
-    expect([exit, line]).toEqual([1, expect.stringMatching(/^error: data_dir_unwritable: .*may be removed/)])
-    await unlink(join(data, 'hub.lock'))
-    if (extent(false, true)) await (await startHub({ env: { DATA_DIR: data } })).stop()
-  }, 120_000)
+      expect([exit, line]).toEqual([1, expect.stringMatching(/^error: data_dir_unwritable: .*may be removed/)])
+      await unlink(join(data, 'hub.lock'))
+      await (await startHub({ env: { DATA_DIR: data } })).stop()
+    }, 120_000)
+  })
 
-  test('on a full disk ends the start with 1', async () => {
-    const disk = join(temp, 'disk')
-    await mkdir(disk)
-    for (const bytes of extent([65_536], [4096, 65_536])) {
-      const wrap = [
-        'bwrap',
-        '--dev-bind',
-        '/',
-        '/',
-        '--size',
-        String(bytes),
-        '--tmpfs',
-        disk,
-        '--die-with-parent',
-        '--',
-      ]
-      const { exit, line } = await refusal({ wrap, env: { DATA_DIR: join(disk, 'data') } })
-      expect(exit).toBe(1)
-      expect(line).toMatch(/^error: (?:data_dir_unwritable|store_unavailable): .*(?:no space left|is full)/)
-    }
+  beyondCore(() => {
+    test('on a full disk ends the start with 1', async () => {
+      const disk = join(temp, 'disk')
+      await mkdir(disk)
+      for (const bytes of [4096, 65_536]) {
+        const wrap = [
+          'bwrap',
+          '--dev-bind',
+          '/',
+          '/',
+          '--size',
+          String(bytes),
+          '--tmpfs',
+          disk,
+          '--die-with-parent',
+          '--',
+        ]
+        const { exit, line } = await refusal({ wrap, env: { DATA_DIR: join(disk, 'data') } })
+        expect(exit).toBe(1)
+        expect(line).toMatch(/^error: (?:data_dir_unwritable|store_unavailable): .*(?:no space left|is full)/)
+      }
+    })
   })
 
   test('with a database that was emptied, or is damaged inside, ends the start with 1, and leaves it', async () => {
@@ -240,14 +250,16 @@ describe('the data folder', () => {
     expect(await readdir(data)).not.toContain('patchbay.db')
   })
 
-  test('with a database that is none ends the start with 1, and leaves it', async () => {
-    const path = join(await copied('none'), 'patchbay.db')
-    await writeFile(path, 'no database at all, and long enough to be read as the head of one'.repeat(20))
-    const { exit, line } = await refusal({ env: { DATA_DIR: dirname(path) } })
-    expect([exit, line.startsWith('error: store_corrupt: ')]).toEqual([1, true])
-    // In the hub's words, with the code of the database, and not in the words of its library.
-    expect(line).toContain('(the file is not a whole database, SQLITE_NOTADB)')
-    expect(await readFile(path, 'utf8')).toStartWith('no database at all')
+  beyondCore(() => {
+    test('with a database that is none ends the start with 1, and leaves it', async () => {
+      const path = join(await copied('none'), 'patchbay.db')
+      await writeFile(path, 'no database at all, and long enough to be read as the head of one'.repeat(20))
+      const { exit, line } = await refusal({ env: { DATA_DIR: dirname(path) } })
+      expect([exit, line.startsWith('error: store_corrupt: ')]).toEqual([1, true])
+      // In the hub's words, with the code of the database, and not in the words of its library.
+      expect(line).toContain('(the file is not a whole database, SQLITE_NOTADB)')
+      expect(await readFile(path, 'utf8')).toStartWith('no database at all')
+    })
   })
 
   beyondCore(() =>
