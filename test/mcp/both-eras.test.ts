@@ -175,26 +175,26 @@ describe('a server that speaks both eras', () => {
 })
 
 beyondCore(() => {
-test('what a server of both eras asks is found out in the older one, where the session that is asked has a process of its own', async () => {
-  const able = { capabilities: { sampling: {} }, prepare: sampling }
-  const modern = await newer('/mcp/program')
-  const client = await admin.mcp('/mcp/program', able)
-  await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { intervalMs: 100, what: 'the older list' })
-  await looked('program')
-  expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'shared' })
-  // Nobody knew: the first call finds it out, and works.
-  expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).not.toBe(true)
-  expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'per-session', asks: ['sampling'] })
-  expect(await callText(client, 'test_sampling', { prompt: 'Who?' })).toContain('sampled')
-  expect(await callText(client, OLDER_TOOL)).toBe('legacy')
+  test('what a server of both eras asks is found out in the older one, where the session that is asked has a process of its own', async () => {
+    const able = { capabilities: { sampling: {} }, prepare: sampling }
+    const modern = await newer('/mcp/program')
+    const client = await admin.mcp('/mcp/program', able)
+    await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { intervalMs: 100, what: 'the older list' })
+    await looked('program')
+    expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'shared' })
+    // Nobody knew: the first call finds it out, and works.
+    expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).not.toBe(true)
+    expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'per-session', asks: ['sampling'] })
+    expect(await callText(client, 'test_sampling', { prompt: 'Who?' })).toContain('sampled')
+    expect(await callText(client, OLDER_TOOL)).toBe('legacy')
 
-  const plain = await admin.mcp('/mcp/program')
-  expect(await callText(plain, OLDER_TOOL)).toBe('legacy')
-  expect((await modern.callTool({ name: 'test_simple_text', arguments: {} })).isError).toBeFalsy()
-  expect((await statusOf(admin, 'program')).connections).toMatchObject({ shared: 2, session: 1 })
-  await admin.ok('POST', '/api/servers/program/stop')
-  await until(async () => (await processesOf('program')) === 0, { what: 'all its processes to end' })
-}, 120_000)
+    const plain = await admin.mcp('/mcp/program')
+    expect(await callText(plain, OLDER_TOOL)).toBe('legacy')
+    expect((await modern.callTool({ name: 'test_simple_text', arguments: {} })).isError).toBeFalsy()
+    expect((await statusOf(admin, 'program')).connections).toMatchObject({ shared: 2, session: 1 })
+    await admin.ok('POST', '/api/servers/program/stop')
+    await until(async () => (await processesOf('program')) === 0, { what: 'all its processes to end' })
+  }, 120_000)
 })
 
 beyondCore(() => {
