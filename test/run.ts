@@ -6,7 +6,7 @@
  * The suite is what a change must pass: of long tests it runs a part (`support/extent.ts`) and of files named `*.long.test.ts`
  * nothing. `--whole` runs both to their end, as `bun run soak` does.
  *
- * Families wait more than they work, so that four run side by side, the longest first and in parts; what measures time
+ * Families wait more than they work, so that three run side by side, the longest first and in parts; what measures time
  * or memory runs alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
  * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
  *
@@ -50,7 +50,7 @@ interface Suite {
 }
 
 const ROOT = join(import.meta.dir, '..')
-const LANES = 4
+const LANES = 3
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath

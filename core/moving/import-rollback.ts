@@ -32,7 +32,7 @@ export async function takeBack(parts: RollbackParts, actor: UserActor, made: rea
     const why = await takeOneBack(parts, actor, item)
     if (why !== undefined) result.kept.push({ kind, name, why })
     else (replaced === undefined ? result.removed : result.restored).push({ kind, name })
-    if (replaced !== undefined) await parts.registry.settings.setUserSecret(actor, actor.userId, replaced, null)
+    if (replaced !== undefined) await parts.registry.settings.setUser(actor, actor.userId, {}, { [replaced]: null })
   }
   return result
 }
@@ -118,7 +118,7 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
     const info = (await settings.userSecretInfo(owner, key))[key]
     if (info?.setAt !== revision) return info && 'changed'
     const value = typeof before?.value === 'string' ? before.value : null
-    await settings.setUserSecret(actor, owner, key, value)
+    await settings.setUser(actor, owner, {}, { [key]: value })
     return undefined
   },
   async setting({ registry }, actor, { id, owner, revision }, before) {

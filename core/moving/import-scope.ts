@@ -174,7 +174,7 @@ export class ImportScope {
     const replaced = replacedKey(this.#id, made.length)
     await parts.attempt(async () => {
       const revision = await write()
-      await parts.registry.settings.setUserSecret(actor, actor.userId, replaced, JSON.stringify(before))
+      await parts.registry.settings.setUser(actor, actor.userId, {}, { [replaced]: JSON.stringify(before) })
       made.push({ ...item, revision, replaced })
     })
     return { verdict: 'replaced' }

@@ -46,7 +46,7 @@ async function secret(
   const { name, value } = item
   const key = `${HOSTED_KEY_PREFIX}${name}`
   const write = async () => {
-    await settings.setUserSecret(actor, owner, key, value)
+    await settings.setUser(actor, owner, {}, { [key]: value })
     return (await settings.userSecretInfo(owner, key))[key]?.setAt ?? ''
   }
   // Its value is not compared: an import must not tell by trial what is stored.

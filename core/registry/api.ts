@@ -169,15 +169,19 @@ export interface SettingRegistry {
     options?: Pick<WriteOptions, 'ifRevision'>,
   ): Promise<void>
   user(userId: string): Promise<Readonly<Record<string, JsonValue>>>
-  setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void>
-  /** Sealed; null removes. */
+  /** All of it or, where it throws, nothing; `secrets` are sealed. One `settings.updated` names all keys. */
+  setUser(
+    actor: Actor,
+    userId: string,
+    values: Readonly<Record<string, JsonValue | null>>,
+    secrets?: Readonly<Record<string, string | null>>,
+  ): Promise<void>
   /** A secret of the hub itself, sealed; null removes it. Administrators only. `settings.updated` names its key. */
   setSystemSecret(actor: Actor, key: string, value: string | null): Promise<void>
   /** For the hub's own use. */
   openSystemSecret(key: string): Promise<string | undefined>
   /** What may be shown of it: its last characters, empty for a short one, and when it was stored. */
   systemSecretInfo(key: string): Promise<{ readonly last4: string; readonly setAt: string } | undefined>
-  setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void>
   /** For the hub's own use. */
   openUserSecret(userId: string, key: string): Promise<string | undefined>
   userSecretInfo(

@@ -45,7 +45,9 @@ export class Settings implements SettingRegistry {
     options: Pick<WriteOptions, 'ifRevision'> = {},
   ): Promise<void> {
     if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators change settings of the system')
-    await this.#set(SYSTEM, values, null, async trx => {
+    const keys = Object.keys(values)
+    if (keys.length === 0) return
+    await write(this.#deps.store, async (trx, after) => {
       const row = await trx
         .selectFrom('setting')
         .select(['value', 'updated_at'])
@@ -55,14 +57,15 @@ export class Settings implements SettingRegistry {
       const revision = Number(row?.value ?? 0)
       checkRevision('settings', { name: SYSTEM, revision, updated_at: row?.updated_at ?? '' }, options)
       await this.#put(trx, SYSTEM, REVISION, String(revision + 1), 0)
+      await this.#putAll(trx, SYSTEM, values)
+      after(() => this.#emit(null, keys))
     })
   }
 
   async setSystemSecret(actor: Actor, key: string, value: string | null): Promise<void> {
     if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators change settings of the system')
     await write(this.#deps.store, async (trx, after) => {
-      const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(SYSTEM, key), value)
-      await this.#put(trx, SYSTEM, key, sealed, 1)
+      await this.#putSealed(trx, SYSTEM, { [key]: value })
       after(() => this.#emit(null, [key]))
     })
   }
@@ -84,19 +87,23 @@ export class Settings implements SettingRegistry {
     return this.#plain(userId)
   }
 
-  async setUser(actor: Actor, userId: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
+  async setUser(
+    actor: Actor,
+    userId: string,
+    values: Readonly<Record<string, JsonValue | null>>,
+    secrets: Readonly<Record<string, string | null>> = {},
+  ): Promise<void> {
     rejectOtherUsers(actor, userId)
-    await this.#set(userId, values, userId)
-  }
-
-  async setUserSecret(actor: Actor, userId: string, key: string, value: string | null): Promise<void> {
-    rejectOtherUsers(actor, userId)
+    const keys = [...Object.keys(values), ...Object.keys(secrets)]
+    if (keys.length === 0) return
     await write(this.#deps.store, async (trx, after) => {
       const owner = await userById(trx, userId)
       if (!owner) throw noSuchUser()
-      const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(userId, key), value)
-      await withinStoredBytes(trx, ownerOf(owner), () => this.#put(trx, userId, key, sealed, 1))
-      after(() => this.#emit(userId, [key]))
+      await withinStoredBytes(trx, ownerOf(owner), async () => {
+        await this.#putAll(trx, userId, values)
+        await this.#putSealed(trx, userId, secrets)
+      })
+      after(() => this.#emit(userId, keys))
     })
   }
 
@@ -123,27 +130,16 @@ export class Settings implements SettingRegistry {
     )
   }
 
-  async #set(
-    scope: string,
-    values: Readonly<Record<string, JsonValue | null>>,
-    userId: string | null,
-    before?: (trx: Writer) => Promise<void>,
-  ): Promise<void> {
-    const keys = Object.keys(values)
-    if (keys.length === 0) return
-    await write(this.#deps.store, async (trx, after) => {
-      const owner = userId === null ? undefined : await userById(trx, userId)
-      if (userId !== null && !owner) throw noSuchUser()
-      await before?.(trx)
-      const put = async () => {
-        for (const key of keys) {
-          const value = values[key] ?? null
-          await this.#put(trx, scope, key, value === null ? null : JSON.stringify(value), 0)
-        }
-      }
-      await (owner ? withinStoredBytes(trx, ownerOf(owner), put) : put())
-      after(() => this.#emit(userId, keys))
-    })
+  async #putAll(trx: Writer, scope: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
+    for (const [key, value] of Object.entries(values))
+      await this.#put(trx, scope, key, value === null ? null : JSON.stringify(value), 0)
+  }
+
+  async #putSealed(trx: Writer, scope: string, secrets: Readonly<Record<string, string | null>>): Promise<void> {
+    for (const [key, value] of Object.entries(secrets)) {
+      const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(scope, key), value)
+      await this.#put(trx, scope, key, sealed, 1)
+    }
   }
 
   async #put(trx: Writer, scope: string, key: string, value: string | null, secret: 0 | 1): Promise<void> {

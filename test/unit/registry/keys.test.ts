@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { LIMITS } from '../../../core/config/limits.ts'
 import { openWorld, refusal, type World, wrongFields } from './world.ts'
 
 let world: World
@@ -127,7 +128,7 @@ describe('settings', () => {
   test('of users are their own, with secrets sealed and never listed', async () => {
     const { userId } = world.bob
     await settings().setUser(world.bob, userId, { theme: 'dark' })
-    await settings().setUserSecret(world.bob, userId, 'hostedKeys/x', 'canary-0123456789')
+    await settings().setUser(world.bob, userId, {}, { 'hostedKeys/x': 'canary-0123456789' })
     expect(await settings().user(userId)).toEqual({ theme: 'dark' })
     expect(await settings().openUserSecret(userId, 'hostedKeys/x')).toBe('canary-0123456789')
     expect(await settings().userSecretInfo(userId, 'hostedKeys/')).toEqual({
@@ -135,9 +136,28 @@ describe('settings', () => {
     })
     expect(JSON.stringify(await world.store.db.selectFrom('setting').selectAll().execute())).not.toContain('canary')
     expect((await refusal(settings().setUser(world.cleo, userId, { a: 1 }))).code).toBe('user_not_found')
-    expect((await refusal(settings().setUserSecret(world.ada, 'system', 'a', 'b'))).code).toBe('user_not_found')
-    await settings().setUserSecret(world.bob, userId, 'hostedKeys/x', null)
+    expect((await refusal(settings().setUser(world.ada, 'system', {}, { a: 'b' }))).code).toBe('user_not_found')
+    await settings().setUser(world.bob, userId, {}, { 'hostedKeys/x': null })
     expect(await settings().openUserSecret(userId, 'hostedKeys/x')).toBeUndefined()
+  })
+
+  test('and secrets of users come together: all with one event, or none', async () => {
+    const { userId } = world.bob
+    const secrets = { 'hostedKeys/a': 'first', 'hostedKeys/b': 'x'.repeat(LIMITS.storedBytesPerUser) }
+    const refused = await refusal(settings().setUser(world.bob, userId, { theme: 'light' }, secrets))
+    expect(refused.code).toBe('quota_stored_bytes')
+    expect([await settings().user(userId), await settings().userSecretInfo(userId, 'hostedKeys/')]).toEqual([{}, {}])
+    expect(world.events).toEqual([])
+    await settings().setUser(
+      world.bob,
+      userId,
+      { theme: 'light' },
+      { 'hostedKeys/a': 'first', 'hostedKeys/b': 'second' },
+    )
+    expect(await settings().openUserSecret(userId, 'hostedKeys/b')).toBe('second')
+    expect(world.events.map(({ data }) => data)).toEqual([
+      { scope: 'user', userId, keys: ['theme', 'hostedKeys/a', 'hostedKeys/b'] },
+    ])
   })
 })
 

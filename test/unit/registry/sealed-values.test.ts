@@ -20,7 +20,7 @@ test('resealStored() seals servers and settings with the first key, and keeps wh
     variables: { API_KEY: KEY },
   })
   await servers.create(world.bob, { name: 'plain', url: 'https://mcp.example/mcp' })
-  await settings.setUserSecret(world.bob, world.bob.userId, 'hostedKeys.x', KEY)
+  await settings.setUser(world.bob, world.bob.userId, {}, { 'hostedKeys.x': KEY })
   const hash = (await servers.effective(made.id)).configHash
   const catalog = { server_id: made.id, config_hash: hash, catalog: '{}', read_at: '2026-01-01T00:00:00.000Z' }
   await world.store.db.insertInto('server_catalog').values(catalog).execute()
@@ -51,7 +51,7 @@ test('what a key sealed that is not there is named and left as it is', async () 
   const [lost, next] = [randomBytes(32), randomBytes(32)]
   const world = await openWorld({ sealer: createSealer([lost]) })
   await world.registry.servers.create(world.bob, { name: 'h', url: 'https://a.example/', headers: { Cookie: KEY } })
-  await world.registry.settings.setUserSecret(world.bob, world.bob.userId, 'hostedKeys.x', KEY)
+  await world.registry.settings.setUser(world.bob, world.bob.userId, {}, { 'hostedKeys.x': KEY })
   const before = await world.store.db.selectFrom('server').select(['id', 'config']).execute()
   const done = await resealStored(world.store, createSealer([next]), kidOf(next))
   expect(done).toMatchObject({ changed: 0, lost: ['server "h" of bob, /headers/Cookie', 'setting hostedKeys.x'] })

@@ -131,10 +131,10 @@ async function changeUserSettings(registry: SettingsRegistry, actor: UserActor, 
   const values: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) values[key] = value
   if (passthroughHeaders) values[HEADER_CONSENTS] = await changedConsents(registry, actor, passthroughHeaders)
-  if (Object.keys(values).length > 0) await stored.setUser(actor, actor.userId, values)
-  for (const [name, secret] of Object.entries(hostedKeys ?? {})) {
-    await stored.setUserSecret(actor, actor.userId, `${HOSTED_KEY_PREFIX}${name}`, secret)
-  }
+  const secrets = Object.entries(hostedKeys ?? {}).map(
+    ([name, secret]) => [`${HOSTED_KEY_PREFIX}${name}`, secret] as const,
+  )
+  await stored.setUser(actor, actor.userId, values, Object.fromEntries(secrets))
 }
 
 async function refuseTooMany(
