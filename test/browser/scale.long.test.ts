@@ -173,16 +173,39 @@ async function useServers(tab: ConsoleTab, at: Interactions): Promise<void> {
 
 test('the log: each interaction takes at most 100 ms of script', () => judge(useLogs), 600_000)
 
-// Half a minute.
+// Half a minute each.
 describe.each(extent([], ['over time']))('%s', () => {
-  test(`${PER_SECOND} records a second in the live tail: no task of the page takes longer than 50 ms`, async () => {
-    const first = await tail('first')
-    if (first.longest > first.limit) {
-      const second = await tail('second')
-      expect(second.longest).toBeLessThanOrEqual(second.limit)
-    }
+  test(`${PER_SECOND} records a second in the live tail: no task of the page works longer than 50 ms`, async () => {
+    const limit = MOST.task * slowness()
+    const tails = await untilOne(['first', 'second'], async prefix => {
+      const work = await tail(prefix, (page, act) => mainThreadWork(browser, page, act))
+      console.log(`Live tail, traced: ${described(work)}; at most ${limit.toFixed(0)} ms`)
+      return work.longest <= limit
+    })
+    expect(tails).toContain(true)
+  }, 600_000)
+
+  // By the clock and without a trace, which makes all tasks longer. Other programs on the machine hold up a tab at times; what
+  // the page itself does is the same in each.
+  test(`${PER_SECOND} records a second in the live tail: the browser sees no long task`, async () => {
+    const tails = await untilOne(['third', 'fourth', 'fifth'], async prefix => {
+      const long = await tail(prefix, longTasks)
+      console.log(`Live tail, long tasks in ms: ${long.map(Math.round).join(', ') || 'none'}`)
+      return long.length === 0
+    })
+    expect(tails).toContain(true)
   }, 600_000)
 })
+
+/** What each try came to, up to the first that is good. */
+async function untilOne(names: readonly string[], isGood: (name: string) => Promise<boolean>): Promise<boolean[]> {
+  const tries: boolean[] = []
+  for (const name of names) {
+    if (tries.at(-1)) break
+    tries.push(await isGood(name))
+  }
+  return tries
+}
 
 async function useLogs(tab: ConsoleTab, at: Interactions): Promise<void> {
   const { page } = tab
@@ -238,31 +261,33 @@ async function useLogs(tab: ConsoleTab, at: Interactions): Promise<void> {
   expect(await page.locator('tr[data-key]').count()).toBeLessThanOrEqual(100)
 }
 
-async function tail(prefix: string): Promise<{ readonly longest: number; readonly limit: number }> {
+/** Follows half a minute of records in a tab of its own, measured. */
+async function tail<T>(prefix: string, measured: (page: Page, act: () => Promise<unknown>) => Promise<T>): Promise<T> {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await tab.open(`/logs?tail=1&q=${prefix}`)
   await page.waitForSelector('text=Waiting for records')
-  await page.evaluate(() => {
-    const longTasks: number[] = []
-    Object.assign(globalThis, { longTasks })
-    new PerformanceObserver(list => longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
-      type: 'longtask',
-    })
-  })
   const count = PER_SECOND * TAIL_SECONDS
-  const work = await mainThreadWork(browser, page, async () => {
+  const found = await measured(page, async () => {
     const share = { count: count / NOISY.length, perSecond: PER_SECOND / NOISY.length }
     for (const name of NOISY) {
       await admin.ok('POST', `/api/servers/admin~${name}/tools/noise/call`, { arguments: { prefix, ...share } })
     }
     await holds(page, records(`>= ${Math.min(count, 5_000)}`), 120_000)
   })
-  const byClock = await page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks)
   await tab.close()
-  const limit = MOST.task * slowness()
-  console.log(
-    `Live tail, ${count} records: ${described(work)}; at most ${limit.toFixed(0)} ms; over 50 ms by the clock: ${byClock.map(Math.round).join(', ') || 'none'}`,
-  )
-  return { longest: work.longest, limit }
+  return found
+}
+
+/** Tasks of more than 50 ms by the clock, as the browser tells of them. */
+async function longTasks(page: Page, act: () => Promise<unknown>): Promise<readonly number[]> {
+  await page.evaluate(() => {
+    const durations: number[] = []
+    Object.assign(globalThis, { longTasks: durations })
+    new PerformanceObserver(list => durations.push(...list.getEntries().map(({ duration }) => duration))).observe({
+      type: 'longtask',
+    })
+  })
+  await act()
+  return page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks)
 }
