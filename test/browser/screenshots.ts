@@ -14,9 +14,13 @@ import type { Client } from '../support/client.ts'
 import type { Hub } from '../support/hub.ts'
 import { openBrowser, openTab, PHONE, type View } from './support/console.ts'
 import { startFilledHub } from './support/filled-hub.ts'
+import { questionsOf, quiet } from './support/words.ts'
 
 /** Pictures that are taken at the same time: half of one is waiting for the page to come to rest. */
 const AT_ONCE = 4
+
+/** Longer than anything on a page moves. */
+const MOTION_MS = 600
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -73,6 +77,7 @@ async function picture(
 ): Promise<void> {
   const path = PAGES[page] ?? '/'
   const tab = await openTab(browser, hub, who, VIEWS[view])
+  const asked = questionsOf(tab)
   // What the hub answers is held back or refused; the page itself is the real one.
   if (state === 'loading') await tab.page.route(/\/(?:api|health)\b(?!\/stream)/, () => {})
   if (state === 'error') {
@@ -89,7 +94,8 @@ async function picture(
   }
   await tab.page.goto(`${hub.url}${path}`)
   await tab.page.waitForSelector('main')
-  await tab.page.waitForTimeout(1200)
+  if (state !== 'loading') await quiet(tab, asked)
+  await tab.page.waitForTimeout(MOTION_MS)
   await tab.page.screenshot({
     path: join(folder, `${page}.${view}${state === 'ready' ? '' : `.${state}`}.png`),
     fullPage: state === 'ready',
@@ -107,13 +113,15 @@ async function documentation(browser: Browser, hub: Hub, who: Client): Promise<v
     ['patch-bay', '/groups?view=bay'],
   ] as const) {
     const tab = await openTab(browser, hub, who, { height: 860 })
+    const asked = questionsOf(tab)
     await tab.open(path)
     if (name === 'add-server') {
       await tab.page.fill('#pasted', PASTED)
       await tab.page.click('button:has-text("Read it")')
       await tab.page.waitForSelector('pb-entry')
     }
-    await tab.page.waitForTimeout(1500)
+    await quiet(tab, asked)
+    await tab.page.waitForTimeout(MOTION_MS)
     await tab.page.screenshot({ path: join(target, `${name}.png`) })
     await tab.close()
   }

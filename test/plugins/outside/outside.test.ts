@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { beyondCore } from '../../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, ROOT } from '../../support/hub.ts'
 import { startOnline } from '../../support/online-hub.ts'
 import { type Author, startAuthor } from '../../support/plugins/author.ts'
@@ -135,14 +134,12 @@ const overRest = async (tool: string, args: object = {}): Promise<string[]> => {
 }
 const tokens = async (): Promise<number> => (await admin.ok('GET', '/api/groups/g')).tokens
 
-beyondCore(() => {
-  test('plugins outside of the repository type-check against the exported types, which refuse what is wrong', async () => {
-    await author.write('wrong.ts', `${tools('x').replace("'beside'", "'above'")}`)
-    const said = await author.typeCheck()
-    expect(said).toMatch(/wrong\.ts.*\n?.*above/)
-    // What goes on below an error is indented.
-    expect(said.split('\n').filter(line => /^\S/.test(line) && !line.includes('/wrong.ts('))).toEqual([])
-  })
+test('plugins outside of the repository type-check against the exported types, which refuse what is wrong', async () => {
+  await author.write('wrong.ts', `${tools('x').replace("'beside'", "'above'")}`)
+  const said = await author.typeCheck()
+  expect(said).toMatch(/wrong\.ts.*\n?.*above/)
+  // What goes on below an error is indented.
+  expect(said.split('\n').filter(line => /^\S/.test(line) && !line.includes('/wrong.ts('))).toEqual([])
 })
 
 test('a middleware runs round calls over REST and MCP, is upgraded without a restart, and withdrawn', async () => {
