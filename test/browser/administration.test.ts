@@ -252,3 +252,33 @@ test('switching the plugin off takes its page out of every tab without a reload'
   await other.close()
   await tab.close()
 })
+
+test('a switch sends what was chosen, also before its page knows of the last change, and goes back where it is refused', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/admin/plugins')
+  const toggle = page.getByRole('switch', { name: 'orders-page on' })
+  await toggle.waitFor()
+  const gate = Promise.withResolvers<void>()
+  await page.route(/\/api\/admin\/plugins\?/, async route => {
+    await gate.promise
+    await route.continue()
+  })
+  const sent: unknown[] = []
+  page.on('request', request => {
+    if (request.method() === 'PATCH') sent.push(request.postDataJSON())
+  })
+  await toggle.click()
+  await toggle.click()
+  await until(() => sent.length === 2, { what: 'both changes' })
+  expect(sent).toEqual([{ enabled: false }, { enabled: true }])
+  gate.resolve()
+  await page.waitForSelector(RAIL_ALL)
+  expect((await admin.ok('GET', '/api/admin/plugins/orders-page')).state).toBe('running')
+
+  await page.route(/\/api\/admin\/plugins\/orders-page/, route => route.abort())
+  await toggle.click()
+  await page.waitForSelector('.toast')
+  await until(() => toggle.isChecked(), { what: 'the switch to be as it was' })
+  await tab.close()
+})

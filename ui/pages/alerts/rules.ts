@@ -5,6 +5,7 @@ import { href } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
 import { menu } from '../../components/menu.ts'
 import { emptyState } from '../../components/states.ts'
+import '../../components/switch.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
@@ -71,7 +72,7 @@ export class PbAlertsRules extends PbElement {
       health.message === undefined
         ? nothing
         : html`<p class="t2 bad-t">${outcomeText({ ...health, detail: health.message })}</p>${outcomeWords({ ...health, detail: health.message })}`
-    }</div><input type="checkbox" role="switch" class="sw" aria-label=${t('Rule {name} is on', { name })} .checked=${enabled} ?disabled=${isFile || !live.reachable} @change=${() => void this.#switch(rule)}>${menu(
+    }</div><pb-switch .label=${t('Rule {name} is on', { name })} .isOn=${enabled} .disabled=${isFile || !live.reachable} .set=${(isOn: boolean) => this.#switch(ref, isOn)}></pb-switch>${menu(
       t('Actions for {name}', { name }),
       [
         { label: t('Test'), icon: 'flask-conical', action: () => void this.#test(rule) },
@@ -99,10 +100,10 @@ export class PbAlertsRules extends PbElement {
     if (made) this.#changed()
   }
 
-  async #switch(rule: Rule): Promise<void> {
-    const enabled = rule.enabled === false
-    await attempt(() => alertsApi.patchRule(rule.ref, { enabled }))
+  async #switch(ref: string, enabled: boolean): Promise<boolean> {
+    const after = await attempt(() => alertsApi.patchRule(ref, { enabled }))
     this.#changed()
+    return after !== undefined
   }
 
   async #test({ ref, name }: Rule): Promise<void> {

@@ -6,6 +6,7 @@ import { type MenuItem, menu } from '../../components/menu.ts'
 import { mark } from '../../components/status.ts'
 import '../../components/copy.ts'
 import '../../components/time.ts'
+import '../../components/switch.ts'
 import { formatMs, formatSpan, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
@@ -13,7 +14,7 @@ import { faultText } from './words.ts'
 
 /** What the page does with an endpoint. */
 export interface EndpointActs {
-  readonly switch: (endpoint: Endpoint) => void
+  readonly switch: (endpoint: Endpoint, isOn: boolean) => Promise<boolean>
   readonly items: (endpoint: Endpoint) => readonly MenuItem[]
   readonly pasteToken: (endpoint: Endpoint) => void
 }
@@ -48,7 +49,7 @@ export function endpointCard(endpoint: Endpoint, acts: EndpointActs, isOpen: boo
   const { name, ref, direction, enabled = true, origin, status } = endpoint
   const isFixed = origin === 'file'
   return html`<li class="card ep"><div class="ch line"><h2><a href=${href(`/assistant/${encodeURIComponent(ref)}`)} aria-current=${isOpen ? 'true' : nothing}>${name}</a></h2><span class="q xs">${direction === 'inbound' ? t('inbound') : t('outbound')}</span><div class="r">${endpointState(status)}
-      <input type="checkbox" role="switch" class="sw" aria-label=${t('{name} is on', { name })} .checked=${enabled} ?disabled=${isFixed || !live.reachable} @change=${() => acts.switch(endpoint)}>${menu(t('Actions for {name}', { name }), acts.items(endpoint))}</div></div>
+      <pb-switch .label=${t('{name} is on', { name })} .isOn=${enabled} .disabled=${isFixed || !live.reachable} .set=${(isOn: boolean) => acts.switch(endpoint, isOn)}></pb-switch>${menu(t('Actions for {name}', { name }), acts.items(endpoint))}</div></div>
     <div class="cb padt stack">${callout(endpoint, acts)}<dl class="kv short"><dt>${t('Address')}</dt><dd class="mono cut" title=${endpoint.url ?? '/api/assistant/ws'}>${endpoint.url ?? '/api/assistant/ws'}</dd>
       <dt>${targetWord(endpoint.kind)}</dt><dd>${target(endpoint)}</dd>${
         isFixed

@@ -83,7 +83,7 @@ class PbPageAssistant extends PbPage {
   }
 
   readonly #acts = {
-    switch: (endpoint: Endpoint) => void this.#change(endpoint, { enabled: endpoint.enabled === false }),
+    switch: (endpoint: Endpoint, enabled: boolean) => this.#change(endpoint, { enabled }),
     pasteToken: (endpoint: Endpoint) => {
       this.pasting = endpoint
     },

@@ -15,6 +15,7 @@ import { icon } from '../../text/icon.ts'
 import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import type { Plugin } from './plugin.ts'
+import '../../components/switch.ts'
 import '../../components/table.ts'
 import '../../components/time.ts'
 import './config.ts'
@@ -64,7 +65,7 @@ export class PbPagePlugins extends PbPage {
         id: 'on',
         head: t('On'),
         cell: plugin =>
-          html`<input type="checkbox" class="sw" role="switch" aria-label=${t('{name} on', { name: plugin.name })} ?disabled=${!live.reachable} .checked=${plugin.state !== 'disabled'} @change=${() => void this.#switch(plugin)}>`,
+          html`<pb-switch .label=${t('{name} on', { name: plugin.name })} .isOn=${plugin.state !== 'disabled'} .disabled=${!live.reachable} .set=${(enabled: boolean) => this.#switch(plugin.name, enabled)}></pb-switch>`,
       },
     ]
     return html`<div class="filters"><div class="wrapin">${icon('search')}<input class="in" type="search" data-search placeholder=${t('Name or point')} aria-label=${t('Name or point')} .value=${this.view('q') ?? ''} @input=${(event: InputEvent) => this.setView({ q: (event.target as HTMLInputElement).value })}></div></div>
@@ -89,13 +90,16 @@ export class PbPagePlugins extends PbPage {
     })
   }
 
-  async #switch({ name, state }: Plugin): Promise<void> {
+  async #switch(name: string, enabled: boolean): Promise<boolean> {
+    let isTaken = true
     try {
-      await api.patch(`/api/admin/plugins/${segment(name)}`, { body: { enabled: state === 'disabled' } })
+      await api.patch(`/api/admin/plugins/${segment(name)}`, { body: { enabled } })
     } catch (error) {
+      isTaken = false
       toast(errorText(asApiError(error)))
     }
     await this.#plugins.reload()
+    return isTaken
   }
 }
 customElements.define('pb-page-plugins', PbPagePlugins)

@@ -1,0 +1,47 @@
+import { html, type PropertyValues } from 'lit'
+import { live as asShown } from 'lit/directives/live.js'
+import { PbElement } from './element.ts'
+
+/**
+ * A switch of something that the hub has on or off. It stands where the person put it until the page knows of the change, so
+ * that a second click means the opposite of what is seen; what the hub refuses goes back.
+ */
+export class PbSwitch extends PbElement {
+  static override properties = {
+    label: { attribute: false },
+    isOn: { attribute: false },
+    disabled: { attribute: false },
+    set: { attribute: false },
+    chosen: { state: true },
+  }
+  declare label: string
+  declare isOn: boolean
+  declare disabled: boolean
+  /** Makes the change. Resolves with whether the hub took it; does not reject. */
+  declare set: (isOn: boolean) => Promise<boolean>
+  /** What the page does not know yet. */
+  declare chosen: boolean | undefined
+
+  override willUpdate(changed: PropertyValues<this>): void {
+    // A row of a table may be drawn for another thing.
+    if (changed.has('isOn') || changed.has('label')) this.chosen = undefined
+  }
+
+  override render(): unknown {
+    return html`<input type="checkbox" role="switch" class="sw" aria-label=${this.label} ?disabled=${this.disabled}
+      .checked=${asShown(this.chosen ?? this.isOn)} @change=${(event: Event) => void this.#change((event.target as HTMLInputElement).checked)}>`
+  }
+
+  async #change(isOn: boolean): Promise<void> {
+    this.chosen = isOn
+    const isTaken = await this.set(isOn)
+    if (!isTaken && this.chosen === isOn) this.chosen = undefined
+  }
+}
+customElements.define('pb-switch', PbSwitch)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-switch': PbSwitch
+  }
+}
