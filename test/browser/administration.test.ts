@@ -274,9 +274,13 @@ test('a switch sends what was chosen, also before its page knows of the last cha
   expect(sent).toEqual([{ enabled: false }, { enabled: true }])
   gate.resolve()
   await page.waitForSelector(RAIL_ALL)
-  expect((await admin.ok('GET', '/api/admin/plugins/orders-page')).state).toBe('running')
+  const { items } = await admin.ok('GET', '/api/admin/plugins')
+  expect(items.find(({ name }: { name: string }) => name === 'orders-page').state).toBe('running')
 
-  await page.route(/\/api\/admin\/plugins\/orders-page/, route => route.abort())
+  const problem = { title: 'The database is not available', status: 503, code: 'storage_unavailable' }
+  await page.route(/\/api\/admin\/plugins\/orders-page/, route =>
+    route.fulfill({ status: 503, contentType: 'application/problem+json', body: JSON.stringify(problem) }),
+  )
   await toggle.click()
   await page.waitForSelector('.toast')
   await until(() => toggle.isChecked(), { what: 'the switch to be as it was' })
