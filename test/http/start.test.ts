@@ -156,6 +156,8 @@ describe('the data folder', () => {
     data = join(temp, 'a/b/data')
     const hub = await startHub({ env: { DATA_DIR: data } })
     await hub.setup()
+    // Its file goes once the first user is there.
+    await until(async () => !(await readdir(data)).includes('setup-token'), { what: 'the set-up token to go' })
     for (const name of ['.', ...(await readdir(data))]) {
       const found = await stat(join(data, name))
       if (name === '.' || found.isFile()) modes.set(name, (found.mode & 0o777).toString(8))
