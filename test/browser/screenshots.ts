@@ -94,7 +94,9 @@ async function picture(
   }
   await tab.page.goto(`${hub.url}${path}`)
   await tab.page.waitForSelector('main')
-  if (state !== 'loading') await quiet(tab, asked)
+  // What was refused is asked again and again.
+  if (state === 'ready' || state === 'empty')
+    await quiet(tab, asked).catch(() => console.error(`${page} ${view} ${state} did not come to rest`))
   await tab.page.waitForTimeout(MOTION_MS)
   await tab.page.screenshot({
     path: join(folder, `${page}.${view}${state === 'ready' ? '' : `.${state}`}.png`),
