@@ -56,7 +56,7 @@ export class Settings implements SettingRegistry {
         .executeTakeFirst()
       const revision = Number(row?.value ?? 0)
       checkRevision('settings', { name: SYSTEM, revision, updated_at: row?.updated_at ?? '' }, options)
-      await this.#put(trx, SYSTEM, REVISION, String(revision + 1), 0)
+      await this.#put(trx, SYSTEM, [[REVISION, String(revision + 1)]], 0)
       await this.#putAll(trx, SYSTEM, values)
       after(() => this.#emit(null, keys))
     })
@@ -130,28 +130,44 @@ export class Settings implements SettingRegistry {
     )
   }
 
-  async #putAll(trx: Writer, scope: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
-    for (const [key, value] of Object.entries(values))
-      await this.#put(trx, scope, key, value === null ? null : JSON.stringify(value), 0)
+  #putAll(trx: Writer, scope: string, values: Readonly<Record<string, JsonValue | null>>): Promise<void> {
+    const texts = Object.entries(values).map(
+      ([key, value]) => [key, value === null ? null : JSON.stringify(value)] as const,
+    )
+    return this.#put(trx, scope, texts, 0)
   }
 
-  async #putSealed(trx: Writer, scope: string, secrets: Readonly<Record<string, string | null>>): Promise<void> {
-    for (const [key, value] of Object.entries(secrets)) {
-      const sealed = value === null ? null : this.#deps.sealer.seal(PURPOSE, place(scope, key), value)
-      await this.#put(trx, scope, key, sealed, 1)
-    }
+  #putSealed(trx: Writer, scope: string, secrets: Readonly<Record<string, string | null>>): Promise<void> {
+    const { sealer } = this.#deps
+    const sealed = Object.entries(secrets).map(
+      ([key, value]) => [key, value === null ? null : sealer.seal(PURPOSE, place(scope, key), value)] as const,
+    )
+    return this.#put(trx, scope, sealed, 1)
   }
 
-  async #put(trx: Writer, scope: string, key: string, value: string | null, secret: 0 | 1): Promise<void> {
-    if (value === null) {
-      await trx.deleteFrom('setting').where('scope', '=', scope).where('key', '=', key).execute()
-      return
-    }
-    const row = { value, secret, updated_at: timestamp(this.#deps) }
+  /** In one statement, as a statement for each would hold the main thread for tens of milliseconds; null removes. */
+  async #put(
+    trx: Writer,
+    scope: string,
+    texts: readonly (readonly [key: string, value: string | null])[],
+    secret: 0 | 1,
+  ): Promise<void> {
+    const removed = texts.filter(([, value]) => value === null).map(([key]) => key)
+    if (removed.length > 0)
+      await trx.deleteFrom('setting').where('scope', '=', scope).where('key', 'in', removed).execute()
+    const updated_at = timestamp(this.#deps)
+    const rows = texts.flatMap(([key, value]) => (value === null ? [] : [{ scope, key, value, secret, updated_at }]))
+    if (rows.length === 0) return
     await trx
       .insertInto('setting')
-      .values({ scope, key, ...row })
-      .onConflict(conflict => conflict.columns(['scope', 'key']).doUpdateSet(row))
+      .values(rows)
+      .onConflict(conflict =>
+        conflict.columns(['scope', 'key']).doUpdateSet(({ ref }) => ({
+          value: ref('excluded.value'),
+          secret: ref('excluded.secret'),
+          updated_at: ref('excluded.updated_at'),
+        })),
+      )
       .execute()
   }
 
