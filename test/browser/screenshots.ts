@@ -12,11 +12,12 @@ import { parseArgs } from 'node:util'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import type { Hub } from '../support/hub.ts'
-import { openBrowser, openTab, PHONE, type View } from './support/console.ts'
+import { until } from '../support/wait.ts'
+import { type ConsoleTab, openBrowser, openTab, PHONE, type View } from './support/console.ts'
 import { startFilledHub } from './support/filled-hub.ts'
 import { questionsOf, quiet } from './support/words.ts'
 
-/** Pictures that are taken at the same time: half of one is waiting for the page to come to rest. */
+/** Pictures that are taken at the same time: half of one is waiting for what the page asked. */
 const AT_ONCE = 4
 
 /** Longer than anything on a page moves. */
@@ -77,7 +78,6 @@ async function picture(
 ): Promise<void> {
   const path = PAGES[page] ?? '/'
   const tab = await openTab(browser, hub, who, VIEWS[view])
-  const asked = questionsOf(tab)
   // What the hub answers is held back or refused; the page itself is the real one.
   if (state === 'loading') await tab.page.route(/\/(?:api|health)\b(?!\/stream)/, () => {})
   if (state === 'error') {
@@ -94,15 +94,30 @@ async function picture(
   }
   await tab.page.goto(`${hub.url}${path}`)
   await tab.page.waitForSelector('main')
-  // What was refused is asked again and again.
-  if (state === 'ready' || state === 'empty')
-    await quiet(tab, asked).catch(() => console.error(`${page} ${view} ${state} did not come to rest`))
+  if (state !== 'loading') await filled(tab, `${page} ${view} ${state}`)
   await tab.page.waitForTimeout(MOTION_MS)
   await tab.page.screenshot({
     path: join(folder, `${page}.${view}${state === 'ready' ? '' : `.${state}`}.png`),
     fullPage: state === 'ready',
   })
   await tab.close().catch(error => console.error(`${page} ${view} ${state}: ${(error as Error).message}`))
+}
+
+/**
+ * Waits until each part of the page shows what it was told, or its error. What a busy hub's page asks again meanwhile is not
+ * waited for: there is always something.
+ */
+async function filled({ page }: ConsoleTab, what: string): Promise<void> {
+  const waiting = page.locator('main [aria-busy="true"]')
+  const still = async (): Promise<boolean> => (await page.locator('h1').count()) > 0 && (await waiting.count()) === 0
+  await until(
+    async () => {
+      if (!(await still())) return false
+      await page.waitForTimeout(MOTION_MS / 2)
+      return still()
+    },
+    { what, intervalMs: 50 },
+  ).catch(() => console.error(`${what}: a part of the page still waits`))
 }
 
 /** The pictures that the documents show: wide, light, one screen high. */
