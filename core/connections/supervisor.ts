@@ -1,4 +1,5 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
@@ -10,6 +11,8 @@ const TICK_MS = 1_000
 /** Events report changes; all records are also compared periodically, so that a missed event has no lasting effect. */
 const COMPARE_MS = 60_000
 const RETRY_MS = 5_000
+/** So many servers are looked at, of those that one event concerns, before others have their turn: some 2 ms. */
+const AT_A_TURN = 8
 
 /** The actor of connections in the audit log and for registry calls. */
 export const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
@@ -59,11 +62,9 @@ export class Supervisor {
       bus.on('user.removed', event => this.#userChanged(event.data.userId)),
       // Only those connect again whose headers are others now.
       bus.on('settings.updated', ({ data: { userId, keys } }) => {
-        if (userId !== undefined && keys.some(key => key.startsWith(HOSTED_KEY_PREFIX))) this.#followAllOf(userId)
+        if (userId !== undefined && keys.some(key => key.startsWith(HOSTED_KEY_PREFIX))) void this.#followAll(userId)
       }),
-      bus.on('plugin.changed', () => {
-        for (const serverId of this.#servers.keys()) this.#follow(serverId)
-      }),
+      bus.on('plugin.changed', () => void this.#followAll()),
     )
     this.#loaded = await this.#hold(await catalogs.heads())
   }
@@ -235,12 +236,19 @@ export class Supervisor {
   }
 
   #userChanged(userId: string): void {
-    this.#followAllOf(userId)
+    void this.#followAll(userId)
     void this.#endIfGone(userId)
   }
 
-  #followAllOf(ownerId: string): void {
-    for (const { record } of this.#servers.values()) if (record.ownerId === ownerId) this.#follow(record.id)
+  /** Follows the servers of one owner, or all, in turns of a few: who has thousands costs nobody else a wait. */
+  async #followAll(ownerId?: string): Promise<void> {
+    const concerned = [...this.#servers.values()].filter(
+      ({ record }) => ownerId === undefined || record.ownerId === ownerId,
+    )
+    for (const [n, { record }] of concerned.entries()) {
+      if (n % AT_A_TURN === AT_A_TURN - 1) await nextTurn()
+      this.#follow(record.id)
+    }
   }
 
   /** Ends the connections of a user who was deleted or disabled. Never rejects; the periodic comparison repeats it. */
