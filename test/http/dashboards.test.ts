@@ -66,11 +66,15 @@ describe('a query', () => {
       ['request_count by server step 10s', 1],
       ['request_count by tool over 30m', 2],
     ] as const) {
-      const { series, stepMs } = await ask(admin, 'chart', query)
+      const { series, stepMs, from, to } = await ask(admin, 'chart', query)
       expect([query, series.length, stepMs % 10_000]).toEqual([query, lines, 0])
       const points = series.flatMap((line: { points: [string, number][] }) => line.points) as [string, number][]
       expect(points.reduce((sum, [, value]) => sum + value, 0)).toBe(CALLS + FAILED)
-      for (const [at] of points) expect(Date.parse(at) % stepMs).toBe(0)
+      expect(Date.parse(to) - Date.parse(from)).toBe(query.includes('30m') ? 1_800_000 : 3_600_000)
+      for (const [at] of points) {
+        expect(Date.parse(at) % stepMs).toBe(0)
+        expect(at >= from && at <= to).toBe(true)
+      }
     }
     const { series } = await ask(admin, 'chart', 'request_count by tool')
     expect(series.map(({ label }: { label: string }) => label)).toEqual(['remote good', 'remote bad'])

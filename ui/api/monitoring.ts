@@ -133,6 +133,9 @@ export interface Widget {
 export interface WidgetAnswer {
   readonly unit?: MetricUnit
   readonly value?: number | null
+  /** Of a chart: the time that it covers. */
+  readonly from?: string
+  readonly to?: string
   readonly stepMs?: number
   readonly series?: readonly {
     readonly label: string

@@ -30,7 +30,8 @@ export function answerCard(title: string, type: string, answer: WidgetAnswer, qu
   return tableCard(title, answer)
 }
 
-function chartCard(title: string, { series = [], unit, stepMs }: WidgetAnswer, query: string): TemplateResult {
+function chartCard(title: string, answer: WidgetAnswer, query: string): TemplateResult {
+  const { series = [], unit, stepMs, from = '', to = '' } = answer
   const [metric] = query.split(/[\s{]/)
   const lines = series.map(({ label, points }) => ({
     // The only line of a chart is called after its metric.
@@ -38,7 +39,7 @@ function chartCard(title: string, { series = [], unit, stepMs }: WidgetAnswer, q
     points: points.map(([at, value]) => [Date.parse(at), value] as const),
   }))
   const label = lines.map(line => `${line.label} ${valueText(line.points.at(-1)?.[1], unitOf(unit))}`).join(', ')
-  return html`<pb-chart heading=${title} .unit=${unitOf(unit)} .series=${lines} .stepMs=${stepMs} ?end-labels=${lines.length > 1} label=${`${title}: ${label || t('no data')}`}
+  return html`<pb-chart heading=${title} .unit=${unitOf(unit)} .series=${lines} .stepMs=${stepMs} .from=${Date.parse(from)} .to=${Date.parse(to)} ?end-labels=${lines.length > 1} label=${`${title}: ${label || t('no data')}`}
     .empty=${t('No data in this time')}></pb-chart>`
 }
 

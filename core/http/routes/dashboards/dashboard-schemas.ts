@@ -51,6 +51,8 @@ const number = z.number().nullable()
 export const widgetAnswer = {
   unit: unit.optional(),
   value: number.optional().meta({ description: 'Of a metric; null: there is no number' }),
+  from: timestamp.optional().meta({ description: 'Of a chart: where its time begins' }),
+  to: timestamp.optional(),
   stepMs: z.number().int().optional(),
   series: z
     .array(z.object({ label: z.string(), points: z.array(z.tuple([timestamp, number])) }))

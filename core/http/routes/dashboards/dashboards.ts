@@ -5,7 +5,7 @@ import { parseWidgetQuery } from '../../../domain/dashboards/widget-query.ts'
 import type { AuditRegistry } from '../../../registry/api.ts'
 import type { OwnedRecords } from '../../../registry/owned/records.ts'
 import { type Route, route } from '../../route.ts'
-import { asksForOwn, rangeField, readRange, scopeField } from '../history-range.ts'
+import { asksForOwn, covered, rangeField, readRange, scopeField } from '../history-range.ts'
 import { ownedRecordRoutes } from '../owned-records.ts'
 import { refParams, timestamp } from '../schemas.ts'
 import { wrong } from '../wrong-field.ts'
@@ -115,10 +115,10 @@ async function dataOf(
   if ('error' in read) throw wrong('#/query', 'condition_invalid', read.error)
   if (type === 'metric') return numberOf(deps, viewer, read.query)
   if (type === 'table') return rowsOf(deps, viewer, read.query)
-  const { series, ...rest } = await seriesOf(deps, viewer, read.query)
+  const { series, from, to, ...rest } = await seriesOf(deps, viewer, read.query)
   const points = series.map(line => ({
     ...line,
     points: line.points.map(([at, value]) => [new Date(at).toISOString(), value]),
   }))
-  return { ...rest, series: points }
+  return { ...rest, ...covered({ from, to }), series: points }
 }

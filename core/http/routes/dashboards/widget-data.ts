@@ -29,9 +29,11 @@ export interface WidgetValue {
   readonly value: number | null
 }
 
-/** Lines of points, each a time in ms since 1970 and a number; a step without data is missing. */
+/** Lines of points, each a time in ms since 1970 and a number, within `from` to `to`; a step without data is missing. */
 export interface WidgetSeries {
   readonly unit: Unit
+  readonly from: number
+  readonly to: number
   readonly stepMs: number
   readonly series: readonly { readonly label: string; readonly points: readonly (readonly [number, number | null])[] }[]
 }
@@ -80,7 +82,7 @@ export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQu
   const { source } = query
   const stepMs = Math.max(query.stepMs ?? 0, fittingStep(query.overMs ?? viewer.rangeMs))
   if (source.from === 'durations') {
-    const { measures } = await measured(deps, viewer, query, source, stepMs)
+    const { from, to, measures } = await measured(deps, viewer, query, source, stepMs)
     const serverOf = await serverLabels(deps.registry, viewer.actor, measures)
     const lines = Map.groupBy(measures, ({ serverId, tool }) =>
       query.by === undefined ? '' : JSON.stringify([serverId, tool]),
@@ -90,13 +92,14 @@ export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQu
       label: query.by === undefined ? query.name : labelsOf(points[0], query.by, serverOf).join(' '),
       points: points.map(point => [point.slot ?? 0, figureOf(source.figure, point, stepMs)] as const),
     }))
-    return { unit: source.unit, stepMs, series }
+    return { unit: source.unit, from, to, stepMs, series }
   }
   if (source.from !== 'log') throw new Error('Only what has a past is drawn')
-  const { counts } = await counted(deps, viewer, query, source, stepMs)
+  const { from, to, counts } = await counted(deps, viewer, query, source, stepMs)
   const slots = new Map<number, number>()
   for (const { slot = 0, count } of counts) slots.set(slot, (slots.get(slot) ?? 0) + count)
-  return { unit: 'count', stepMs, series: [{ label: query.name, points: [...slots].sort(([a], [b]) => a - b) }] }
+  const points = [...slots].sort(([a], [b]) => a - b)
+  return { unit: 'count', from, to, stepMs, series: [{ label: query.name, points }] }
 }
 
 /** The rows of a query. */
@@ -135,7 +138,7 @@ async function measured(
       countsOnly: COUNTS.has(figure),
       ...(stepMs === undefined ? {} : { stepMs, lines: Math.min(limit, MOST_LINES) }),
     })
-  return { ms: to - from, measures }
+  return { from, to, ms: to - from, measures }
 }
 
 function counted(

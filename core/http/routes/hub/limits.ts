@@ -70,7 +70,7 @@ export function limitItems(used: Usage) {
 }
 
 function unitOf(name: string): 'bytes' | 'ms' | 'count' {
-  if (/Bytes(?:PerUser)?$/.test(name)) return 'bytes'
+  if (/bytes/i.test(name)) return 'bytes'
   return name.endsWith('Ms') ? 'ms' : 'count'
 }
 
