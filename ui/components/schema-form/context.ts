@@ -1,5 +1,6 @@
 import type { TemplateResult } from 'lit'
 import { html, nothing } from 'lit'
+import { codeWords } from '../../text/code-words.ts'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { schemaText } from '../../text/schema-text.ts'
@@ -61,7 +62,7 @@ export function hints(form: FormContext, { path }: Field, { schema }: Resolved):
   const id = `${form.idOf(path)}-hint`
   if (problem !== undefined) return html`<p class="hint bad" id=${id}>${icon('circle-x')}${problem}</p>`
   const description = schemaText(schema, 'description')
-  return description !== '' ? html`<p class="hint" id=${id}>${shortened(description)}</p>` : nothing
+  return description !== '' ? html`<p class="hint" id=${id}>${codeWords(shortened(description))}</p>` : nothing
 }
 
 /** Attributes that a field has in common with the others. */

@@ -26,7 +26,7 @@ export function textField(form: FormContext, field: Field, resolved: Resolved): 
   const isCode = ['uri', 'url', 'uuid', 'regex'].includes(String(schema.format))
   const control =
     isLong(schema, text) && !isSecret
-      ? html`<textarea id=${id} class="in ${invalid === nothing ? '' : 'err'}" rows="4" .value=${text} ?disabled=${form.disabled} aria-invalid=${invalid}
+      ? html`<textarea id=${id} class="in grows ${invalid === nothing ? '' : 'err'}" rows="2" .value=${text} ?disabled=${form.disabled} aria-invalid=${invalid}
           aria-describedby=${hint} aria-required=${required} @input=${change} @blur=${left}></textarea>`
       : html`<input id=${id} class="in ${isCode ? 'code' : ''} ${invalid === nothing ? '' : 'err'}" type=${isSecret ? 'password' : inputType(schema.format)}
           autocomplete=${isSecret ? 'new-password' : 'off'} .value=${text} placeholder=${placeholderOf(schema)} ?disabled=${form.disabled} aria-invalid=${invalid}

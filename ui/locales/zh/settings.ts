@@ -17,6 +17,7 @@ export const settings: Readonly<Record<string, string>> = {
   Theme: '主题',
   Language: '语言',
   'Your limits': '您的限额',
+  'Limits of each request and server': '每个请求与服务器的限制',
   Limit: '限额',
   Used: '已用',
   Most: '上限',

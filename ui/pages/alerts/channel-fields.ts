@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { JsonSchema } from '../../api/alerts.ts'
 import type { ApiError } from '../../api/problem.ts'
+import { codeWords } from '../../text/code-words.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { schemaText } from '../../text/schema-text.ts'
@@ -51,7 +52,7 @@ function field(options: FieldsOptions, name: string, schema: JsonSchema, require
   return html`<div class="field"><label for=${id}>${label(name, schema, required)}</label>${control}${
     mistake
       ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(mistake)}</p>`
-      : html`<p class="hint">${hint(schema)}</p>`
+      : html`<p class="hint">${codeWords(hint(schema))}</p>`
   }</div>`
 }
 

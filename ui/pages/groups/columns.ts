@@ -27,12 +27,11 @@ export function groupPath(group: GroupRecord): string {
 /** What the list of groups shows of each. */
 export function groupColumns(): Column<GroupRow>[] {
   return [
-    { id: 'name', head: t('Name'), class: 'full', sort: ({ group }) => group.name, cell: nameCell },
+    { id: 'name', head: t('Name'), sort: ({ group }) => group.name, cell: nameCell },
     { id: 'endpoint', head: t('Endpoint'), class: 'x', cell: ({ group }) => endpointCell(group) },
     {
       id: 'members',
       head: t('Members'),
-      class: 'full',
       sort: ({ group }) => group.status.total,
       cell: row => jackField(jacks(row)),
     },
@@ -57,7 +56,7 @@ export function groupColumns(): Column<GroupRow>[] {
     {
       id: 'warnings',
       head: t('Warnings'),
-      class: 'full',
+      class: 'full c-warning',
       sort: ({ group }) => group.warnings.length,
       cell: ({ group }) => warningCell(group),
     },
@@ -65,6 +64,7 @@ export function groupColumns(): Column<GroupRow>[] {
       id: 'connect',
       head: t('Actions'),
       quiet: true,
+      class: 'end',
       cell: ({ group }) =>
         html`<a class="btn sm" href=${href(groupPath(group), { connect: 'claude-desktop' })} aria-label=${t('Connect a client to {name}', { name: group.name })}>${t('Connect')}</a>`,
     },

@@ -62,17 +62,17 @@ class PbPageGroups extends PbPage {
   #bay(): TemplateResult {
     const data = this.#links.data
     const bay = data && bayOf(data)
-    const faults = bay?.servers.filter(({ tone }) => tone === 'bad' || tone === 'warn').length ?? 0
-    const busy = bay?.servers.filter(({ rate }) => rate > 0).length ?? 0
+    const faults = bay?.servers.filter(({ tone }) => tone === 'bad' || tone === 'warn').length
+    const busy = bay?.servers.filter(({ rate }) => rate > 0).length
     const grouped = new Set(bay?.groups.flatMap(({ servers = [] }) => servers))
-    const loose = bay?.servers.filter(({ id }) => !grouped.has(id)).length ?? 0
+    const loose = bay?.servers.filter(({ id }) => !grouped.has(id)).length
     const total = bay?.groups.reduce((sum, { rate }) => sum + rate, 0) ?? 0
     const only = this.view('only')
-    const chip = (id: string, word: string, n: number): TemplateResult =>
-      html`<button type="button" class="chip" aria-pressed=${only === id ? 'true' : 'false'} @click=${() => this.setView({ only: only === id ? undefined : id })}>${word} <b>${n}</b></button>`
+    const chip = (id: string, word: string, n: number | undefined): TemplateResult =>
+      html`<button type="button" class="chip" aria-pressed=${only === id ? 'true' : 'false'} @click=${() => this.setView({ only: only === id ? undefined : id })}>${word}${n === undefined ? nothing : html` <b>${n}</b>`}</button>`
     return html`<div class="filters"><div class="wrapin">${icon('search', { class: 's14' })}<input class="in" type="search" data-search placeholder=${t('Client, group or server')} aria-label=${t('Client, group or server')} .value=${this.view('q') ?? ''}
       @input=${(event: InputEvent) => this.setView({ q: (event.target as HTMLInputElement).value })}></div>${chip('faults', t('Faults'), faults)}${chip('traffic', t('With traffic'), busy)}${chip('ungrouped', t('In no group'), loose)}
-      <span class="push q s wide">${plural(bay?.servers.length ?? 0, '{n} server, {calls} calls a minute', '{n} servers, {calls} calls a minute', { calls: Math.round(total) })}</span></div>
+      ${bay ? html`<span class="push q s wide">${plural(bay.servers.length, '{n} server, {calls} calls a minute', '{n} servers, {calls} calls a minute', { calls: Math.round(total) })}</span>` : nothing}</div>
       <pb-patch-bay .scope=${scopeOf(this.query)} .query=${this.query} .match=${this.view('q') ?? ''} .only=${only}></pb-patch-bay>`
   }
 

@@ -80,7 +80,7 @@ class PbPageKeys extends PbPage {
     const time = (at: string | undefined): number => (at === undefined ? 0 : Date.parse(at))
     return [
       {
-        ...{ id: 'label', head: t('Label'), class: 'full', sort: ({ label }: AccessKey) => label },
+        ...{ id: 'label', head: t('Label'), sort: ({ label }: AccessKey) => label },
         cell: key =>
           html`<span class="row wrap"><span class="nm">${key.label}</span>${
             isExpired(key)
@@ -90,8 +90,8 @@ class PbPageKeys extends PbPage {
                 : nothing
           }</span>`,
       },
-      { id: 'key', head: t('Key'), class: 'mono q x', cell: ({ last4 }) => `pb_…${last4}` },
-      { id: 'scopes', head: t('May use'), label: t('May use'), cell: ({ scopes }) => scopeText(scopes) },
+      { id: 'key', head: t('Key'), class: 'mono q', cell: ({ last4 }) => `pb_…${last4}` },
+      { id: 'scopes', head: t('May use'), label: t('May use'), class: 'full', cell: ({ scopes }) => scopeText(scopes) },
       {
         ...{
           id: 'used',
@@ -118,7 +118,7 @@ class PbPageKeys extends PbPage {
             : html`<span title=${formatDateTime(expiresAt)}>${formatDate(expiresAt)}</span>`,
       },
       {
-        ...{ id: 'acts', head: t('Actions'), quiet: true },
+        ...{ id: 'acts', head: t('Actions'), quiet: true, class: 'full' },
         cell: key =>
           html`<span class="row end"><button type="button" class="btn sm" ?disabled=${!live.reachable} aria-label=${t('Rotate {name}', { name: key.label })} @click=${() => void this.#rotate(key)}>${t('Rotate')}</button>
           <button type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Revoke {name}', { name: key.label })} @click=${() => void this.#revoke(key)}>${t('Revoke')}</button></span>`,

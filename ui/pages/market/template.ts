@@ -55,7 +55,11 @@ export class PbTemplate extends PbElement {
   }
 
   override render(): unknown {
-    return html`<main id="main" class="page" tabindex="-1">${show(this.#template, template => this.#content(template))}</main>`
+    // Until it is there, and where it is not, the page is named by its address.
+    const named = this.#template.data
+      ? nothing
+      : html`<div class="head"><h1 tabindex="-1">${this.id.split(':').pop()}</h1></div>`
+    return html`<main id="main" class="page" tabindex="-1">${named}${show(this.#template, template => this.#content(template))}</main>`
   }
 
   protected override updated(): void {

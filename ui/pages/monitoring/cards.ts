@@ -87,7 +87,7 @@ export function rowsCard(title: string, { columns = [], rows = [] }: WidgetAnswe
   const number = (value: string | number | null): string =>
     typeof value === 'number' ? formatNumber(value) : (value ?? UNKNOWN)
   const errors = columns.findIndex(({ name }) => name === 'errors')
-  return html`<section class="card"><div class="ch line"><h2>${title}</h2></div><div class="tw" tabindex="0" role="region" aria-label=${title}><table class="cards"><thead><tr>${columns.map(
+  return html`<section class="card"><div class="ch line"><h2>${title}</h2></div><div class="tw" tabindex="0" role="region" aria-label=${title}><table class="cards figures"><thead><tr>${columns.map(
     ({ name, unit }) => html`<th scope="col" class=${unit ? 'num' : ''}>${headOf(name)}</th>`,
   )}</tr></thead><tbody>${rows.map(
     row =>

@@ -64,6 +64,7 @@ export class PbPagePlugins extends PbPage {
       {
         id: 'on',
         head: t('On'),
+        class: 'end',
         cell: plugin =>
           html`<pb-switch .label=${t('{name} on', { name: plugin.name })} .isOn=${plugin.state !== 'disabled'} .disabled=${!live.reachable} .set=${(enabled: boolean) => this.#switch(plugin.name, enabled)}></pb-switch>`,
       },

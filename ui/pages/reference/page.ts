@@ -3,6 +3,7 @@ import { api, urlOf } from '../../api/client.ts'
 import { Resource } from '../../app/resource.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
 import { emptyState, show } from '../../components/states.ts'
+import { codeWords } from '../../text/code-words.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
@@ -89,14 +90,14 @@ function tagOf({ operation }: Entry): string {
 /** Lit renders the inside of each entry with the page; schemas are drawn as JSON. */
 function entryDetails({ method, path, operation }: Entry): unknown {
   const body = operation.requestBody?.content?.['application/json']
-  return html`<details><summary><code class="verb">${method}</code> <code>${path}</code> <span class="q s" lang="en">${operation.summary ?? ''}</span> <span class="tag" lang="en">${operation['x-access'] ?? ''}</span></summary>
-    ${(operation.parameters ?? []).length === 0 ? nothing : html`<dl class="kv">${operation.parameters?.map(({ name, in: where, schema, required }) => html`<dt><code>${name}</code></dt><dd class="q"><span lang="en">${where}${schema?.type ? `, ${schema.type}` : ''}</span>${required ? `, ${t('required')}` : ''} <span lang="en">${schema?.description ?? ''}</span></dd>`)}</dl>`}
+  return html`<details><summary><code class="verb">${method}</code> <code>${path}</code> <span class="q s" lang="en">${codeWords(operation.summary ?? '')}</span> <span class="tag" lang="en">${operation['x-access'] ?? ''}</span></summary>
+    ${(operation.parameters ?? []).length === 0 ? nothing : html`<dl class="kv">${operation.parameters?.map(({ name, in: where, schema, required }) => html`<dt><code>${name}</code></dt><dd class="q"><span lang="en">${where}${schema?.type ? `, ${schema.type}` : ''}</span>${required ? `, ${t('required')}` : ''} <span lang="en">${codeWords(schema?.description ?? '')}</span></dd>`)}</dl>`}
     ${body ? html`<h3 class="sech">${t('Body')}</h3>${json(body.example ?? body.schema)}` : nothing}
     ${Object.entries(operation.responses ?? {})
       .filter(([status]) => status !== 'default')
       .map(([status, { description, content }]) => {
         const [first] = Object.values(content ?? {})
-        return html`<h3 class="sech">${status} <span class="q" lang="en">${description ?? ''}</span></h3>${first ? json(first.example ?? first.schema) : nothing}`
+        return html`<h3 class="sech">${status} <span class="q" lang="en">${codeWords(description ?? '')}</span></h3>${first ? json(first.example ?? first.schema) : nothing}`
       })}</details>`
 }
 

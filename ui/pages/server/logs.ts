@@ -62,7 +62,7 @@ export class PbServerLogs extends PbElement {
               title: t('No records yet'),
               text: t('Starts, ends, calls and errors of this server come here.'),
             })
-          : html`<div class="tw loglist" tabindex="0" role="region" aria-label=${t('Log records')}><table class="tlog"><tbody>${items.map(record => this.#record(record))}</tbody></table></div>
+          : html`<div class="tw loglist" tabindex="0" role="region" aria-label=${t('Log records')}><table class="tlog tlog-own cards"><tbody>${items.map(record => this.#record(record))}</tbody></table></div>
             <div class="tf"><span>${plural(items.length, 'The last {n} record', 'The last {n} records')}</span></div>`,
       )}</section>`
   }
@@ -82,7 +82,7 @@ export class PbServerLogs extends PbElement {
   #record({ timestamp, level, message, tool, requestId }: LogRecord): unknown {
     const [name, tone] = LEVELS[level] ?? ['info', 'rest']
     return html`<tr><td class="mono nw q" title=${formatDateTime(timestamp)}>${formatClock(timestamp, true)}</td><td class="nw"><span class="st ${tone}">${icon(name)}${level}</span></td>
-      <td class="mono">${message}${tool === undefined ? nothing : html` <span class="q">${tool}</span>`}</td><td class="nw">${
+      <td class="mono lsaid">${message}${tool === undefined ? nothing : html` <span class="q">${tool}</span>`}</td><td class="nw lrequest">${
         requestId === undefined
           ? nothing
           : html`<a class="mono xs" href=${href('/logs', { requestId })}>${requestId}</a>`

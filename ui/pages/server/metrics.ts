@@ -67,7 +67,7 @@ export class PbServerMetrics extends PbElement {
       const value = row[at(name)]
       return typeof value === 'number' ? (digits === 0 ? formatCount(value) : formatNumber(value, digits)) : UNKNOWN
     }
-    return html`<div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Tool')}</th><th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed')}</th><th
+    return html`<div class="tw"><table class="cards figures"><thead><tr><th scope="col">${t('Tool')}</th><th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed')}</th><th
       scope="col" class="num">${t('Average, ms')}</th><th scope="col" class="num">${t('p95, ms')}</th><th scope="col" class="num">${t('p99, ms')}</th></tr></thead><tbody>${rows.map(
         row => html`<tr><td class="mono">${row[at('tool')]}</td><td class="num" data-l=${t('Calls')}>${number(row, 'calls')}</td><td class="num" data-l=${t('Failed')}>${number(row, 'errors')}</td><td
         class="num" data-l=${t('Average, ms')}>${number(row, 'avg', 1)}</td><td class="num" data-l=${t('p95, ms')}>${number(row, 'p95', 1)}</td><td class="num" data-l=${t('p99, ms')}>${number(row, 'p99', 1)}</td></tr>`,

@@ -8,10 +8,10 @@ import { confirmed } from '../../components/confirm.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
-import { formatNumber } from '../../text/format.ts'
 import { problemText } from '../../text/problem.ts'
 import { LANGUAGES, type Language, t } from '../../text/t.ts'
 import '../../components/time.ts'
+import { type Limit, limitTables } from './limits.ts'
 import './sign-ins.ts'
 
 interface OwnSettings {
@@ -32,14 +32,6 @@ interface Platform {
   readonly servers: readonly string[]
   /** Servers that have an Authorization of their own. */
   readonly overridden: readonly string[]
-}
-
-interface Limit {
-  readonly name: string
-  readonly value: number
-  readonly used?: number
-  readonly unit?: string
-  readonly description?: string
 }
 
 type Session = Parameters<typeof session.accept>[0]
@@ -64,7 +56,7 @@ export class PbOwnSettings extends PbElement {
     const error = this.error ? errorState(this.error) : nothing
     if (this.section === 'hosted-keys') return html`${error}${show(this.#platforms, ({ items }) => this.#keys(items))}`
     if (this.section === 'appearance') return this.#appearance()
-    if (this.section === 'limits') return show(this.#limits, ({ items }) => this.#limitTable(items))
+    if (this.section === 'limits') return show(this.#limits, ({ items }) => limitTables(items))
     return html`${error}${this.#profile()}`
   }
 
@@ -119,13 +111,6 @@ export class PbOwnSettings extends PbElement {
       <label class="chk"><input type="checkbox" .checked=${preferences.letterKeys} @change=${(event: Event) => {
         preferences.letterKeys = (event.target as HTMLInputElement).checked
       }}><span>${t('Keys of a single letter')}</span></label></div></section>`
-  }
-
-  #limitTable(limits: readonly Limit[]): unknown {
-    return html`<section class="card"><div class="ch line"><h2>${t('Your limits')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Limit')}</th><th scope="col" class="num">${t('Used')}</th><th scope="col" class="num">${t('Most')}</th></tr></thead><tbody>${limits.map(
-      ({ name, value, used, description }) =>
-        html`<tr><td><code>${name}</code>${description ? html`<span class="cellsub">${description}</span>` : nothing}</td><td class="num">${used === undefined ? '–' : formatNumber(used)}</td><td class="num">${formatNumber(value)}</td></tr>`,
-    )}</tbody></table></div></section>`
   }
 
   readonly #changePassword = async (event: SubmitEvent): Promise<void> => {

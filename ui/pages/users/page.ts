@@ -105,7 +105,12 @@ export class PbPageUsers extends PbPage {
         cell: user =>
           html`<span class="row"><span class="nm">${user.name}</span>${user.id === session.user?.id ? html`<span class="tag">${t('you')}</span>` : nothing}</span>`,
       },
-      { id: 'role', head: t('Role'), cell: user => (user.role === 'admin' ? t('Administrator') : t('User')) },
+      {
+        id: 'role',
+        head: t('Role'),
+        class: 'q',
+        cell: user => (user.role === 'admin' ? t('Administrator') : t('User')),
+      },
       {
         id: 'network',
         head: t('Network of programs'),
@@ -124,11 +129,12 @@ export class PbPageUsers extends PbPage {
       },
       { id: 'has', head: t('Has'), class: 'x', cell: user => possessionsOf(user) },
       { id: 'created', head: t('Made'), class: 'x', cell: user => html`<pb-time .at=${user.createdAt}></pb-time>` },
-      { id: 'state', head: t('State'), class: 'full', cell: user => stateOf(user, onlyAdmin(user)) },
+      { id: 'state', head: t('State'), cell: user => stateOf(user, onlyAdmin(user)) },
       {
         id: 'acts',
         head: t('Actions'),
         quiet: true,
+        class: 'end',
         cell: user => menu(t('Actions for {name}', { name: user.name }), this.#deeds(user, onlyAdmin(user))),
       },
     ]
