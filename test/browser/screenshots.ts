@@ -58,6 +58,29 @@ const PAGES: Readonly<Record<string, string>> = {
   'not-found': '/no/such/page',
 }
 
+/** Tabs and sections of these pages: they load, are empty and fail as the page does, so that a few views show them. */
+const PARTS: Readonly<Record<string, string>> = {
+  'dashboard-board': '/?tab=system-overview',
+  'server-prompts': '/servers/admin~everything?tab=prompts',
+  'server-resources': '/servers/admin~everything?tab=resources',
+  'server-logs': '/servers/admin~everything?tab=logs',
+  'server-metrics': '/servers/admin~everything?tab=metrics',
+  'server-access': '/servers/admin~everything?tab=access',
+  'group-new': '/groups/new',
+  'group-connect': '/groups/admin~coding?connect=claude-desktop',
+  'alerts-history': '/alerts?tab=history',
+  'alerts-silences': '/alerts?tab=silences',
+  'alerts-rule': '/alerts/rules/new',
+  'alerts-channel': '/alerts/channels/new',
+  'settings-keys': '/settings/hosted-keys',
+  'settings-appearance': '/settings/appearance',
+  'settings-limits': '/settings/limits',
+  'settings-logs': '/settings/logs',
+  'settings-raw': '/settings/raw',
+}
+
+const PART_VIEWS: readonly string[] = ['light', 'phone-dark', 'zh']
+
 const VIEWS: Readonly<Record<string, View>> = {
   light: {},
   dark: { theme: 'dark' },
@@ -76,7 +99,7 @@ async function picture(
   view: string,
   state: State,
 ): Promise<void> {
-  const path = PAGES[page] ?? '/'
+  const path = PAGES[page] ?? PARTS[page] ?? '/'
   const tab = await openTab(browser, hub, who, VIEWS[view])
   // What the hub answers is held back or refused; the page itself is the real one.
   if (state === 'loading') await tab.page.route(/\/(?:api|health)\b(?!\/stream)/, () => {})
@@ -156,7 +179,8 @@ const PASTED = `{
   }
 }`
 
-const wanted = Object.keys(PAGES).filter(page => values.only === undefined || page.startsWith(values.only))
+const wantedOf = (pages: Readonly<Record<string, string>>): readonly string[] =>
+  Object.keys(pages).filter(page => values.only === undefined || page.startsWith(values.only))
 await mkdir(folder, { recursive: true })
 const browser = await openBrowser()
 const { hub, admin, other } = await startFilledHub()
@@ -164,13 +188,16 @@ try {
   if (values.docs) await documentation(browser, hub, admin)
   const take = (who: Client, page: string, view: string, state: State) => () =>
     picture(browser, hub, who, page, view, state)
-  const pictures = (values.docs ? [] : wanted).flatMap(page => [
+  const pages = values.docs ? [] : wantedOf(PAGES)
+  const parts = values.docs ? [] : wantedOf(PARTS)
+  const pictures = pages.flatMap(page => [
     ...Object.keys(VIEWS).map(view => take(admin, page, view, 'ready')),
     take(admin, page, 'light', 'loading'),
     take(admin, page, 'light', 'error'),
     // A user who has nothing yet.
     take(other, page, 'light', 'empty'),
   ])
+  pictures.push(...parts.flatMap(page => PART_VIEWS.map(view => take(admin, page, view, 'ready'))))
   const lane = async (): Promise<void> => {
     for (let next = pictures.shift(); next; next = pictures.shift()) await next()
   }
@@ -181,7 +208,9 @@ try {
     await tab.page.screenshot({ path: join(folder, `sign-in.${view}.png`) })
     await tab.close()
   }
-  console.log(values.docs ? 'docs/pictures is written' : `${wanted.length} pages in ${folder}`)
+  console.log(
+    values.docs ? 'docs/pictures is written' : `${pages.length} pages and ${parts.length} parts of them in ${folder}`,
+  )
 } finally {
   await browser.close()
   await hub.stop()
