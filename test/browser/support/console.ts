@@ -142,7 +142,43 @@ export class ConsoleTab {
         .join(' ')}`
     })
     if (wide !== undefined) throw new Error(`${this.page.url()} scrolls sideways: ${wide}`)
+    const hidden = await this.page.evaluate(hiddenParts)
+    if (hidden.length > 0)
+      throw new Error(`${this.page.url()} at ${this.page.viewportSize()?.width} px: ${hidden.join('; ')}`)
   }
+}
+
+/** What is there and cannot be seen or pressed: the ends of tables that are wider than their card, and words below a control. In the page. */
+function hiddenParts(): string[] {
+  const nameOf = (one: Element): string =>
+    `${one.tagName}.${one.className} ${one.textContent?.trim().slice(0, 40) ?? ''}`
+  const cut = [...document.querySelectorAll('main .tw')].filter(one => one.scrollWidth > one.clientWidth + 1)
+  const covered = [...document.querySelectorAll('main :is(button, select, input, a.btn)')].filter(control => {
+    const area = control.getBoundingClientRect()
+    const around = control.closest('li, tr, .ch, .head, .row, .tf')
+    if (!around || area.width < 2) return false
+    const texts = document.createTreeWalker(around, NodeFilter.SHOW_TEXT)
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      if (control.contains(text) || text.parentElement?.closest('.vh, svg, button, select, label, a.btn')) continue
+      // What is cut with an ellipsis ends there.
+      let end = Number.POSITIVE_INFINITY
+      for (let box = text.parentElement; box && box !== around; box = box.parentElement) {
+        if (getComputedStyle(box).overflowX !== 'visible') end = Math.min(end, box.getBoundingClientRect().right)
+      }
+      const range = document.createRange()
+      range.selectNodeContents(text)
+      const meets = [...range.getClientRects()].some(
+        ({ left, right, top, bottom }) =>
+          Math.min(right, end) > area.left + 2 &&
+          left < area.right - 2 &&
+          bottom > area.top + 2 &&
+          top < area.bottom - 2,
+      )
+      if (meets) return true
+    }
+    return false
+  })
+  return [...cut.map(one => `cut off: ${nameOf(one)}`), ...covered.map(one => `lies over words: ${nameOf(one)}`)]
 }
 
 /** Profiles of closed tabs, by browser and by how they see the console: a new one loads everything anew, a second of work. */
@@ -227,6 +263,14 @@ export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
     const { axe: run } = globalThis as unknown as {
       axe: { run(context: Document, options: object): Promise<AxeResult> }
     }
+    // What fades in has its colours at the end.
+    const layers = [...document.querySelectorAll('wa-dialog, wa-drawer')].flatMap(({ shadowRoot }) => shadowRoot ?? [])
+    await Promise.all(
+      [document, ...layers]
+        .flatMap(root => root.getAnimations())
+        .filter(({ effect }) => effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY)
+        .map(({ finished }) => finished.catch(() => {})),
+    )
     // All rules, without the paths of elements and a list of each that passes, which cost more than the rules.
     const { violations } = await run.run(document, { resultTypes: ['violations'], selectors: false })
     return violations.flatMap(({ id, nodes }) =>

@@ -23,7 +23,7 @@ const ALLOWED: readonly RegExp[] = [
   /^(?:ERROR|WARN|INFO|DEBUG|TRACE)$/,
   /^(?:Claude|Cursor|VS Code|Windsurf|Codex|Gemini|Zed|LM Studio|Bun\/)[\w .]*$/,
   // Units, addresses, paths, identifiers and variables.
-  /^(?:ms|[\d.,]+ ?(?:ms|s|[KMGT]i?B).*|pid \d+)$/,
+  /^(?:ms|[\d.,]+ ?(?:ms|s|[kKMGT]i?B).*|pid \d+)$/,
   /^(?:https?|wss?):\/\//,
   /^\/mcp\/\S+$/,
   /^[\w.-]+\.(?:com|org|ai|io|test)(?:\/\S*)?$/,
