@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { titles } from '../../ui/locales/zh/problems/titles.ts'
 import type { Client } from '../support/client.ts'
-import { type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { type Hub, LOOPBACK, PASSWORD, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { axe, type ConsoleTab, openBrowser, openTab, sharedOut, VIEWS } from './support/console.ts'
@@ -50,6 +50,8 @@ beforeAll(async () => {
   // Warns with a text of many names.
   const tools = ['a', 'b', 'c'].map(letter => letter.repeat(60))
   await admin.ok('POST', '/api/groups', { name: 'wanting', members: [{ server: 'echo', tools }] })
+  // A second sign-in, which can be ended.
+  await admin.ok('POST', '/api/auth/login', { username: 'admin', password: PASSWORD })
   await admin.ok('POST', '/api/keys', { label: 'k1', scopes: ['mcp'] })
   await admin.ok('POST', '/api/monitoring/rules', {
     ...{ name: 'r1', condition: 'server_status == offline', duration: '10s', severity: 'critical' },
