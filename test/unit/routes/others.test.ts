@@ -116,7 +116,7 @@ test('the public list has public servers alone, in the short form, and may be ca
   expect(response?.headers.get('cache-control')).toBe('public, max-age=60')
 })
 
-test('liveConnections() lists children with their owner, then what is online without one', () => {
+test('liveConnections() lists children with their owner, then what is online without one', async () => {
   const records = [
     serverRecord(),
     serverRecord({ id: 's-2', name: 'web', transport: 'sse' }),
@@ -124,7 +124,7 @@ test('liveConnections() lists children with their owner, then what is online wit
   ]
   const child = { serverId: 's-1', command: 'uvx', startedAt: '2026-11-21T09:00:00.000Z', sandbox: 'off' } as const
   const orphan = { ...child, pid: 9, serverId: 'gone' }
-  const found = liveConnections(records, [{ ...child, pid: 8 }, orphan], id =>
+  const found = await liveConnections(records, [{ ...child, pid: 8 }, orphan], id =>
     status(id === 's-3' ? 'offline' : 'online'),
   )
   expect(found).toMatchObject([

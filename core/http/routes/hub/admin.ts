@@ -8,6 +8,7 @@ import type { ServerStatus } from '../../../domain/server/status.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { SessionInfo } from '../../../mcp/legacy/session.ts'
 import type { Registry } from '../../../registry/api.ts'
+import { pauses } from '../../../store/pauses.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject, exampleList, listOf, pageFields, pageQuery, timestamp } from '../schemas.ts'
 import { page, qualified } from '../views.ts'
@@ -66,21 +67,18 @@ function processRoute({ registry, upstreams }: AdminRoutesDeps): Route {
     async handle({ actor, query }) {
       const records = await registry.servers.list(actor, { scope: 'all' })
       return {
-        body: page(
-          liveConnections(records, upstreams.processes(), id => upstreams.status(id)),
-          query,
-        ),
+        body: page(await liveConnections(records, upstreams.processes(), id => upstreams.status(id)), query),
       }
     },
   })
 }
 
 /** Child processes first, then online servers without one. A child of a just deleted server is listed without a name. */
-export function liveConnections(
+export async function liveConnections(
   records: readonly ServerRecord[],
   processes: readonly ProcessInfo[],
   statusOf: (serverId: string) => ServerStatus,
-): readonly object[] {
+): Promise<readonly object[]> {
   const byId = new Map(records.map(record => [record.id, record]))
   const children = processes.map(({ startedAt, ...child }) => {
     const record = byId.get(child.serverId)
@@ -88,13 +86,16 @@ export function liveConnections(
     return { kind: 'process', server, owner: record?.ownerName ?? '', transport: 'stdio', since: startedAt, ...child }
   })
   const withChild = new Set(processes.map(child => child.serverId))
-  const others = records.flatMap(record => {
+  const others: object[] = []
+  const pause = pauses()
+  for (const record of records) {
+    await pause()
     const { state, since, protocolVersion } = statusOf(record.id)
-    if (state !== 'online' || withChild.has(record.id)) return []
+    if (state !== 'online' || withChild.has(record.id)) continue
     const version = protocolVersion === undefined ? {} : { protocolVersion }
     const { id: serverId, ownerName: owner, transport } = record
-    return [{ kind: 'connection', server: qualified(record), serverId, owner, transport, since, ...version }]
-  })
+    others.push({ kind: 'connection', server: qualified(record), serverId, owner, transport, since, ...version })
+  }
   return [...children, ...others]
 }
 

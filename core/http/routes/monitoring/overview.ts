@@ -8,6 +8,7 @@ import type { ActorHistory } from '../../../history/client.ts'
 import type { Measure } from '../../../history/protocol.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
+import { pauses } from '../../../store/pauses.ts'
 import type { SinkState } from '../../../telemetry/log-feed.ts'
 import { type Route, route } from '../../route.ts'
 import { asksForOwn, covered, rangeField, readRange, scopeField, storedHistory } from '../history-range.ts'
@@ -187,17 +188,19 @@ async function topUsers({ registry }: OverviewDeps, history: ActorHistory, asked
 async function attentionOf(deps: OverviewDeps, actor: UserActor, mine: boolean) {
   const all = seesAll(actor, mine)
   const records = await deps.registry.servers.list(actor, { scope: all ? 'all' : 'mine' })
-  const servers = records.flatMap(record => {
+  const servers: object[] = []
+  const pause = pauses()
+  for (const record of records) {
+    await pause()
     const { state, since, reason, health } = deps.upstreams.status(record.id, record)
     const subject = qualified(record)
     if (state === 'offline' && record.enabled && reason && !RESTING.has(reason.code))
-      return [{ kind: 'server_offline', subject, code: reason.code, message: reason.message, since }]
+      servers.push({ kind: 'server_offline', subject, code: reason.code, message: reason.message, since })
     if (state === 'online' && health?.state === 'failing') {
       const { code, message = 'Its checks fail' } = health.lastCheck?.error ?? {}
-      return [{ kind: 'server_failing', subject, ...coded(code), message, since }]
+      servers.push({ kind: 'server_failing', subject, ...coded(code), message, since })
     }
-    return []
-  })
+  }
   const rules = (await deps.alerts.rules.list(actor)).flatMap(rule => {
     const { state, code, message = state } = rule.health as unknown as Fault & { readonly state: string }
     return state === 'ok' ? [] : [{ kind: 'rule_failing', subject: String(rule.name), ...coded(code), message }]
