@@ -268,14 +268,32 @@ test('a switch sends what was chosen, also before its page knows of the last cha
   page.on('request', request => {
     if (request.method() === 'PATCH') sent.push(request.postDataJSON())
   })
+  const first = Promise.withResolvers<void>()
+  await page.route(
+    /\/api\/admin\/plugins\/orders-page/,
+    async route => {
+      await first.promise
+      await route.continue()
+    },
+    { times: 1 },
+  )
   await toggle.click()
   await toggle.click()
+  await page.waitForTimeout(300)
+  // The second waits for the answer to the first, which it could overtake.
+  expect(sent).toEqual([{ enabled: false }])
+  first.resolve()
   await until(() => sent.length === 2, { what: 'both changes' })
   expect(sent).toEqual([{ enabled: false }, { enabled: true }])
   gate.resolve()
   await page.waitForSelector(RAIL_ALL)
-  const { items } = await admin.ok('GET', '/api/admin/plugins')
-  expect(items.find(({ name }: { name: string }) => name === 'orders-page').state).toBe('running')
+  await until(
+    async () => {
+      const { items } = await admin.ok('GET', '/api/admin/plugins')
+      return items.find(({ name }: { name: string }) => name === 'orders-page').state === 'running'
+    },
+    { what: 'the plugin to run, as was chosen last' },
+  )
 
   const problem = { title: 'The database is not available', status: 503, code: 'storage_unavailable' }
   await page.route(/\/api\/admin\/plugins\/orders-page/, route =>

@@ -4,7 +4,8 @@ import { PbElement } from './element.ts'
 
 /**
  * A switch of something that the hub has on or off. It stands where the person put it until the page knows of the change, so
- * that a second click means the opposite of what is seen; what the hub refuses goes back.
+ * that a second click means the opposite of what is seen; what the hub refuses goes back. One change is sent after the other:
+ * two on their way at once could arrive in either order.
  */
 export class PbSwitch extends PbElement {
   static override properties = {
@@ -21,10 +22,11 @@ export class PbSwitch extends PbElement {
   declare set: (isOn: boolean) => Promise<boolean>
   /** What the page does not know yet. */
   declare chosen: boolean | undefined
+  #isSending = false
 
   override willUpdate(changed: PropertyValues<this>): void {
     // A row of a table may be drawn for another thing.
-    if (changed.has('isOn') || changed.has('label')) this.chosen = undefined
+    if (changed.has('label') || (changed.has('isOn') && !this.#isSending)) this.chosen = undefined
   }
 
   override render(): unknown {
@@ -34,8 +36,15 @@ export class PbSwitch extends PbElement {
 
   async #change(isOn: boolean): Promise<void> {
     this.chosen = isOn
-    const isTaken = await this.set(isOn)
-    if (!isTaken && this.chosen === isOn) this.chosen = undefined
+    if (this.#isSending) return
+    this.#isSending = true
+    for (let sent: boolean | undefined; this.chosen !== undefined && this.chosen !== sent; ) {
+      sent = this.chosen
+      const isTaken = await this.set(sent)
+      if (!isTaken && this.chosen === sent) this.chosen = undefined
+    }
+    this.#isSending = false
+    if (this.chosen === this.isOn) this.chosen = undefined
   }
 }
 customElements.define('pb-switch', PbSwitch)

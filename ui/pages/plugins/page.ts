@@ -99,7 +99,7 @@ export class PbPagePlugins extends PbPage {
       isTaken = false
       toast(errorText(asApiError(error)))
     }
-    await this.#plugins.reload()
+    void this.#plugins.reload()
     return isTaken
   }
 }
