@@ -14,6 +14,7 @@ import { type JsonBodyOptions, readJsonBody, readRawBody } from './body/body.ts'
 import type { RequestBytes } from './body/request-bytes.ts'
 import { wholeBody } from './compress.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
+import { SenderTurns } from './sender-turns.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
 /** What the pipeline needs of the rest of the hub. */
@@ -78,6 +79,7 @@ export function isApi(path: string): boolean {
  */
 export function createPipeline(deps: PipelineDeps) {
   const { authenticator, rateLimiter, bodyParser } = deps
+  const turns = new SenderTurns()
 
   const count = (path: string, actor: UserActor | undefined, info: RequestInfo): void => {
     if (isApi(path)) rateLimiter.count(actor, actor ? '' : info.addressKey)
@@ -167,19 +169,28 @@ export function createPipeline(deps: PipelineDeps) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await admitted(route, request, info, held)
       const sender = actor ? actor.userId : info.addressKey
-      const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
-      const body = route.body ? await readJsonBody(request, bodyRead) : undefined
-      if (actor && route.body && route.access !== 'public') await requireLive(authenticator, actor)
-      const fields = readFields(route, request, params, body)
-      // An authenticated caller may wait for work of unknown length.
-      if (actor) info.keepOpen()
-      const readBody = async () => {
-        const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
-        if (actor) await requireLive(authenticator, actor)
-        return bytes
+      const ended = turns.begin(sender)
+      try {
+        const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
+        const body = route.body ? await readJsonBody(request, bodyRead) : undefined
+        if (actor && route.body && route.access !== 'public') await requireLive(authenticator, actor)
+        await turns.turn(sender)
+        const fields = readFields(route, request, params, body)
+        await turns.turn(sender)
+        // An authenticated caller may wait for work of unknown length.
+        if (actor) info.keepOpen()
+        const readBody = async () => {
+          const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
+          if (actor) await requireLive(authenticator, actor)
+          return bytes
+        }
+        const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
+        if (reply instanceof Response) return reply
+        await turns.turn(sender)
+        return replyResponse(reply)
+      } finally {
+        ended()
       }
-      const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
-      return reply instanceof Response ? reply : replyResponse(reply)
     },
   }
 }

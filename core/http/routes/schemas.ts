@@ -119,8 +119,12 @@ export function validatedByRegistry(fields: z.ZodObject | BodySchema, example: R
   const schema: z.core.JSONSchema.BaseSchema =
     fields instanceof z.ZodObject ? z.toJSONSchema(fields, { io: 'input' }) : { ...fields }
   const { $schema, additionalProperties, ...shown } = schema
-  // A parsed request body is JSON already; walking up to 17 MiB again would prove nothing.
-  return anyObject.meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
+  // A parsed request body is JSON already; walking up to 17 MiB again, or copying 10,000 members, would prove nothing.
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+  return z
+    .unknown()
+    .refine(isObject, { error: 'It must be an object', params: { code: 'type' } })
+    .meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
 }
 
 /** An error inside a larger response: a problem body without the members of the request. */
