@@ -36,6 +36,8 @@ export class Supervisor {
   readonly #work = new Map<string, Promise<void>>()
   /** Servers named by events during a comparison of all records: the events are newer than what it read. */
   readonly #named = new Set<string>()
+  /** Rounds through all servers of an owner (undefined: of all), and whether one more is due after the present one. */
+  readonly #rounds = new Map<string | undefined, boolean>()
   readonly #unlisten: (() => void)[] = []
   /** Nothing is connected, and no changed record is read, before it resolves. */
   readonly #begun = Promise.withResolvers<void>()
@@ -240,8 +242,22 @@ export class Supervisor {
     void this.#endIfGone(userId)
   }
 
-  /** Follows the servers of one owner, or all, in turns of a few: who has thousands costs nobody else a wait. */
+  /**
+   * Follows the servers of one owner, or all, in turns of a few: who has thousands costs nobody else a wait. What happens
+   * meanwhile is followed by one more round, however often it happened.
+   */
   async #followAll(ownerId?: string): Promise<void> {
+    const isAgain = this.#rounds.get(ownerId)
+    this.#rounds.set(ownerId, isAgain !== undefined)
+    if (isAgain !== undefined) return
+    do {
+      this.#rounds.set(ownerId, false)
+      await this.#followRound(ownerId)
+    } while (this.#rounds.get(ownerId))
+    this.#rounds.delete(ownerId)
+  }
+
+  async #followRound(ownerId: string | undefined): Promise<void> {
     const concerned = [...this.#servers.values()].filter(
       ({ record }) => ownerId === undefined || record.ownerId === ownerId,
     )
@@ -249,6 +265,8 @@ export class Supervisor {
       if (n % AT_A_TURN === AT_A_TURN - 1) await nextTurn()
       this.#follow(record.id)
     }
+    // The work on the last ones, before another round asks for it again.
+    await Promise.all(concerned.slice(-AT_A_TURN).map(({ record }) => this.#work.get(record.id)))
   }
 
   /** Ends the connections of a user who was deleted or disabled. Never rejects; the periodic comparison repeats it. */

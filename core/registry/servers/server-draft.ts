@@ -1,12 +1,14 @@
 import { type FieldError, HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerSettings } from '../../contract/records.ts'
+import { Fields } from '../../domain/json/fields.ts'
 import { valueAt } from '../../domain/json/json-pointer.ts'
 import { flattenServerBody, type ParsedServerBody, readServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { factsIn } from '../../domain/server/document-facts.ts'
 import { secretFields, secretPointers } from '../../domain/server/secrets.ts'
+import { ANSWER_FIELDS, COMMON_FIELDS } from '../../domain/server/server-table.ts'
 import { destinationOf } from '../../domain/server/transport.ts'
-import type { Transports } from '../../domain/server/transports.ts'
+import { type Transports, transportFields } from '../../domain/server/transports.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { RegistryDeps } from '../context.ts'
@@ -37,11 +39,25 @@ function isAbsent(transports: Transports, transport: string): boolean {
   return transports.of(transport) === undefined
 }
 
+/** More fields than any server has: such a body is refused before it is copied. */
+const MOST_FIELDS = 500
+
+function requireFewFields(transports: Transports, body: JsonObject): void {
+  const errors: FieldError[] = []
+  for (const part of [body, body.config]) {
+    if (!isJsonObject(part) || Object.keys(part).length <= MOST_FIELDS) continue
+    const known = [...COMMON_FIELDS, ...transportFields(transports), ...ANSWER_FIELDS, 'config', 'type']
+    new Fields(part, '#', errors).refuseUnknown(known)
+  }
+  if (errors.length > 0) throw serverInvalid(errors, body)
+}
+
 /**
  * Rejects an invalid body before any look-up, so that the response reveals nothing about a server that the sender may
  * not see.
  */
 export function validateBody({ transports }: Pick<RegistryDeps, 'transports'>, body: JsonObject): void {
+  requireFewFields(transports, body)
   const errors: FieldError[] = []
   const flat = flattenServerBody(body, errors)
   // Whether the transport's plugin runs is everybody's business; without it the fields are checked with the record.
@@ -55,6 +71,7 @@ export function validateBody({ transports }: Pick<RegistryDeps, 'transports'>, b
 /** Parses a body with the masks of `stored` resolved. Throws `validation_failed` with all invalid fields. */
 export function draftServer(deps: DraftDeps, body: JsonObject, stored: Stored | undefined): Draft {
   const { sealer, transports } = deps
+  requireFewFields(transports, body)
   const errors: FieldError[] = []
   const flatBody = flattenServerBody(body, errors)
   const fields = [...secretFields(transports), ...(stored ? secretsOf(stored.settings) : [])]
