@@ -238,7 +238,8 @@ export class Supervisor {
   }
 
   #userChanged(userId: string): void {
-    void this.#followAll(userId)
+    // All at once: what a user who was disabled runs ends now.
+    for (const { record } of this.#servers.values()) if (record.ownerId === userId) this.#follow(record.id)
     void this.#endIfGone(userId)
   }
 

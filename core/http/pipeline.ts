@@ -14,7 +14,7 @@ import { type JsonBodyOptions, readJsonBody, readRawBody } from './body/body.ts'
 import type { RequestBytes } from './body/request-bytes.ts'
 import { wholeBody } from './compress.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
-import { SenderTurns } from './sender-turns.ts'
+import { type SenderTurn, SenderTurns } from './sender-turns.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
 /** What the pipeline needs of the rest of the hub. */
@@ -56,6 +56,15 @@ export interface RunnableRoute {
   upgrade?(context: AnyContext & { readonly actor: UserActor | undefined }): void | Promise<void>
   readonly ownCredential?: true
   handle(context: AnyContext & { readonly actor: UserActor | undefined }): Promise<Reply | Response> | Reply | Response
+}
+
+/** A request that was let in. */
+interface Admission {
+  readonly info: RequestInfo
+  readonly params: Readonly<Record<string, string>>
+  readonly held: RequestBytes
+  readonly actor: UserActor | undefined
+  readonly turn: SenderTurn | undefined
 }
 
 /** Makes query and body reject undeclared fields. */
@@ -143,6 +152,28 @@ export function createPipeline(deps: PipelineDeps) {
     return new Response(null, { status: 204 })
   }
 
+  const answered = async (
+    route: RunnableRoute,
+    request: Request,
+    { info, params, held, actor, turn }: Admission,
+  ): Promise<Response> => {
+    const sender = actor ? actor.userId : info.addressKey
+    const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
+    const body = route.body ? await readJsonBody(request, bodyRead) : undefined
+    const waited = (await turn?.wait()) ?? false
+    if (actor && (route.body || waited) && route.access !== 'public') await requireLive(authenticator, actor)
+    const fields = readFields(route, request, params, body)
+    // An authenticated caller may wait for work of unknown length.
+    if (actor) info.keepOpen()
+    const readBody = async () => {
+      const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
+      if (actor) await requireLive(authenticator, actor)
+      return bytes
+    }
+    const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
+    return reply instanceof Response ? reply : replyResponse(reply)
+  }
+
   return {
     /** Rejects a request without a route. `allow`: the methods of the path, if it exists. */
     async unrouted(request: Request, path: string, info: RequestInfo, allow: readonly string[], open: boolean) {
@@ -168,28 +199,12 @@ export function createPipeline(deps: PipelineDeps) {
     ) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await admitted(route, request, info, held)
-      const sender = actor ? actor.userId : info.addressKey
-      const ended = turns.begin(sender)
+      // Anonymous callers have a low rate of their own, and share an address with others.
+      const turn = actor && turns.begin(actor.userId)
       try {
-        const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
-        const body = route.body ? await readJsonBody(request, bodyRead) : undefined
-        if (actor && route.body && route.access !== 'public') await requireLive(authenticator, actor)
-        await turns.turn(sender)
-        const fields = readFields(route, request, params, body)
-        await turns.turn(sender)
-        // An authenticated caller may wait for work of unknown length.
-        if (actor) info.keepOpen()
-        const readBody = async () => {
-          const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
-          if (actor) await requireLive(authenticator, actor)
-          return bytes
-        }
-        const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
-        if (reply instanceof Response) return reply
-        await turns.turn(sender)
-        return replyResponse(reply)
+        return await answered(route, request, { info, params, held, actor, turn })
       } finally {
-        ended()
+        turn?.end()
       }
     },
   }

@@ -1,10 +1,15 @@
+import { LRUCache } from 'lru-cache'
+import { HubError } from '../contract/errors.ts'
+
 /** Time of the main thread that the parallel requests of a sender may take in each second without a rest: a page of the console. */
 const FREE_MS = 60
 /** So many times as long as a part took does its sender rest after it, who has used that up. */
 const REST = 3
 const MOST_REST_MS = 100
-/** Senders that are known before those with nothing to remember are forgotten. */
-const MOST_IDLE = 1_000
+/** Requests of one sender that wait for their turn. */
+const MOST_WAITING = 100
+/** Senders of whom is known what they used; with more, the one that was quiet for the longest has all of it free again. */
+const MOST_SENDERS = 10_000
 
 interface Sender {
   running: number
@@ -15,43 +20,51 @@ interface Sender {
   atMs: number
 }
 
+/** One request among those of its sender. */
+export interface SenderTurn {
+  /**
+   * To be awaited before what may take milliseconds. Resolves with whether it waited: what was checked before may hold no longer.
+   * Throws `rate_limited` where 100 wait already.
+   */
+  wait(): Promise<boolean>
+  /** To be called when the request has its reply. */
+  end(): void
+}
+
 /**
- * The parallel requests of one sender run one part each in a turn of the event loop, and whose parts take long rests between them,
- * so that what one person sends makes others wait for the longest of these parts at most, and rarely. A sender with one request
- * at a time waits for nothing.
+ * The parallel requests of one sender run one in a turn of the event loop, and whose requests take long rests between them, so that
+ * what one person sends makes others wait for the longest of these turns at most, and rarely. A sender with one request at a
+ * time waits for nothing.
  */
 export class SenderTurns {
-  readonly #senders = new Map<string, Sender>()
+  readonly #senders = new LRUCache<string, Sender>({ max: MOST_SENDERS })
 
-  /** To be called when a request begins; call what it gives when the request has its reply. */
-  begin(name: string): () => void {
-    if (this.#senders.size > MOST_IDLE) this.#forgetIdle()
+  begin(name: string): SenderTurn {
     const sender = this.#senders.get(name) ?? {
       ...{ running: 0, waiting: [], serving: false },
       ...{ freeMs: FREE_MS, atMs: performance.now() },
     }
     this.#senders.set(name, sender)
     sender.running += 1
-    return () => {
-      sender.running -= 1
+    return {
+      wait: () => waitFor(sender),
+      end: () => {
+        sender.running -= 1
+      },
     }
   }
+}
 
-  /** To be awaited before each part of a request that may take milliseconds, between `begin` and its end. */
-  async turn(name: string): Promise<void> {
-    const sender = this.#senders.get(name)
-    if (!sender || sender.running < 2) return
-    await new Promise<void>(resolve => {
-      sender.waiting.push(resolve)
-      if (!sender.serving) void serve(sender)
-    })
+async function waitFor(sender: Sender): Promise<boolean> {
+  if (sender.running < 2) return false
+  if (sender.waiting.length >= MOST_WAITING) {
+    throw new HubError('rate_limited', `${MOST_WAITING} of your requests wait already`, { retryAfterSeconds: 1 })
   }
-
-  #forgetIdle(): void {
-    for (const [name, sender] of this.#senders) {
-      if (sender.running === 0 && refilled(sender) === FREE_MS) this.#senders.delete(name)
-    }
-  }
+  await new Promise<void>(resolve => {
+    sender.waiting.push(resolve)
+    if (!sender.serving) void serve(sender)
+  })
+  return true
 }
 
 async function serve(sender: Sender): Promise<void> {
@@ -68,7 +81,8 @@ async function serve(sender: Sender): Promise<void> {
     // Whoever has stopped has all of it again two seconds later.
     sender.freeMs = Math.max(-FREE_MS, refilled(sender) - tookMs)
     sender.atMs = performance.now()
-    if (sender.freeMs < 0) await Bun.sleep(Math.min(REST * tookMs, MOST_REST_MS))
+    const restMs = sender.freeMs < 0 ? Math.min(REST * tookMs, MOST_REST_MS) : 0
+    if (restMs > 0) await new Promise(resolve => setTimeout(resolve, restMs))
   }
   sender.serving = false
 }
