@@ -254,6 +254,8 @@ test('a link ends with the next one, with a new password, with its account, and 
   expect(await code(second)).toEqual(refused)
   const third = await make()
   const database = new Database(join(hub.dataDir, 'patchbay.db'))
+  // The hub may be writing.
+  database.run('PRAGMA busy_timeout = 10000')
   database.run("UPDATE reset_link SET expires_at = '2020-01-01T00:00:00.000Z'")
   database.close()
   expect(await code(third)).toEqual(refused)

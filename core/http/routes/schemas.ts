@@ -123,7 +123,9 @@ export function validatedByRegistry(fields: z.ZodObject | BodySchema, example: R
   const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
   return z
     .unknown()
-    .refine(isObject, { error: 'It must be an object', params: { code: 'type' } })
+    .superRefine((input, { addIssue }) => {
+      if (!isObject(input)) addIssue({ code: 'invalid_type', expected: 'object', input })
+    })
     .meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
 }
 
