@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { nextTurn } from '../../../core/domain/next-turn.ts'
 import { SenderTurns } from '../../../core/http/sender-turns.ts'
 
 /** Holds the thread. */
@@ -79,16 +78,4 @@ test('no more than 100 requests of a sender wait', async () => {
   const refused = answers.filter(({ status }) => status === 'rejected')
   expect(refused).toHaveLength(3)
   expect(refused[0]).toMatchObject({ reason: { code: 'rate_limited', retryAfterSeconds: 1 } })
-})
-
-test('of all that wait for the next turn one goes on in each', async () => {
-  const { at, end } = turnsOf()
-  const seen = await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      await nextTurn()
-      return at()
-    }),
-  )
-  end()
-  expect(new Set(seen).size).toBe(seen.length)
 })
