@@ -1,32 +1,59 @@
+/** A queue that takes one item from each sender in turn, however many items one of them has queued. */
+export class FairQueue<T> {
+  /** In the order of turns. A sender without items is not included. */
+  readonly #bySender = new Map<string, T[]>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** How many items of this sender are queued. */
+  waiting(sender: string): number {
+    return this.#bySender.get(sender)?.length ?? 0
+  }
+
+  push(sender: string, item: T): void {
+    this.#size += 1
+    const items = this.#bySender.get(sender)
+    if (items) items.push(item)
+    else this.#bySender.set(sender, [item])
+  }
+
+  /** Removes the oldest item of the next sender; undefined when the queue is empty. */
+  shift(): T | undefined {
+    for (const [sender, items] of this.#bySender) {
+      const item = items.shift()
+      this.#size -= 1
+      // Moved behind the other senders.
+      this.#bySender.delete(sender)
+      if (items.length > 0) this.#bySender.set(sender, items)
+      return item
+    }
+    return undefined
+  }
+}
+
 /**
  * Queues work that takes milliseconds: one item per turn of the event loop, round-robin by owner, so that neither
  * requests nor other owners' work wait for one owner's.
  */
 export class FairTurns {
-  readonly #queues = new Map<string, (() => void)[]>()
+  readonly #queue = new FairQueue<() => void>()
   #running = false
 
   add(ownerId: string, work: () => void): void {
-    const queue = this.#queues.get(ownerId)
-    if (queue) queue.push(work)
-    else this.#queues.set(ownerId, [work])
+    this.#queue.push(ownerId, work)
     if (this.#running) return
     this.#running = true
     setImmediate(() => this.#next())
   }
 
   #next(): void {
-    const [first] = this.#queues
-    if (!first) {
-      this.#running = false
-      return
-    }
-    const [ownerId, queue] = first
-    const work = queue.shift()
-    // Re-added after the other owners.
-    this.#queues.delete(ownerId)
-    if (queue.length > 0) this.#queues.set(ownerId, queue)
+    const work = this.#queue.shift()
+    this.#running = work !== undefined
+    if (!work) return
     setImmediate(() => this.#next())
-    work?.()
+    work()
   }
 }

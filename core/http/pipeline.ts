@@ -64,7 +64,7 @@ interface Admission {
   readonly params: Readonly<Record<string, string>>
   readonly held: RequestBytes
   readonly actor: UserActor | undefined
-  readonly turn: SenderTurn | undefined
+  readonly turn: SenderTurn
 }
 
 /** Makes query and body reject undeclared fields. */
@@ -157,10 +157,10 @@ export function createPipeline(deps: PipelineDeps) {
     request: Request,
     { info, params, held, actor, turn }: Admission,
   ): Promise<Response> => {
-    const sender = actor ? actor.userId : info.addressKey
-    const bodyRead = { ...bodyOptions(route, bodyParser), sender, account: held }
-    const body = route.body ? await readJsonBody(request, bodyRead) : undefined
-    const waited = (await turn?.wait()) ?? false
+    const bodyRead = { ...bodyOptions(route, bodyParser), sender: senderOf(actor, info), account: held }
+    const body = route.body ? await readJsonBody(request, { ...bodyRead, turn: () => turn.wait() }) : undefined
+    // Where there is no body, its turn was not waited for.
+    const waited = body === undefined && (await turn.wait())
     if (actor && (route.body || waited) && route.access !== 'public') await requireLive(authenticator, actor)
     const fields = readFields(route, request, params, body)
     // An authenticated caller may wait for work of unknown length.
@@ -199,15 +199,19 @@ export function createPipeline(deps: PipelineDeps) {
     ) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await admitted(route, request, info, held)
-      // Anonymous callers have a low rate of their own, and share an address with others.
-      const turn = actor && turns.begin(actor.userId)
+      const turn = turns.begin(senderOf(actor, info))
       try {
         return await answered(route, request, { info, params, held, actor, turn })
       } finally {
-        turn?.end()
+        turn.end()
       }
     },
   }
+}
+
+/** Whose requests take turns: a user's, or those of an address. */
+function senderOf(actor: UserActor | undefined, info: RequestInfo): string {
+  return actor ? actor.userId : info.addressKey
 }
 
 function requireAdmin(actor: UserActor): void {

@@ -23,7 +23,7 @@ interface Sender {
 /** One request among those of its sender. */
 export interface SenderTurn {
   /**
-   * To be awaited before what may take milliseconds. Resolves with whether it waited: what was checked before may hold no longer.
+   * To be awaited before what may take milliseconds, so before a body is parsed. Resolves with whether it waited: what was checked before may hold no longer.
    * Throws `rate_limited` where 100 wait already.
    */
   wait(): Promise<boolean>

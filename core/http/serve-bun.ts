@@ -9,6 +9,7 @@ import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
 import type { Socket, SocketHandler } from '../request/request-info.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
+import { Arrivals } from './arrivals.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import type { RequestLog } from './request-log.ts'
@@ -56,6 +57,9 @@ export interface HttpServer {
   stop(graceful: boolean): Promise<void>
 }
 
+/** Enough of a credential to tell senders apart. */
+const CREDENTIAL_END = 24
+
 /** Stands in the log for all paths below `/mcp`. */
 const MCP_PATTERN = '/mcp/{path}'
 
@@ -78,9 +82,10 @@ type BunSocket = Bun.ServerWebSocket<SocketState>
 /** A server on `Bun.serve`: MCP requests go to their endpoint, all others to the app, all through the guard. */
 export function serveBun(options: ServeOptions): HttpServer {
   const { guard, app, mcp, requestLog } = options
+  const arrivals = new Arrivals()
   let server: Server | undefined
 
-  const fetch = (request: Request, running: Server): Response | Promise<Response | undefined> => {
+  const fetch = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
     const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS)
     let admitted: Admitted
     try {
@@ -88,16 +93,19 @@ export function serveBun(options: ServeOptions): HttpServer {
     } catch (error) {
       return refuse(options, request, error)
     }
+    const senderOf = () => senderName(request.headers, admitted)
+    return arrivals.start<Response | undefined>(senderOf, () => answerAdmitted(request, admitted, peer))
+  }
+
+  const answerAdmitted = (request: Request, admitted: Admitted, peer: BunPeer) => {
     const path = mcpPath(admitted.path)
-    if (path !== undefined) {
-      const response = preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, path, admitted.info)
-      const answered =
-        response instanceof Promise
-          ? response.then(late => answeredMcp(late, admitted, peer))
-          : answeredMcp(response, admitted, peer)
-      return requestLog ? loggedMcp(requestLog, request, admitted, answered) : answered
-    }
-    return answer(app, request, admitted, peer)
+    if (path === undefined) return answer(app, request, admitted, peer)
+    const response = preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, path, admitted.info)
+    const answered =
+      response instanceof Promise
+        ? response.then(late => answeredMcp(late, admitted, peer))
+        : answeredMcp(response, admitted, peer)
+    return requestLog ? loggedMcp(requestLog, request, admitted, answered) : answered
   }
 
   return {
@@ -158,6 +166,13 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
   const { path } = targetOf(request.url)
   if (mcpPath(path.slice(basePath.length)) === undefined) return app.refuse(request, error)
   return rpcErrorResponse(error, { requestId: nextId(), method: request.method, path, log })
+}
+
+/** Who sends a request, before anything of it was checked: different words for one person only give this person more turns. */
+function senderName(headers: Headers, { path, info }: Admitted): string {
+  const credential = headers.get('authorization') ?? headers.get('x-auth-token')
+  // Strangers share an address, and whoever watches the hub is among them.
+  return `${info.addressKey} ${credential?.trim().slice(-CREDENTIAL_END) ?? (path === '/health' ? path : '')}`
 }
 
 /** `/{user}/mcp…`; the names of the hub's own routes are no users. */

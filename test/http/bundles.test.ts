@@ -15,6 +15,7 @@ beforeAll(async () => {
   hub = await startHub()
   await hub.setup()
   ada = await hub.user('ada')
+  ada.patient = true
 }, 120_000)
 afterAll(() => hub.stop(), 120_000)
 

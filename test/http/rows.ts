@@ -187,7 +187,8 @@ export async function expectWell(hub: Hub): Promise<void> {
 export async function patient(request: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     const answer = await request()
-    if (answer.status !== 429 || answer.json.code !== 'rate_limited') return answer
+    // An answer to HEAD says no code.
+    if (answer.status !== 429 || (answer.text !== '' && answer.json.code !== 'rate_limited')) return answer
     await Bun.sleep(Number(answer.headers.get('retry-after')) * 1_000)
   }
 }

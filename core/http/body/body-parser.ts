@@ -14,6 +14,11 @@ export const MAIN_THREAD_BYTES = 128 * 1024
 /** Longest text of a file that the main thread parses: TOML and YAML take some milliseconds for each KiB at worst. */
 const MAIN_THREAD_TEXT = 4 * 1024
 
+/** Whether the main thread parses a body: a number in its source spelling would lose its class on a port; such bodies have few values. */
+export function parsedByMain(chunks: readonly Uint8Array[], limits: JsonLimits): boolean {
+  return limits.asWritten === true || bytesOf(chunks) <= MAIN_THREAD_BYTES
+}
+
 /**
  * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and checks documents that came as texts in another
  * one: some megabytes of YAML take it seconds, in which bodies of others must not wait.
@@ -34,10 +39,7 @@ export class BodyParser {
    * when the worker ended, or 16 bodies of the sender wait already.
    */
   async parse(chunks: readonly Uint8Array[], limits: JsonLimits, sender: string): Promise<JsonObject> {
-    // A number in its source spelling would lose its class on a port; such bodies have few values.
-    if (bytesOf(chunks) <= MAIN_THREAD_BYTES || limits.asWritten) {
-      return parseJsonObject(decodeBody(Buffer.concat(chunks)), limits)
-    }
+    if (parsedByMain(chunks, limits)) return parseJsonObject(decodeBody(Buffer.concat(chunks)), limits)
     // Joined by the thread: new memory costs up to 5 ms a megabyte (seen in virtual machines).
     const owned = chunks.filter(({ buffer, byteLength }) => buffer.byteLength === byteLength)
     const transfer = [...new Set(owned.map(({ buffer }) => buffer as ArrayBuffer))]

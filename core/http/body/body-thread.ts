@@ -1,7 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
+import { FairQueue } from '../../domain/fair-turns.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
-import { FairQueue } from './fair-queue.ts'
 
 /** How long an idle worker keeps the memory of its last job, in milliseconds. */
 const IDLE_MS = 10_000

@@ -4,7 +4,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
-import type { BodyParser } from './body-parser.ts'
+import { type BodyParser, parsedByMain } from './body-parser.ts'
 import { decodeBody } from './body-text.ts'
 import { ChunkList, joined } from './chunks.ts'
 
@@ -26,6 +26,8 @@ export interface JsonBodyOptions extends BodyOptions {
   readonly json?: JsonLimits
   /** Default: parses in the main thread. */
   readonly parser?: Pick<BodyParser, 'parse'>
+  /** Awaited before the main thread works on what was received, in whatever thread it is parsed. */
+  readonly turn?: () => Promise<unknown>
   /** The sender of the body, for the turns at the parser. */
   readonly sender?: string
 }
@@ -43,8 +45,14 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
   const chunks = await readChunks(request, options)
   if (chunks.length === 0) return undefined
   if (type === null) requireJson('')
-  if (options.parser) return options.parser.parse(chunks, options.json ?? {}, options.sender ?? '')
-  return parseJsonObject(decodeBody(await joined(chunks)), options.json)
+  const { json = {}, parser, sender = '', turn } = options
+  if (parser && !parsedByMain(chunks, json)) {
+    const value = await parser.parse(chunks, json, sender)
+    await turn?.()
+    return value
+  }
+  await turn?.()
+  return parser ? parser.parse(chunks, json, sender) : parseJsonObject(decodeBody(await joined(chunks)), json)
 }
 
 /** The bytes of a body that is no JSON. Throws as {@link readBytes}, and `encoding_not_supported`. */

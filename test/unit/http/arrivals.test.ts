@@ -1,0 +1,92 @@
+import { expect, test } from 'bun:test'
+import { Arrivals } from '../../../core/http/arrivals.ts'
+
+/** Holds the thread. */
+function work(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
+/** Starts requests of these senders in one turn, each of which holds the thread; returns who ran when, and in which piece. */
+async function started(senders: readonly string[], ms: number): Promise<readonly (readonly [string, number])[]> {
+  const arrivals = new Arrivals()
+  const ran: (readonly [string, number])[] = []
+  let turn = 0
+  let over = false
+  const count = (): void => {
+    turn += 1
+    if (!over) setImmediate(count)
+  }
+  setImmediate(count)
+  await Promise.all(
+    senders.map(sender =>
+      arrivals.start(
+        () => sender,
+        () => {
+          work(ms)
+          ran.push([sender, turn])
+        },
+      ),
+    ),
+  )
+  over = true
+  return ran
+}
+
+test('what takes little time is started at once, in its order', async () => {
+  const senders = Array.from({ length: 100 }, (_, at) => `s${at}`)
+  const ran = await started(senders, 0)
+  expect(ran).toEqual(senders.map(sender => [sender, 0]))
+})
+
+test('what takes long is started in several turns, none of which takes much longer than 5 ms', async () => {
+  const ran = await started(Array<string>(20).fill('ada'), 3)
+  const perTurn = new Map<number, number>()
+  for (const [, turn] of ran) perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
+  expect(ran).toHaveLength(20)
+  // The second one ends after 6 ms; a machine that stood still may have let one run alone.
+  expect(Math.max(...perTurn.values())).toBe(2)
+})
+
+test('who has many requests waiting delays those of others by one', async () => {
+  const ran = await started([...Array<string>(20).fill('mallory'), 'ada', 'bob'], 6)
+  const order = ran.map(([sender]) => sender)
+  expect(order.slice(0, 4).toSorted()).toEqual(['ada', 'bob', 'mallory', 'mallory'])
+})
+
+test('while some wait, later ones do not go first', async () => {
+  const arrivals = new Arrivals()
+  const ran: string[] = []
+  const start = (name: string) =>
+    arrivals.start(
+      () => 'ada',
+      () => {
+        work(6)
+        ran.push(name)
+      },
+    )
+  const first = [start('a'), start('b'), start('c')]
+  await new Promise(setImmediate)
+  await Promise.all([...first, start('d')])
+  expect(ran).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test('what a request throws or rejects with is passed on, at once and later', async () => {
+  const arrivals = new Arrivals()
+  const failing = (error: Error) =>
+    arrivals.start(
+      () => 'ada',
+      () => {
+        work(6)
+        throw error
+      },
+    )
+  expect(() => failing(new Error('now'))).toThrow('now')
+  await expect(failing(new Error('later'))).rejects.toThrow('later')
+  expect(
+    await arrivals.start(
+      () => 'ada',
+      () => 7,
+    ),
+  ).toBe(7)
+})
