@@ -13,6 +13,8 @@ const COMPARE_MS = 60_000
 const RETRY_MS = 5_000
 /** So many servers are looked at, of those that one event concerns, before others have their turn: some 2 ms. */
 const AT_A_TURN = 8
+/** Between two rounds over the servers of one owner, so that who changes own keys without end does not fill the thread with them. */
+const ROUND_MS = 250
 
 /** The actor of connections in the audit log and for registry calls. */
 export const ACTOR: SystemActor = { kind: 'system', purpose: 'connections' }
@@ -254,7 +256,8 @@ export class Supervisor {
     do {
       this.#rounds.set(ownerId, false)
       await this.#followRound(ownerId)
-    } while (this.#rounds.get(ownerId))
+      await new Promise(resolve => setTimeout(resolve, ROUND_MS))
+    } while (this.#rounds.get(ownerId) && !this.#disposed)
     this.#rounds.delete(ownerId)
   }
 

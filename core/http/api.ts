@@ -16,6 +16,8 @@ export interface Admitted {
   readonly info: RequestInfo
   /** The request's Origin, when it differs from the hub's own and ALLOWED_ORIGINS lists it. */
   readonly corsOrigin: string | undefined
+  /** Set by the server, for `info`. */
+  startedLate?: boolean
 }
 
 /** The checks before every route and upgrade: Host, Origin, canonical path, forwarded headers. */

@@ -5,8 +5,6 @@ import { FairQueue } from '../domain/fair-turns.ts'
  * one piece, it is what an open connection waits at most for others.
  */
 const TURN_MS = 5
-/** Requests that are taken from the queue in one turn, if they take that little time. */
-const MOST_A_TURN = 32
 
 /**
  * Starts requests in the turn of the event loop in which they arrive, as long as these have taken little time; those that remain
@@ -21,35 +19,39 @@ export class Arrivals {
   #beganMs: number | undefined
 
   /**
-   * Runs the request now or later. `senderOf` names who sent it, when that is needed: what is not told apart waits for each
+   * Runs the request now, or `late`. `senderOf` names who sent it, when that is needed: what is not told apart waits for each
    * other. Rejects as `run` does.
    */
-  start<T>(senderOf: () => string, run: () => T | Promise<T>): T | Promise<T> {
+  start<T>(senderOf: () => string, run: (late: boolean) => T | Promise<T>): T | Promise<T> {
     if (this.#waiting.size > 0 || this.#over) {
-      return new Promise<void>(resolve => this.#waiting.push(senderOf(), resolve)).then(run)
+      return new Promise<void>(resolve => {
+        this.#waiting.push(senderOf(), resolve)
+        setImmediate(this.#takeOne)
+      }).then(() => run(true))
     }
-    if (this.#beganMs === undefined) {
-      this.#beganMs = performance.now()
-      setImmediate(this.#nextTurn)
-    }
-    return run()
+    this.#begin()
+    return run(false)
   }
 
   get #over(): boolean {
     return this.#beganMs !== undefined && performance.now() - this.#beganMs > TURN_MS
   }
 
-  readonly #nextTurn = (): void => {
-    this.#beganMs = undefined
-    const { size } = this.#waiting
-    if (size === 0) return
-    // Each in a task of its own: what one starts runs before the next one, until it waits for something.
-    for (let count = Math.min(size, MOST_A_TURN); count > 0; count -= 1) setImmediate(this.#takeOne)
-    setImmediate(this.#nextTurn)
+  #begin(): void {
+    if (this.#beganMs !== undefined) return
+    this.#beganMs = performance.now()
+    // Before those that are taken in the next turn, since they are asked for later.
+    setImmediate(this.#endTurn)
   }
 
+  readonly #endTurn = (): void => {
+    this.#beganMs = undefined
+  }
+
+  /** A task of its own for each: what one starts runs before the next one, until it waits for something. */
   readonly #takeOne = (): void => {
-    this.#beganMs ??= performance.now()
-    if (!this.#over) this.#waiting.shift()?.()
+    this.#begin()
+    if (this.#over) setImmediate(this.#takeOne)
+    else this.#waiting.shift()?.()
   }
 }

@@ -75,6 +75,7 @@ class AdmittedRequest implements Admitted, RequestInfo {
   readonly path: string
   readonly requestId: string
   corsOrigin: string | undefined
+  startedLate = false
   readonly #context: GuardContext
   readonly #headers: Headers
   readonly #host: string

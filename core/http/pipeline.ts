@@ -64,7 +64,7 @@ interface Admission {
   readonly params: Readonly<Record<string, string>>
   readonly held: RequestBytes
   readonly actor: UserActor | undefined
-  readonly turn: SenderTurn
+  readonly turn: SenderTurn | undefined
 }
 
 /** Makes query and body reject undeclared fields. */
@@ -157,10 +157,16 @@ export function createPipeline(deps: PipelineDeps) {
     request: Request,
     { info, params, held, actor, turn }: Admission,
   ): Promise<Response> => {
-    const bodyRead = { ...bodyOptions(route, bodyParser), sender: senderOf(actor, info), account: held }
-    const body = route.body ? await readJsonBody(request, { ...bodyRead, turn: () => turn.wait() }) : undefined
+    const bodyRead = {
+      ...bodyOptions(route, bodyParser),
+      sender: actor ? actor.userId : info.addressKey,
+      account: held,
+    }
+    const body = route.body
+      ? await readJsonBody(request, { ...bodyRead, turn: async bytes => turn?.wait(bytes) })
+      : undefined
     // Where there is no body, its turn was not waited for.
-    const waited = body === undefined && (await turn.wait())
+    const waited = body === undefined && ((await turn?.wait()) ?? false)
     if (actor && (route.body || waited) && route.access !== 'public') await requireLive(authenticator, actor)
     const fields = readFields(route, request, params, body)
     // An authenticated caller may wait for work of unknown length.
@@ -199,19 +205,15 @@ export function createPipeline(deps: PipelineDeps) {
     ) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await admitted(route, request, info, held)
-      const turn = turns.begin(senderOf(actor, info))
+      // Anonymous callers have a low rate of their own, and share an address with whoever watches the hub.
+      const turn = actor && turns.begin(actor.userId, info.startedLate)
       try {
         return await answered(route, request, { info, params, held, actor, turn })
       } finally {
-        turn.end()
+        turn?.end()
       }
     },
   }
-}
-
-/** Whose requests take turns: a user's, or those of an address. */
-function senderOf(actor: UserActor | undefined, info: RequestInfo): string {
-  return actor ? actor.userId : info.addressKey
 }
 
 function requireAdmin(actor: UserActor): void {

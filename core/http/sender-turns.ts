@@ -5,7 +5,10 @@ import { HubError } from '../contract/errors.ts'
 const FREE_MS = 60
 /** So many times as long as a part took does its sender rest after it, who has used that up. */
 const REST = 3
-const MOST_REST_MS = 100
+const MOST_REST_MS = 500
+/** What a MiB of a body counts as, whoever parses it: new memory costs up to 5 ms (seen in virtual machines), and has to be collected. */
+const MIB_MS = 8
+const MIB = 2 ** 20
 /** Requests of one sender that wait for their turn. */
 const MOST_WAITING = 100
 /** Senders of whom is known what they used; with more, the one that was quiet for the longest has all of it free again. */
@@ -13,20 +16,25 @@ const MOST_SENDERS = 10_000
 
 interface Sender {
   running: number
-  readonly waiting: (() => void)[]
+  readonly waiting: Turn[]
   serving: boolean
   /** What is left of FREE_MS, as of `atMs`. */
   freeMs: number
   atMs: number
 }
 
+interface Turn {
+  readonly bytes: number
+  readonly go: () => void
+}
+
 /** One request among those of its sender. */
 export interface SenderTurn {
   /**
-   * To be awaited before what may take milliseconds, so before a body is parsed. Resolves with whether it waited: what was checked before may hold no longer.
+   * To be awaited before what may take milliseconds, so before a body is parsed. `bytes`: of its body. Resolves with whether it waited: what was checked before may hold no longer.
    * Throws `rate_limited` where 100 wait already.
    */
-  wait(): Promise<boolean>
+  wait(bytes?: number): Promise<boolean>
   /** To be called when the request has its reply. */
   end(): void
 }
@@ -39,7 +47,8 @@ export interface SenderTurn {
 export class SenderTurns {
   readonly #senders = new LRUCache<string, Sender>({ max: MOST_SENDERS })
 
-  begin(name: string): SenderTurn {
+  /** `late`: it waited already behind others, which may have been those of this sender. */
+  begin(name: string, late = false): SenderTurn {
     const sender = this.#senders.get(name) ?? {
       ...{ running: 0, waiting: [], serving: false },
       ...{ freeMs: FREE_MS, atMs: performance.now() },
@@ -47,7 +56,7 @@ export class SenderTurns {
     this.#senders.set(name, sender)
     sender.running += 1
     return {
-      wait: () => waitFor(sender),
+      wait: (bytes = 0) => (late || sender.running > 1 ? waitFor(sender, bytes) : Promise.resolve(false)),
       end: () => {
         sender.running -= 1
       },
@@ -55,13 +64,12 @@ export class SenderTurns {
   }
 }
 
-async function waitFor(sender: Sender): Promise<boolean> {
-  if (sender.running < 2) return false
+async function waitFor(sender: Sender, bytes: number): Promise<boolean> {
   if (sender.waiting.length >= MOST_WAITING) {
     throw new HubError('rate_limited', `${MOST_WAITING} of your requests wait already`, { retryAfterSeconds: 1 })
   }
   await new Promise<void>(resolve => {
-    sender.waiting.push(resolve)
+    sender.waiting.push({ bytes, go: resolve })
     if (!sender.serving) void serve(sender)
   })
   return true
@@ -69,15 +77,15 @@ async function waitFor(sender: Sender): Promise<boolean> {
 
 async function serve(sender: Sender): Promise<void> {
   sender.serving = true
+  await new Promise(setImmediate)
   for (;;) {
-    await new Promise(setImmediate)
-    const go = sender.waiting.shift()
-    if (!go) break
+    const turn = sender.waiting.shift()
+    if (!turn) break
     const beganMs = performance.now()
-    go()
-    // What `go` lets run ends before the next turn of the event loop.
+    turn.go()
+    // What it lets run ends before the next turn of the event loop.
     await new Promise(setImmediate)
-    const tookMs = performance.now() - beganMs
+    const tookMs = performance.now() - beganMs + (turn.bytes / MIB) * MIB_MS
     // Whoever has stopped has all of it again two seconds later.
     sender.freeMs = Math.max(-FREE_MS, refilled(sender) - tookMs)
     sender.atMs = performance.now()

@@ -94,7 +94,10 @@ export function serveBun(options: ServeOptions): HttpServer {
       return refuse(options, request, error)
     }
     const senderOf = () => senderName(request.headers, admitted)
-    return arrivals.start<Response | undefined>(senderOf, () => answerAdmitted(request, admitted, peer))
+    return arrivals.start<Response | undefined>(senderOf, late => {
+      admitted.startedLate = late
+      return answerAdmitted(request, admitted, peer)
+    })
   }
 
   const answerAdmitted = (request: Request, admitted: Admitted, peer: BunPeer) => {

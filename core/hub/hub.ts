@@ -56,7 +56,7 @@ import { openTraces } from './traces.ts'
 /** The build of `ui`, see `ui/build.ts`. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../ui/dist')
 /** After so many bytes of large messages the main thread collects garbage. */
-const GARBAGE_PERIOD_BYTES = 64 * 1024 * 1024
+const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
 
 /**
  * Builds every part in order and listens. Servers are started in the background: none of them can delay the hub. Throws

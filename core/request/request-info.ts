@@ -9,6 +9,8 @@ export interface RequestInfo extends CredentialSource {
   readonly untrustedForwarding: boolean
   /** The hub's address for this client: scheme, host and base path, without a slash at the end. */
   readonly baseUrl: string
+  /** Whether it started in a later turn of the event loop than it came in. Default false. */
+  readonly startedLate?: boolean
   /** Disables the idle timeout of this connection; for streams. */
   keepOpen(): void
   /** Upgrades the request to a WebSocket. Returns false when it is no upgrade request or the server cannot; nothing was

@@ -1,8 +1,16 @@
-import type Database from 'better-sqlite3'
+import type { default as Database, Statement } from 'better-sqlite3'
 import type { SqliteDatabase } from 'kysely'
+import { LRUCache } from 'lru-cache'
 
 /** SQLite's own code for a moved file, which it uses only in other journal modes. */
 const MOVED = 'SQLITE_READONLY_DBMOVED'
+
+/** Statements that are kept prepared, which is half of what a short query costs. */
+const KEPT_STATEMENTS = 500
+/** Longer texts, such as those that list thousands of values, come seldom twice. */
+const KEPT_CHARACTERS = 4_096
+/** What is kept while it stands. After any other statement the columns of a table may be others. */
+const KEPT = /^(?:select|insert|update|delete|with|begin|commit|rollback)\b/i
 
 /** How a database is used. */
 export interface Adapting {
@@ -21,19 +29,33 @@ export function adapted(
   database: Database,
   { inPlace = () => true, begin = 'begin immediate' }: Adapting = {},
 ): SqliteDatabase {
+  const prepared = keeping(database)
   return {
     close: () => void database.close(),
     prepare(text) {
       if (text === 'begin') {
         refuseMoved(inPlace)
-        return database.prepare(begin)
+        return prepared(begin)
       }
       const ended = text === 'rollback' && !database.inTransaction
       // Any statement that returns and changes nothing.
-      const statement = database.prepare(ended ? 'select 1 where 0' : text)
+      const statement = prepared(ended ? 'select 1 where 0' : text)
       if (!statement.readonly && !database.inTransaction) refuseMoved(inPlace)
       return statement
     },
+  }
+}
+
+/** Prepares statements, each text once. The driver runs a statement to its end before it asks for the next one. */
+function keeping(database: Database): (text: string) => Statement {
+  const kept = new LRUCache<string, Statement>({ max: KEPT_STATEMENTS })
+  return text => {
+    const found = kept.get(text)
+    if (found) return found
+    const statement = database.prepare(text)
+    if (!KEPT.test(text)) kept.clear()
+    else if (text.length <= KEPT_CHARACTERS) kept.set(text, statement)
+    return statement
   }
 }
 

@@ -6,7 +6,7 @@ import type { ByteAccount } from '../../domain/byte-account.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
 import { type BodyParser, parsedByMain } from './body-parser.ts'
 import { decodeBody } from './body-text.ts'
-import { ChunkList, joined } from './chunks.ts'
+import { bytesOf, ChunkList, joined } from './chunks.ts'
 
 /** Longest pause between two chunks of a body, in milliseconds. */
 const SILENCE_MS = 30_000
@@ -27,7 +27,7 @@ export interface JsonBodyOptions extends BodyOptions {
   /** Default: parses in the main thread. */
   readonly parser?: Pick<BodyParser, 'parse'>
   /** Awaited before the main thread works on what was received, in whatever thread it is parsed. */
-  readonly turn?: () => Promise<unknown>
+  readonly turn?: (bytes: number) => Promise<unknown>
   /** The sender of the body, for the turns at the parser. */
   readonly sender?: string
 }
@@ -46,12 +46,17 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
   if (chunks.length === 0) return undefined
   if (type === null) requireJson('')
   const { json = {}, parser, sender = '', turn } = options
+  // Before the chunks go to another thread.
+  const bytes = bytesOf(chunks)
   if (parser && !parsedByMain(chunks, json)) {
-    const value = await parser.parse(chunks, json, sender)
-    await turn?.()
-    return value
+    try {
+      return await parser.parse(chunks, json, sender)
+    } finally {
+      // A body that is refused has cost as much.
+      await turn?.(bytes)
+    }
   }
-  await turn?.()
+  await turn?.(bytes)
   return parser ? parser.parse(chunks, json, sender) : parseJsonObject(decodeBody(await joined(chunks)), json)
 }
 
