@@ -5,15 +5,16 @@
  * Therefore the calm run is not one of an idle machine: the same attack goes on beside it, against a second hub.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { median } from '../bench/rounds.ts'
-import type { CallWatchMessage } from '../support/call-watch-worker.ts'
-import { type Client, type Hub, LOOPBACK, ROOT, send, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, LOOPBACK, send, startHub, stdioFixture } from '../support/hub.ts'
+import { watchLatency } from '../support/latency-watch.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 import { slowness } from '../support/work.ts'
 
 const SECONDS = 2
+/** Between two of an honest user's calls. */
+const CALL_MS = 10
 const LEAST_ROUNDS = 3
 /** A machine that others use at the same time makes single rounds slow: then more of them are made before the verdict. */
 const MOST_ROUNDS = 9
@@ -159,16 +160,9 @@ async function p99(calm: Side, attacked: Side, atOnce: number, deed: Deed): Prom
     }
   })
   await Bun.sleep(300)
-  const worker = new Worker(join(ROOT, 'test/support/call-watch-worker.ts'))
-  const latencies = new Promise<number[]>((resolve, reject) => {
-    worker.onmessage = ({ data }: MessageEvent<number[]>) => resolve(data)
-    worker.onerror = event => reject(new Error(event.message))
-  })
-  worker.postMessage({ ...calm.honest, tool: 'echo', args: { text: 'x' } } satisfies CallWatchMessage)
+  const watch = watchLatency({ ...calm.honest, everyMs: CALL_MS, call: { tool: 'echo', args: { text: 'x' } } })
   await Bun.sleep(SECONDS * 1_000)
-  worker.postMessage('stop' satisfies CallWatchMessage)
-  const sorted = (await latencies).toSorted((a, b) => a - b)
-  worker.terminate()
+  const sorted = (await watch.stop()).toSorted((a, b) => a - b)
   over = true
   await Promise.all(attack)
   return sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY

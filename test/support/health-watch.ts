@@ -1,4 +1,5 @@
 import type { Hub } from './hub.ts'
+import { watchLatency } from './latency-watch.ts'
 import { processStat } from './processes.ts'
 import { memorySlowness } from './work.ts'
 
@@ -8,10 +9,9 @@ const WORST_MS = 150
 const TIMES_CALM = 5
 /** Of fewer answers the p99 would be the worst of them, which has a bound of its own. */
 const LEAST_ANSWERS = 100
-const MEMORY_INTERVAL_MS = 20
+/** Between two requests, and between two looks at the memory. */
+const INTERVAL_MS = 20
 const MIB = 2 ** 20
-
-export type HealthWatchMessage = { readonly url: string } | 'stop'
 
 /** How quickly `/health` answered, and how much memory the hub held. */
 export interface HealthFigures {
@@ -25,24 +25,18 @@ export interface HealthFigures {
 
 /** Requests `/health` every 20 ms from another thread while `work` runs. A request that fails counts as 60 s. */
 export async function healthDuring(hub: Hub, work: () => Promise<unknown>): Promise<HealthFigures> {
-  const worker = new Worker(new URL('./health-watch-worker.ts', import.meta.url).href)
-  const latencies = new Promise<number[]>((resolve, reject) => {
-    worker.onmessage = ({ data }: MessageEvent<number[]>) => resolve(data)
-    worker.onerror = event => reject(new Error(event.message))
-  })
+  const watch = watchLatency({ url: `${hub.url}/health`, everyMs: INTERVAL_MS })
   let resident = residentMiB(hub)
   const sampling = setInterval(() => {
     resident = Math.max(resident, residentMiB(hub))
-  }, MEMORY_INTERVAL_MS)
-  worker.postMessage({ url: hub.url } satisfies HealthWatchMessage)
+  }, INTERVAL_MS)
+  let seen: readonly number[]
   try {
     await work()
   } finally {
-    worker.postMessage('stop' satisfies HealthWatchMessage)
     clearInterval(sampling)
+    seen = await watch.stop()
   }
-  const seen = await latencies
-  worker.terminate()
   return figuresOf(seen, Math.max(resident, residentMiB(hub)))
 }
 

@@ -9,7 +9,7 @@ export interface WholeAnswer {
 }
 
 /**
- * One kept-alive connection on which one POST after the other goes out. It knows just enough of HTTP/1.1 to see where an answer
+ * One kept-alive connection on which one request after the other goes out. It knows just enough of HTTP/1.1 to see where an answer
  * ends, so that hundreds of clients with a hundred thousand calls cost a test little beside what it tests.
  */
 export class KeptConnection {
@@ -21,7 +21,7 @@ export class KeptConnection {
   private constructor(socket: Socket, url: URL, headers: Readonly<Record<string, string>>) {
     this.#socket = socket
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    this.#head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('\r\n')}\r\ncontent-length: `
+    this.#head = `${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.map(line => `${line}\r\n`).join('')}`
   }
 
   /** `headers` go out with every request. */
@@ -45,10 +45,18 @@ export class KeptConnection {
    * headers of this request alone.
    */
   post(body: string, more: Readonly<Record<string, string>> = {}): Promise<WholeAnswer> {
+    const lines = Object.entries({ ...more, 'content-length': Buffer.byteLength(body) })
+    return this.#send(`POST ${this.#head}${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`)
+  }
+
+  /** The same, without a body. */
+  get(): Promise<WholeAnswer> {
+    return this.#send(`GET ${this.#head}\r\n`)
+  }
+
+  #send(text: string): Promise<WholeAnswer> {
     if (this.#waiting) throw new Error('The last request of this connection is not answered yet')
     this.#waiting = Promise.withResolvers()
-    const lines = Object.entries(more).map(([name, value]) => `${name}: ${value}\r\n`)
-    const text = `${this.#head}${Buffer.byteLength(body)}\r\n${lines.join('')}\r\n${body}`
     const written = this.#socket.write(text)
     if (written !== Buffer.byteLength(text)) this.lost(`only ${written} bytes of the request were written`)
     return this.#waiting.promise
