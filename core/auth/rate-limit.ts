@@ -30,20 +30,29 @@ export class TokenBuckets {
 
   /** Takes one token. Returns 0 when there was one, else the seconds until there will be, as a fraction. */
   take(key: string): number {
+    const bucket = this.#refilled(key)
+    if (bucket.tokens < 1) return (1 - bucket.tokens) / this.#options.perSecond
+    bucket.tokens -= 1
+    return 0
+  }
+
+  /** Takes so many tokens, whether they are there or not. Returns the seconds after which they would have been, as a fraction. */
+  owe(key: string, count: number): number {
+    const bucket = this.#refilled(key)
+    bucket.tokens -= count
+    return Math.max(0, -bucket.tokens / this.#options.perSecond)
+  }
+
+  #refilled(key: string): Bucket {
     const { perSecond, burst, now } = this.#options
-    const nowMs = now()
-    const bucket = this.#buckets.get(key)
-    if (!bucket) {
-      this.#buckets.set(key, { tokens: burst - 1, atMs: nowMs })
-      return 0
-    }
-    bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * perSecond)
-    bucket.atMs = nowMs
-    if (bucket.tokens >= 1) {
-      bucket.tokens -= 1
-      return 0
-    }
-    return (1 - bucket.tokens) / perSecond
+    const atMs = now()
+    const known = this.#buckets.get(key)
+    const tokens = known ? Math.min(burst, known.tokens + ((atMs - known.atMs) / 1000) * perSecond) : burst
+    const bucket = known ?? { tokens, atMs }
+    bucket.tokens = tokens
+    bucket.atMs = atMs
+    if (!known) this.#buckets.set(key, bucket)
+    return bucket
   }
 
   /** The seconds until there is a token, as a fraction; 0 when there is one. Takes none. */

@@ -1,4 +1,5 @@
 import type { LiveCredentials } from '../auth/live-credentials.ts'
+import { TokenBuckets } from '../auth/rate-limit.ts'
 import { HubError } from '../contract/errors.ts'
 import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
 import { FairTurns } from '../domain/fair-turns.ts'
@@ -13,6 +14,12 @@ import { parseBody } from './rpc/rpc.ts'
 
 /** Characters from which on a body is handled in a turn of its own. */
 const LARGE_BODY = 128 * 1024
+/**
+ * Characters of large bodies that one user may send in a second, and at once before that; further ones are handled later. Each MiB
+ * costs some 5 ms of the main thread, with the memory that is given and collected.
+ */
+const LARGE_PER_SECOND = 32 * 1024 * 1024
+const LARGE_AT_ONCE = 48 * 1024 * 1024
 
 /** Serves both eras at one URL: each request shows by itself to which it belongs. */
 export class EraDispatcher {
@@ -22,6 +29,11 @@ export class EraDispatcher {
   readonly #bytes: BytesInFlight
   readonly #credentials: Pick<LiveCredentials, 'require'>
   readonly #turns = new FairTurns()
+  readonly #pace = new TokenBuckets({
+    perSecond: LARGE_PER_SECOND,
+    burst: LARGE_AT_ONCE,
+    now: () => performance.now(),
+  })
 
   constructor(
     legacy: LegacyWire,
@@ -57,8 +69,14 @@ export class EraDispatcher {
   }
 
   /** Parsing a large body takes some 20 ms: if several are complete at once, each is handled in a turn of its own. */
-  #later(scoped: ScopedRequest, text: string, account: ByteAccount): Promise<Response> {
+  async #later(scoped: ScopedRequest, text: string, account: ByteAccount): Promise<Response> {
     account.take(text.length)
+    try {
+      await this.#paced(scoped, text.length)
+    } catch (error) {
+      account.give(text.length)
+      throw error
+    }
     return new Promise((resolve, reject) => {
       this.#turns.add(scoped.actor.userId, () => {
         account.give(text.length)
@@ -69,6 +87,14 @@ export class EraDispatcher {
         }
       })
     })
+  }
+
+  /** Who waited is checked again. */
+  async #paced({ actor }: ScopedRequest, characters: number): Promise<void> {
+    const waitMs = 1_000 * this.#pace.owe(actor.userId, characters)
+    if (waitMs === 0) return
+    await new Promise(resolve => setTimeout(resolve, waitMs))
+    await this.#credentials.require(actor)
   }
 
   #received(scoped: ScopedRequest, text: string, account: ByteAccount): Response | Promise<Response> {

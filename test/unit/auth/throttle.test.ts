@@ -95,3 +95,14 @@ describe('createRateLimiter()', () => {
     expect(buckets.size).toBe(100)
   })
 })
+
+test('what is owed is taken at once, and paid for by a wait', () => {
+  let nowMs = 0
+  const buckets = new TokenBuckets({ perSecond: 10, burst: 20, now: () => nowMs })
+  expect([buckets.owe('a', 15), buckets.owe('a', 5), buckets.owe('a', 5), buckets.owe('a', 5)]).toEqual([0, 0, 0.5, 1])
+  expect(buckets.owe('b', 20)).toBe(0)
+  nowMs = 1_000
+  expect([buckets.waitSeconds('a'), buckets.owe('a', 0)]).toEqual([0.1, 0])
+  nowMs = 60_000
+  expect(buckets.owe('a', 21)).toBe(0.1)
+})
