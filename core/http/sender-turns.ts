@@ -31,8 +31,8 @@ interface Turn {
 /** One request among those of its sender. */
 export interface SenderTurn {
   /**
-   * To be awaited before what may take milliseconds, so before a body is parsed. `bytes`: of its body. Resolves with whether it waited: what was checked before may hold no longer.
-   * Throws `rate_limited` where 100 wait already.
+   * To be awaited before what may take milliseconds, so before a body is parsed. `bytes`: of its body. Resolves with whether
+   * it waited: what was checked before may hold no longer. Throws `rate_limited` where 100 wait already.
    */
   wait(bytes?: number): Promise<boolean>
   /** To be called when the request has its reply. */

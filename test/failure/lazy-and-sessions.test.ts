@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { beyondCore } from '../support/extent.ts'
-import { type Footprint, footprint, settledTo } from '../support/footprint.ts'
+import { type Footprint, footprint, footprintWithHistory, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { atLeast } from '../support/pace.ts'
 import { alive } from '../support/processes.ts'
@@ -58,7 +58,7 @@ async function pidOf(path: string, tool = 'whoami'): Promise<number> {
 
 test('a lazy server is looked at once and sleeps; its tools are listed, no process is left, no call is needed', async () => {
   await asleep()
-  before = footprint(hub.pid)
+  before = await footprintWithHistory(hub, admin)
   expect(await toolNames(await admin.mcp('/mcp/g'))).toContain('lazy_echo')
   expect(await statusOf(admin, 'lazy')).toMatchObject({ state: 'offline', counts: { tools: 3 } })
   expect((await statusOf(admin, 'lazy')).pid).toBeUndefined()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { footprint, settledTo } from '../support/footprint.ts'
+import { footprintWithHistory, settledTo } from '../support/footprint.ts'
 import { check, fuzzTimeout } from '../support/fuzz.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { descendants } from '../support/processes.ts'
@@ -74,7 +74,7 @@ test(
 
 async function race({ places, groups, workerCrash }: Steps): Promise<void> {
   await clear()
-  const before = footprint(hub.pid)
+  const before = await footprintWithHistory(hub, admin)
   const slots = PLACES.map(place => new Slot(place))
   await Promise.all(slots.map(slot => slot.create(admin)))
   await admin.ok('POST', '/api/groups', { name: 'g', members: [] })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { extent } from '../support/extent.ts'
-import { footprint, settledTo } from '../support/footprint.ts'
+import { footprint, footprintWithHistory, settledTo } from '../support/footprint.ts'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { atMost } from '../support/pace.ts'
 import { alive, descendants, processStat } from '../support/processes.ts'
@@ -55,7 +55,7 @@ async function agreed(names: readonly string[]): Promise<boolean> {
 test(`after ${OPERATIONS} random operations at once each server is as the registry says, and no other child lives`, async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 1e9)
   console.log(`random operations: SEED=${seed}`)
-  const before = footprint(hub.pid)
+  const before = await footprintWithHistory(hub, admin)
   const step = fc.record({
     who: fc.nat(people.length - 1),
     name: fc.constantFrom(...NAMES),

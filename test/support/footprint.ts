@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import type { Client, Hub } from './hub.ts'
 import { alive, descendants } from './processes.ts'
 import { until } from './wait.ts'
 
@@ -19,6 +20,13 @@ export function footprint(pid: number): Footprint {
     zombies,
     threads: readdirSync(`/proc/${pid}/task`).length,
   }
+}
+
+/** The same of a hub whose history has opened its files, which it does at its first records. */
+export async function footprintWithHistory(hub: Hub, admin: Client): Promise<Footprint> {
+  const records = async () => (await admin.ok('GET', '/api/logs/search?limit=1')).total
+  await until(records, { what: 'the first record in the history' })
+  return footprint(hub.pid)
 }
 
 /** Waits until a process holds no more descriptors and children than before, and no child that has ended. */

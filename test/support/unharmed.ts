@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { footprint, settledTo } from './footprint.ts'
+import { footprintWithHistory, settledTo } from './footprint.ts'
 import { type Client, type Hub, PASSWORD } from './hub.ts'
 import { alive, processStat } from './processes.ts'
 import { until } from './wait.ts'
@@ -31,10 +31,7 @@ export async function watchFor(hub: Hub, admin: Client, options: UnharmedOptions
     expect([answer.status, answer.text.includes(text)]).toEqual([200, true])
   }
   await echo('before the fault')
-  // The history opens its files at its first records, which may be later than all that.
-  const records = async () => (await admin.ok('GET', '/api/logs/search?limit=1')).total
-  await until(records, { what: 'the first record in the history' })
-  const before = footprint(hub.pid)
+  const before = await footprintWithHistory(hub, admin)
   const resident = processStat(hub.pid)?.residentBytes ?? 0
   const timers = await timersOf(hub)
   return async () => {
