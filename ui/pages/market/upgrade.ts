@@ -30,6 +30,7 @@ export class PbUpgrade extends PbElement {
     busy: { state: true },
     inputs: { state: true },
     choices: { state: true },
+    stale: { state: true },
   }
   /** `owner~name`; undefined: closed. */
   declare server: string | undefined
@@ -40,6 +41,9 @@ export class PbUpgrade extends PbElement {
   declare busy: boolean
   declare inputs: Readonly<Record<string, string>>
   declare choices: Readonly<Record<string, Choice>>
+  /** What is shown is not yet what comes of the last choice. */
+  declare stale: boolean
+  #asked = 0
   #typing: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
@@ -68,7 +72,7 @@ export class PbUpgrade extends PbElement {
       onClose: () => this.dispatchEvent(new CustomEvent('pb-close')),
       body: html`<div class="stack">${this.error ? errorState(this.error) : nothing}${plan ? this.#plan(plan) : this.error ? nothing : skeleton()}</div>`,
       foot: plan
-        ? html`<button type="button" class="btn pri" ?disabled=${this.busy || !live.reachable || this.#open(plan)} @click=${this.#apply}>${
+        ? html`<button type="button" class="btn pri" ?disabled=${this.busy || this.stale || !live.reachable || this.#open(plan)} @click=${this.#apply}>${
             this.busy ? t('Saving') : t('Change to {version}', { version: plan.to })
           }</button><button type="button" class="btn ghost" @click=${hide}>${t('Cancel')}</button>`
         : undefined,
@@ -120,6 +124,7 @@ export class PbUpgrade extends PbElement {
       event: InputEvent,
     ) => {
       this.inputs = { ...this.inputs, [input.name]: (event.target as HTMLInputElement).value }
+      this.stale = true
       clearTimeout(this.#typing)
       this.#typing = setTimeout(() => void this.#ask(), PAUSE_MS)
     }}><p class="hint">${localized(input.description)}</p></div>`
@@ -129,6 +134,7 @@ export class PbUpgrade extends PbElement {
     this.plan = undefined
     this.error = undefined
     this.busy = false
+    this.stale = false
     this.inputs = {}
     this.choices = {}
   }
@@ -142,17 +148,23 @@ export class PbUpgrade extends PbElement {
     return { inputs, choices: this.choices }
   }
 
+  /** Of several questions the answer to the last one counts. */
   async #ask(): Promise<void> {
     const path = this.#path()
     const body = this.#wish()
+    this.stale = true
+    this.#asked += 1
+    const asked = this.#asked
+    const counts = () => asked === this.#asked && path === this.#path()
     try {
       const plan = await api.post<UpgradePlan>(path, { query: { dryRun: true }, body })
-      if (path !== this.#path()) return
+      if (!counts()) return
       this.plan = plan
       this.error = undefined
     } catch (error) {
-      if (path === this.#path()) this.error = asApiError(error)
+      if (counts()) this.error = asApiError(error)
     }
+    if (counts()) this.stale = false
   }
 
   readonly #apply = async (): Promise<void> => {
