@@ -4,6 +4,7 @@ import { api, type Page, segment } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
+import { Plan } from '../../app/plan.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
@@ -15,9 +16,6 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { sandboxNote } from './entry.ts'
 
-/** How long after the last letter the plan is asked for again, in milliseconds. */
-const PAUSE_MS = 250
-
 type Value = string | boolean
 
 /** Sends a bundle (.mcpb, .dxt), shows what it is and would run, and installs it as a server that is switched off. */
@@ -27,7 +25,6 @@ export class PbBundleForm extends PbElement {
     name: { state: true },
     values: { state: true },
     network: { state: true },
-    plan: { state: true },
     error: { state: true },
     busy: { state: true },
   }
@@ -35,10 +32,14 @@ export class PbBundleForm extends PbElement {
   declare name: string
   declare values: Readonly<Record<string, Value>>
   declare network: boolean
-  declare plan: BundlePlan | undefined
   declare error: ApiError | undefined
   declare busy: 'send' | 'install' | undefined
-  #typing: ReturnType<typeof setTimeout> | undefined
+  readonly #plan = new Plan<BundlePlan>(this, () =>
+    api.post(`/api/bundles/${segment(this.bundle?.bundleId ?? '')}/install`, {
+      query: { dryRun: true },
+      body: this.#wish(),
+    }),
+  )
   readonly #sent = new Resource<readonly Bundle[]>(this, {
     read: async signal => (await api.get<Page<Bundle>>('/api/bundles', { query: { limit: 200 }, signal })).items,
   })
@@ -46,11 +47,6 @@ export class PbBundleForm extends PbElement {
   constructor() {
     super()
     this.#choose(undefined)
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback()
-    clearTimeout(this.#typing)
   }
 
   override render(): unknown {
@@ -84,14 +80,15 @@ export class PbBundleForm extends PbElement {
   }
 
   #form(bundle: Bundle): unknown {
-    const { plan } = this
+    const { value: plan, stale } = this.#plan
+    const error = this.error ?? this.#plan.error
     return html`<section class="card"><div class="ch line"><h2>${bundle.title}</h2><span class="r s q tn">${bundle.version}</span></div><form class="cb stack l padt" novalidate @submit=${this.#install}>
       ${bundle.description ? html`<p class="s">${bundle.description}</p>` : nothing}
       <p class="s q">${bundle.signature === 'none' ? t('Not signed.') : t('Signed; by whom is not checked.')} ${bundle.publisher ? t('By its own word from {name}.', { name: bundle.publisher }) : nothing} ${formatBytes(bundle.bytes)}</p>
       ${bundle.usable ? this.#fields(bundle) : html`<div class="callout warn">${icon('triangle-alert')}<p>${t('It cannot run here: {reason}', { reason: bundle.why ?? '' })}</p></div>`}
       ${plan ? html`<div class="field"><span class="lbl">${t('Exactly this will run')}</span><pre class="code wrap" tabindex="0">${plan.argv.join(' ')}</pre></div>${plan.warnings.map(text => html`<p class="hint">${hubWords(text)}</p>`)}` : nothing}
-      ${plan?.missing.length ? html`<p class="hint">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>` : nothing}${this.error ? errorState(this.error) : nothing}
-      <div class="row wrap"><button class="btn pri" ?disabled=${this.busy !== undefined || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${
+      ${plan?.missing.length ? html`<p class="hint">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>` : nothing}${error ? errorState(error) : nothing}
+      <div class="row wrap"><button class="btn pri" ?disabled=${this.busy !== undefined || stale || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${
         this.busy === 'install' ? t('Installing') : t('Install')
       }</button><button type="button" class="btn ghost" @click=${() => {
         this.#choose(undefined)
@@ -104,12 +101,12 @@ export class PbBundleForm extends PbElement {
       event: InputEvent,
     ) => {
       this.name = (event.target as HTMLInputElement).value
-      this.#soon()
+      this.#plan.soon()
     }}></div>${inputs.map(input => this.#field(input))}<label class="chk"><input type="checkbox" .checked=${this.network} @change=${(
       event: Event,
     ) => {
       this.network = (event.target as HTMLInputElement).checked
-      void this.#ask()
+      void this.#plan.now()
     }}> ${t('It may reach the network, as far as granted')}</label>${sandboxNote()}`
   }
 
@@ -117,7 +114,7 @@ export class PbBundleForm extends PbElement {
     const id = `bundle-${input.name}`
     const set = (value: Value): void => {
       this.values = { ...this.values, [input.name]: value }
-      this.#soon()
+      this.#plan.soon()
     }
     const value = this.values[input.name]
     if (input.format === 'boolean')
@@ -135,11 +132,11 @@ export class PbBundleForm extends PbElement {
     this.bundle = bundle
     this.name = bundle?.name ?? ''
     this.network = false
-    this.plan = undefined
+    this.#plan.clear()
     this.error = undefined
     this.busy = undefined
     this.values = Object.fromEntries((bundle?.inputs ?? []).flatMap(input => shownDefault(input)))
-    if (bundle?.usable) void this.#ask()
+    if (bundle?.usable) void this.#plan.now()
   }
 
   readonly #drop = (event: DragEvent): void => {
@@ -169,11 +166,6 @@ export class PbBundleForm extends PbElement {
     await this.#sent.reload()
   }
 
-  #soon(): void {
-    clearTimeout(this.#typing)
-    this.#typing = setTimeout(() => void this.#ask(), PAUSE_MS)
-  }
-
   #wish(): object {
     const inputs = Object.fromEntries(
       (this.bundle?.inputs ?? []).flatMap(input => sentValue(input, this.values[input.name])),
@@ -181,26 +173,11 @@ export class PbBundleForm extends PbElement {
     return { inputs, network: this.network ? 'proxy' : 'none', ...(this.name === '' ? {} : { name: this.name }) }
   }
 
-  async #ask(): Promise<void> {
-    const { bundle } = this
-    if (!bundle) return
-    try {
-      const plan = await api.post<BundlePlan>(`/api/bundles/${segment(bundle.bundleId)}/install`, {
-        query: { dryRun: true },
-        body: this.#wish(),
-      })
-      if (this.bundle !== bundle) return
-      this.plan = plan
-      this.error = undefined
-    } catch (error) {
-      if (this.bundle === bundle) this.error = asApiError(error)
-    }
-  }
-
   readonly #install = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
-    const { bundle, plan } = this
-    if (!bundle || !plan) return
+    const { bundle } = this
+    const { value: plan, stale } = this.#plan
+    if (!bundle || !plan || stale) return
     this.busy = 'install'
     try {
       const body = { ...this.#wish(), planHash: plan.planHash }
@@ -208,9 +185,7 @@ export class PbBundleForm extends PbElement {
       await router.go(`/servers/${segment(refOf(made))}`)
       toast(t('{name} is installed and does not run yet. Start it when you have looked it over.', { name: made.name }))
     } catch (error) {
-      const problem = asApiError(error)
-      if (problem.code === 'plan_changed') await this.#ask()
-      this.error = problem
+      await this.#plan.failed(error)
     }
     this.busy = undefined
   }

@@ -1,9 +1,9 @@
 import { html, nothing } from 'lit'
 import { api, segment } from '../../api/client.ts'
 import { type InstallPlan, localized, type Template, type TemplateInput } from '../../api/market.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
+import { Plan } from '../../app/plan.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
@@ -16,9 +16,6 @@ import { sandboxNote } from '../add-server/entry.ts'
 import { installedCard } from './installed.ts'
 import { categoryName, kindMark } from './words.ts'
 
-/** How long after the last letter the plan is asked for again, in milliseconds. */
-const PAUSE_MS = 250
-
 /** One template: what it does, what it asks for, exactly what will run, and installing it, which starts nothing. */
 export class PbTemplate extends PbElement {
   static override properties = {
@@ -26,18 +23,17 @@ export class PbTemplate extends PbElement {
     values: { state: true },
     name: { state: true },
     variant: { state: true },
-    plan: { state: true },
-    error: { state: true },
     busy: { state: true },
   }
   declare values: Readonly<Record<string, string>>
   /** Of the server that is made. */
   declare name: string
   declare variant: string | undefined
-  declare plan: InstallPlan | undefined
-  declare error: ApiError | undefined
   declare busy: boolean
-  #typing: ReturnType<typeof setTimeout> | undefined
+  /** The answer's hash is what the installation is held against. */
+  readonly #plan = new Plan<InstallPlan>(this, () =>
+    api.post(`/api/market/templates/${segment(this.id)}/install`, { query: { dryRun: true }, body: this.#wish() }),
+  )
   readonly #template = new Resource<Template>(this, {
     key: () => this.id,
     read: signal => this.#read(signal),
@@ -92,15 +88,16 @@ export class PbTemplate extends PbElement {
   }
 
   #form(template: Template): unknown {
-    const runs = this.plan?.permissions.runs === true
+    const { value: plan, error, stale } = this.#plan
+    const runs = plan?.permissions.runs === true
     return html`<section class="card"><div class="ch line"><h2>${t('Install')}</h2></div><form class="cb stack l padt" @submit=${this.#install} novalidate>
       <div class="field"><label class="lbl" for="install-name">${t('Name')}</label><input id="install-name" class="in" autocomplete="off" spellcheck="false" .value=${this.name} @input=${(
         event: InputEvent,
       ) => {
         this.name = (event.target as HTMLInputElement).value
-        this.#soon()
-      }}></div>${template.variants.length > 1 ? this.#variants(template) : nothing}${template.inputs.map(input => this.#input(input))}${runs ? sandboxNote() : nothing}${this.error ? errorState(this.error) : nothing}
-      <div class="row"><button class="btn pri" ?disabled=${this.busy || !this.plan || this.plan.missing.length > 0 || !live.reachable}>${icon('plus')}${this.busy ? t('Installing') : t('Install')}</button><p class="hint">${t('Nothing starts before you say so.')}</p></div></form></section>`
+        this.#plan.soon()
+      }}></div>${template.variants.length > 1 ? this.#variants(template) : nothing}${template.inputs.map(input => this.#input(input))}${runs ? sandboxNote() : nothing}${error ? errorState(error) : nothing}
+      <div class="row"><button class="btn pri" ?disabled=${this.busy || stale || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${this.busy ? t('Installing') : t('Install')}</button><p class="hint">${t('Nothing starts before you say so.')}</p></div></form></section>`
   }
 
   #variants({ variants }: Template): unknown {
@@ -108,15 +105,15 @@ export class PbTemplate extends PbElement {
       event: Event,
     ) => {
       this.variant = (event.target as HTMLSelectElement).value
-      void this.#ask()
-    }}>${variants.map(({ id, kind, usable, why }) => html`<option value=${id} ?selected=${id === (this.plan?.variant ?? this.variant)} ?disabled=${!usable}>${kind}${usable || !why ? nothing : `, ${why}`}</option>`)}</select></div>`
+      void this.#plan.now()
+    }}>${variants.map(({ id, kind, usable, why }) => html`<option value=${id} ?selected=${id === (this.#plan.value?.variant ?? this.variant)} ?disabled=${!usable}>${kind}${usable || !why ? nothing : `, ${why}`}</option>`)}</select></div>`
   }
 
   #input(input: TemplateInput): unknown {
     const id = `input-${input.name}`
     const set = (event: Event): void => {
       this.values = { ...this.values, [input.name]: (event.target as HTMLInputElement | HTMLSelectElement).value }
-      this.#soon()
+      this.#plan.soon()
     }
     const value = this.values[input.name] ?? input.default ?? ''
     return html`<div class="field"><label class="lbl" for=${id}><code>${input.name}</code>${input.secret ? html`<span class="tag">${icon('lock')}${t('Secret')}</span>` : nothing}${
@@ -129,7 +126,7 @@ export class PbTemplate extends PbElement {
   }
 
   #facts(template: Template): unknown {
-    const { plan } = this
+    const { value: plan } = this.#plan
     return html`<aside class="stack" aria-label=${t('Facts')}>${installedCard(template)}<section class="card pad stack"><div><h2 class="sech">${t('Exactly this will run')}</h2><pre class="code wrap mt" tabindex="0">${plan?.argv?.join(' ') ?? plan?.url ?? '–'}</pre>${
       plan?.missing.length
         ? html`<p class="hint mt">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>`
@@ -143,7 +140,7 @@ export class PbTemplate extends PbElement {
   }
 
   #permissions(): unknown {
-    const { permissions, warnings } = this.plan ?? {}
+    const { permissions, warnings } = this.#plan.value ?? {}
     if (!permissions) return nothing
     return html`<hr class="rule"><div><h2 class="sech">${t('It may')}</h2><ul class="il perms">${
       permissions.runs
@@ -162,13 +159,8 @@ export class PbTemplate extends PbElement {
     this.values = Object.fromEntries(
       template.inputs.filter(input => input.default !== undefined).map(input => [input.name, input.default ?? '']),
     )
-    void this.#ask()
+    void this.#plan.now()
     return template
-  }
-
-  #soon(): void {
-    clearTimeout(this.#typing)
-    this.#typing = setTimeout(() => void this.#ask(), PAUSE_MS)
   }
 
   #wish(): object {
@@ -180,31 +172,18 @@ export class PbTemplate extends PbElement {
     }
   }
 
-  /** Asks what installing would do; the answer's hash is what the installation is held against. */
-  async #ask(): Promise<void> {
-    try {
-      this.plan = await api.post<InstallPlan>(`/api/market/templates/${segment(this.id)}/install`, {
-        query: { dryRun: true },
-        body: this.#wish(),
-      })
-      this.error = undefined
-    } catch (error) {
-      this.error = asApiError(error)
-    }
-  }
-
   readonly #install = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
-    if (!this.plan) return
+    const { value: plan } = this.#plan
+    if (!plan || this.#plan.stale) return
     this.busy = true
     try {
-      const body = { ...this.#wish(), planHash: this.plan.planHash }
+      const body = { ...this.#wish(), planHash: plan.planHash }
       const made = await api.post<ServerRecord>(`/api/market/templates/${segment(this.id)}/install`, { body })
       await router.go(`/servers/${segment(refOf(made))}`)
       toast(t('{name} is installed and does not run yet. Start it when you have looked it over.', { name: made.name }))
     } catch (error) {
-      this.error = asApiError(error)
-      if (this.error.code === 'plan_changed') await this.#ask()
+      await this.#plan.failed(error)
     }
     this.busy = false
   }

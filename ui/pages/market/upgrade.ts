@@ -1,8 +1,8 @@
 import { html, nothing } from 'lit'
 import { api, segment } from '../../api/client.ts'
 import { localized, type TemplateInput, type UpgradeConflict, type UpgradePlan } from '../../api/market.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
+import { Plan } from '../../app/plan.ts'
 import { PbElement } from '../../components/element.ts'
 import { hubWords } from '../../components/hub-words.ts'
 import { drawer, hide } from '../../components/layer.ts'
@@ -11,9 +11,6 @@ import { errorState, skeleton } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-
-/** How long after the last letter the plan is asked for again, in milliseconds. */
-const PAUSE_MS = 250
 
 type Choice = 'keep' | 'take'
 
@@ -25,26 +22,20 @@ export class PbUpgrade extends PbElement {
   static override properties = {
     server: {},
     way: {},
-    plan: { state: true },
-    error: { state: true },
     busy: { state: true },
     inputs: { state: true },
     choices: { state: true },
-    stale: { state: true },
   }
   /** `owner~name`; undefined: closed. */
   declare server: string | undefined
   /** To what its source lists now, or back to what it was upgraded from. */
   declare way: 'up' | 'back'
-  declare plan: UpgradePlan | undefined
-  declare error: ApiError | undefined
   declare busy: boolean
   declare inputs: Readonly<Record<string, string>>
   declare choices: Readonly<Record<string, Choice>>
-  /** What is shown is not yet what comes of the last choice. */
-  declare stale: boolean
-  #asked = 0
-  #typing: ReturnType<typeof setTimeout> | undefined
+  readonly #plan = new Plan<UpgradePlan>(this, () =>
+    api.post(this.#path(), { query: { dryRun: true }, body: this.#wish() }),
+  )
 
   constructor() {
     super()
@@ -52,27 +43,22 @@ export class PbUpgrade extends PbElement {
     this.#clear()
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback()
-    clearTimeout(this.#typing)
-  }
-
   protected override willUpdate(changed: Map<string, unknown>): void {
     if (!changed.has('server') && !changed.has('way')) return
     this.#clear()
-    if (this.server !== undefined) void this.#ask()
+    if (this.server !== undefined) void this.#plan.now()
   }
 
   override render(): unknown {
     const name = this.server?.split('~').pop() ?? ''
-    const { plan } = this
+    const { value: plan, error, stale } = this.#plan
     return drawer({
       open: this.server !== undefined,
       title: this.way === 'up' ? t('Upgrade {name}', { name }) : t('Downgrade {name}', { name }),
       onClose: () => this.dispatchEvent(new CustomEvent('pb-close')),
-      body: html`<div class="stack">${this.error ? errorState(this.error) : nothing}${plan ? this.#plan(plan) : this.error ? nothing : skeleton()}</div>`,
+      body: html`<div class="stack">${error ? errorState(error) : nothing}${plan ? this.#shown(plan) : error ? nothing : skeleton()}</div>`,
       foot: plan
-        ? html`<button type="button" class="btn pri" ?disabled=${this.busy || this.stale || !live.reachable || this.#open(plan)} @click=${this.#apply}>${
+        ? html`<button type="button" class="btn pri" ?disabled=${this.busy || stale || !live.reachable || this.#open(plan)} @click=${this.#apply}>${
             this.busy ? t('Saving') : t('Change to {version}', { version: plan.to })
           }</button><button type="button" class="btn ghost" @click=${hide}>${t('Cancel')}</button>`
         : undefined,
@@ -84,7 +70,7 @@ export class PbUpgrade extends PbElement {
     return missing.length > 0 || conflicts.some(({ pointer }) => this.choices[pointer] === undefined)
   }
 
-  #plan(plan: UpgradePlan): unknown {
+  #shown(plan: UpgradePlan): unknown {
     const { argv, argvBefore, inputs } = plan
     const sameCommand = argv.join(' ') === argvBefore.join(' ')
     const changes = plan.changes.filter(({ pointer }) => !/^\/(?:command|args)\b/.test(pointer) || argv.length === 0)
@@ -111,7 +97,7 @@ export class PbUpgrade extends PbElement {
         this.choices[pointer] ?? 'open',
         choice => {
           if (choice !== 'open') this.choices = { ...this.choices, [pointer]: choice }
-          void this.#ask()
+          void this.#plan.now()
         },
       )}</div></section>`
   }
@@ -124,17 +110,13 @@ export class PbUpgrade extends PbElement {
       event: InputEvent,
     ) => {
       this.inputs = { ...this.inputs, [input.name]: (event.target as HTMLInputElement).value }
-      this.stale = true
-      clearTimeout(this.#typing)
-      this.#typing = setTimeout(() => void this.#ask(), PAUSE_MS)
+      this.#plan.soon()
     }}><p class="hint">${localized(input.description)}</p></div>`
   }
 
   #clear(): void {
-    this.plan = undefined
-    this.error = undefined
+    this.#plan.clear()
     this.busy = false
-    this.stale = false
     this.inputs = {}
     this.choices = {}
   }
@@ -148,28 +130,9 @@ export class PbUpgrade extends PbElement {
     return { inputs, choices: this.choices }
   }
 
-  /** Of several questions the answer to the last one counts. */
-  async #ask(): Promise<void> {
-    const path = this.#path()
-    const body = this.#wish()
-    this.stale = true
-    this.#asked += 1
-    const asked = this.#asked
-    const counts = () => asked === this.#asked && path === this.#path()
-    try {
-      const plan = await api.post<UpgradePlan>(path, { query: { dryRun: true }, body })
-      if (!counts()) return
-      this.plan = plan
-      this.error = undefined
-    } catch (error) {
-      if (counts()) this.error = asApiError(error)
-    }
-    if (counts()) this.stale = false
-  }
-
   readonly #apply = async (): Promise<void> => {
-    const { plan } = this
-    if (!plan) return
+    const { value: plan, stale } = this.#plan
+    if (!plan || stale) return
     this.busy = true
     try {
       await api.post(this.#path(), { body: { ...this.#wish(), planHash: plan.planHash } })
@@ -177,9 +140,7 @@ export class PbUpgrade extends PbElement {
       this.dispatchEvent(new CustomEvent('pb-changed'))
       this.dispatchEvent(new CustomEvent('pb-close'))
     } catch (error) {
-      const problem = asApiError(error)
-      if (problem.code === 'plan_changed') await this.#ask()
-      this.error = problem
+      await this.#plan.failed(error)
     }
     this.busy = false
   }
