@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonValue } from '../contract/json.ts'
 import { nameKey } from '../domain/names.ts'
 import type { UserRecord } from '../registry/api.ts'
+import { pauses } from '../store/pauses.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import { importGroup } from './import-groups.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
@@ -32,7 +33,12 @@ export class ImportRun {
       if (typeof choice === 'object') this.#scope.rename(item, choice.rename)
     }
     const outcomes: ImportOutcome[] = []
-    for (const item of items) outcomes.push(await this.#outcome(item, weak))
+    // SQLite answers at once: without pauses a whole hub would be made in one turn of the event loop.
+    const pause = pauses()
+    for (const item of items) {
+      outcomes.push(await this.#outcome(item, weak))
+      await pause()
+    }
     return outcomes
   }
 

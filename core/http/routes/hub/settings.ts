@@ -3,6 +3,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { FieldCode } from '../../../contract/errors.ts'
 import type { JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { nextTurn } from '../../../domain/next-turn.ts'
 import { HEADER_CONSENTS, HOSTED_KEY_PREFIX } from '../../../domain/server/header-consents.ts'
 import { looksMasked } from '../../../domain/server/secrets.ts'
 import { validationError } from '../../../domain/validation-error.ts'
@@ -89,7 +90,9 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
       body: patch,
       responses,
       async handle({ actor, body, info }) {
+        // Each part is some milliseconds where there are 64 keys.
         await changeUserSettings(registry, actor, body)
+        await nextTurn()
         registry.audit.record(actor, {
           action: 'settings.update',
           target: actor.name,
@@ -97,6 +100,7 @@ export function settingsRoutes({ registry }: SettingsRoutesDeps): Route[] {
           request: info,
           detail: { keys: changedKeys(body) },
         })
+        await nextTurn()
         return { body: await userSettings(registry, actor) }
       },
     }),
@@ -127,7 +131,10 @@ function platformOf(key: string): string {
 async function changeUserSettings(registry: SettingsRegistry, actor: UserActor, body: Patch): Promise<void> {
   const { hostedKeys, passthroughHeaders, ...plain } = body
   const { settings: stored } = registry
-  if (hostedKeys) await refuseTooMany(stored, actor.userId, hostedKeys)
+  if (hostedKeys) {
+    await refuseTooMany(stored, actor.userId, hostedKeys)
+    await nextTurn()
+  }
   const values: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) values[key] = value
   if (passthroughHeaders) values[HEADER_CONSENTS] = await changedConsents(registry, actor, passthroughHeaders)
