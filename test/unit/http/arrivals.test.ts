@@ -1,35 +1,24 @@
 import { expect, test } from 'bun:test'
 import { Arrivals } from '../../../core/http/arrivals.ts'
-
-/** Holds the thread. */
-function work(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
-}
+import { turnsOf, work } from './loop-turns.ts'
 
 /** Starts requests of these senders in one turn, each of which holds the thread; returns who ran when, and in which piece. */
 async function started(senders: readonly string[], ms: number): Promise<readonly (readonly [string, number])[]> {
   const arrivals = new Arrivals()
   const ran: (readonly [string, number])[] = []
-  let turn = 0
-  let over = false
-  const count = (): void => {
-    turn += 1
-    if (!over) setImmediate(count)
-  }
-  setImmediate(count)
+  const { at, end } = turnsOf()
   await Promise.all(
     senders.map(sender =>
       arrivals.start(
         () => sender,
         () => {
           work(ms)
-          ran.push([sender, turn])
+          ran.push([sender, at()])
         },
       ),
     ),
   )
-  over = true
+  end()
   return ran
 }
 

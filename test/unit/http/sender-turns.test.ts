@@ -1,28 +1,6 @@
 import { expect, test } from 'bun:test'
 import { SenderTurns } from '../../../core/http/sender-turns.ts'
-
-/** Holds the thread. */
-function work(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
-}
-
-/** The turns of the event loop in which something happened, counted from now. */
-function turnsOf(): { readonly at: () => number; readonly end: () => void } {
-  let turn = 0
-  let over = false
-  const count = (): void => {
-    turn += 1
-    if (!over) setImmediate(count)
-  }
-  setImmediate(count)
-  return {
-    at: () => turn,
-    end: () => {
-      over = true
-    },
-  }
-}
+import { turnsOf, work } from './loop-turns.ts'
 
 test('parallel requests of one sender run one in a turn, in their order', async () => {
   const turns = new SenderTurns()
