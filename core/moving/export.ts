@@ -122,7 +122,7 @@ async function exportedOwned(records: ExportRecords, actor: UserActor, keep: Kee
 }
 
 async function exportedKeys({ settings }: ExportRegistry, { userId }: UserActor, keep: Keep): Promise<JsonObject> {
-  const names = Object.keys(await settings.userSecretInfo(userId, HOSTED_KEY_PREFIX)).sort()
+  const names = Object.keys(await settings.userSecretTimes(userId, HOSTED_KEY_PREFIX)).sort()
   const found: [string, string][] = []
   for (const key of names) {
     const name = key.slice(HOSTED_KEY_PREFIX.length)

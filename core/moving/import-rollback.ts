@@ -115,8 +115,8 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   async secret({ registry }, actor, { id, owner, revision }, before) {
     const { settings } = registry
     const key = `${HOSTED_KEY_PREFIX}${id}`
-    const info = (await settings.userSecretInfo(owner, key))[key]
-    if (info?.setAt !== revision) return info && 'changed'
+    const setAt = (await settings.userSecretTimes(owner, key))[key]
+    if (setAt !== revision) return setAt === undefined ? undefined : 'changed'
     const value = typeof before?.value === 'string' ? before.value : null
     await settings.setUser(actor, owner, {}, { [key]: value })
     return undefined

@@ -47,10 +47,10 @@ async function secret(
   const key = `${HOSTED_KEY_PREFIX}${name}`
   const write = async () => {
     await settings.setUser(actor, owner, {}, { [key]: value })
-    return (await settings.userSecretInfo(owner, key))[key]?.setAt ?? ''
+    return (await settings.userSecretTimes(owner, key))[key] ?? ''
   }
   // Its value is not compared: an import must not tell by trial what is stored.
-  if (Object.hasOwn(await settings.userSecretInfo(owner, key), key)) {
+  if (Object.hasOwn(await settings.userSecretTimes(owner, key), key)) {
     if (!scope.replaces(item, { ownerId: owner }, warnings)) return { verdict: 'same' }
     const before = await settings.openUserSecret(owner, key)
     return scope.replace({ kind: 'secret', id: name, name, owner }, { value: before ?? '' }, write)

@@ -184,6 +184,8 @@ export interface SettingRegistry {
   systemSecretInfo(key: string): Promise<{ readonly last4: string; readonly setAt: string } | undefined>
   /** For the hub's own use. */
   openUserSecret(userId: string, key: string): Promise<string | undefined>
+  /** When each of the secrets was stored, by key. Opens none, which takes a good part of a millisecond for 64. */
+  userSecretTimes(userId: string, prefix: string): Promise<Readonly<Record<string, string>>>
   userSecretInfo(
     userId: string,
     prefix: string,

@@ -113,6 +113,12 @@ export class Settings implements SettingRegistry {
     return this.#deps.sealer.open(PURPOSE, place(userId, key), row.value)
   }
 
+  async userSecretTimes(userId: string, prefix: string): Promise<Readonly<Record<string, string>>> {
+    const rows = await this.#rows(userId)
+    const secrets = rows.filter(row => row.secret === 1 && row.key.startsWith(prefix))
+    return Object.fromEntries(secrets.map(({ key, updated_at: setAt }) => [key, setAt]))
+  }
+
   async userSecretInfo(
     userId: string,
     prefix: string,

@@ -81,7 +81,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
       registry.servers.list(actor, { scope: 'mine' }),
       registry.groups.list(actor, { scope: 'mine' }),
       registry.keys.list(actor),
-      registry.settings.userSecretInfo(actor.userId, HOSTED_KEY_PREFIX),
+      registry.settings.userSecretTimes(actor.userId, HOSTED_KEY_PREFIX),
       registry.settings.user(actor.userId),
       registry.settings.storedBytes(actor.userId),
       alerts.usage(actor),

@@ -149,7 +149,7 @@ async function refuseTooMany(
   userId: string,
   changed: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-  const kept = new Set(Object.keys(await registry.userSecretInfo(userId, HOSTED_KEY_PREFIX)).map(platformOf))
+  const kept = new Set(Object.keys(await registry.userSecretTimes(userId, HOSTED_KEY_PREFIX)).map(platformOf))
   for (const [name, secret] of Object.entries(changed)) {
     if (secret === null) kept.delete(name)
     else kept.add(name)
