@@ -5,8 +5,10 @@ import {
   type Driver,
   type QueryResult,
   SqliteAdapter,
+  type SqliteDatabase,
   SqliteDialect,
 } from 'kysely'
+import type { CommitSync } from './commit-sync.ts'
 import { storageCode } from './errors.ts'
 
 /** How long a statement may wait for the lock of another process, in milliseconds. */
@@ -21,8 +23,16 @@ const FORGET_MS = 100
  * refusal, and after it every statement fails at once (SQLITE_BUSY) until the lock is released.
  */
 export class BusyRetrySqliteDialect extends SqliteDialect {
+  readonly #sync: CommitSync | undefined
+
+  /** `sync`: confirms what statements have committed before they resolve. */
+  constructor({ database, sync }: { readonly database: SqliteDatabase; readonly sync?: CommitSync | undefined }) {
+    super({ database })
+    this.#sync = sync
+  }
+
   override createDriver(): Driver {
-    return new BusyRetryDriver(super.createDriver())
+    return new BusyRetryDriver(super.createDriver(), this.#sync)
   }
 
   override createAdapter(): DialectAdapter {
@@ -42,10 +52,13 @@ class TransactionalAdapter extends SqliteAdapter {
 
 class BusyRetryDriver implements Driver {
   readonly #driver: Driver
+  readonly #sync: CommitSync | undefined
   readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
   readonly #lockWait = new LockWait()
-  constructor(driver: Driver) {
+
+  constructor(driver: Driver, sync: CommitSync | undefined) {
     this.#driver = driver
+    this.#sync = sync
   }
 
   init(): Promise<void> {
@@ -56,7 +69,7 @@ class BusyRetryDriver implements Driver {
     const inner = await this.#driver.acquireConnection()
     const known = this.#connections.get(inner)
     if (known) return known
-    const made = new BusyRetryConnection(inner, this.#lockWait)
+    const made = new BusyRetryConnection(inner, this.#lockWait, this.#sync)
     this.#connections.set(inner, made)
     return made
   }
@@ -79,8 +92,9 @@ class BusyRetryDriver implements Driver {
     return this.#driver.releaseConnection(connection)
   }
 
-  destroy(): Promise<void> {
-    return this.#driver.destroy()
+  async destroy(): Promise<void> {
+    await this.#sync?.close()
+    await this.#driver.destroy()
   }
 }
 
@@ -89,19 +103,24 @@ const ROLLBACK = CompiledQuery.raw('rollback')
 class BusyRetryConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection
   readonly #lockWait: LockWait
+  readonly #sync: CommitSync | undefined
   /** A transaction and its rollback have both failed. */
   #unfinished = false
 
-  constructor(connection: DatabaseConnection, lockWait: LockWait) {
+  constructor(connection: DatabaseConnection, lockWait: LockWait, sync: CommitSync | undefined) {
     this.#connection = connection
     this.#lockWait = lockWait
+    this.#sync = sync
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const isRollback = query.sql === ROLLBACK.sql
     // No statement may run inside the transaction that another caller left open.
     if (isRollback || this.#unfinished) await this.#rollback()
-    return isRollback ? { rows: [] } : await this.#executeWithRetry<R>(query)
+    if (isRollback) return { rows: [] }
+    const result = await this.#executeWithRetry<R>(query)
+    await this.#sync?.afterStatement()
+    return result
   }
 
   async #rollback(): Promise<void> {

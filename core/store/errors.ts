@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { UNCONFIRMED } from './commit-sync.ts'
 
 /** The database could not be opened at start. `exitName` is the code that the process prints when it exits for it. */
 export class StoreOpenError extends Error {
@@ -35,6 +36,7 @@ const NO_WRITES = /^(?:SQLITE_(?:READONLY|IOERR)|EROFS|EIO|25006$)/
 const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
 const UNAVAILABLE =
   /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000|25006)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
+const NOT_CONFIRMED = 'The disk did not confirm the change: it may be lost when the machine stops'
 const LOST =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Cannot use a pool after calling end|connection is not open/i
 
@@ -48,6 +50,8 @@ export function storageError(error: unknown): unknown {
   if (code !== undefined && BUSY.test(code)) {
     return new HubError('storage_busy', 'The database is busy', { cause: error, retryAfterSeconds: 1 })
   }
+  if (code === UNCONFIRMED)
+    return new HubError('storage_unavailable', NOT_CONFIRMED, { cause: error, retryAfterSeconds: 5 })
   const lost = error instanceof Error && LOST.test(error.message)
   if (lost || (code !== undefined && UNAVAILABLE.test(code))) {
     return new HubError('storage_unavailable', 'The database does not answer', { cause: error, retryAfterSeconds: 5 })

@@ -6,6 +6,7 @@ import { Kysely, sql, type Transaction } from 'kysely'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import { BusyRetrySqliteDialect } from './busy-retry-sqlite.ts'
+import { CommitSync } from './commit-sync.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest, newerStore, schemaNames } from './migrate.ts'
 import type { PostgresUse } from './open-postgres.ts'
@@ -187,12 +188,16 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
       const verdict = database.pragma(`quick_check('${table.replaceAll("'", "''")}')`, { simple: true })
       if (verdict !== 'ok') throw new StoreOpenError('store_corrupt', corrupt(path, 'a check of its pages fails'))
     }
-    database.pragma('journal_mode = WAL')
+    const journal = database.pragma('journal_mode = WAL', { simple: true })
     database.pragma('foreign_keys = ON')
     database.pragma('busy_timeout = 0')
-    // FULL: an acknowledged write survives a power cut too. Writes are few; history has a file of its own.
+    // An acknowledged write survives a power cut too. Some file systems know no shared memory, and so no write-ahead log.
     database.pragma('synchronous = FULL')
-    const dialect = new BusyRetrySqliteDialect({ database: adapted(database, { inPlace: watchPlace(path) }) })
+    const sync = journal === 'wal' ? new CommitSync(database, path) : undefined
+    const dialect = new BusyRetrySqliteDialect({
+      database: adapted(database, { inPlace: watchPlace(path), sync }),
+      sync,
+    })
     return new Kysely<Tables>({ dialect, log: watch.note })
   } catch (error) {
     database?.close()

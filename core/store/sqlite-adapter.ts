@@ -1,6 +1,7 @@
 import type { default as Database, Statement } from 'better-sqlite3'
 import type { SqliteDatabase } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import type { CommitSync } from './commit-sync.ts'
 
 /** SQLite's own code for a moved file, which it uses only in other journal modes. */
 const MOVED = 'SQLITE_READONLY_DBMOVED'
@@ -16,6 +17,8 @@ const KEPT = /^(?:select|insert|update|delete|with|begin|commit|rollback)\b/i
 export interface Adapting {
   /** Whether its file is still at its path. */
   readonly inPlace?: () => boolean
+  /** Is told of each statement that may write. */
+  readonly sync?: CommitSync | undefined
   /** How a transaction begins. */
   readonly begin?: 'begin immediate' | 'begin deferred'
 }
@@ -27,7 +30,7 @@ export interface Adapting {
  */
 export function adapted(
   database: Database,
-  { inPlace = () => true, begin = 'begin immediate' }: Adapting = {},
+  { inPlace = () => true, begin = 'begin immediate', sync }: Adapting = {},
 ): SqliteDatabase {
   const prepared = keeping(database)
   return {
@@ -35,12 +38,16 @@ export function adapted(
     prepare(text) {
       if (text === 'begin') {
         refuseMoved(inPlace)
+        sync?.beforeWrite()
         return prepared(begin)
       }
       const ended = text === 'rollback' && !database.inTransaction
       // Any statement that returns and changes nothing.
       const statement = prepared(ended ? 'select 1 where 0' : text)
-      if (!statement.readonly && !database.inTransaction) refuseMoved(inPlace)
+      if (!statement.readonly && !database.inTransaction) {
+        refuseMoved(inPlace)
+        sync?.beforeWrite()
+      }
       return statement
     },
   }

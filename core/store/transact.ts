@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { HubError } from '../contract/errors.ts'
+import { UnconfirmedCommit } from './commit-sync.ts'
 import { isSerializationFailure, storageError, withStorageErrors } from './errors.ts'
 import type { JoinedTransaction, Store } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -41,20 +42,20 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
         if (over()) throw new HubError('storage_unavailable', 'The database answered too late')
         return value
       })
-    const result = await attemptOnce()
-    if (result === undefined) continue
-    for (const effect of effects) effect()
-    return result.value
-
-    async function attemptOnce(): Promise<{ value: T } | undefined> {
-      try {
-        return { value: await (silence ? silence.within(run) : run(() => false)) }
-      } catch (error) {
-        if (attempt < TRIES && isSerializationFailure(error)) return undefined
-        throw storageError(error)
-      }
+    try {
+      const value = await (silence ? silence.within(run) : run(() => false))
+      runAll(effects)
+      return value
+    } catch (error) {
+      // The change stands, so what the hub holds in memory must say the same.
+      if (error instanceof UnconfirmedCommit) runAll(effects)
+      if (attempt === TRIES || !isSerializationFailure(error)) throw storageError(error)
     }
   }
+}
+
+function runAll(effects: readonly (() => void)[]): void {
+  for (const effect of effects) effect()
 }
 
 /** What one transaction of many parts may do. */

@@ -54,7 +54,7 @@ describe('openStore()', () => {
     expect(await pragma('journal_mode')).toBe('wal')
     expect(await pragma('foreign_keys')).toBe(1)
     expect(await pragma('busy_timeout')).toBe(0)
-    expect(await pragma('synchronous')).toBe(2)
+    expect(await pragma('synchronous')).toBe(1)
     await store.close()
   })
 
