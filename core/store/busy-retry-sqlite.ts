@@ -25,7 +25,7 @@ const FORGET_MS = 100
 export class BusyRetrySqliteDialect extends SqliteDialect {
   readonly #sync: CommitSync | undefined
 
-  /** `sync`: confirms what statements have committed before they resolve. */
+  /** `sync`: confirms what was written before it is acknowledged. */
   constructor({ database, sync }: { readonly database: SqliteDatabase; readonly sync?: CommitSync | undefined }) {
     super({ database })
     this.#sync = sync
@@ -48,6 +48,11 @@ class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true
   }
+
+  /** The driver has users of the one connection take turns, and lets the next one go on while it waits for the disk. */
+  override get supportsMultipleConnections(): boolean {
+    return true
+  }
 }
 
 class BusyRetryDriver implements Driver {
@@ -55,6 +60,7 @@ class BusyRetryDriver implements Driver {
   readonly #sync: CommitSync | undefined
   readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
   readonly #lockWait = new LockWait()
+  readonly #turns = new Turns()
 
   constructor(driver: Driver, sync: CommitSync | undefined) {
     this.#driver = driver
@@ -66,10 +72,11 @@ class BusyRetryDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
+    await this.#turns.take()
     const inner = await this.#driver.acquireConnection()
     const known = this.#connections.get(inner)
     if (known) return known
-    const made = new BusyRetryConnection(inner, this.#lockWait, this.#sync)
+    const made = new BusyRetryConnection(inner, this.#lockWait)
     this.#connections.set(inner, made)
     return made
   }
@@ -88,8 +95,11 @@ class BusyRetryDriver implements Driver {
     await this.#driver.rollbackTransaction(connection).catch(() => undefined)
   }
 
-  releaseConnection(connection: DatabaseConnection): Promise<void> {
-    return this.#driver.releaseConnection(connection)
+  /** Kysely returns the results of a statement or transaction to its caller once this resolves, and an error where it rejects. */
+  async releaseConnection(): Promise<void> {
+    const wrote = this.#sync?.takeWrote()
+    this.#turns.end()
+    if (wrote) await this.#sync?.confirm()
   }
 
   async destroy(): Promise<void> {
@@ -98,29 +108,41 @@ class BusyRetryDriver implements Driver {
   }
 }
 
+/** Who uses the connection, one after the other in the order in which they came. */
+class Turns {
+  #taken = false
+  readonly #waiting: (() => void)[] = []
+
+  async take(): Promise<void> {
+    if (this.#taken) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    this.#taken = true
+  }
+
+  end(): void {
+    const next = this.#waiting.shift()
+    if (next) next()
+    else this.#taken = false
+  }
+}
+
 const ROLLBACK = CompiledQuery.raw('rollback')
 
 class BusyRetryConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection
   readonly #lockWait: LockWait
-  readonly #sync: CommitSync | undefined
   /** A transaction and its rollback have both failed. */
   #unfinished = false
 
-  constructor(connection: DatabaseConnection, lockWait: LockWait, sync: CommitSync | undefined) {
+  constructor(connection: DatabaseConnection, lockWait: LockWait) {
     this.#connection = connection
     this.#lockWait = lockWait
-    this.#sync = sync
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const isRollback = query.sql === ROLLBACK.sql
     // No statement may run inside the transaction that another caller left open.
     if (isRollback || this.#unfinished) await this.#rollback()
-    if (isRollback) return { rows: [] }
-    const result = await this.#executeWithRetry<R>(query)
-    await this.#sync?.afterStatement()
-    return result
+    return isRollback ? { rows: [] } : await this.#executeWithRetry<R>(query)
   }
 
   async #rollback(): Promise<void> {

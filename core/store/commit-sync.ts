@@ -1,19 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type Database from 'better-sqlite3'
 import { Checkpointer } from './checkpointer.ts'
+import type { WriteWatch } from './write-watch.ts'
 
 /** The code of a change that stands in the tables and that the disk did not confirm. */
 export const UNCONFIRMED = 'SQLITE_IOERR_FSYNC'
-
-/** A committed change may be lost when the machine stops: the disk refused to confirm it. */
-export class UnconfirmedCommit extends Error {
-  override readonly name = 'UnconfirmedCommit'
-  readonly code = UNCONFIRMED
-
-  constructor(cause: unknown) {
-    super(`The disk did not confirm a change: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-  }
-}
 
 /**
  * Has the disk confirm each change before it is acknowledged, on a thread of the runtime. SQLite would wait for the disk on the
@@ -25,31 +16,56 @@ export class UnconfirmedCommit extends Error {
 export class CommitSync {
   readonly #database: Database
   readonly #path: string
+  readonly #watch: Pick<WriteWatch, 'refuse'>
   readonly #checkpointer: Checkpointer
   #wrote = false
   #handle: Promise<FileHandle> | undefined
+  #running: Promise<void> = Promise.resolve()
+  /** Begins once the running one has ended. */
+  #next: Promise<void> | undefined
   /** Why a change that was committed is not on the disk. */
   #unconfirmed: unknown
 
   /** `path`: of the database, which is in the journal mode `wal`. */
-  constructor(database: Database, path: string) {
+  constructor(database: Database, path: string, watch: Pick<WriteWatch, 'refuse'>) {
     database.pragma('synchronous = NORMAL')
     this.#database = database
     this.#path = path
+    this.#watch = watch
     this.#checkpointer = new Checkpointer(database, path)
   }
 
-  /** To be called before a statement that may write and begins a transaction. Throws while an earlier change is not on the disk. */
+  /** To be called before a statement that begins a transaction and may write. Throws while an earlier change is not on the disk. */
   beforeWrite(): void {
     if (this.#unconfirmed && !this.#moved()) throw refused(this.#unconfirmed)
     this.#unconfirmed = undefined
     this.#wrote = true
   }
 
-  /** To be called after each statement: resolves once what was committed is on the disk. Rejects with UnconfirmedCommit. */
-  async afterStatement(): Promise<void> {
-    if (!this.#wrote || this.#database.inTransaction) return
+  /** Whether something may have been written since this was asked last. */
+  takeWrote(): boolean {
+    const wrote = this.#wrote
     this.#wrote = false
+    return wrote
+  }
+
+  /**
+   * Resolves once all that is committed now is on the disk. Many that ask at the same time wait for one sync. Rejects with an
+   * error of the code UNCONFIRMED.
+   */
+  confirm(): Promise<void> {
+    // The running one may have begun before the newest change.
+    this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#running = this.#sync()
+        this.#next = undefined
+        return this.#running
+      })
+    return this.#next
+  }
+
+  async #sync(): Promise<void> {
     try {
       this.#handle ??= open(`${this.#path}-wal`, 'r+')
       await (await this.#handle).datasync()
@@ -57,7 +73,8 @@ export class CommitSync {
       this.#handle = undefined
       if (this.#moved()) return
       this.#unconfirmed = error
-      throw new UnconfirmedCommit(error)
+      this.#watch.refuse()
+      throw unconfirmed(error)
     }
     this.#checkpointer.look()
   }
@@ -80,6 +97,11 @@ export class CommitSync {
       return false
     }
   }
+}
+
+function unconfirmed(cause: unknown): Error {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return Object.assign(new Error(`The disk did not confirm a change: ${why}`, { cause }), { code: UNCONFIRMED })
 }
 
 /** Nothing is written: the change would stand on one that may be lost. */

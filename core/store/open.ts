@@ -193,7 +193,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     database.pragma('busy_timeout = 0')
     // An acknowledged write survives a power cut too. Some file systems know no shared memory, and so no write-ahead log.
     database.pragma('synchronous = FULL')
-    const sync = journal === 'wal' ? new CommitSync(database, path) : undefined
+    const sync = journal === 'wal' ? new CommitSync(database, path, watch) : undefined
     const dialect = new BusyRetrySqliteDialect({
       database: adapted(database, { inPlace: watchPlace(path), sync }),
       sync,

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { HubError } from '../contract/errors.ts'
-import { UnconfirmedCommit } from './commit-sync.ts'
-import { isSerializationFailure, storageError, withStorageErrors } from './errors.ts'
+import { UNCONFIRMED } from './commit-sync.ts'
+import { isSerializationFailure, storageCode, storageError, withStorageErrors } from './errors.ts'
 import type { JoinedTransaction, Store } from './open.ts'
 import type { Tables } from './tables.ts'
 
@@ -48,7 +48,7 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
       return value
     } catch (error) {
       // The change stands, so what the hub holds in memory must say the same.
-      if (error instanceof UnconfirmedCommit) runAll(effects)
+      if (storageCode(error) === UNCONFIRMED) runAll(effects)
       if (attempt === TRIES || !isSerializationFailure(error)) throw storageError(error)
     }
   }

@@ -19,6 +19,11 @@ export class WriteWatch {
     if (event.level === 'error' && isRefusedWrite(event.error)) this.#refused = true
   }
 
+  /** The disk did not confirm a write, of which Kysely does not know. */
+  refuse(): void {
+    this.#refused = true
+  }
+
   /** Whether the database accepts writes. After a refusal, tries one at most once a second. */
   async check(db: Kysely<Tables>): Promise<'ok' | 'unwritable'> {
     const nowMs = performance.now()
