@@ -17,14 +17,22 @@ export class Checkpointer {
     this.#path = path
   }
 
-  /** Starts the thread when the log has grown long. */
+  /** Starts the thread when the log has grown long. Never throws: what was written is confirmed already. */
   look(): void {
-    if (this.#running !== undefined) return
-    const [row] = this.#database.pragma('wal_checkpoint(noop)') as [{ log: number; checkpointed: number }]
-    if (row.log - row.checkpointed < PAGES) return
+    if (this.#running !== undefined || this.#unmoved() < PAGES) return
     this.#running = moved(this.#path).finally(() => {
       this.#running = undefined
     })
+  }
+
+  #unmoved(): number {
+    try {
+      const [row] = this.#database.pragma('wal_checkpoint(noop)') as [{ log: number; checkpointed: number }]
+      return row.log - row.checkpointed
+    } catch {
+      // Asked again after the next change.
+      return 0
+    }
   }
 
   /** Resolves once the thread has ended. */
