@@ -34,7 +34,7 @@ import { withoutSecrets } from './upstream-texts.ts'
 import { WriteBacklog } from './write-backlog.ts'
 
 /** Bytes of large messages of a worker between two garbage collections. */
-const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
+const GARBAGE_PERIOD_BYTES = 12 * 1024 * 1024
 
 interface Held {
   readonly link: UpstreamLink
