@@ -1,10 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type Database from 'better-sqlite3'
 import { Checkpointer } from './checkpointer.ts'
+import { UNCONFIRMED } from './errors.ts'
 import type { WriteWatch } from './write-watch.ts'
-
-/** The code of a change that stands in the tables and that the disk did not confirm. */
-export const UNCONFIRMED = 'SQLITE_IOERR_FSYNC'
 
 /**
  * Has the disk confirm each change before it is acknowledged, on a thread of the runtime. SQLite would wait for the disk on the

@@ -1,7 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { HubError } from '../contract/errors.ts'
-import { UNCONFIRMED } from './commit-sync.ts'
-import { isSerializationFailure, storageCode, storageError, withStorageErrors } from './errors.ts'
+import { isSerializationFailure, storageCode, storageError, UNCONFIRMED, withStorageErrors } from './errors.ts'
 import type { JoinedTransaction, Store } from './open.ts'
 import type { Tables } from './tables.ts'
 
