@@ -25,7 +25,7 @@ const FORGET_MS = 100
 export class BusyRetrySqliteDialect extends SqliteDialect {
   readonly #sync: CommitSync | undefined
 
-  /** `sync`: confirms what was written before it is acknowledged. */
+  /** `sync`: syncs what was written before it is acknowledged. */
   constructor({ database, sync }: { readonly database: SqliteDatabase; readonly sync?: CommitSync | undefined }) {
     super({ database })
     this.#sync = sync
@@ -49,7 +49,7 @@ class TransactionalAdapter extends SqliteAdapter {
     return true
   }
 
-  /** The driver has users of the one connection take turns, and lets the next one go on while it waits for the disk. */
+  /** The driver locks its one connection itself, so that it can release it before it waits for the disk. */
   override get supportsMultipleConnections(): boolean {
     return true
   }
@@ -60,7 +60,7 @@ class BusyRetryDriver implements Driver {
   readonly #sync: CommitSync | undefined
   readonly #connections = new WeakMap<DatabaseConnection, DatabaseConnection>()
   readonly #lockWait = new LockWait()
-  readonly #turns = new Turns()
+  readonly #lock = new ConnectionLock()
 
   constructor(driver: Driver, sync: CommitSync | undefined) {
     this.#driver = driver
@@ -72,7 +72,7 @@ class BusyRetryDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    await this.#turns.take()
+    await this.#lock.acquire()
     const inner = await this.#driver.acquireConnection()
     const known = this.#connections.get(inner)
     if (known) return known
@@ -95,10 +95,10 @@ class BusyRetryDriver implements Driver {
     await this.#driver.rollbackTransaction(connection).catch(() => undefined)
   }
 
-  /** Kysely returns the results of a statement or transaction to its caller once this resolves, and an error where it rejects. */
+  /** Kysely awaits this before it returns the result of a statement or transaction, and throws its error instead. */
   async releaseConnection(): Promise<void> {
     const wrote = this.#sync?.takeWrote()
-    this.#turns.end()
+    this.#lock.release()
     if (wrote) await this.#sync?.confirm()
   }
 
@@ -108,17 +108,17 @@ class BusyRetryDriver implements Driver {
   }
 }
 
-/** Who uses the connection, one after the other in the order in which they came. */
-class Turns {
+/** A lock for the one connection, granted in the order of the requests. */
+class ConnectionLock {
   #taken = false
   readonly #waiting: (() => void)[] = []
 
-  async take(): Promise<void> {
+  async acquire(): Promise<void> {
     if (this.#taken) await new Promise<void>(resolve => this.#waiting.push(resolve))
     this.#taken = true
   }
 
-  end(): void {
+  release(): void {
     const next = this.#waiting.shift()
     if (next) next()
     else this.#taken = false

@@ -1,4 +1,4 @@
-/** A thread that moves the write-ahead log into the database whose path it is sent, and answers once it has. */
+/** A worker that checkpoints the database whose path it receives, and posts a message when it is done. */
 import Database from 'better-sqlite3'
 
 declare const self: Worker
@@ -6,10 +6,10 @@ declare const self: Worker
 self.onmessage = ({ data: path }: MessageEvent<string>): void => {
   const database = new Database(path, { fileMustExist: true, timeout: 0 })
   try {
-    // Passive: waits for nobody, and the main thread goes on to write.
+    // Passive: waits for no lock, so the main thread can write meanwhile.
     database.pragma('wal_checkpoint(passive)')
   } finally {
     database.close()
   }
-  self.postMessage('moved')
+  self.postMessage('done')
 }

@@ -5,27 +5,27 @@ import { UNCONFIRMED } from './errors.ts'
 import type { WriteWatch } from './write-watch.ts'
 
 /**
- * Has the disk confirm each change before it is acknowledged, on a thread of the runtime. SQLite would wait for the disk on the
- * main thread (`synchronous = FULL`), and all calls with it: milliseconds a change on a good disk, tens on a slow one.
+ * Syncs each committed change to the disk before it is acknowledged, on a thread of the runtime's pool. With `synchronous = FULL`
+ * SQLite would sync on the main thread and block all calls: for milliseconds on a fast disk, for tens of them on a slow one.
  *
- * With `synchronous = NORMAL` a change stands in the write-ahead log once it is committed, and a power cut loses the changes
- * since the last sync of that file, the newest first: none that was acknowledged. See https://www.sqlite.org/pragma.html#pragma_synchronous
+ * With `synchronous = NORMAL` a committed change is in the write-ahead log, and a power cut can lose only the changes since the
+ * last sync of that file: none that was acknowledged. See https://www.sqlite.org/pragma.html#pragma_synchronous
  */
 export class CommitSync {
   readonly #database: Database
   readonly #path: string
-  readonly #watch: Pick<WriteWatch, 'refuse'>
+  readonly #watch: Pick<WriteWatch, 'markUnwritable'>
   readonly #checkpointer: Checkpointer
   #wrote = false
   #handle: Promise<FileHandle> | undefined
   #running: Promise<void> = Promise.resolve()
-  /** Begins once the running one has ended. */
+  /** Starts when the running one has ended. */
   #next: Promise<void> | undefined
-  /** Why a change that was committed is not on the disk. */
+  /** The error of the last sync, while a committed change is not on the disk. */
   #unconfirmed: unknown
 
   /** `path`: of the database, which is in the journal mode `wal`. */
-  constructor(database: Database, path: string, watch: Pick<WriteWatch, 'refuse'>) {
+  constructor(database: Database, path: string, watch: Pick<WriteWatch, 'markUnwritable'>) {
     database.pragma('synchronous = NORMAL')
     this.#database = database
     this.#path = path
@@ -33,14 +33,14 @@ export class CommitSync {
     this.#checkpointer = new Checkpointer(database, path)
   }
 
-  /** To be called before a statement that begins a transaction and may write. Throws while an earlier change is not on the disk. */
+  /** Call before a statement that opens a transaction and may write. Throws while an earlier change is not on the disk. */
   beforeWrite(): void {
-    if (this.#unconfirmed && !this.#moved()) throw refused(this.#unconfirmed)
+    if (this.#unconfirmed && !this.#checkpointed()) throw refused(this.#unconfirmed)
     this.#unconfirmed = undefined
     this.#wrote = true
   }
 
-  /** Whether something may have been written since this was asked last. */
+  /** Whether `beforeWrite` was called since the last call of this method. */
   takeWrote(): boolean {
     const wrote = this.#wrote
     this.#wrote = false
@@ -48,11 +48,11 @@ export class CommitSync {
   }
 
   /**
-   * Resolves once all that is committed now is on the disk. Many that ask at the same time wait for one sync. Rejects with an
-   * error of the code UNCONFIRMED.
+   * Resolves once everything committed so far is on the disk. Concurrent callers share one sync. Rejects with an error of the
+   * code UNCONFIRMED.
    */
   confirm(): Promise<void> {
-    // The running one may have begun before the newest change.
+    // The running sync may have started before the newest change.
     this.#next ??= this.#running
       .catch(() => undefined)
       .then(() => {
@@ -69,25 +69,25 @@ export class CommitSync {
       await (await this.#handle).datasync()
     } catch (error) {
       this.#handle = undefined
-      if (this.#moved()) return
+      if (this.#checkpointed()) return
       this.#unconfirmed = error
-      this.#watch.refuse()
+      this.#watch.markUnwritable()
       throw unconfirmed(error)
     }
-    this.#checkpointer.look()
+    this.#checkpointer.startIfDue()
   }
 
-  /** Ends the thread, if one runs, so that closing the database leaves one file. */
+  /** Waits for a running checkpoint, so that closing the database removes the log. */
   async close(): Promise<void> {
-    await this.#checkpointer.end()
+    await this.#checkpointer.finished()
     await this.#handle?.then(handle => handle.close()).catch(() => undefined)
   }
 
   /**
-   * Moves all changes into the database's own file, and returns whether that is synced. After a failure the system takes the pages
-   * of the log for written, though it still holds what is in them: a second sync of the log would prove nothing.
+   * Copies all changes into the database's own file and syncs that; returns whether it succeeded. After a failed sync the system
+   * marks the log's pages as written, although it still caches their content: a second sync of the log would prove nothing.
    */
-  #moved(): boolean {
+  #checkpointed(): boolean {
     try {
       const [row] = this.#database.pragma('wal_checkpoint(truncate)') as [{ busy: number; log: number }]
       return row.busy === 0 && row.log === 0
@@ -102,7 +102,7 @@ function unconfirmed(cause: unknown): Error {
   return Object.assign(new Error(`The disk did not confirm a change: ${why}`, { cause }), { code: UNCONFIRMED })
 }
 
-/** Nothing is written: the change would stand on one that may be lost. */
+/** Rejects a write that would build on a change that may be lost. */
 function refused(cause: unknown): Error {
   return Object.assign(new Error('The disk has not confirmed an earlier change', { cause }), { code: 'SQLITE_IOERR' })
 }

@@ -35,7 +35,7 @@ const NO_WRITES = /^(?:SQLITE_(?:READONLY|IOERR)|EROFS|EIO|25006$)/
 const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
 const UNAVAILABLE =
   /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000|25006)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
-/** The code of a change that stands in the tables and that the disk did not confirm. */
+/** The code for a committed change that the disk did not confirm. */
 export const UNCONFIRMED = 'SQLITE_IOERR_FSYNC'
 const NOT_CONFIRMED = 'The disk did not confirm the change: it may be lost when the machine stops'
 const LOST =

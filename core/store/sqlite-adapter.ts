@@ -17,7 +17,7 @@ const KEPT = /^(?:select|insert|update|delete|with|begin|commit|rollback)\b/i
 export interface Adapting {
   /** Whether its file is still at its path. */
   readonly inPlace?: () => boolean
-  /** Is told of each statement that may write. */
+  /** Its `beforeWrite` is called for each statement that may write. */
   readonly sync?: CommitSync | undefined
   /** How a transaction begins. */
   readonly begin?: 'begin immediate' | 'begin deferred'

@@ -46,7 +46,7 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
       runAll(effects)
       return value
     } catch (error) {
-      // The change stands, so what the hub holds in memory must say the same.
+      // The change is committed, so the hub's state in memory must follow it.
       if (storageCode(error) === UNCONFIRMED) runAll(effects)
       if (attempt === TRIES || !isSerializationFailure(error)) throw storageError(error)
     }

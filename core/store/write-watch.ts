@@ -19,8 +19,8 @@ export class WriteWatch {
     if (event.level === 'error' && isRefusedWrite(event.error)) this.#refused = true
   }
 
-  /** The disk did not confirm a write, of which Kysely does not know. */
-  refuse(): void {
+  /** Call when a sync failed, which Kysely does not log. */
+  markUnwritable(): void {
     this.#refused = true
   }
 

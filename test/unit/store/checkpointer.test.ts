@@ -8,7 +8,7 @@ import { until } from '../../support/wait.ts'
 
 const VALUE = 'v'.repeat(60_000)
 
-test('a long log is moved by a thread, begins anew, and is gone once the store is closed', async () => {
+test('a long log is checkpointed by a worker, starts anew, and is removed when the store is closed', async () => {
   const dataDir = await makeTemp('checkpoint')
   const store = await openStore({ dataDir })
   const put = (key: string) =>
@@ -23,8 +23,8 @@ test('a long log is moved by a thread, begins anew, and is gone once the store i
   }
   try {
     for (let count = 0; (await log()).log < 1_000; count += 1) await put(`k${count}`)
-    await until(async () => (await log()).checkpointed >= 1_000, { what: 'the thread to move the log' })
-    // Whole, so that the next change stands at the beginning again.
+    await until(async () => (await log()).checkpointed >= 1_000, { what: 'the worker to checkpoint the log' })
+    // Complete, so the next change is written at the start of the log.
     await put('last')
     expect((await log()).log).toBeLessThan(100)
     await store.close()
