@@ -7,6 +7,8 @@ import { ServerRequests } from './server-requests.ts'
 
 /** How long an upstream may go on sending messages about a cancelled call. */
 const TALK_MS = 60_000
+/** With more requests in flight, a log message is not matched to a call: reading them all for each message would be costly. */
+const MAX_MATCHED = 8
 
 /** The calls in flight over one connection, and to which of them something belongs that the upstream sends meanwhile. */
 export class CallsInFlight {
@@ -80,13 +82,21 @@ export class CallsInFlight {
 
   /** `id` 0: it came on no call's own stream. */
   notification(id: number, { method, params }: { method: string; params?: JsonObject }): void {
-    let call = id === 0 ? undefined : this.#calls.get(id)
-    if (!call && method === 'notifications/message' && this.#calls.size === 1) {
-      // Over stdio a log message names no call; with a single call in flight it can be matched.
-      for (const [, only] of this.#calls.entries()) if (!this.#cancelled.possible(only)) call = only
-    }
+    const named = id === 0 ? undefined : this.#calls.get(id)
+    const call = named ?? (method === 'notifications/message' ? this.#onlyCall() : undefined)
     if (call?.request.notification) call.request.notification(method, params)
     else this.#events.notification(method, params)
+  }
+
+  /**
+   * The call to which a log message belongs that names none, as over stdio; undefined with several calls in flight. A level that
+   * the hub sets does not count: it is not awaited, and the caller's next call often overtakes its response.
+   */
+  #onlyCall(): PendingCall | undefined {
+    if (this.#calls.size > MAX_MATCHED) return undefined
+    const calls = this.#calls.entries().filter(([, { request }]) => request.method !== 'logging/setLevel')
+    const [only] = calls
+    return only && calls.length === 1 && !this.#cancelled.possible(only[1]) ? only[1] : undefined
   }
 
   /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */
