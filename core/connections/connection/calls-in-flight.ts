@@ -88,15 +88,20 @@ export class CallsInFlight {
     else this.#events.notification(method, params)
   }
 
-  /**
-   * The call to which a log message belongs that names none, as over stdio; undefined with several calls in flight. A level that
-   * the hub sets does not count: it is not awaited, and the caller's next call often overtakes its response.
-   */
+  /** The call to which a log message belongs that names none, as over stdio; undefined with several calls in flight. */
   #onlyCall(): PendingCall | undefined {
     if (this.#calls.size > MAX_MATCHED) return undefined
-    const calls = this.#calls.entries().filter(([, { request }]) => request.method !== 'logging/setLevel')
-    const [only] = calls
-    return only && calls.length === 1 && !this.#cancelled.possible(only[1]) ? only[1] : undefined
+    const [only, ...others] = this.#callersCalls()
+    return only && others.length === 0 && !this.#cancelled.possible(only) ? only : undefined
+  }
+
+  /**
+   * Calls that the upstream may be talking about, the oldest first. A level that the hub sets is none: it is not awaited, and the
+   * caller's next call often overtakes its response.
+   */
+  #callersCalls(): PendingCall[] {
+    const calls = this.#calls.entries().map(([, call]) => call)
+    return calls.filter(({ request }) => request.method !== 'logging/setLevel')
   }
 
   /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */
@@ -104,7 +109,7 @@ export class CallsInFlight {
     const { asked } = this.#events
     this.#events.asks?.(method)
     if (id === 0 && asked) return this.#serverRequests.askClient(asked, key, method, params)
-    const call = id === 0 ? this.#calls.entries().at(-1)?.[1] : this.#calls.get(id)
+    const call = id === 0 ? this.#callersCalls().at(-1) : this.#calls.get(id)
     this.#serverRequests.askCaller(call, key, method, params)
   }
 

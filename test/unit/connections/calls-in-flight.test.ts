@@ -19,3 +19,19 @@ test('a log message reaches the only call although a level is being set, and not
   calls.notification(0, LOGGED)
   expect(received).toEqual(['log', 'ann', 'log', 'bob'])
 })
+
+test('a server request that names no call reaches the newest call, and no level that is being set', async () => {
+  const asked: string[] = []
+  const answers: unknown[] = []
+  const calls = new CallsInFlight({ notification: () => undefined }, (...answer) => answers.push(answer))
+  const ask = async (method: string) => {
+    asked.push(method)
+    return { result: {} }
+  }
+  calls.add(1, new PendingCall({ method: 'tools/call', params: {}, ask }))
+  calls.add(2, new PendingCall({ method: 'logging/setLevel', params: { level: 'debug' } }))
+  calls.asked(0, 7, 'sampling/createMessage', {})
+  await Bun.sleep(0)
+  expect(asked).toEqual(['sampling/createMessage'])
+  expect(JSON.stringify(answers)).toContain('"result":{}')
+})
