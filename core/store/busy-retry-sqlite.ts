@@ -85,13 +85,15 @@ class BusyRetryDriver implements Driver {
     return this.#driver.beginTransaction(...args)
   }
 
-  commitTransaction(connection: DatabaseConnection): Promise<void> {
-    return this.#driver.commitTransaction(connection)
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#driver.commitTransaction(connection)
+    this.#sync?.committed()
   }
 
   /** Never rejects: the caller should see the error that caused the rollback. A failed rollback is repeated before the
    * next statement. */
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    this.#sync?.rolledBack()
     await this.#driver.rollbackTransaction(connection).catch(() => undefined)
   }
 

@@ -17,6 +17,7 @@ export class CommitSync {
   readonly #watch: Pick<WriteWatch, 'markUnwritable'>
   readonly #checkpointer: Checkpointer
   #wrote = false
+  #atCommit: (() => void) | undefined
   #handle: Promise<FileHandle> | undefined
   #running: Promise<void> = Promise.resolve()
   /** Starts when the running one has ended. */
@@ -45,6 +46,23 @@ export class CommitSync {
     const wrote = this.#wrote
     this.#wrote = false
     return wrote
+  }
+
+  /** Registers what runs right after the commit of the open transaction, before the sync; not after a rollback. */
+  atCommit(run: () => void): void {
+    this.#atCommit = run
+  }
+
+  /** Call after each commit. */
+  committed(): void {
+    const run = this.#atCommit
+    this.#atCommit = undefined
+    run?.()
+  }
+
+  /** Call after each rollback. */
+  rolledBack(): void {
+    this.#atCommit = undefined
   }
 
   /**

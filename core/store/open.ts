@@ -39,8 +39,18 @@ export interface Store {
   readonly joined?: JoinedTransaction
   /** Detects a database that stopped responding; PostgreSQL only. */
   readonly silence?: Silence
+  /**
+   * Registers what runs right after the commit of the open transaction. Absent where a transaction resolves at its commit; with
+   * SQLite it resolves later, once the disk has confirmed it.
+   */
+  readonly atCommit?: (run: () => void) => void
   /** Ends all connections. The store cannot be used afterwards. */
   close(): Promise<void>
+}
+
+interface OpenedDatabase {
+  readonly db: Kysely<Tables>
+  readonly sync?: CommitSync | undefined
 }
 
 /** Which database is opened. */
@@ -80,12 +90,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const watch = new WriteWatch()
   const silence = databaseUrl === undefined || statementMs !== undefined ? undefined : new Silence()
   const use = { watch, silence, ...(statementMs === undefined ? {} : { statementMs }) }
-  const db = databaseUrl === undefined ? await openSqlite(options, watch) : await connect(databaseUrl, use)
+  const opened = databaseUrl === undefined ? await openSqlite(options, watch) : { db: await connect(databaseUrl, use) }
+  const { db, sync }: OpenedDatabase = opened
   await migrated(db, options)
   return {
     db,
     dialect,
     ...(silence ? { silence } : {}),
+    ...(sync ? { atCommit: run => sync.atCommit(run) } : {}),
     ping: () =>
       withStorageErrors(async () => {
         await sql`select 1`.execute(db)
@@ -173,7 +185,7 @@ export async function refreshStatistics(store: Store): Promise<void> {
   if (store.dialect === 'postgres') await sql`analyze`.execute(store.db)
 }
 
-async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: WriteWatch): Promise<Kysely<Tables>> {
+async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: WriteWatch): Promise<OpenedDatabase> {
   const path = join(dataDir, SQLITE_FILE)
   let database: Database | undefined
   try {
@@ -198,7 +210,7 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
       database: adapted(database, { inPlace: watchPlace(path), sync }),
       sync,
     })
-    return new Kysely<Tables>({ dialect, log: watch.note })
+    return { db: new Kysely<Tables>({ dialect, log: watch.note }), sync }
   } catch (error) {
     database?.close()
     throw error instanceof StoreOpenError ? error : openFailed(error, path)

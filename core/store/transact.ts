@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { HubError } from '../contract/errors.ts'
-import { isSerializationFailure, storageCode, storageError, UNCONFIRMED, withStorageErrors } from './errors.ts'
+import { isSerializationFailure, storageError, withStorageErrors } from './errors.ts'
 import type { JoinedTransaction, Store } from './open.ts'
 import type { Tables } from './tables.ts'
 
@@ -39,15 +39,14 @@ export async function write<T>(store: Store, work: (trx: Writer, after: AfterCom
         const value = await work(trx, effect => effects.push(effect))
         // The caller already got an error, so nothing may be saved.
         if (over()) throw new HubError('storage_unavailable', 'The database answered too late')
+        store.atCommit?.(() => runAll(effects))
         return value
       })
     try {
       const value = await (silence ? silence.within(run) : run(() => false))
-      runAll(effects)
+      if (!store.atCommit) runAll(effects)
       return value
     } catch (error) {
-      // The change is committed, so the hub's state in memory must follow it.
-      if (storageCode(error) === UNCONFIRMED) runAll(effects)
       if (attempt === TRIES || !isSerializationFailure(error)) throw storageError(error)
     }
   }
