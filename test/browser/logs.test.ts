@@ -47,6 +47,8 @@ test('a range of the histogram and a query are in the address, which shows the s
   const { page } = tab
   await tab.open('/logs')
   await until(async () => (await messages(page)).includes('before 29'), { what: 'the stored lines', timeoutMs: 60_000 })
+  // The bars are read apart from the list.
+  await page.waitForSelector('svg.hist rect', { state: 'attached' })
   await page.focus('svg.hist')
   await page.keyboard.press('End')
   for (let step = 0; step < 5; step += 1) await page.keyboard.press('Shift+ArrowLeft')
