@@ -137,7 +137,9 @@ describe('assistants of a hub', () => {
     expect(await dial(TOKEN)).toBe(true)
     const { id } = await admin.ok('GET', `${ENDPOINTS}/box`)
     await edit(inFile([{ ...box, token: `${TOKEN}-new` }]))
-    await until(async () => (await names()).length === 1, { what: 'the edit' })
+    // The endpoints of the file are changed one after the other.
+    const changed = async () => (await admin.ok('GET', `${ENDPOINTS}/box`)).last4 === '-new'
+    await until(async () => (await names()).length === 1 && (await changed()), { what: 'the edit' })
     expect((await admin.ok('GET', `${ENDPOINTS}/box`)).id).toBe(id)
     expect([await dial(TOKEN), await dial(`${TOKEN}-new`)]).toEqual([false, true])
     await edit(inFile([{ ...box, token: undefined }]))
