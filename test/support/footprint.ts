@@ -44,18 +44,27 @@ export async function settledTo(pid: number, before: Footprint, timeoutMs = 20_0
   })
 }
 
+/**
+ * Descriptors of the database's file. SQLite keeps that of the last checkpoint and uses it again for the next one, since closing
+ * it would release the locks of the other connection.
+ */
+const OF_DATABASE = 2
+
 function descriptors(pid: number): number {
   const tcp = new Set([...inodes(pid, 'tcp'), ...inodes(pid, 'tcp6')])
   let count = 0
+  let ofDatabase = 0
   for (const name of readdirSync(`/proc/${pid}/fd`)) {
     try {
-      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1]
-      if (inode === undefined || !tcp.has(inode)) count += 1
+      const target = readlinkSync(`/proc/${pid}/fd/${name}`)
+      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
+      if (target.endsWith('/patchbay.db')) ofDatabase += 1
+      else if (inode === undefined || !tcp.has(inode)) count += 1
     } catch {
       // Closed between the two looks.
     }
   }
-  return count
+  return count + Math.max(0, ofDatabase - OF_DATABASE)
 }
 
 function inodes(pid: number, table: 'tcp' | 'tcp6'): string[] {
