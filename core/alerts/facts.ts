@@ -20,7 +20,7 @@ export interface Facts {
 }
 
 /** Whose servers a rule sees: those of one owner, or all. */
-export interface Audience {
+export interface RuleScope {
   readonly ownerId: string | 'all'
 }
 
@@ -31,7 +31,7 @@ export interface AlertFacts {
   /** Reads what the next evaluations need, and counts on only what these tests ask for. Rejects when the store does not answer. */
   refresh(tests: readonly ConditionTest[]): Promise<void>
   /** The value of each subject that the query selects; a value is undefined where there is no data. */
-  values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue }
+  values(query: MetricQuery, per: AlertRule['per'], ruleScope: RuleScope): Facts | { readonly everywhere: FactValue }
   /** Whether it is too early to evaluate a subject: its server has only begun to start, or the window is not full yet. */
   settling(query: MetricQuery, key: string): boolean
   dispose(): void

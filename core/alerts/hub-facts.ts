@@ -10,7 +10,7 @@ import type { Registry } from '../registry/api.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { Histogram } from '../telemetry/histogram.ts'
 import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
-import type { AlertFacts, Audience, Facts, Subject } from './facts.ts'
+import type { AlertFacts, Facts, RuleScope, Subject } from './facts.ts'
 import { isMachineMetric, MachineFacts, type MachineSource } from './machine-facts.ts'
 import { Occurrences } from './occurrences.ts'
 import { RECORD_WINDOW_MS, RecordFacts, type RecordSource } from './record-facts.ts'
@@ -167,19 +167,19 @@ export class HubFacts implements AlertFacts {
     this.#calls.prune(nowMs, serverId => known.has(serverId))
   }
 
-  values(query: MetricQuery, per: AlertRule['per'], audience: Audience): Facts | { readonly everywhere: FactValue } {
+  values(query: MetricQuery, per: AlertRule['per'], ruleScope: RuleScope): Facts | { readonly everywhere: FactValue } {
     const { metric, windowMs = 0 } = query
     if (isMachineMetric(metric)) return { everywhere: this.#machine.value(query) }
     if (metric.startsWith(CUSTOM)) {
-      return { everywhere: this.#deps.custom.value(audience.ownerId, metric.slice(CUSTOM.length), windowMs) }
+      return { everywhere: this.#deps.custom.value(ruleScope.ownerId, metric.slice(CUSTOM.length), windowMs) }
     }
-    const servers = this.#servers.filter(server => isSeen(server, audience) && selects(query, server))
+    const servers = this.#servers.filter(server => isSeen(server, ruleScope) && selects(query, server))
     if (query.metric === 'servers_offline') {
       return { everywhere: servers.filter(server => this.#state(server) === 'offline').length }
     }
     if (metric === LOG_COUNT && per === 'total') {
       const ofHub =
-        audience.ownerId === 'all' && !query.selector.some(({ field }) => field === 'server' || field === 'owner')
+        ruleScope.ownerId === 'all' && !query.selector.some(({ field }) => field === 'server' || field === 'owner')
       return { everywhere: this.#records.count(query, [...servers.map(({ id }) => id), ...(ofHub ? [''] : [])]) }
     }
     const groups = this.#groups(servers, per, query)
@@ -304,9 +304,9 @@ function uncounted(metric: string, windowMs: number): string | undefined {
     : `${what} are counted over ${durationText(mostMs)} at most, not over ${durationText(windowMs)}`
 }
 
-/** Whether a rule of these servers’ audience sees one. */
-export function isSeen({ ownerId }: Server, audience: Audience): boolean {
-  return audience.ownerId === 'all' || audience.ownerId === ownerId
+/** Whether a rule of these servers’ ruleScope sees one. */
+export function isSeen({ ownerId }: Server, ruleScope: RuleScope): boolean {
+  return ruleScope.ownerId === 'all' || ruleScope.ownerId === ownerId
 }
 
 /** Whether a query is about a server. */

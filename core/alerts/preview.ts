@@ -119,8 +119,8 @@ function grouped(
   servers: readonly AlertServer[],
   measures: readonly Measure[],
 ): readonly Group[] {
-  const audience = { ownerId: owner.role === 'admin' ? 'all' : owner.id }
-  const known = new Map(servers.filter(server => isSeen(server, audience)).map(server => [server.id, server]))
+  const ruleScope = { ownerId: owner.role === 'admin' ? 'all' : owner.id }
+  const known = new Map(servers.filter(server => isSeen(server, ruleScope)).map(server => [server.id, server]))
   const groups = new Map<string, Group>()
   for (const measure of measures) {
     const server = known.get(measure.serverId ?? '')

@@ -29,11 +29,11 @@ export async function evaluateSubjects(
   const pause = pauses()
   const { condition, owner } = rule
   const tests = testsOf(condition)
-  const audience = { ownerId: owner.role === 'admin' ? 'all' : owner.id }
+  const ruleScope = { ownerId: owner.role === 'admin' ? 'all' : owner.id }
   const known = new Map<(typeof tests)[number], ReturnType<AlertFacts['values']>>()
   const subjects = new Map<string, Subject>()
   for (const test of tests) {
-    const values = facts.values(test.query, rule.rule.per, audience)
+    const values = facts.values(test.query, rule.rule.per, ruleScope)
     known.set(test, values)
     if (!isEverywhere(values)) for (const [key, subject] of values.subjects) subjects.set(key, subject)
     await pause()

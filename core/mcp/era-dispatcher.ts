@@ -24,7 +24,7 @@ const LARGE_AT_ONCE = 48 * 1024 * 1024
 /** Serves both eras at one URL: each request shows by itself to which it belongs. */
 export class EraDispatcher {
   readonly #legacy: LegacyWire
-  readonly #legacyPosts: LegacyHandler
+  readonly #legacyHandler: LegacyHandler
   readonly #modern: ModernWire
   readonly #bytes: BytesInFlight
   readonly #credentials: Pick<LiveCredentials, 'require'>
@@ -37,14 +37,14 @@ export class EraDispatcher {
 
   constructor(
     legacy: LegacyWire,
-    legacyPosts: LegacyHandler,
+    legacyHandler: LegacyHandler,
     modern: ModernWire,
     deps: { readonly bytes: BytesInFlight; readonly credentials: Pick<LiveCredentials, 'require'> },
   ) {
     this.#bytes = deps.bytes
     this.#credentials = deps.credentials
     this.#legacy = legacy
-    this.#legacyPosts = legacyPosts
+    this.#legacyHandler = legacyHandler
     this.#modern = modern
   }
 
@@ -104,6 +104,6 @@ export class EraDispatcher {
     const value = parseBody(text)
     return isModern(value, scoped.request.headers)
       ? this.#modern.receive(scoped, value, weight)
-      : this.#legacyPosts.receive(scoped, value, weight)
+      : this.#legacyHandler.receive(scoped, value, weight)
   }
 }
