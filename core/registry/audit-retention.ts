@@ -13,7 +13,7 @@ interface Share {
 
 /**
  * Deletes audit rows older than `auditMs`, and each user's oldest ones above `auditRowsKept`; the hub's own actions
- * count for the owner that they concern. One user's rows never displace another's. Returns the number of deleted rows.
+ * count for the owner that they concern. One user's rows never evict another's. Returns the number of deleted rows.
  */
 export async function trimAudit(store: Store, nowMs: number): Promise<number> {
   const before = new Date(nowMs - LIMITS.auditMs).toISOString()

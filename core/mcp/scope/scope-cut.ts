@@ -13,7 +13,7 @@ interface Cut {
 
 /**
  * The members with at most `scopeItems` items of each kind together. The servers of `ownerId` come first, so that those
- * of others do not displace them. Returns the same states where the limit is not exceeded.
+ * of others do not evict them. Returns the same states where the limit is not exceeded.
  */
 export function cutStates(states: readonly MemberState[], ownerId: string): Cut {
   const left = countsOf(() => LIMITS.scopeItems)
