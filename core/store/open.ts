@@ -5,7 +5,6 @@ import Database from 'better-sqlite3'
 import { Kysely, sql, type Transaction } from 'kysely'
 import { watchPlace } from '../config/watch-place.ts'
 import { faultWords } from '../domain/fault-words.ts'
-import { BusyRetrySqliteDialect } from './busy-retry-sqlite.ts'
 import { CommitSync } from './commit-sync.ts'
 import { StoreOpenError, storageCode, withStorageErrors } from './errors.ts'
 import { migrateToLatest, newerStore, schemaNames } from './migrate.ts'
@@ -13,6 +12,7 @@ import type { PostgresUse } from './open-postgres.ts'
 import type { DatabaseLock } from './postgres-lock.ts'
 import { Silence } from './silence.ts'
 import { adapted } from './sqlite-adapter.ts'
+import { HubSqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 import { WriteWatch } from './write-watch.ts'
 
@@ -163,7 +163,7 @@ function openSqliteReadOnly(path: string): Kysely<Tables> {
   try {
     const database = new Database(path, { readonly: true, timeout: OPEN_BUSY_MS })
     return new Kysely<Tables>({
-      dialect: new BusyRetrySqliteDialect({ database: adapted(database, { begin: 'begin deferred' }) }),
+      dialect: new HubSqliteDialect({ database: adapted(database, { begin: 'begin deferred' }) }),
     })
   } catch (error) {
     throw openFailed(error, path)
@@ -206,10 +206,9 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     // An acknowledged write survives a power cut too. Some file systems know no shared memory, and so no write-ahead log.
     database.pragma('synchronous = FULL')
     const sync = journal === 'wal' ? new CommitSync(database, path, watch) : undefined
-    const dialect = new BusyRetrySqliteDialect({
-      database: adapted(database, { inPlace: watchPlace(path), sync }),
-      sync,
-    })
+    const reader = sync && adapted(new Database(path, { readonly: true, timeout: 0 }))
+    const writer = adapted(database, { inPlace: watchPlace(path), sync })
+    const dialect = new HubSqliteDialect({ database: writer, reader, sync })
     return { db: new Kysely<Tables>({ dialect, log: watch.note }), sync }
   } catch (error) {
     database?.close()

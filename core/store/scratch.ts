@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
-import { BusyRetrySqliteDialect } from './busy-retry-sqlite.ts'
 import { migrateTo, migrateToLatest } from './migrate.ts'
 import { adapted } from './sqlite-adapter.ts'
+import { HubSqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** A temporary SQLite database in which rows of an older schema are brought to the newest. */
@@ -18,7 +18,7 @@ export async function openScratch(path: string, schema: string): Promise<Scratch
   const database = new Database(path)
   // The rows come table by table; references are checked at the end.
   for (const pragma of ['journal_mode = MEMORY', 'synchronous = OFF', 'foreign_keys = OFF']) database.pragma(pragma)
-  const db = new Kysely<Tables>({ dialect: new BusyRetrySqliteDialect({ database: adapted(database) }) })
+  const db = new Kysely<Tables>({ dialect: new HubSqliteDialect({ database: adapted(database) }) })
   await migrateTo(db, 'sqlite', schema)
   await db.deleteFrom('user').execute()
   return {

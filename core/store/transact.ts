@@ -24,8 +24,8 @@ export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise
 
 /**
  * Runs one serializable transaction; effects passed to `after` run once it is committed. PostgreSQL retries it on a
- * conflict, so `work` must have no effects except on the database and through `after`. SQLite has one connection:
- * inside, use only `trx`, as the store itself would deadlock.
+ * conflict, so `work` must have no effects except on the database and through `after`. SQLite has one connection that
+ * writes: inside, use only `trx`; through the store itself a write would deadlock, and a read miss what was written.
  */
 export async function write<T>(store: Store, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
   const { silence, joined } = store

@@ -86,7 +86,8 @@ test('who imports again and again is answered one at a time, and others go on', 
     // So that the looks are spread over the imports.
     await Bun.sleep(20)
   }
-  expect(Math.max(...waits)).toBeLessThan(atMost(1_000))
+  // Each import holds the database's lock for about a second.
+  expect(Math.max(...waits)).toBeLessThan(atMost(250))
   const statuses = (await answers).map(({ status, json }) => (status === 200 ? status : json.code))
   expect(new Set(statuses)).toEqual(new Set([200, 'overloaded']))
   expect(statuses.filter(status => status === 200).length).toBeLessThanOrEqual(4)

@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'
 import { HubError } from '../../../core/contract/errors.ts'
-import { BusyRetrySqliteDialect } from '../../../core/store/busy-retry-sqlite.ts'
 import { isUniqueViolation, StoreOpenError, withStorageErrors } from '../../../core/store/errors.ts'
 import { migrateTo } from '../../../core/store/migrate.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { adapted } from '../../../core/store/sqlite-adapter.ts'
+import { HubSqliteDialect } from '../../../core/store/sqlite-dialect.ts'
 import type { Tables } from '../../../core/store/tables.ts'
-import { write } from '../../../core/store/transact.ts'
+import { read, write } from '../../../core/store/transact.ts'
 import { atMost } from '../../support/pace.ts'
 
 let dataDir: string
@@ -95,7 +96,7 @@ describe('openStore()', () => {
 
   test('changes nothing of the tables when one of several changes fails', async () => {
     const database = new Database(join(dataDir, 'patchbay.db'))
-    const db = new Kysely<Tables>({ dialect: new BusyRetrySqliteDialect({ database: adapted(database) }) })
+    const db = new Kysely<Tables>({ dialect: new HubSqliteDialect({ database: adapted(database) }) })
     await migrateTo(db, 'sqlite', '0010-document-parts')
     // In the way of the last change, after others have been made.
     await sql`create table sign_in (id text)`.execute(db)
@@ -123,6 +124,27 @@ describe('openStore()', () => {
 })
 
 describe('write()', () => {
+  test('makes no read wait for it: one meanwhile sees what was before, one afterwards the change', async () => {
+    const store = await openStore({ dataDir })
+    const settings = () => read(store, db => db.selectFrom('setting').select('key').execute())
+    const { promise: written, resolve: tellWritten } = Promise.withResolvers<void>()
+    const { promise: end, resolve: tellEnd } = Promise.withResolvers<void>()
+    const writing = write(store, async trx => {
+      await trx.insertInto('setting').values(setting('a')).execute()
+      expect(await trx.selectFrom('setting').select('key').execute()).toEqual([{ key: 'a' }])
+      tellWritten()
+      await end
+    })
+    await written
+    expect(await settings()).toEqual([])
+    expect(await store.ping()).toBe('ok')
+    tellEnd()
+    await writing
+    expect(await settings()).toEqual([{ key: 'a' }])
+    await store.close()
+    expect(existsSync(join(dataDir, 'patchbay.db-wal'))).toBe(false)
+  })
+
   test('runs its effects after the commit, and none of them when it fails', async () => {
     const store = await openStore({ dataDir })
     const told: string[] = []
