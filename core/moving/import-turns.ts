@@ -7,7 +7,7 @@ const PAUSE_FACTOR = 3
 const MOST_WAITING = 20
 
 /**
- * One import at a time: SQLite has one connection, which the transaction of an import holds. Of each user one waits or
+ * One import at a time: SQLite has one connection that writes, which the transaction of an import holds. Of each user one waits or
  * runs.
  */
 export class ImportTurns {

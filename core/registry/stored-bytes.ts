@@ -103,12 +103,21 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
     .selectFrom('access_key')
     .where('owner_id', '=', userId)
     .select(sumBytes('access_key.label', 'access_key.scopes').as('sum'))
-  const bytes = async (query: { executeTakeFirst(): Promise<{ sum: unknown } | undefined> }): Promise<number> =>
-    Number((await query.executeTakeFirst())?.sum ?? 0)
+  const sums = await db
+    .selectNoFrom([
+      servers.as('servers'),
+      documents.as('documents'),
+      groups.as('groups'),
+      members.as('members'),
+      settings.as('settings'),
+      keys.as('keys'),
+    ])
+    .executeTakeFirstOrThrow()
+  const bytes = (name: keyof typeof sums): number => Number(sums[name] ?? 0)
   return {
-    config: await bytes(servers),
-    documents: await bytes(documents),
-    others: (await bytes(groups)) + (await bytes(members)) + (await bytes(settings)) + (await bytes(keys)),
+    config: bytes('servers'),
+    documents: bytes('documents'),
+    others: bytes('groups') + bytes('members') + bytes('settings') + bytes('keys'),
   }
 }
 

@@ -11,7 +11,7 @@ const KEPT_STATEMENTS = 500
 /** Longer texts, such as those that list thousands of values, come seldom twice. */
 const KEPT_CHARACTERS = 4_096
 /** What is kept while it stands. After any other statement the columns of a table may be others. */
-const KEPT = /^(?:select|insert|update|delete|with|begin|commit|rollback)\b/i
+const KEPT = /^(?:select|insert|update|delete|with|begin|commit|rollback|savepoint|release)\b/i
 
 /** How a database is used. */
 export interface Adapting {
