@@ -6,8 +6,8 @@
  * The suite is what a change must pass: of long tests it runs a part (`support/extent.ts`) and of files named `*.long.test.ts`
  * nothing. `--whole` runs both to their end, as `bun run soak` does.
  *
- * Families wait more than they work, so that three run side by side, the longest first and in parts; what measures time
- * or memory runs alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
+ * Families wait more than they work, so that four run side by side, the longest first and in parts; what only waits runs
+ * beside them from the start, and what measures time or memory alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
  * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
  *
  *   bun run test                     everything
@@ -43,6 +43,8 @@ interface Suite {
   readonly single: boolean
   /** Runs when no other does, after all others. Default false. */
   readonly alone?: boolean
+  /** Takes next to no time of a processor: runs beside the others from the start, in no lane. Default false. */
+  readonly waits?: boolean
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
@@ -50,7 +52,7 @@ interface Suite {
 }
 
 const ROOT = join(import.meta.dir, '..')
-const LANES = 3
+const LANES = 4
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath
@@ -83,7 +85,7 @@ const FAMILIES: readonly Suite[] = [
   ...parts('unit', 3),
   family('conformance'),
   family('compatibility'),
-  family('patience', { partOf: 'failure' }),
+  family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/postgres/'), ...ON_POSTGRES],
@@ -100,7 +102,7 @@ const FAMILIES: readonly Suite[] = [
 /** Families whose hubs, taken together, answer every code. */
 const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
 
-function family(name: string, more: Pick<Suite, 'alone' | 'partOf'> = {}): Suite {
+function family(name: string, more: Pick<Suite, 'alone' | 'partOf' | 'waits'> = {}): Suite {
   return { name, command: tests(`./test/${name}/`), single: false, ...more }
 }
 
@@ -219,12 +221,13 @@ async function inTurn(list: readonly Suite[], beside = 1): Promise<void> {
   for (const suite of list) results.push(await run(suite, extra, beside))
 }
 
-const waiting = suites.filter(suite => !suite.alone)
-const lanes = Math.min(LANES, waiting.length)
+const waiting = suites.filter(suite => !suite.alone && !suite.waits)
+const lanes = Math.max(1, Math.min(LANES, waiting.length))
 const lane = async (): Promise<void> => {
   for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], lanes)
 }
-await Promise.all(Array.from({ length: lanes }, lane))
+const idle = suites.filter(suite => suite.waits).map(suite => inTurn([suite], lanes))
+await Promise.all([...Array.from({ length: lanes }, lane), ...idle])
 await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])
 

@@ -9,7 +9,7 @@ import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { MOST_MS, memorySlowness, slowness } from '../support/work.ts'
 
 const CONNECTIONS = 40
-const SECONDS = extent(3, 10)
+const SECONDS = extent(2, 10)
 const STRANGERS = 400
 const CUT_OFF_MS = 30
 const MESSAGE_BYTES = 1_000_000
