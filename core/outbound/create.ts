@@ -31,6 +31,8 @@ export interface GuardedFetchOptions {
   readonly signal?: AbortSignal
   /** Reads large bodies one after the other, with all others that share it. Default: at the same time. */
   readonly turns?: BodyTurns
+  /** Called for each piece of a body that arrives, with its length in bytes. */
+  readonly received?: (bytes: number) => void
 }
 
 /**
@@ -47,7 +49,7 @@ export interface GuardedFetchOptions {
  * where the server was observed to keep such open.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch & Reach {
-  const { rights, instanceId, lookup = createLookup(), ca, signal, turns } = options
+  const { rights, instanceId, lookup = createLookup(), ca, signal, turns, received } = options
   const pools = new Map<string, OriginPool>()
   const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
 
@@ -92,6 +94,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch &
         idleTimeoutMs: request.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
         signal: caller,
         turns,
+        received,
       })
       if (!exchange.over) poolFor(head).send(exchange)
       return exchange.answered

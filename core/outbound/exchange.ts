@@ -29,6 +29,8 @@ export interface RequestText {
   readonly signal: AbortSignal | undefined
   /** Reads large bodies one after the other; absent: at the same time. */
   readonly turns?: BodyTurns | undefined
+  /** Called for each piece of the body, with its length in bytes. */
+  readonly received?: ((bytes: number) => void) | undefined
 }
 
 /**
@@ -108,6 +110,7 @@ export class Exchange implements GuardedResponse, LargeBody {
   /** Body bytes without their framing, still in their content coding. */
   receive(bytes: Buffer): void {
     if (this.#state !== 'body') return
+    this.request.received?.(bytes.length)
     if (this.request.idleTimeoutMs > 0) this.#arm(this.request.idleTimeoutMs, 'the rest of its answer')
     if (this.#decoder) this.#decoder.push(bytes)
     else this.#deliver(bytes)

@@ -229,7 +229,9 @@ class ConnectionWorker {
       const { createGuardedFetch } = await import('../../outbound/create.ts')
       const { createGuardedConnect } = await import('../../outbound/websocket.ts')
       const rules = { rights, instanceId: this.#instanceId, lookup: this.#lookup, signal }
-      const fetch = createGuardedFetch({ ...rules, turns })
+      // Many that arrive at the same time hold much before the first of them is whole.
+      const received = (bytes: number): void => this.#garbage.message(bytes)
+      const fetch = createGuardedFetch({ ...rules, turns, received })
       const guarded = redirects === 'none' ? withoutRedirects(fetch) : fetch
       return { fetch: guarded, reach: fetch.reach, connect: createGuardedConnect(rules) }
     }
