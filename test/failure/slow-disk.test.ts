@@ -56,7 +56,7 @@ test('a slow disk delays who changes something, and no call', async () => {
   const caller = await new RawClient(hub, '/mcp/echo', await admin.mcpKey()).open()
   const ids = await syncsAre(`delay_enter=${SLOW_MS * 1_000}`, async () => {
     const { headers } = caller
-    const watch = watchLatency({
+    const watch = await watchLatency({
       url: `${hub.url}/mcp/echo`,
       headers,
       everyMs: 10,

@@ -158,7 +158,7 @@ async function p99(calm: Side, attacked: Side, atOnce: number, deed: Deed): Prom
     }
   })
   await Bun.sleep(300)
-  const watch = watchLatency({ ...calm.honest, everyMs: CALL_MS, call: { tool: 'echo', args: { text: 'x' } } })
+  const watch = await watchLatency({ ...calm.honest, everyMs: CALL_MS, call: { tool: 'echo', args: { text: 'x' } } })
   await Bun.sleep(SECONDS * 1_000)
   const sorted = (await watch.stop()).toSorted((a, b) => a - b)
   over = true

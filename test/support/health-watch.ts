@@ -1,3 +1,4 @@
+import { givingWay } from './give-way.ts'
 import type { Hub } from './hub.ts'
 import { watchLatency } from './latency-watch.ts'
 import { processStat } from './processes.ts'
@@ -23,16 +24,16 @@ export interface HealthFigures {
   readonly residentMiB: number
 }
 
-/** Requests `/health` every 20 ms from another thread while `work` runs. A request that fails counts as 60 s. */
+/** Requests `/health` every 20 ms from another process while `work` runs. A request that fails counts as 60 s. */
 export async function healthDuring(hub: Hub, work: () => Promise<unknown>): Promise<HealthFigures> {
-  const watch = watchLatency({ url: `${hub.url}/health`, everyMs: INTERVAL_MS })
+  const watch = await watchLatency({ url: `${hub.url}/health`, everyMs: INTERVAL_MS })
   let resident = residentMiB(hub)
   const sampling = setInterval(() => {
     resident = Math.max(resident, residentMiB(hub))
   }, INTERVAL_MS)
   let seen: readonly number[]
   try {
-    await work()
+    await givingWay(work)
   } finally {
     clearInterval(sampling)
     seen = await watch.stop()

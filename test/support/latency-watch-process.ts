@@ -1,28 +1,26 @@
-/** The thread of `watchLatency`: starts with what to ask; `stop` ends it, and the latencies in milliseconds are posted back. */
+/** The process of `watchLatency`: starts with what to ask; `stop` ends it, and the latencies in milliseconds are sent back. */
 import { KeptConnection, type WholeAnswer } from './kept-connection.ts'
 import type { LatencyWatchMessage, LatencyWatchStart } from './latency-watch.ts'
-
-declare const self: Worker
 
 /** What a request counts that is refused, lost or not answered. */
 const LOST_MS = 60_000
 
 const latencies: number[] = []
 const pending = new Set<Promise<void>>()
-/**
- * Connections that wait for nothing. Not `fetch`: one thread of the runtime sends for all fetches of a process, so that the
- * answers would wait behind the megabytes that the test itself sends.
- */
+/** Connections that wait for nothing. */
 const idle: KeptConnection[] = []
 let calls = 0
 let stopped = false
 
-self.onmessage = ({ data }: MessageEvent<LatencyWatchMessage>): void => {
-  if (data === 'stop') stopped = true
-  else void watch(data)
-}
+process.on('message', (message: LatencyWatchMessage): void => {
+  if (message === 'stop') stopped = true
+  else void watch(message)
+})
+// The test has the latencies, or is gone.
+process.on('disconnect', () => process.exit())
 
 async function watch(start: LatencyWatchStart): Promise<void> {
+  process.send?.('started')
   while (!stopped) {
     const request = latencyOf(start).then(ms => {
       latencies.push(ms)
@@ -33,7 +31,7 @@ async function watch(start: LatencyWatchStart): Promise<void> {
   }
   await Promise.all(pending)
   for (const connection of idle) connection.close()
-  self.postMessage(latencies)
+  process.send?.(latencies)
 }
 
 async function latencyOf(start: LatencyWatchStart): Promise<number> {
