@@ -22,6 +22,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bundledMain } from '../deploy/bundle.ts'
 import { changedFiles, testsTouchedBy } from './support/changed.ts'
 import {
   type Count,
@@ -33,7 +34,7 @@ import {
   timesOfFiles,
   withoutUnsteady,
 } from './support/count.ts'
-import { LONG_FILES, WHOLE } from './support/extent.ts'
+import { BUILT_HUB, LONG_FILES, WHOLE } from './support/extent.ts'
 import { SIDE_BY_SIDE } from './support/pace.ts'
 
 interface Suite {
@@ -78,24 +79,24 @@ const ON_POSTGRES =
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
 /** The longest first. */
 const FAMILIES: readonly Suite[] = [
-  ...parts('failure', 2),
-  ...parts('http', 2),
-  ...parts('browser', 2),
-  ...parts('mcp', 2),
   ...parts('unit', 3),
-  family('conformance'),
-  family('compatibility'),
+  ...parts('browser', 2),
+  ...parts('http', 2),
+  ...parts('failure', 2),
+  family('plugins'),
+  ...parts('mcp', 2),
   family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/postgres/'), ...ON_POSTGRES],
     single: false,
   },
-  family('plugins'),
   family('deploy'),
+  family('compatibility'),
+  family('conformance'),
   family('fuzz'),
+  family('runtime'),
   family('load', { alone: true }),
-  family('runtime', { alone: true }),
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
 ]
 
@@ -177,7 +178,12 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { ...process.env, SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), ...(whole ? { [WHOLE]: '1' } : {}) },
+    env: {
+      ...process.env,
+      ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside) },
+      ...(whole ? { [WHOLE]: '1' } : {}),
+      ...(builtHub === undefined || suite.alone ? {} : { [BUILT_HUB]: builtHub }),
+    },
     timeout: (whole ? 120 : 25) * 60_000,
     killSignal: 'SIGKILL',
   })
@@ -216,6 +222,9 @@ const suites = onlyChanged ? changedSince(given[1] ?? 'HEAD') : chosen(names, ex
 const wholeRun =
   !onlyChanged && extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
+
+/** Hundreds of hubs are started. What measures time or memory runs the form in which people run theirs. */
+const builtHub = wholeRun ? await bundledMain('parsed') : undefined
 
 async function inTurn(list: readonly Suite[], beside = 1): Promise<void> {
   for (const suite of list) results.push(await run(suite, extra, beside))

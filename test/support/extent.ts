@@ -15,3 +15,6 @@ export function extent<T>(core: T, all: T): T {
 export function beyondCore(define: () => void): void {
   if (whole) define()
 }
+
+/** The variable with the path of the hub that a run of the suite has built for most of its families. */
+export const BUILT_HUB = 'TESTS_BUILT_HUB'
