@@ -27,6 +27,12 @@ export interface TallyRow extends TallyKey {
   readonly count: number
 }
 
+interface Row {
+  readonly key: TallyKey
+  readonly at: number
+  count: number
+}
+
 /** Length of a slot, in milliseconds. */
 export const SLOT_MS = 10_000
 
@@ -36,9 +42,11 @@ export const SLOT_MS = 10_000
  */
 export class LogTally {
   readonly #now: () => number
-  #rows = new Map<string, { key: TallyKey; at: number; count: number }>()
+  #rows = new Map<string, Row>()
   #slot = 0
   #inSlot = 0
+  /** Of the last record: the next one is often of the same kind. */
+  #last: Row | undefined
 
   /** `now`: milliseconds since 1970. */
   constructor(now: () => number = Date.now) {
@@ -51,7 +59,8 @@ export class LogTally {
       this.#slot = at
       this.#inSlot = 0
     }
-    this.#count(key, at, 1)
+    if (this.#last?.at === at && isSame(this.#last.key, key)) this.#last.count += 1
+    else this.#last = this.#count(key, at, 1)
   }
 
   /** All that was counted since the last time. */
@@ -59,6 +68,7 @@ export class LogTally {
     const rows = [...this.#rows.values()].map(({ key, at, count }) => ({ ...key, at, count }))
     this.#rows = new Map()
     this.#inSlot = 0
+    this.#last = undefined
     return rows
   }
 
@@ -67,19 +77,27 @@ export class LogTally {
     for (const { at, count, ...key } of rows) if (this.#rows.size < MOST_WAITING) this.#count(key, at, count)
   }
 
-  #count(key: TallyKey, at: number, count: number): void {
+  /** Returns the row that holds it. */
+  #count(key: TallyKey, at: number, count: number): Row {
     const { level, owner, caller, serverId, server, tool, code, isCall, failed } = key
     const name = `${at}\n${level}${isCall}${failed}\n${owner}\n${caller}\n${serverId}\n${code}\n${tool}`
-    const row = this.#rows.get(name)
-    if (row) {
-      row.count += count
-    } else if (this.#inSlot < MOST_ROWS || isRest(key)) {
-      this.#inSlot += 1
-      this.#rows.set(name, { key: { level, owner, caller, serverId, server, tool, code, isCall, failed }, at, count })
-    } else {
-      this.#count({ ...key, ...REST }, at, count)
+    const known = this.#rows.get(name)
+    if (known) {
+      known.count += count
+      return known
     }
+    if (this.#inSlot >= MOST_ROWS && !isRest(key)) return this.#count({ ...key, ...REST }, at, count)
+    this.#inSlot += 1
+    const row = { key: { level, owner, caller, serverId, server, tool, code, isCall, failed }, at, count }
+    this.#rows.set(name, row)
+    return row
   }
+}
+
+/** Whether both are counted in one row; servers are told apart by their ids. */
+function isSame(a: TallyKey, b: TallyKey): boolean {
+  const isOfOne = a.serverId === b.serverId && a.tool === b.tool && a.owner === b.owner && a.caller === b.caller
+  return isOfOne && a.level === b.level && a.code === b.code && a.isCall === b.isCall && a.failed === b.failed
 }
 
 const REST = { owner: '', caller: '', serverId: '', server: '', tool: '', code: '' }

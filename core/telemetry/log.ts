@@ -5,6 +5,7 @@ import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import { GivenFields } from './given-fields.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
@@ -120,7 +121,7 @@ export class HubLog {
     const at = (level: LogLevel) => (message: string, more?: LogFields) => {
       const serverId = more?.serverId ?? fields.serverId
       if (!this.levels.allows(level, component, typeof serverId === 'string' ? serverId : undefined)) return
-      this.#write(level, message, { ...fields, ...more }, component)
+      this.#write(level, message, new GivenFields(fields, more), component)
     }
     return {
       debug: at('DEBUG'),
@@ -148,7 +149,9 @@ export class HubLog {
     const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId, client, traceId } =
       record
     const code = status === 'success' ? '' : status
-    this.#countCall({ owner: ownerId, caller: userId === ownerId ? '' : userId, serverId, server, tool, code })
+    const caller = userId === ownerId ? '' : userId
+    const failed = code !== ''
+    this.#tally({ level: 'INFO', isCall: true, failed, owner: ownerId, caller, serverId, server, tool, code })
     if (!this.levels.allows('INFO', CALLS, serverId)) return
     // Nothing is redacted: the names identify the call.
     const fields = {
@@ -172,7 +175,8 @@ export class HubLog {
   /** Logs a tools/call that reached no server, of one user 100 a second. The caller may read it. */
   refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code, calledServer }: RefusedCall): void {
     // The tool's name is the caller's: any number of different ones.
-    this.#countCall({ owner: userId, caller: '', serverId: '', server: '', tool: '', code })
+    const nowhere = { caller: '', serverId: '', server: '', tool: '' }
+    this.#tally({ level: 'INFO', isCall: true, failed: true, owner: userId, code, ...nowhere })
     if (!this.levels.allows('INFO', CALLS, undefined)) return
     // A call that is refused costs its caller next to nothing: others' records must not be lost for it.
     if (!this.#refusals.take({ id: userId })) return
@@ -221,49 +225,50 @@ export class HubLog {
     for (const counted of this.#counted) counted(key)
   }
 
-  #countCall(of: Pick<TallyKey, 'owner' | 'caller' | 'serverId' | 'server' | 'tool' | 'code'>): void {
-    this.#tally({ level: 'INFO', isCall: true, failed: of.code !== '', ...of })
-  }
-
-  #count(level: LogLevel, { serverId, server, code }: LogFields, owner: string): void {
-    const failed = level === 'ERROR'
-    const of = { serverId: textOf(serverId), server: textOf(server), code: failed ? textOf(code) : '' }
-    this.#tally({ level, isCall: false, failed, owner, caller: '', tool: '', ...of })
-  }
-
   #hand(made: string, readers: string, component: string | undefined): void {
     const line = cutLine(made)
     this.#writer.write(line)
     this.feed.push(line, readers, component)
   }
 
-  #write(level: LogLevel, message: string, fields: LogFields, component: string | undefined): void {
-    const { ownerId, ...given } = fields
+  #write(level: LogLevel, message: string, given: GivenFields, component: string | undefined): void {
     // Redacted before truncation: half a secret would not be recognised.
-    const { serverId } = given
+    const serverId = given.of('serverId')
     const server = typeof serverId === 'string' ? this.#servers.of(serverId) : undefined
-    const written = this.#writtenFields(given, server)
+    const written: Record<string, unknown> = {}
+    given.each((key, value) => this.#put(written, key, value, server))
     const text = cut(this.#redactor.text(server ? server.text(message) : message))
     const timestamp = this.#times.of(Date.now())
+    const ownerId = given.of('ownerId')
     const owner = typeof ownerId === 'string' ? ownerId : null
     this.#hand(lineOf(level, timestamp, written, text), owner ?? '', component)
     this.#written?.(level)
-    this.#count(level, given, owner ?? '')
-    if (level === 'ERROR') this.#writer.flushNow()
+    const failed = level === 'ERROR'
+    this.#tally({
+      level,
+      isCall: false,
+      failed,
+      owner: owner ?? '',
+      caller: '',
+      serverId: textOf(serverId),
+      server: textOf(given.of('server')),
+      tool: '',
+      code: failed ? textOf(given.of('code')) : '',
+    })
+    if (failed) this.#writer.flushNow()
     if (this.#bus.wants('log.record')) this.#emit(level, text, written, owner, timestamp)
   }
 
-  /** In one pass: a busy hub makes tens of thousands of records a second, and each copy is garbage. */
-  #writtenFields(given: LogFields, server: Pick<Redactor, 'member'> | undefined): Record<string, unknown> {
-    const written: Record<string, unknown> = {}
-    for (const key in given) {
-      const value = given[key]
-      if (value === undefined) continue
-      const said = value instanceof Error ? (value.stack ?? value.message) : value
-      const safe = this.#redactor.member(key, server ? server.member(key, said) : said)
-      written[RESERVED.has(key) ? `field_${key}` : key] = typeof safe === 'string' ? cut(safe) : safe
-    }
-    return written
+  #put(
+    written: Record<string, unknown>,
+    key: string,
+    value: unknown,
+    server: Pick<Redactor, 'member'> | undefined,
+  ): void {
+    if (value === undefined || key === 'ownerId') return
+    const said = value instanceof Error ? (value.stack ?? value.message) : value
+    const safe = this.#redactor.member(key, server ? server.member(key, said) : said)
+    written[RESERVED.has(key) ? `field_${key}` : key] = typeof safe === 'string' ? cut(safe) : safe
   }
 
   /** `timestamp`: that of the line, by which a reader of the live log matches the record with those that a search finds. */
@@ -319,7 +324,7 @@ function cutLine(line: string): string {
 /** JSON does not escape C1 controls and Unicode line ends, but terminals and log readers act on them. */
 function escapeControls(text: string): string {
   // Nearly every text is plain, and finding that out takes a tenth of the time of looking for each of them.
-  if (Buffer.byteLength(text) === text.length && !text.includes('\u007f')) return text
+  if (!/[\u007f-\uffff]/.test(text)) return text
   return text.replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

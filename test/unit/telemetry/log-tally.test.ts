@@ -38,6 +38,20 @@ describe('LogTally', () => {
     expect(total(tally.take())).toBe(6)
   })
 
+  test('tells kinds apart by each member, also where they come by turns', () => {
+    const tally = new LogTally(() => AT)
+    const others: Partial<TallyKey>[] = [
+      ...[{ level: 'WARN' }, { owner: 'bob' }, { caller: 'eve' }, { serverId: 's2' }, { tool: 'then' }, { code: 'x' }],
+      ...[{ isCall: false }, { failed: true }],
+    ] as Partial<TallyKey>[]
+    for (const more of others) {
+      for (let call = 0; call < 3; call += 1) for (const each of [key(), key(), key(more)]) tally.add(each)
+      const rows = tally.take()
+      expect(rows.map(({ count }) => count)).toEqual([6, 3])
+      expect(rows[1]).toMatchObject(more)
+    }
+  })
+
   test('keeps at most 300 rows of a slot and a few more, and the number of all', () => {
     const tally = new LogTally(() => AT)
     for (let tool = 0; tool < 5_000; tool += 1) tally.add(key({ tool: `t${tool}`, failed: tool % 2 === 0 }))

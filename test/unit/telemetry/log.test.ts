@@ -92,6 +92,20 @@ test('ownerId says who may read a record and is not written', async () => {
   expect(lines[0]).not.toContain('u1')
 })
 
+test('fields of a record replace those of the logger, its reader too, and none at all change nothing', async () => {
+  const { lines, records } = await logged(log => {
+    const logger = log.with({ component: 'plugin:a', ownerId: 'u1', tool: 'first' })
+    logger.info('1', { tool: 'second', requestId: 'r1' })
+    logger.info('2', { tool: undefined, ownerId: undefined })
+    logger.info('3', null as unknown as Record<string, unknown>)
+  })
+  const [first = '', second = '', third = ''] = lines
+  expect(first).toEndWith('"component":"plugin:a","tool":"second","requestId":"r1","message":"1"}')
+  expect(second).toEndWith('"component":"plugin:a","message":"2"}')
+  expect(third).toEndWith('"component":"plugin:a","tool":"first","message":"3"}')
+  expect(records.map(({ ownerId }) => ownerId)).toEqual(['u1', null, 'u1'])
+})
+
 test('a level below the configured one is not written, and long fields are cut with a mark', async () => {
   const { lines } = await logged(log => {
     log.with().debug('hidden')
