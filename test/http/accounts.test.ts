@@ -270,11 +270,19 @@ describe('at the same moment', () => {
 })
 
 test('a fresh server is connecting, a switched-off one offline, in the answer that makes it', async () => {
-  const on = await admin.ok('POST', '/api/servers', { name: 'fresh', url: upstream.url })
-  expect(on.status.state).toBe('connecting')
-  const off = await admin.ok('POST', '/api/servers', { name: 'fresh off', url: upstream.url, enabled: false })
-  expect(off.status).toMatchObject({ state: 'offline', reason: { code: 'stopped' } })
-  expect((await admin.ok('PATCH', '/api/servers/fresh off', { enabled: true })).status.state).toBe('connecting')
+  // It takes connections and says nothing: another server could be online before the answer is written.
+  const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  try {
+    const url = `http://127.0.0.1:${silent.port}/mcp`
+    const on = await admin.ok('POST', '/api/servers', { name: 'fresh', url })
+    expect(on.status.state).toBe('connecting')
+    const off = await admin.ok('POST', '/api/servers', { name: 'fresh off', url, enabled: false })
+    expect(off.status).toMatchObject({ state: 'offline', reason: { code: 'stopped' } })
+    expect((await admin.ok('PATCH', '/api/servers/fresh off', { enabled: true })).status.state).toBe('connecting')
+    for (const name of ['fresh', 'fresh off']) await admin.ok('DELETE', `/api/servers/${name}`)
+  } finally {
+    silent.stop(true)
+  }
 })
 
 test('a server that an administrator gives away is gone for who had it, and told so', async () => {
