@@ -107,7 +107,7 @@ export function retryDelivery(store: Store, channelId: string, id: string): Prom
 }
 
 /**
- * Ends what fires by a rule that is removed: whoever was notified that it fired is notified that it is over, what was not sent
+ * Ends what fires by a rule that is removed: who was notified that it fired is notified that it is over, and what was not sent
  * is not sent any more. Returns the channels that have something new to send.
  */
 export async function endIncidents(trx: Writer, ruleId: string): Promise<readonly string[]> {

@@ -9,7 +9,7 @@ export interface CredentialSource {
 }
 
 /** What a credential is used for. */
-export type Audience = 'api' | 'tools' | 'mcp'
+export type TokenAudience = 'api' | 'tools' | 'mcp'
 
 /** Authenticates requests and tokens. */
 export interface Authenticator {
@@ -22,7 +22,7 @@ export interface Authenticator {
    */
   authenticate(
     headers: Headers,
-    audience: Audience,
+    audience: TokenAudience,
     method: string,
     source: CredentialSource,
     beforePasswordChange?: boolean,

@@ -4,7 +4,7 @@ import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { KeyRecord, Registry } from '../registry/api.ts'
 import { hashAccessKey, isAccessKey, looksLikeAccessKey, mayBeAdoptedKey } from './access-keys.ts'
-import type { Audience, Authenticator, CredentialSource } from './api.ts'
+import type { Authenticator, CredentialSource, TokenAudience } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { Revocations } from './revocations.ts'
@@ -241,7 +241,7 @@ function isUnchanged(key: KeyRecord | undefined, credential: Credential): boolea
 /** Applies the rules that depend on the request to a valid credential. */
 function admit(
   { actor, mustChangePassword }: Verified,
-  audience: Audience,
+  audience: TokenAudience,
   method: string,
   beforePasswordChange: boolean,
 ): void {

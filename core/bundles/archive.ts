@@ -98,7 +98,7 @@ async function zipFault<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The sizes that a zip names may be lies, and entries may share bytes: what comes out counts. */
+/** The sizes that a zip names may be lies, and entries may share bytes: the extracted bytes count. */
 class Budget {
   readonly #most: number
   #taken = 0

@@ -72,7 +72,7 @@ export function createSampleServer(): McpServer {
           role: 'user',
           content: {
             type: 'text',
-            text: `Introduce yourself${name === undefined ? '' : ` to ${name}`} with the tools of the sample server: greet with echo, then tell the time.`,
+            text: `Introduce yourself${name === undefined ? '' : ` to ${name}`} with the tools of the sample server: say hello with echo, then tell the time.`,
           },
         },
       ],

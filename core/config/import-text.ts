@@ -22,7 +22,7 @@ const MOST_CHARACTERS = 1024 * 1024
 const MOST_LEVELS = 64
 
 /**
- * Parses the text of a file that an import was given. What comes out is JSON: a time is its text, `inf` and `nan` and integers
+ * Parses the text of a file that an import was given. The result is JSON: a time is its text, `inf` and `nan` and integers
  * that a double cannot hold are texts too, so that they are refused where a number is wanted and kept where a text is. Takes up
  * to a second for 256 KiB of YAML: call it in a worker for texts of more than some KiB.
  */

@@ -5,7 +5,7 @@ import { parseSize } from '../domain/size.ts'
 
 /** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
-/** What a value is, for whoever draws a field for it. */
+/** What a value is, for a form that shows a field for it. */
 export type ValueType = 'boolean' | 'choice' | 'list' | 'number' | 'bytes' | 'duration' | 'text'
 
 /** Parses the text of one environment variable. */

@@ -17,7 +17,7 @@ export class EventBus {
     return this.#handlers.has(name) || this.#handlers.has('*')
   }
 
-  /** `ownerId` null: an event of the hub itself. Audience defaults to `owner`. */
+  /** `ownerId` null: an event of the hub itself. `audience` defaults to `owner`. */
   emit<N extends EventName>(
     name: N,
     ownerId: string | null,

@@ -205,7 +205,7 @@ export function createPipeline(deps: PipelineDeps) {
     ) {
       if (route.upgrade && isUpgrade(request)) return upgraded(route, request, info)
       const actor = await admitted(route, request, info, held)
-      // Anonymous callers have a low rate of their own, and share an address with whoever watches the hub.
+      // Anonymous callers have a low rate of their own, and share an address with programs that monitor the hub.
       const turn = actor && turns.begin(actor.userId, info.startedLate)
       try {
         return await answered(route, request, { info, params, held, actor, turn })

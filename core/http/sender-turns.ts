@@ -6,7 +6,10 @@ const FREE_MS = 60
 /** So many times as long as a part took does its sender rest after it, who has used that up. */
 const REST = 3
 const MOST_REST_MS = 500
-/** What a MiB of a body counts as, whoever parses it: new memory costs up to 5 ms (seen in virtual machines), and has to be collected. */
+/**
+ * What a MiB of a body counts as, in whichever thread it is parsed: new memory costs up to 5 ms (seen in virtual machines), and
+ * has to be collected.
+ */
 const MIB_MS = 8
 const MIB = 2 ** 20
 /** Requests of one sender that wait for their turn. */

@@ -174,7 +174,7 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
 /** Who sends a request, before anything of it was checked: different words for one person only give this person more turns. */
 function senderName(headers: Headers, { path, info }: Admitted): string {
   const credential = headers.get('authorization') ?? headers.get('x-auth-token')
-  // Strangers share an address, and whoever watches the hub is among them.
+  // Strangers share an address, and programs that monitor the hub are among them.
   return `${info.addressKey} ${credential?.trim().slice(-CREDENTIAL_END) ?? (path === '/health' ? path : '')}`
 }
 

@@ -94,7 +94,7 @@ export class LogTally {
   }
 }
 
-/** Whether both are counted in one row; servers are told apart by their ids. */
+/** Whether both are counted in one row; servers are distinguished by their ids. */
 function isSame(a: TallyKey, b: TallyKey): boolean {
   const isOfOne = a.serverId === b.serverId && a.tool === b.tool && a.owner === b.owner && a.caller === b.caller
   return isOfOne && a.level === b.level && a.code === b.code && a.isCall === b.isCall && a.failed === b.failed

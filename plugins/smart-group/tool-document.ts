@@ -27,7 +27,7 @@ const MOST_TIMES = 31
 export interface ToolDocument {
   /** Hashes of the words, ascending. */
   readonly words: Uint32Array
-  /** A bit for the ten lowest bits of each hash: most words that a tool does not have are told by it at once. */
+  /** A bit for the ten lowest bits of each hash: most words that a tool does not have are excluded by it at once. */
   readonly marks: Uint32Array
   /** For each, how often it stands in each field: five bits a field. */
   readonly counts: Uint32Array

@@ -2,7 +2,7 @@
 export type CallNumbers = readonly [x64: number, arm64?: number]
 
 /**
- * System calls that a sandboxed program may make, whatever their arguments. Observed with strace of Node.js, Bun, Deno,
+ * System calls that a sandboxed program may make, whatever their arguments. Seen with strace of Node.js, Bun, Deno,
  * Python, Java, Chromium headless, npm, git and the usual shell tools, and completed by the older, newer and wider form
  * of each call (a C library chooses between them). Numbers as in Linux's `asm/unistd_64.h` and `asm-generic/unistd.h`.
  */

@@ -12,7 +12,7 @@ interface Largest {
 }
 
 /**
- * A program that reads nothing for so long does not read. One that reads slowly is never ended: whoever sends it more than fits is
+ * A program that reads nothing for so long does not read. One that reads slowly is never ended: a sender of more than fits is
  * refused, for anybody who may call it could end everybody's calls otherwise.
  */
 export const UNREAD_MS = 5_000
