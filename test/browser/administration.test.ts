@@ -119,6 +119,11 @@ test('settings of the hub that somebody else saved meanwhile: both are shown, an
   await field.press('Tab')
   await page.waitForSelector('.setfoot')
   await admin.ok('PATCH', '/api/admin/settings', { logMaxFiles: 7 })
+  // However long it takes, what was typed is never set against what the page had before.
+  await page.route('**/api/admin/settings', async route => {
+    if (route.request().method() === 'GET') await Bun.sleep(300)
+    await route.continue()
+  })
   await page.click('.setfoot .btn.pri')
   await page.waitForSelector('.callout:has-text("You have saved this meanwhile, elsewhere.")')
   expect(await page.locator('.callout tbody tr').allInnerTexts()).toEqual([

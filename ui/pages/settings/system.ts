@@ -183,9 +183,10 @@ export class PbSystemSettings extends PbElement {
       toast(t('Saved. What needs a restart counts from the next start of the hub.'))
       await this.#settings.reload()
     } catch (error) {
-      this.error = asApiError(error)
-      // What the others saved is shown beside what was typed.
-      if (this.error.code === 'version_conflict') await this.#settings.reload()
+      const problem = asApiError(error)
+      // What the others saved is shown beside what was typed, so that it is read before.
+      if (problem.code === 'version_conflict') await this.#settings.reload()
+      this.error = problem
     }
     this.busy = false
   }
