@@ -106,10 +106,9 @@ test('live tail loses and doubles no row at 200 records a second, pauses by scro
   const expected = Array.from({ length: 900 }, (_, at) => `load ${899 - at}`)
   expect((await messages(page)).toSorted()).toEqual(expected.toSorted())
   expect(await page.locator('tr[data-key]').count()).toBeLessThanOrEqual(100)
-  const longest = await page.evaluate(() =>
-    Math.max(0, ...(globalThis as unknown as { longTasks: number[] }).longTasks),
-  )
-  expect(longest).toBeLessThan(atMost(50))
+  const tasks = await page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks)
+  // One may be a pause of the machine; a page that does too much has one for each batch of records.
+  expect(tasks.filter(ms => ms >= atMost(50)).length).toBeLessThanOrEqual(1)
 
   await page.mouse.wheel(0, 900)
   await page.waitForSelector('text=Paused because you scrolled')
