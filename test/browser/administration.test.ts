@@ -119,12 +119,20 @@ test('settings of the hub that somebody else saved meanwhile: both are shown, an
   await field.press('Tab')
   await page.waitForSelector('.setfoot')
   await admin.ok('PATCH', '/api/admin/settings', { logMaxFiles: 7 })
-  // However long it takes, what was typed is never set against what the page had before.
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
   await page.route('**/api/admin/settings', async route => {
-    if (route.request().method() === 'GET') await Bun.sleep(300)
+    if (route.request().method() === 'GET') {
+      asked.resolve()
+      await answered.promise
+    }
     await route.continue()
   })
   await page.click('.setfoot .btn.pri')
+  await asked.promise
+  // Until theirs are read, what was typed is set against nothing.
+  expect(await page.locator('.callout.warn').count()).toBe(0)
+  answered.resolve()
   await page.waitForSelector('.callout:has-text("You have saved this meanwhile, elsewhere.")')
   expect(await page.locator('.callout tbody tr').allInnerTexts()).toEqual([
     expect.stringMatching(/logMaxFiles\s+7\s+9/),
