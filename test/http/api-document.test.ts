@@ -102,6 +102,19 @@ test('names each operation once, with a summary, a declared tag and who may use 
   }
 })
 
+test('shows the fields of bodies that are validated elsewhere, and the limits of maps', () => {
+  const bodyOf = (route: string, method: string) =>
+    document.paths[route][method].requestBody.content['application/json']
+  const server = bodyOf('/api/servers', 'post')
+  expect(Object.keys(server.schema.properties)).toContain('url')
+  expect(server.schema.required).toEqual(['name'])
+  expect(server.example.name).toBeString()
+  const scopes = bodyOf('/api/keys', 'post').schema.properties.scopes.items
+  expect(JSON.stringify(scopes)).toContain('api:read')
+  const { hostedKeys } = bodyOf('/api/settings', 'patch').schema.properties
+  expect([hostedKeys.type, hostedKeys.maxProperties]).toEqual(['object', expect.any(Number)])
+})
+
 test('refers only to what it holds', () => {
   const refs: string[] = []
   JSON.stringify(document, (key, value) => {
