@@ -187,6 +187,9 @@ export class PbSystemSettings extends PbElement {
       // What the others saved is shown beside what was typed, so that it is read before.
       if (problem.code === 'version_conflict') await this.#settings.reload()
       this.error = problem
+      await this.updateComplete
+      // The button stands below a long list, at whose top it is said what is wrong.
+      this.querySelector('[role="alert"]')?.scrollIntoView({ block: 'center' })
     }
     this.busy = false
   }
