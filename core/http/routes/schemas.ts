@@ -25,21 +25,6 @@ export function wholeNumber(min: number, max: number) {
   return digits.pipe(z.int().min(min).max(max))
 }
 
-/**
- * The schema, which the API document shows as `make` gives it. Asked when somebody reads the document: making all of these at
- * each start would take 24 ms.
- */
-export function documentedAs<Schema extends z.ZodType>(
-  schema: Schema,
-  make: () => z.core.JSONSchema.BaseSchema,
-): Schema {
-  schema._zod.processJSONSchema = (_, json) => {
-    const { $schema, ...shown } = make()
-    Object.assign(json, shown)
-  }
-  return schema
-}
-
 /** A map of at most `most` entries, which are counted before any is read: reading thousands takes tens of milliseconds. */
 export function limitedRecord<Key extends z.core.$ZodRecordKey, Value extends z.ZodType>(
   key: Key,
@@ -47,6 +32,7 @@ export function limitedRecord<Key extends z.core.$ZodRecordKey, Value extends z.
   most: number,
 ) {
   const whole = z.record(key, value)
+  const { $schema, ...shown } = z.toJSONSchema(whole, { io: 'input', unrepresentable: 'any' })
   const counted = z.unknown().superRefine((given, context) => {
     const count = typeof given === 'object' && given !== null ? Object.keys(given).length : 0
     if (count <= most) return
@@ -56,10 +42,7 @@ export function limitedRecord<Key extends z.core.$ZodRecordKey, Value extends z.
       params: { code: 'length' },
     })
   })
-  return documentedAs(counted.pipe(whole), () => ({
-    ...z.toJSONSchema(whole, { io: 'input', unrepresentable: 'any' }),
-    maxProperties: most,
-  }))
+  return counted.pipe(whole).meta({ ...shown, maxProperties: most })
 }
 
 /** Paging parameters of all lists. */
@@ -133,16 +116,17 @@ export function shownFields(schemas: Readonly<Record<string, JsonObject>>, alway
  * invalid body reveals nothing about another user's record. `fields` is for the API document.
  */
 export function validatedByRegistry(fields: z.ZodObject | BodySchema, example: Readonly<Record<string, unknown>>) {
+  const schema: z.core.JSONSchema.BaseSchema =
+    fields instanceof z.ZodObject ? z.toJSONSchema(fields, { io: 'input' }) : { ...fields }
+  const { $schema, additionalProperties, ...shown } = schema
   // A parsed request body is JSON already; walking up to 17 MiB again, or copying 10,000 members, would prove nothing.
   const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
-  const body = z.unknown().superRefine((input, { addIssue }) => {
-    if (!isObject(input)) addIssue({ code: 'invalid_type', expected: 'object', input })
-  })
-  return documentedAs(body as unknown as z.ZodType<JsonObject>, () => {
-    const { additionalProperties, ...shown }: z.core.JSONSchema.BaseSchema =
-      fields instanceof z.ZodObject ? z.toJSONSchema(fields, { io: 'input' }) : { ...fields }
-    return { ...shown, examples: [example] }
-  })
+  return z
+    .unknown()
+    .superRefine((input, { addIssue }) => {
+      if (!isObject(input)) addIssue({ code: 'invalid_type', expected: 'object', input })
+    })
+    .meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
 }
 
 /** An error inside a larger response: a problem body without the members of the request. */

@@ -4,7 +4,7 @@ import type { UserActor } from '../../../contract/records.ts'
 import type { KeyRecord, Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
-import { documentedAs, exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
+import { anyJson, exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
 import { page } from '../views.ts'
 
 /** What the routes of access keys need. */
@@ -22,8 +22,7 @@ const scope = z.union([
   z.strictObject({ server: ref }),
 ])
 
-/** Validated by the registry, which can resolve the refs in scopes. */
-const givenScope = documentedAs(z.unknown() as z.ZodType<JsonValue>, () => z.toJSONSchema(scope))
+const { $schema, ...scopeSchema } = z.toJSONSchema(scope)
 
 const key = z.object({
   id: z.string(),
@@ -81,10 +80,11 @@ function createRoute(deps: KeyRoutesDeps): Route {
     body: z
       .strictObject({
         label: z.string(),
-        scopes: z
-          .array(givenScope)
-          .default(['mcp'])
-          .meta({ description: '`mcp` is all that you may use under /mcp; a group or server only that' }),
+        // Validated by the registry, which can resolve the refs in scopes.
+        scopes: z.array(anyJson).default(['mcp']).meta({
+          items: scopeSchema,
+          description: '`mcp` is all that you may use under /mcp; a group or server only that',
+        }),
         expiresAt: z.string().max(64).optional().meta({ format: 'date-time' }),
       })
       .meta({ examples: [{ label: 'laptop', scopes: ['mcp'] }] }),
