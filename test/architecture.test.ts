@@ -9,6 +9,17 @@ const core = sources.filter(file => file.path.startsWith('core/'))
 const plugins = sources.filter(file => file.path.startsWith('plugins/'))
 const byPath = new Map(sources.map(file => [file.path, file]))
 
+/** Names that said nothing to a reader who knows MCP; each has a term of the field instead, such as server request for `asks`. */
+const REPLACED: ReadonlySet<string> = new Set(
+  `Front Wires LegacyPosts Intake Relay Pulse ModernFace ModernFaces ModernAnswers PostReply ModernReply Outages Audience Hearer
+  asks CallerAsks UpstreamAsks Lane ServerLanes SessionLanes Observed wish StrayMessages Faults ResultCut fit KeptResults
+  UpdatePace PassedStates PatientSqliteDialect Patience lieDown freshStart wentOnline forgive fresh steady look tell told judge
+  greet meet spoilt spoiled unasked odd unfit mended useful lastWords LastWords doubted suspect sawElicitation displace twin
+  refuseTwin refuseSecond standBack sacrificeFirst whenRead fitted comesOut holesOf Entrance Confinement World ErrorScene`.split(
+    /\s+/,
+  ),
+)
+
 /** What a plugin may import of the hub. */
 const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/transport-kit']
 
@@ -408,6 +419,13 @@ test('contract/mod.ts and transport-kit/mod.ts are the only barrels', () => {
     file => /\bexport\s+\*\s+from\b/.test(file.code) && !/^core\/(?:contract|transport-kit)\/mod\.ts$/.test(file.path),
   )
   expect(barrels.map(file => file.path)).toEqual([])
+})
+
+test('names that were replaced by the terms of the field do not come back', () => {
+  const found = sources.flatMap(({ path, code }) =>
+    [...code.matchAll(/[A-Za-z_$][\w$]*/g)].filter(([name]) => REPLACED.has(name)).map(([name]) => `${path}: ${name}`),
+  )
+  expect(found).toEqual([])
 })
 
 test('no file names a folder of the machine it was written on', () => {

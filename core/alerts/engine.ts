@@ -282,8 +282,8 @@ export class AlertEngine {
     }
     if (woken && woken.length > 0) wake(run.rule.id, woken)
     // Of a rule that is gone, what it had fired is over; what it would say now is nobody's.
-    const told = woken ? transitions : transitions.filter(({ change }) => change?.kind === 'resolved')
-    for (const transition of told) this.#emit(run.rule, transition)
+    const emitted = woken ? transitions : transitions.filter(({ change }) => change?.kind === 'resolved')
+    for (const transition of emitted) this.#emit(run.rule, transition)
   }
 
   #emit({ owner, rule }: ActiveRule, { subject, change, incidentId }: Transition): void {

@@ -340,7 +340,7 @@ class LocalConnections implements Connections {
 }
 
 const UNKNOWN: UpstreamFace = {
-  ...{ side: 'legacy', era: 'legacy', asks: [], tools: [], known: true, listed: 0, probing: undefined },
+  ...{ side: 'legacy', era: 'legacy', serverRequests: [], tools: [], known: true, listed: 0, probing: undefined },
   toolsFor: () => undefined,
   ready: () => undefined,
 }

@@ -58,7 +58,7 @@ export interface OpenMessage extends LinkLimits {
   /** The client capabilities declared to the upstream. */
   readonly capabilities: JsonObject
   /** True for the connection of one client, which handles server requests. Otherwise they are rejected at once. */
-  readonly asks: boolean
+  readonly takesServerRequests: boolean
   readonly startTimeoutMs: number
   /** Paths of the upstream that health checks poll. */
   readonly healthEndpoints: readonly string[]

@@ -59,7 +59,7 @@ export type ConnectionState = 'online' | 'connecting' | 'offline'
 /** `auto`: shared, with a dedicated connection for each session to whose client the server sends server requests. */
 export type SessionScope = 'auto' | 'shared' | 'per-session' | 'per-user'
 /** A server request by the client capability that it needs. */
-export type AskCapability = 'sampling' | 'elicitation' | 'roots'
+export type ServerRequestKind = 'sampling' | 'elicitation' | 'roots'
 
 /** How one argument of a tool is changed. */
 export interface ArgumentOverride {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { SessionScope } from '../contract/records.ts'
-import { askedCapability } from './mcp-methods.ts'
+import { serverRequestKind } from './mcp-methods.ts'
 
 /** The versions that introduced these features. */
 const ELICITATION = '2025-06-18'
@@ -70,7 +70,7 @@ export function askRefusal(
   params: JsonObject | undefined,
   capabilities: JsonObject,
 ): { readonly code: -32601 | -32602; readonly message: string } | undefined {
-  const name = askedCapability(method)
+  const name = serverRequestKind(method)
   const declared = name === undefined ? undefined : capabilities[name]
   if (declared === undefined) return { code: -32601, message: `The hub offers no ${method} on this connection` }
   if (name !== 'elicitation') return undefined

@@ -1,4 +1,4 @@
-import type { AskCapability } from '../contract/records.ts'
+import type { ServerRequestKind } from '../contract/records.ts'
 
 /** The four kinds of list of a server. */
 export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
@@ -64,13 +64,13 @@ export function listsOf(capability: ListCapability): readonly ListKind[] {
 }
 
 /** Requests that a server sends its client, and the client capability that each needs. */
-const SERVER_REQUESTS: ReadonlyMap<string, AskCapability> = new Map([
+const SERVER_REQUESTS: ReadonlyMap<string, ServerRequestKind> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
   ['roots/list', 'roots'],
 ])
 
 /** The capability that a client must declare for this server request; undefined for other methods. */
-export function askedCapability(method: string): AskCapability | undefined {
+export function serverRequestKind(method: string): ServerRequestKind | undefined {
   return SERVER_REQUESTS.get(method)
 }

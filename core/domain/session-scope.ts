@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { AskCapability, ServerRecord } from '../contract/records.ts'
+import type { ServerRecord, ServerRequestKind } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
 /** Which era of a server a caller uses; `older`: the legacy side of a server that the hub itself uses in the modern
@@ -37,7 +37,7 @@ export interface ServerFace {
   /** Era of this side's protocol. */
   readonly era: Era
   /** Requests that the server sends to clients; empty when unknown. */
-  readonly asks: readonly AskCapability[]
+  readonly serverRequests: readonly ServerRequestKind[]
   /** What its transport leads to; `undefined` while its plugin does not run. See `Transport`. */
   readonly kind?: 'process' | 'remote' | 'answers' | undefined
   /** Of a program: who finds out whether it asks. */
@@ -57,13 +57,14 @@ export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolea
 export function needsOwnConnection(
   { session = 'auto' }: Pick<ServerRecord, 'session'>,
   { id, capabilities }: Pick<ConnectionCaller, 'id' | 'capabilities'>,
-  face: Pick<ServerFace, 'era' | 'asks' | 'kind' | 'trials'>,
+  face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'trials'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
   // What a face says is worked out when it is asked; most clients can be asked nothing.
   if (!canBeAsked(capabilities) || face.era !== 'legacy') return false
   // A remote one costs no process, so it is used before the server's first request to a client.
-  if (face.kind === 'remote' || face.asks.some(capability => capabilities[capability] !== undefined)) return true
+  if (face.kind === 'remote' || face.serverRequests.some(capability => capabilities[capability] !== undefined))
+    return true
   return face.trials?.has(id) === true
 }
 

@@ -124,8 +124,8 @@ function withVariables(body: JsonObject, held: JsonObject, { origin, offered, ke
   const stay = Object.entries(held).filter(([name]) => !ofTemplate.has(name) || text.includes(`\${${name}}`))
   const keeps = new Set(kept.map(name => offered.variables[name]))
   const filled = isJsonObject(offered.body.variables) ? offered.body.variables : {}
-  const fresh = Object.entries(filled).filter(([name]) => !keeps.has(name) && text.includes(`\${${name}}`))
-  const variables = Object.fromEntries([...stay, ...fresh])
+  const wanted = Object.entries(filled).filter(([name]) => !keeps.has(name) && text.includes(`\${${name}}`))
+  const variables = Object.fromEntries([...stay, ...wanted])
   const whole = { ...others, variables }
   const listed = [
     ...(Array.isArray(secrets) ? secrets : []),

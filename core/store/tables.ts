@@ -180,8 +180,8 @@ export interface ServerAskingTable {
   config_hash: string
   /** The server's version and the protocol version that it negotiated with the hub. */
   version: string
-  /** JSON of AskCapability[]. */
-  asks: string
+  /** JSON of `ServerRequestKind[]`. */
+  requests: string
   /** JSON of the names of tools that it lists only for clients with these capabilities. */
   tools: string
   seen_at: string

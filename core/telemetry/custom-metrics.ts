@@ -52,10 +52,10 @@ export class CustomMetrics {
   add(ownerId: string, updates: readonly CustomUpdate[]): void {
     const own = this.#owners.get(ownerId) ?? new Map<string, Series>()
     refuseSecondKind(own, updates)
-    const fresh = new Set(updates.map(keyOf).filter(key => !own.has(key)))
-    if (own.size + fresh.size > MOST_CUSTOM_SERIES) {
+    const added = new Set(updates.map(keyOf).filter(key => !own.has(key)))
+    if (own.size + added.size > MOST_CUSTOM_SERIES) {
       const limit = `A user may have ${MOST_CUSTOM_SERIES} of them`
-      throw new HubError('quota_custom_metrics', `${limit}; there are ${own.size}, and ${fresh.size} would be new`)
+      throw new HubError('quota_custom_metrics', `${limit}; there are ${own.size}, and ${added.size} would be new`)
     }
     this.#owners.set(ownerId, own)
     for (const update of updates) {

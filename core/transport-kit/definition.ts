@@ -178,7 +178,7 @@ export interface LongMessage {
   /** The numeric ids of the requests that it answers. */
   readonly answers: readonly number[]
   /** JSON of the ids of the requests that it makes. */
-  readonly asks: readonly string[]
+  readonly requests: readonly string[]
   /** True when it holds a request or a notification. */
   readonly hasMethod: boolean
 }

@@ -16,7 +16,7 @@ const BACKSLASH = 0x5c
  */
 export class LongMessageReader {
   readonly #answers: number[] = []
-  readonly #asks: string[] = []
+  readonly #requests: string[] = []
   #hasMethod = false
   /** Nesting level of the members that count: 2 in an array of messages. */
   #level = 0
@@ -52,7 +52,7 @@ export class LongMessageReader {
 
   end(): LongMessage {
     if (this.#depth >= this.#level) this.#messageEnds()
-    return { answers: this.#answers, asks: this.#asks, hasMethod: this.#hasMethod }
+    return { answers: this.#answers, requests: this.#requests, hasMethod: this.#hasMethod }
   }
 
   /** Continues in a string; returns the index of its closing quote, or the end of the piece. */
@@ -125,7 +125,7 @@ export class LongMessageReader {
     if (this.#names.has('method')) {
       this.#hasMethod = true
       const usable = this.#id.length <= MOST_CHARACTERS && /^(?:-?\d+|"(?:[^"\\]|\\.)*")$/.test(this.#id)
-      if (usable && this.#asks.length < MOST_MESSAGES) this.#asks.push(this.#id)
+      if (usable && this.#requests.length < MOST_MESSAGES) this.#requests.push(this.#id)
     } else {
       const id = this.#answeredId()
       if (id !== undefined && this.#answers.length < MOST_MESSAGES) this.#answers.push(id)

@@ -145,8 +145,8 @@ export class Vectors {
   #spentBy(userId: string) {
     const known = this.#spent.get(userId)
     if (known && this.#now() - known.sinceMs < HOUR_MS) return known
-    const fresh = { sinceMs: this.#now(), texts: 0, queries: 0 }
-    this.#spent.set(userId, fresh)
-    return fresh
+    const none = { sinceMs: this.#now(), texts: 0, queries: 0 }
+    this.#spent.set(userId, none)
+    return none
   }
 }

@@ -208,7 +208,7 @@ test('a server asks during a call and gets the answer', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   // Nobody called a tool of this server before: the hub does not know yet that it asks.
-  expect((await admin.ok('GET', '/api/servers/asking')).status.session.asks).toBeUndefined()
+  expect((await admin.ok('GET', '/api/servers/asking')).status.session.serverRequests).toBeUndefined()
   await tab.open('/servers/admin~asking?tab=tools&tool=elicit')
   await page.click('text=Run tool')
   await page.waitForSelector('.elic')

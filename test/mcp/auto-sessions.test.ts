@@ -125,7 +125,7 @@ test('one that asks during a call alone asks the client of the very first call, 
   const client = await able('late')
   expect(await callText(client, 'sample')).toContain('sampled by ada')
   await looked('late', 'asks its client')
-  expect((await status('late')).session.asks).toEqual(['sampling'])
+  expect((await status('late')).session.serverRequests).toEqual(['sampling'])
   // Others go on sharing.
   const other = await admin.mcp('/mcp/late')
   expect(JSON.parse(await callText(other, 'capabilities'))).toEqual({})

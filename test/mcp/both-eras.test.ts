@@ -188,7 +188,10 @@ beyondCore(() => {
     expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'shared' })
     // Nobody knew: the first call finds it out, and works.
     expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).not.toBe(true)
-    expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'per-session', asks: ['sampling'] })
+    expect((await statusOf(admin, 'program')).session).toMatchObject({
+      kind: 'per-session',
+      serverRequests: ['sampling'],
+    })
     expect(await callText(client, 'test_sampling', { prompt: 'Who?' })).toContain('sampled')
     expect(await callText(client, OLDER_TOOL)).toBe('legacy')
 

@@ -40,7 +40,7 @@ export class PendingCall implements UpstreamCall {
   /** The caller's answers of the last input round, and the `requestState` that the server wants back with them. */
   input: { readonly inputResponses?: JsonValue; readonly requestState?: string } | undefined
   /** Server requests that it caused and that wait for the caller, by key. */
-  asks: Map<number, AbortController> | undefined
+  serverRequests: Map<number, AbortController> | undefined
   #resolve: ((reply: UpstreamReply) => void) | undefined
 
   constructor(request: UpstreamRequest) {

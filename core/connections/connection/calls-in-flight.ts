@@ -12,14 +12,14 @@ const MAX_MATCHED = 8
 
 /** The calls in flight over one connection, and to which of them something belongs that the upstream sends meanwhile. */
 export class CallsInFlight {
-  readonly #events: Pick<ConnectionEvents, 'asked' | 'asks' | 'notification'>
+  readonly #events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification'>
   readonly #calls = new SequenceMap<PendingCall>()
   readonly #cancelled = new RecentlyCancelled()
   readonly #serverRequests: ServerRequests
 
   /** `answer` sends the client's response to a server request. */
   constructor(
-    events: Pick<ConnectionEvents, 'asked' | 'asks' | 'notification'>,
+    events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification'>,
     answer: ConstructorParameters<typeof ServerRequests>[0],
   ) {
     this.#events = events
@@ -39,7 +39,7 @@ export class CallsInFlight {
     const call = this.#calls.get(id)
     if (!call) return undefined
     this.#calls.delete(id)
-    if (call.asks !== undefined) this.#serverRequests.end(call)
+    if (call.serverRequests !== undefined) this.#serverRequests.end(call)
     return call
   }
 
@@ -107,7 +107,7 @@ export class CallsInFlight {
   /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */
   asked(id: number, key: number, method: string, params: JsonObject | undefined): void {
     const { asked } = this.#events
-    this.#events.asks?.(method)
+    this.#events.serverRequest?.(method)
     if (id === 0 && asked) return this.#serverRequests.askClient(asked, key, method, params)
     const call = id === 0 ? this.#callersCalls().at(-1) : this.#calls.get(id)
     this.#serverRequests.askCaller(call, key, method, params)

@@ -35,7 +35,7 @@ export interface ConnectionEvents {
   /** Sends a server request that names no call to the connection's only client; absent: to the newest call's caller. */
   readonly asked?: AskClient
   /** The server sent a server request that the client supports. */
-  asks?(method: string): void
+  serverRequest?(method: string): void
   /** The server sent a server request that was not offered, and it was rejected; called once for each method. */
   rejectedRequest?(method: string): void
   /** A tool failed, or the server returned an error; `text` is the JSON of the result or error. */

@@ -234,7 +234,7 @@ export class Launcher {
       ...(plan.document ? { document: plan.document } : {}),
       capabilities: offers,
       owner: plan.ownerId,
-      asks: session !== undefined && Object.keys(offers).length > 0,
+      takesServerRequests: session !== undefined && Object.keys(offers).length > 0,
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
       // Only the connection that reads the lists checks the server's health, not every caller's.

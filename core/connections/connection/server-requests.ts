@@ -21,8 +21,8 @@ export class ServerRequests {
       this.#answer(key, { error: { code: -32601, message: `The client offers no ${method}` } })
       return
     }
-    call.asks ??= new Map()
-    this.#send(ask, call.asks, key, method, params)
+    call.serverRequests ??= new Map()
+    this.#send(ask, call.serverRequests, key, method, params)
   }
 
   /** Sends a server request to the connection's only client; it is aborted when the connection ends. */
@@ -38,18 +38,18 @@ export class ServerRequests {
 
   /** The upstream cancelled a request that a call caused; no response is sent. */
   withdrawnOf(call: PendingCall, key: number): void {
-    call.asks?.get(key)?.abort()
-    call.asks?.delete(key)
+    call.serverRequests?.get(key)?.abort()
+    call.serverRequests?.delete(key)
   }
 
   /** The call has ended: its server requests are aborted. */
   end(call: PendingCall): void {
-    if (!call.asks) return
-    for (const [key, controller] of call.asks) {
+    if (!call.serverRequests) return
+    for (const [key, controller] of call.serverRequests) {
       controller.abort()
       this.#answer(key, { error: { code: -32603, message: 'The call that caused this request has ended' } })
     }
-    call.asks = undefined
+    call.serverRequests = undefined
   }
 
   /** The connection has ended: the requests to its client are aborted. */

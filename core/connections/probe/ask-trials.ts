@@ -1,4 +1,4 @@
-import type { AskCapability } from '../../contract/records.ts'
+import type { ServerRequestKind } from '../../contract/records.ts'
 import type { AskTrials, ConnectionCaller } from '../../domain/session-scope.ts'
 
 /** Longest time without a call after which a caller is placed anew: its own connection has ended by then. */
@@ -10,7 +10,7 @@ const MOST_CALLERS = 10_000
 /** A server that has had more tools than this is tried anew. */
 const MOST_FINDINGS = 15_000
 
-const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
+const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
 
 /** A call that finds out whether its tool asks. */
 interface Trial {

@@ -1,8 +1,8 @@
 import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { AskCapability } from '../../contract/records.ts'
+import type { ServerRequestKind } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
-import { askedCapability } from '../../domain/mcp-methods.ts'
+import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { AskReply } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
@@ -18,7 +18,7 @@ export interface ProbedTools {
   /** As listed for a client that declares the offered capabilities. */
   readonly tools: readonly CatalogItem[]
   /** The server requests that it sent without a call. */
-  readonly asked: ReadonlySet<AskCapability>
+  readonly asked: ReadonlySet<ServerRequestKind>
 }
 
 /** Settings of one `probeTools`. */
@@ -43,7 +43,7 @@ export async function probeTools(
   { era, offers, take, signal }: ToolsProbeOptions,
 ): Promise<ProbedTools | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<ProbedTools | undefined>()
-  const asked = new Set<AskCapability>()
+  const asked = new Set<ServerRequestKind>()
   let staged: CatalogItem[] = []
   let before: readonly CatalogItem[] = []
   let read: readonly CatalogItem[] | undefined
@@ -70,7 +70,7 @@ export async function probeTools(
         input: () => undefined,
         answered: () => undefined,
         asked: method => {
-          const capability = askedCapability(method)
+          const capability = serverRequestKind(method)
           if (capability) asked.add(capability)
           rest()
           return Promise.resolve(nobody(method))

@@ -75,7 +75,7 @@ export interface DedicatedConnectionsOptions {
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
   /** Gets notified of the server requests that the server sends. */
-  readonly asking: Pick<ServerAsking, 'noted' | 'stale' | 'asks' | 'trials'>
+  readonly asking: Pick<ServerAsking, 'noted' | 'stale' | 'serverRequests' | 'trials'>
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
@@ -144,8 +144,8 @@ export class DedicatedOpener {
 
   /** True where the connection only finds out whether the server asks. */
   #isTrial({ owner, binding, older }: SessionEntry): boolean {
-    const { asks, trials } = older ? this.#options.older.asking : this.#options.asking
-    return trials.wasPlaced(owner.key) && !asks.some(name => binding?.capabilities[name] !== undefined)
+    const { serverRequests, trials } = older ? this.#options.older.asking : this.#options.asking
+    return trials.wasPlaced(owner.key) && !serverRequests.some(name => binding?.capabilities[name] !== undefined)
   }
 
   /** A program that does not run twice at once serves the caller over the shared connection, as before the trial. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
-import { askedCapability } from '../../domain/mcp-methods.ts'
+import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import type { RpcError } from '../api.ts'
 import type { CallHome, PendingCall } from '../connection/call.ts'
 
@@ -116,7 +116,7 @@ function readQuestions(requests: JsonValue | undefined): readonly Question[] | u
   if (!isPlainObject(requests)) return undefined
   const questions: Question[] = []
   for (const [key, request] of Object.entries(requests)) {
-    if (!isPlainObject(request) || typeof request.method !== 'string' || !askedCapability(request.method))
+    if (!isPlainObject(request) || typeof request.method !== 'string' || !serverRequestKind(request.method))
       return undefined
     const params = isPlainObject(request.params) ? request.params : undefined
     // The legacy era requires an `elicitationId`, under which a client may later be notified of completion.
@@ -127,7 +127,7 @@ function readQuestions(requests: JsonValue | undefined): readonly Question[] | u
 }
 
 function canAnswer({ request }: PendingCall, method: string): boolean {
-  const capability = askedCapability(method)
+  const capability = serverRequestKind(method)
   return (
     request.ask !== undefined && capability !== undefined && request.session?.capabilities[capability] !== undefined
   )

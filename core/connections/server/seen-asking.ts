@@ -1,5 +1,5 @@
-import type { AskCapability } from '../../contract/records.ts'
-import { askedCapability } from '../../domain/mcp-methods.ts'
+import type { ServerRequestKind } from '../../contract/records.ts'
+import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import type { ConnectionEvents } from '../connection/connection-events.ts'
 
 /** Longer texts are not the error message of an SDK. */
@@ -13,15 +13,15 @@ const REFUSAL =
 
 /** Connection event handlers that call `noted` for each server request that was sent, or would have been. */
 export function askingEvents(
-  noted: (capability: AskCapability) => void,
-): Pick<ConnectionEvents, 'asks' | 'rejectedRequest' | 'failedCall'> {
-  const asks = (method: string): void => {
-    const capability = askedCapability(method)
+  noted: (capability: ServerRequestKind) => void,
+): Pick<ConnectionEvents, 'serverRequest' | 'rejectedRequest' | 'failedCall'> {
+  const serverRequest = (method: string): void => {
+    const capability = serverRequestKind(method)
     if (capability) noted(capability)
   }
   return {
-    asks,
-    rejectedRequest: asks,
+    serverRequest,
+    rejectedRequest: serverRequest,
     failedCall: text => {
       const capability = text.length <= LONGEST ? missedCapability(text) : undefined
       if (capability) noted(capability)
@@ -30,9 +30,11 @@ export function askingEvents(
 }
 
 /** The capability that a failed result or an error says the client lacks; `text` is its JSON. */
-function missedCapability(text: string): AskCapability | undefined {
+function missedCapability(text: string): ServerRequestKind | undefined {
   if (!text.includes('Client does not support')) return undefined
   const { message, content } = JSON.parse(text) as { message?: unknown; content?: readonly { text?: unknown }[] }
   const said = typeof message === 'string' ? message : Array.isArray(content) ? content[0]?.text : undefined
-  return typeof said === 'string' ? (REFUSAL.exec(said)?.[1]?.toLowerCase() as AskCapability | undefined) : undefined
+  return typeof said === 'string'
+    ? (REFUSAL.exec(said)?.[1]?.toLowerCase() as ServerRequestKind | undefined)
+    : undefined
 }

@@ -1,6 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { AskCapability, ServerRecord } from '../../contract/records.ts'
+import type { ServerRecord, ServerRequestKind } from '../../contract/records.ts'
 import { askableCapabilities, everyCapability, listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import type { Side } from '../../domain/session-scope.ts'
@@ -11,7 +11,7 @@ import type { LaunchPlan } from '../connection/launcher.ts'
 import { ServerAskTrials } from '../probe/ask-trials.ts'
 import { type ProbedTools, probeTools, ToolsProbeFailed } from '../probe/tools-probe.ts'
 import type { OpenedMessage } from '../protocol.ts'
-import type { AskFindings } from '../store/asking-store.ts'
+import type { ServerRequestFindings } from '../store/asking-store.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** A failed probe is not repeated sooner. */
@@ -58,7 +58,7 @@ interface Variant {
   readonly epoch: number
 }
 
-const ALL: readonly AskCapability[] = ['sampling', 'elicitation', 'roots']
+const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
 
 /**
  * Which server requests (sampling, elicitation, roots) one server, or one side of it, sends, and which tools it lists
@@ -74,12 +74,12 @@ export class ServerAsking implements UpstreamFace {
   readonly #open = new Set<Promise<unknown>>()
   readonly #failedAtMs = new Map<string, number>()
   #abort = new AbortController()
-  #found: AskFindings | undefined
+  #found: ServerRequestFindings | undefined
   /** Server requests observed during calls of this version of the server. */
-  readonly #noted = new Set<AskCapability>()
-  #asks: readonly AskCapability[] = NOTHING
+  readonly #noted = new Set<ServerRequestKind>()
+  #serverRequests: readonly ServerRequestKind[] = NOTHING
   #failure: string | undefined
-  #seen: (Omit<AskFindings, 'asks' | 'tools'> & { readonly protocolVersion: string }) | undefined
+  #seen: (Omit<ServerRequestFindings, 'serverRequests' | 'tools'> & { readonly protocolVersion: string }) | undefined
   #probing: Promise<void> | undefined
   #probingSinceMs = 0
   #epoch = 0
@@ -103,8 +103,8 @@ export class ServerAsking implements UpstreamFace {
   }
 
   /** Server requests that it is known to send; empty when nothing is known. */
-  get asks(): readonly AskCapability[] {
-    return this.#applies ? this.#asks : NOTHING
+  get serverRequests(): readonly ServerRequestKind[] {
+    return this.#applies ? this.#serverRequests : NOTHING
   }
 
   /** Names of the tools that are listed only for clients that support server requests. */
@@ -143,7 +143,7 @@ export class ServerAsking implements UpstreamFace {
     const { context, record, older } = this.#options
     if (!this.#applies || this.#found || older) return
     this.#found = await context.askings.find(record().id)
-    this.#asks = this.#found?.asks ?? NOTHING
+    this.#serverRequests = this.#found?.serverRequests ?? NOTHING
   }
 
   /** The shared connection has read its lists: starts a probe unless this version of the server was probed. */
@@ -185,19 +185,19 @@ export class ServerAsking implements UpstreamFace {
   }
 
   /** The server sent a server request, or would have if the client had declared the capability. */
-  noted(capability: AskCapability): void {
-    if (!this.#applies || this.#asks.includes(capability)) return
+  noted(capability: ServerRequestKind): void {
+    if (!this.#applies || this.#serverRequests.includes(capability)) return
     const { context, record } = this.#options
     this.#noted.add(capability)
-    this.#asks = ALL.filter(name => name === capability || this.#asks.includes(name))
+    this.#serverRequests = ALL.filter(name => name === capability || this.#serverRequests.includes(name))
     this.trials.settle()
     // Without a finished probe the tools are unknown, so nothing is stored and the next start probes.
-    if (this.#found) this.#keep({ ...this.#found, asks: this.#asks })
+    if (this.#found) this.#keep({ ...this.#found, serverRequests: this.#serverRequests })
     const { id: serverId, name: server, ownerId } = record()
     context.log.info(
       'A server asks its client during a call; clients that can be asked have connections of their own',
       {
-        ...{ server, serverId, ownerId, asks: this.#asks },
+        ...{ server, serverId, ownerId, serverRequests: this.#serverRequests },
       },
     )
   }
@@ -257,14 +257,14 @@ export class ServerAsking implements UpstreamFace {
     if (!probed || !seen) return
     const known = new Map(base.map(item => [item.key, item]))
     const extra = probed.tools.filter(item => known.get(item.key)?.fingerprint !== item.fingerprint)
-    const asks = extra.length > 0 ? ALL : ALL.filter(name => probed.asked.has(name) || this.#noted.has(name))
-    this.#keep({ asks, tools: extra.map(({ key }) => key), ...seen })
+    const serverRequests = extra.length > 0 ? ALL : ALL.filter(name => probed.asked.has(name) || this.#noted.has(name))
+    this.#keep({ serverRequests, tools: extra.map(({ key }) => key), ...seen })
     if (extra.length > 0) this.#options.found(extra.filter(({ key }) => !known.has(key)))
   }
 
-  #keep(found: AskFindings): void {
+  #keep(found: ServerRequestFindings): void {
     this.#found = found
-    this.#asks = found.asks
+    this.#serverRequests = found.serverRequests
     this.#listed += 1
     const { context, record, older } = this.#options
     if (!older) context.askings.save(record().id, found)

@@ -13,7 +13,7 @@ export function sessionStatus(
   refused: string | undefined,
   online: boolean,
 ): { readonly session: ServerSession; readonly warnings: NonNullable<ServerStatus['warnings']> } {
-  const { asks, tools } = face
+  const { serverRequests, tools } = face
   const warnings: ServerWarning[] = []
   if (tools.length > 0) {
     const named = tools.slice(0, NAMED)
@@ -28,7 +28,7 @@ export function sessionStatus(
   const probing = online && !face.known && face.failure === undefined
   const session = {
     ...sessionOf(record, face, probing),
-    ...(asks.length === 0 ? {} : { asks }),
+    ...(serverRequests.length === 0 ? {} : { serverRequests }),
     ...(probing ? { probing: true as const } : {}),
   }
   return { session, warnings }
@@ -44,7 +44,8 @@ function sessionOf(
   if (face.kind === 'answers') return { mode, kind: 'shared', why: 'an HTTP API asks nothing' }
   if (face.era === 'modern') return { mode, kind: 'shared', why: 'asks in its answers: one connection serves all' }
   const thing = face.kind === 'remote' ? 'connection' : 'process'
-  if (face.asks.length > 0) return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
+  if (face.serverRequests.length > 0)
+    return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
   if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
   if (probing) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }

@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import type { AskCapability } from '../../contract/records.ts'
+import type { ServerRequestKind } from '../../contract/records.ts'
 import type { Tables } from '../../store/tables.ts'
 import { ServerRows } from './server-rows.ts'
 
 /** Findings of a probe for server requests, for one version of a server. */
-export interface AskFindings {
-  readonly asks: readonly AskCapability[]
+export interface ServerRequestFindings {
+  readonly serverRequests: readonly ServerRequestKind[]
   /** Tools that it lists only, or in another form, for clients that support server requests; at most 5,000 names. */
   readonly tools: readonly string[]
   readonly configHash: string
@@ -14,7 +14,7 @@ export interface AskFindings {
   readonly version: string
 }
 
-const CAPABILITIES: ReadonlySet<unknown> = new Set<AskCapability>(['sampling', 'elicitation', 'roots'])
+const CAPABILITIES: ReadonlySet<unknown> = new Set<ServerRequestKind>(['sampling', 'elicitation', 'roots'])
 
 /** Stores the findings over restarts. A failure costs another probe, never a connection. */
 export class AskingStore extends ServerRows<'server_asking'> {
@@ -22,7 +22,7 @@ export class AskingStore extends ServerRows<'server_asking'> {
     super(db, log, 'server_asking', 'What a server asks of clients')
   }
 
-  async find(serverId: string): Promise<AskFindings | undefined> {
+  async find(serverId: string): Promise<ServerRequestFindings | undefined> {
     try {
       const row = await this.db
         .selectFrom('server_asking')
@@ -30,8 +30,8 @@ export class AskingStore extends ServerRows<'server_asking'> {
         .where('server_id', '=', serverId)
         .executeTakeFirst()
       if (!row) return undefined
-      const asks = textsIn(row.asks).filter((name): name is AskCapability => CAPABILITIES.has(name))
-      return { asks, tools: textsIn(row.tools), configHash: row.config_hash, version: row.version }
+      const serverRequests = textsIn(row.requests).filter((name): name is ServerRequestKind => CAPABILITIES.has(name))
+      return { serverRequests, tools: textsIn(row.tools), configHash: row.config_hash, version: row.version }
     } catch (error) {
       this.log.warn('What a server asks of clients cannot be read; it is probed again', {
         serverId,
@@ -41,12 +41,12 @@ export class AskingStore extends ServerRows<'server_asking'> {
     }
   }
 
-  save(serverId: string, { asks, tools, configHash, version }: AskFindings): void {
+  save(serverId: string, { serverRequests, tools, configHash, version }: ServerRequestFindings): void {
     this.put({
       server_id: serverId,
       config_hash: configHash,
       version,
-      asks: JSON.stringify(asks),
+      requests: JSON.stringify(serverRequests),
       tools: JSON.stringify(tools),
       seen_at: new Date().toISOString(),
     })

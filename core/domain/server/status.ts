@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { AskCapability, ConnectionState, SessionScope, TransportName } from '../../contract/records.ts'
+import type { ConnectionState, ServerRequestKind, SessionScope, TransportName } from '../../contract/records.ts'
 
 /** What is known by regular checks (`healthCheck`) of whether a server lives. */
 export interface ServerHealth {
@@ -28,7 +28,7 @@ export interface ServerSession {
   readonly kind: 'shared' | 'per-session' | 'per-user'
   readonly why: string
   /** What it was seen to ask of clients that can be asked. */
-  readonly asks?: readonly AskCapability[]
+  readonly serverRequests?: readonly ServerRequestKind[]
   /** The hub is finding out what it does for clients that can be asked. */
   readonly probing?: true
 }

@@ -47,8 +47,8 @@ export function afterTrial<T>(
     return next()
   const untilMs = performance.now() + TRIAL_WAIT_MS
   const step = (): Promise<T> => {
-    const { trials, asks } = scope.face(server.id)
-    const isKnown = asks.some(name => session.capabilities[name] !== undefined)
+    const { trials, serverRequests } = scope.face(server.id)
+    const isKnown = serverRequests.some(name => session.capabilities[name] !== undefined)
     const trial = isKnown ? undefined : trials?.settling(session, tool)
     const leftMs = untilMs - performance.now()
     // A call that ended with an error has found nothing out, and another one may try already.

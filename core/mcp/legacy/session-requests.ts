@@ -2,7 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { AskReply } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
-import { askedCapability } from '../../domain/mcp-methods.ts'
+import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import { isPlainObject, type Message, notificationMessage, requestMessage } from '../rpc/rpc.ts'
 
 /** A stream on which a request to the client is written. */
@@ -99,7 +99,7 @@ export class SessionRequests {
     params: JsonObject | undefined,
     signal: AbortSignal,
   ): Promise<AskReply> {
-    const capability = askedCapability(method)
+    const capability = serverRequestKind(method)
     if (capability === undefined || !isPlainObject(this.#host.capabilities()[capability]))
       return Promise.resolve(refusal(-32601, `The client does not offer ${method}`))
     if (signal.aborted || this.#ended) return Promise.resolve(WITHDRAWN)

@@ -27,10 +27,14 @@ export interface ModernExchangeParts {
   readonly levels: UpstreamLevels
   readonly now: () => number
   /** Parks a request and sends its POST the input requests; false when too many are parked. */
-  ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean
-  /** Called at the end; `post` is the POST that waits for the outcome, undefined when none does. */
-  /** Told once of each request. */
+  requestInput(
+    exchange: ModernExchange,
+    post: ModernResponse,
+    inputRequests: ReadonlyMap<string, InputRequest>,
+  ): boolean
+  /** Called once when a request ends. */
   readonly requestEnded: RequestEnded
+  /** Called at the end; `post` is the POST that waits for the outcome, undefined when none does. */
   ended(exchange: ModernExchange, post: ModernResponse | undefined, outcome: Outcome): void
 }
 
@@ -79,7 +83,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   #outcome: Outcome | undefined
   #lease: Lease | undefined
   #cancel: ((reason?: string) => void) | undefined
-  #asks: OpenInputRequests | undefined
+  #inputRequests: OpenInputRequests | undefined
   #missedProgress: JsonObject | undefined
 
   constructor(
@@ -149,7 +153,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.#parts.requestEnded(this.method, 'modern', word)
     this.#held.account.give(this.#held.bytes)
     this.#lease?.release()
-    this.#asks?.end()
+    this.#inputRequests?.end()
     const post = this.#post
     this.#post = undefined
     this.#parts.ended(this, post, outcome)
@@ -178,7 +182,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
 
   /** Throws params_invalid for a response of a wrong shape; the parked request stays parked. */
   checkResponses(responses: JsonObject): void {
-    this.#asks?.check(responses)
+    this.#inputRequests?.check(responses)
   }
 
   /** Continues with a retry and its input responses; responses to unknown keys are ignored. */
@@ -191,7 +195,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     }
     this.#post = post
     if (this.#missedProgress) this.#progress(this.#missedProgress)
-    this.#asks?.takeResponses(responses, capabilities)
+    this.#inputRequests?.takeResponses(responses, capabilities)
   }
 
   modern(): NonNullable<UpstreamRequest['modern']> {
@@ -265,17 +269,17 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     if (!this.parkable || missingCapability(method, params, this.capabilities))
       return Promise.resolve(notOffered(method))
     if (signal.aborted || this.#outcome) return Promise.resolve(withdrawn())
-    this.#asks ??= new OpenInputRequests(this.#held.account, asks => this.#askClient(asks))
-    const reply = this.#asks.add(method, params, signal)
-    if (this.#post) this.#asks.beginRound()
+    this.#inputRequests ??= new OpenInputRequests(this.#held.account, requests => this.#sendInputRequests(requests))
+    const reply = this.#inputRequests.add(method, params, signal)
+    if (this.#post) this.#inputRequests.beginRound()
     return reply
   }
 
-  #askClient(asks: ReadonlyMap<string, InputRequest>): boolean {
+  #sendInputRequests(requests: ReadonlyMap<string, InputRequest>): boolean {
     const post = this.#post
     // While no POST waits, the requests are sent with the answer to the next one.
     if (!post) return true
-    if (!this.#parts.ask(this, post, asks)) return false
+    if (!this.#parts.requestInput(this, post, requests)) return false
     this.#post = undefined
     this.parkedSinceMs = this.#parts.now()
     return true

@@ -1,6 +1,6 @@
 import type { RpcError } from '../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { askedCapability } from '../../domain/mcp-methods.ts'
+import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { URL_ELICITATION_REQUIRED } from './errors.ts'
 
@@ -18,7 +18,7 @@ export function missingCapability(
   params: JsonObject | undefined,
   capabilities: JsonObject,
 ): JsonObject | undefined {
-  const name = askedCapability(method)
+  const name = serverRequestKind(method)
   if (name === undefined) return {}
   const declared = capabilities[name]
   if (method !== 'elicitation/create' || params?.mode !== 'url')

@@ -6,18 +6,18 @@ import { checkResponse, type InputRequest, inputRequest, missingCapability } fro
 /** Server requests of an upstream within this time are sent to the client together. */
 const ROUND_MS = 20
 
-interface OpenAsk extends InputRequest {
+interface OpenInputRequest extends InputRequest {
   answer(reply: AskReply): void
 }
 
 /** Sends the client what is open, now or with its next request; false when the hub cannot wait for its answers. */
-type Send = (asks: ReadonlyMap<string, InputRequest>) => boolean
+type Send = (requests: ReadonlyMap<string, InputRequest>) => boolean
 
 /** The server requests of one call that its client has not answered, sent to it in rounds. */
 export class OpenInputRequests {
   readonly #account: ByteAccount
   readonly #send: Send
-  readonly #open = new Map<string, OpenAsk>()
+  readonly #open = new Map<string, OpenInputRequest>()
   #last = 0
   #round: ReturnType<typeof setTimeout> | undefined
 

@@ -25,11 +25,11 @@ export class ModernResponseWriter {
   }
 
   /** Parks a request and sends the client its input requests; false when too many are parked. */
-  ask(exchange: ModernExchange, post: ModernResponse, asks: ReadonlyMap<string, InputRequest>): boolean {
+  requestInput(exchange: ModernExchange, post: ModernResponse, requests: ReadonlyMap<string, InputRequest>): boolean {
     const requestState = this.#parking.park(exchange)
     if (requestState === undefined) return false
     const inputRequests: JsonObject = {}
-    for (const [key, { method, params }] of asks) inputRequests[key] = params ? { method, params } : { method }
+    for (const [key, { method, params }] of requests) inputRequests[key] = params ? { method, params } : { method }
     const result = { resultType: 'input_required', inputRequests, requestState }
     post.answer(resultMessage(post.id, this.#presenters.of(exchange.scope).result(exchange.method, result, false)), 200)
     return true
@@ -79,13 +79,13 @@ export class ModernResponseWriter {
 
   /** URL elicitations in an upstream's error become input requests; the retry is then sent as a new request. */
   #error(exchange: ModernExchange, post: ModernResponse, error: RpcError): void {
-    const asks = new Map(urlElicitations(error).map((ask, index) => [`elicitation_${index + 1}`, ask]))
-    if (asks.size === 0) {
+    const requests = new Map(urlElicitations(error).map((request, index) => [`elicitation_${index + 1}`, request]))
+    if (requests.size === 0) {
       const written = modernError(error, exchange.uri)
       post.answer(errorMessage(post.id, written), statusOf(written))
       return
     }
-    for (const { method, params } of asks.values()) {
+    for (const { method, params } of requests.values()) {
       const requiredCapabilities = missingCapability(method, params, exchange.capabilities)
       if (!requiredCapabilities) continue
       const message = 'The server wants the user to visit a URL, and the client did not say that it can open one'
@@ -97,7 +97,7 @@ export class ModernResponseWriter {
       return
     }
     exchange.runAgain = true
-    if (this.ask(exchange, post, asks)) return
+    if (this.requestInput(exchange, post, requests)) return
     const message = 'Cannot wait for the client: too many of its requests wait already'
     this.#refuse(exchange, post, new HubError('quota_parked', message, { retryAfterSeconds: 5 }))
   }

@@ -73,7 +73,7 @@ export class ModernWire {
       levels,
       now: replies.now,
       requestEnded: parts.requestEnded,
-      ask: (exchange, post, asks) => !parts.draining() && answers.ask(exchange, post, asks),
+      requestInput: (exchange, post, requests) => !parts.draining() && answers.requestInput(exchange, post, requests),
       ended: (exchange, post, outcome) => {
         this.#live.delete(exchange)
         if (post) answers.write(exchange, post, outcome)

@@ -41,7 +41,7 @@ test('the look finds the tools that are listed for clients that can be asked, wi
     mode: 'auto',
     kind: 'per-session',
     why: 'asks its client: own process per session',
-    asks: ['sampling', 'elicitation', 'roots'],
+    serverRequests: ['sampling', 'elicitation', 'roots'],
   })
   expect(warnings).toMatchObject([{ code: 'tools_need_asking', tools: ['own'] }])
   expect(rig.connections.catalog('a')?.tools.map(({ key }) => key)).toEqual(['shared'])

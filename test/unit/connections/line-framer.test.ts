@@ -49,7 +49,7 @@ test('LineFramer keeps what it holds when the buffer of a chunk is used again', 
   expect(lines).toEqual(['abcd'])
 })
 
-const NOTHING = { answers: [], asks: [], hasMethod: false }
+const NOTHING = { answers: [], requests: [], hasMethod: false }
 
 test('LineFramer drops a line beyond the limit, tells whose it is, and goes on behind it', () => {
   const x = 'x'.repeat(80)

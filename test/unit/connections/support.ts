@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Kysely, SqliteDialect, sql } from 'kysely'
+import { Kysely, SqliteDialect } from 'kysely'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
 import { createConnections } from '../../../core/connections/create.ts'
 import type { Connections, ConnectionsOptions } from '../../../core/connections/options.ts'
@@ -17,10 +17,12 @@ import type { HubEvent } from '../../../core/events/catalog.ts'
 import type { AuditEntry, EffectiveServer } from '../../../core/registry/api.ts'
 import { secretValues } from '../../../core/registry/servers/effective-server.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
+import { SQLITE_FILE } from '../../../core/store/open.ts'
 import type { Tables } from '../../../core/store/tables.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
 import { bytesInFlight } from '../../support/bytes.ts'
 import { atMost } from '../../support/pace.ts'
+import { putReadyStore } from '../../support/ready-store.ts'
 
 export const FIXTURE = join(import.meta.dir, 'fixtures', 'server.ts')
 
@@ -84,22 +86,12 @@ export async function startRig(
   } = {},
 ): Promise<Rig> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'patchbay-connections-'))
-  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(join(dataDir, 'test.db')) }) })
-  await sql`CREATE TABLE IF NOT EXISTS server_era (server_id TEXT PRIMARY KEY, era TEXT, config_hash TEXT, credential_hash TEXT, probed_at TEXT)`.execute(
-    db,
-  )
-  await sql`CREATE TABLE IF NOT EXISTS server_asking (server_id TEXT PRIMARY KEY, config_hash TEXT, version TEXT, asks TEXT, tools TEXT, seen_at TEXT)`.execute(
-    db,
-  )
-  await sql`CREATE TABLE IF NOT EXISTS tool_definition (server_id TEXT, tool TEXT, seen_hash TEXT, approved_hash TEXT, seen_at TEXT, PRIMARY KEY (server_id, tool))`.execute(
-    db,
-  )
-  await sql`CREATE TABLE IF NOT EXISTS server_catalog (server_id TEXT PRIMARY KEY, config_hash TEXT, catalog TEXT, read_at TEXT)`.execute(
-    db,
-  )
-  await sql`CREATE TABLE IF NOT EXISTS server_catalog_part (server_id TEXT, list_id TEXT, part INTEGER, items TEXT, PRIMARY KEY (server_id, list_id, part))`.execute(
-    db,
-  )
+  const file = join(dataDir, SQLITE_FILE)
+  if (!existsSync(file)) await putReadyStore(dataDir)
+  const database = new Database(file)
+  // The servers of a rig have no rows.
+  database.exec('PRAGMA foreign_keys = OFF')
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
   const bus = new EventBus(error => {
     throw error
   })

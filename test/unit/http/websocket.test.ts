@@ -70,7 +70,7 @@ describe('FrameReader', () => {
     const long = `{"jsonrpc":"2.0","id":7,"result":{"text":"${'z'.repeat(5_000)}"}}`
     const bytes = Buffer.concat([frame(0x01, long.slice(0, 20)), frame(0x80, long.slice(20)), frame(0x81, 'short')])
     for (const piece of [1, 64, 10_000])
-      expect(read(bytes, piece, 1_000)).toEqual([{ answers: [7], asks: [], hasMethod: false }, 'short'])
+      expect(read(bytes, piece, 1_000)).toEqual([{ answers: [7], requests: [], hasMethod: false }, 'short'])
   })
 
   test.each([

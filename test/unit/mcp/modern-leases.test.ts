@@ -6,7 +6,7 @@ import type { Answer } from '../../support/raw-mcp.ts'
 import { ALL_CAPABILITIES, RawModern } from './modern-support.ts'
 import { catalog, type Hub, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
-const FACE = { side: 'legacy', era: 'legacy', asks: [], kind: 'remote' } as const
+const FACE = { side: 'legacy', era: 'legacy', serverRequests: [], kind: 'remote' } as const
 
 type Release = (reply: UpstreamReply) => void
 

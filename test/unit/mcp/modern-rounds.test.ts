@@ -28,18 +28,18 @@ function hub(handler: Handler): Hub {
 const reply = (value: unknown): UpstreamReply => textReply(JSON.stringify(value))
 
 /** Asks one thing after the other, and answers with what it heard. */
-function inTurn(...asks: readonly (readonly [string, JsonObject?])[]): Handler {
+function inTurn(...requests: readonly (readonly [string, JsonObject?])[]): Handler {
   return async (request, signal) => {
     const heard: (AskReply | undefined)[] = []
-    for (const [method, params] of asks) heard.push(await request.ask?.(method, params, signal))
+    for (const [method, params] of requests) heard.push(await request.ask?.(method, params, signal))
     return reply(heard)
   }
 }
 
 /** Asks everything at once. */
-function together(...asks: readonly (readonly [string, JsonObject?])[]): Handler {
+function together(...requests: readonly (readonly [string, JsonObject?])[]): Handler {
   return async (request, signal) =>
-    reply(await Promise.all(asks.map(([method, params]) => request.ask?.(method, params, signal))))
+    reply(await Promise.all(requests.map(([method, params]) => request.ask?.(method, params, signal))))
 }
 
 const sent: Sent = { capabilities: ALL_CAPABILITIES }

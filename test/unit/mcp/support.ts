@@ -15,11 +15,11 @@ import type { JsonObject } from '../../../core/contract/json.ts'
 import type { PluginContext, PluginDefinition } from '../../../core/contract/plugin.ts'
 import type { GroupResolver, McpMiddleware, ToolSet } from '../../../core/contract/points.ts'
 import type {
-  AskCapability,
   Credential,
   GroupMember,
   GroupRecord,
   ServerRecord,
+  ServerRequestKind,
   ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
@@ -141,7 +141,7 @@ interface FakeServer {
   status: ServerStatus
   handler: Handler
   /** What it was seen to ask of clients. */
-  asks?: readonly AskCapability[]
+  serverRequests?: readonly ServerRequestKind[]
   /** Its tools for clients that can be asked. */
   able?: readonly CatalogItem[]
 }
@@ -229,12 +229,12 @@ export class FakeUpstreams implements Upstreams {
   transportOf: (serverId: string) => string | undefined = () => undefined
   face(serverId: string): UpstreamFace {
     const server = this.servers.get(serverId)
-    const { asks = [], able } = server ?? {}
+    const { serverRequests = [], able } = server ?? {}
     const era = server?.status.era ?? 'legacy'
     return {
       side: era,
       era,
-      asks,
+      serverRequests,
       kind: bundledTransports().of(this.transportOf(serverId) ?? '')?.kind,
       tools: able?.map(({ key }) => key) ?? [],
       known: true,

@@ -325,7 +325,7 @@ export class World {
     const note = (verb: string) => (id: string) => this.deeds.push(`${verb} ${id}`)
     return {
       face: () => ({
-        ...{ era: 'legacy', asks: [], tools: [], known: true, listed: 0, probing: undefined },
+        ...{ era: 'legacy', serverRequests: [], tools: [], known: true, listed: 0, probing: undefined },
         toolsFor: () => undefined,
         ready: () => undefined,
       }),

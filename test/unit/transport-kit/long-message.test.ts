@@ -9,7 +9,7 @@ function read(text: string, size = text.length): LongMessage {
   return reader.end()
 }
 
-const NOTHING: LongMessage = { answers: [], asks: [], hasMethod: false }
+const NOTHING: LongMessage = { answers: [], requests: [], hasMethod: false }
 
 test.each<[string, Partial<LongMessage>]>([
   ['{"jsonrpc":"2.0","id":7,"result":{"id":8,"method":"x"}}', { answers: [7] }],
@@ -18,8 +18,8 @@ test.each<[string, Partial<LongMessage>]>([
   ['{"result":"a\\"},\\"id\\":8,\\\\","id":7}', { answers: [7] }],
   ['{"id":7,"result":{"cut', { answers: [7] }],
   ['{"jsonrpc":"2.0","method":"notifications/message","params":{"id":3}}', { hasMethod: true }],
-  ['{"id":"a-1","method":"sampling/createMessage","params":{}}', { hasMethod: true, asks: ['"a-1"'] }],
-  ['{"id":3,"method":"ping"}', { hasMethod: true, asks: ['3'] }],
+  ['{"id":"a-1","method":"sampling/createMessage","params":{}}', { hasMethod: true, requests: ['"a-1"'] }],
+  ['{"id":3,"method":"ping"}', { hasMethod: true, requests: ['3'] }],
   ['[{"id":1,"result":1},{"id":2,"error":{}},{"method":"x"}]', { answers: [1, 2], hasMethod: true }],
   ['{"id":1.5,"result":{}}', {}],
   ['{"id":"x","result":{}}', {}],

@@ -10,7 +10,7 @@ interface PendingCall extends TakenCall {
   deadlineMs: number
   hardDeadlineMs: number
   /** Number of pending server requests of this call; both of its timeouts are suspended while there are any. */
-  asks: number
+  openServerRequests: number
   stoppedAtMs: number
   /** Notifications that it may still cause outside the connection's budget. */
   notices: number
@@ -40,7 +40,7 @@ export class CallTable {
     this.#calls.set(id, {
       deadlineMs,
       hardDeadlineMs: nowMs + this.maxTimeoutMs,
-      asks: 0,
+      openServerRequests: 0,
       stoppedAtMs: 0,
       notices: OWN_NOTICES,
       asIs,
@@ -80,22 +80,22 @@ export class CallTable {
   /** Progress restarts the idle timeout, never the total one. */
   progressed(id: number, nowMs: number): void {
     const call = this.#calls.get(id)
-    if (call && call.asks === 0) call.deadlineMs = Math.min(nowMs + this.timeoutMs, call.hardDeadlineMs)
+    if (call && call.openServerRequests === 0) call.deadlineMs = Math.min(nowMs + this.timeoutMs, call.hardDeadlineMs)
   }
 
   stopClock(id: number, nowMs: number): void {
     const call = this.#calls.get(id)
     if (!call) return
-    if (call.asks === 0) call.stoppedAtMs = nowMs
-    call.asks += 1
+    if (call.openServerRequests === 0) call.stoppedAtMs = nowMs
+    call.openServerRequests += 1
   }
 
   /** Returns the new deadline when the timeouts run again. */
   startClock(id: number, nowMs: number): number | undefined {
     const call = this.#calls.get(id)
-    if (!call || call.asks === 0) return undefined
-    call.asks -= 1
-    if (call.asks > 0) return undefined
+    if (!call || call.openServerRequests === 0) return undefined
+    call.openServerRequests -= 1
+    if (call.openServerRequests > 0) return undefined
     const waited = nowMs - call.stoppedAtMs
     call.deadlineMs += waited
     call.hardDeadlineMs += waited
@@ -106,7 +106,7 @@ export class CallTable {
   expire(nowMs: number, expired: (id: number) => void): number {
     let next = Number.POSITIVE_INFINITY
     for (const [id, call] of this.#calls.entries()) {
-      if (call.asks > 0) continue
+      if (call.openServerRequests > 0) continue
       if (call.deadlineMs <= nowMs) {
         this.#calls.delete(id)
         expired(id)

@@ -15,13 +15,13 @@ import { UpstreamNotices } from './upstream-notices.ts'
 /** The era with a handshake: one session, in which the upstream may send requests and notifications at any time. */
 export class LegacyLink extends McpLink {
   protected readonly firstMethod = 'initialize'
-  readonly #asks: ServerRequestTable
+  readonly #serverRequests: ServerRequestTable
   readonly #notices: UpstreamNotices
   #capabilities: JsonObject = {}
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
-    this.#asks = new ServerRequestTable({
+    this.#serverRequests = new ServerRequestTable({
       capabilities: () => this.#capabilities,
       calls: this.calls,
       arm: atMs => context.deadlines.arm(atMs),
@@ -32,7 +32,7 @@ export class LegacyLink extends McpLink {
     this.#notices = new UpstreamNotices({
       conn: options.conn,
       calls: this.calls,
-      withdrawn: id => this.#asks.withdraw(id),
+      withdrawn: id => this.#serverRequests.withdraw(id),
       budget: this.budget,
       lists: () => this.lists?.watch,
       frame: frame => context.frame(frame),
@@ -55,7 +55,7 @@ export class LegacyLink extends McpLink {
   }
 
   answer(key: number, json: string): void {
-    this.#asks.answer(key, json)
+    this.#serverRequests.answer(key, json)
   }
 
   protected async handshake(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
@@ -64,9 +64,9 @@ export class LegacyLink extends McpLink {
   }
 
   protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
-    const { asks, capabilities } = this.options
+    const { takesServerRequests, capabilities } = this.options
     // The server may have negotiated another version than the one that this was offered for.
-    if (asks) this.#capabilities = askableCapabilities(capabilities, protocolVersion)
+    if (takesServerRequests) this.#capabilities = askableCapabilities(capabilities, protocolVersion)
     link.settled?.(protocolVersion)
     link.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   }
@@ -105,7 +105,7 @@ export class LegacyLink extends McpLink {
 
   protected asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void {
     this.protocolErrors.good()
-    this.#asks.request(message, related)
+    this.#serverRequests.request(message, related)
   }
 
   protected noticed(method: string, params: JsonObject | undefined, related: number | undefined): void {

@@ -25,7 +25,7 @@ export interface LongMessageParts {
 export function handleLongMessage(message: LongMessage, related: number | undefined, parts: LongMessageParts): void {
   const { maxBytes } = parts
   const what = `a message of more than ${maxBytes} bytes`
-  for (const id of message.asks) {
+  for (const id of message.requests) {
     const error = { code: REQUEST_INVALID, message: `The request is longer than ${maxBytes} bytes` }
     parts.send(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(error)}}`)
   }

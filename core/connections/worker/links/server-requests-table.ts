@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { askRefusal } from '../../../domain/client-capabilities.ts'
-import { askedCapability } from '../../../domain/mcp-methods.ts'
+import { serverRequestKind } from '../../../domain/mcp-methods.ts'
 import type { UpstreamFrame } from '../../protocol/frames.ts'
 import type { CallTable } from './call-table.ts'
 
@@ -10,7 +10,7 @@ const AT_ONCE = 64
 /** Longest id of a server request in characters, since ids are held while it is pending. */
 const LONGEST_ID = 1_024
 
-interface Ask {
+interface OpenServerRequest {
   /** The upstream's own id, with its JSON type. */
   readonly id: JsonValue
   /** The calls whose timeouts are suspended while it is pending. */
@@ -32,7 +32,7 @@ export interface ServerRequestTableOptions {
 /** The requests of an upstream: answered here, rejected, or passed to the client of the call or of the connection. */
 export class ServerRequestTable {
   readonly #options: ServerRequestTableOptions
-  readonly #asks = new Map<number, Ask>()
+  readonly #open = new Map<number, OpenServerRequest>()
   readonly #refused = new Set<string>()
   #lastKey = 0
 
@@ -63,7 +63,7 @@ export class ServerRequestTable {
       this.#refuse(id, refusal.code, refusal.message)
       return
     }
-    if (this.#asks.size >= AT_ONCE) {
+    if (this.#open.size >= AT_ONCE) {
       this.#refuse(id, -32603, `More than ${AT_ONCE} requests wait for the client`)
       return
     }
@@ -79,7 +79,7 @@ export class ServerRequestTable {
     const callId = related !== undefined && calls.has(related) ? related : 0
     const callIds = callId === 0 ? calls.ids() : [callId]
     this.#lastKey += 1
-    this.#asks.set(this.#lastKey, { id, callIds })
+    this.#open.set(this.#lastKey, { id, callIds })
     const now = performance.now()
     for (const each of callIds) calls.stopClock(each, now)
     frame({ kind: 'request', id: callId, key: this.#lastKey, text })
@@ -87,37 +87,37 @@ export class ServerRequestTable {
 
   /** The client's response; `json` is `{"result":…}` or `{"error":…}`. */
   answer(key: number, json: string): void {
-    const ask = this.#take(key)
-    if (ask) this.#options.send(`{"jsonrpc":"2.0","id":${JSON.stringify(ask.id)},${json.slice(1)}`)
+    const open = this.#take(key)
+    if (open) this.#options.send(`{"jsonrpc":"2.0","id":${JSON.stringify(open.id)},${json.slice(1)}`)
   }
 
   /** The upstream cancels its request. 1 and "1" are different ids. */
   withdraw(id: JsonValue): void {
     const text = JSON.stringify(id)
-    for (const [key, ask] of this.#asks) {
-      if (JSON.stringify(ask.id) !== text) continue
+    for (const [key, open] of this.#open) {
+      if (JSON.stringify(open.id) !== text) continue
       this.#take(key)
       this.#options.frame({ kind: 'withdrawn', key })
       return
     }
   }
 
-  #take(key: number): Ask | undefined {
-    const ask = this.#asks.get(key)
-    if (!ask) return undefined
-    this.#asks.delete(key)
+  #take(key: number): OpenServerRequest | undefined {
+    const open = this.#open.get(key)
+    if (!open) return undefined
+    this.#open.delete(key)
     const { calls, arm } = this.#options
     const now = performance.now()
-    for (const each of ask.callIds) {
+    for (const each of open.callIds) {
       const deadlineMs = calls.startClock(each, now)
       if (deadlineMs !== undefined) arm(deadlineMs)
     }
-    return ask
+    return open
   }
 
   /** Reports each method once: a server may repeat a rejected request forever. */
   #note(method: string): void {
-    if (askedCapability(method) === undefined || this.#refused.has(method)) return
+    if (serverRequestKind(method) === undefined || this.#refused.has(method)) return
     this.#refused.add(method)
     this.#options.refused(method)
   }

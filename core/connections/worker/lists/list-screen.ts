@@ -62,12 +62,12 @@ export class ListScreen {
       if (!repeats) this.#again += 1
       return undefined
     }
-    const item = this.#fit(value, key)
+    const item = this.#accept(value, key)
     if (item === undefined) return undefined
     return this.#within(item)
   }
 
-  #fit(value: JsonObject, key: string): JsonObject | undefined {
+  #accept(value: JsonObject, key: string): JsonObject | undefined {
     const found = readItem(this.#kind, value)
     if ('objection' in found) {
       this.#rejected += 1

@@ -71,7 +71,7 @@ export const serverStatus = z.object({
       mode: z.enum(['auto', 'shared', 'per-session', 'per-user']),
       kind: z.enum(['shared', 'per-session', 'per-user']),
       why: z.string(),
-      asks: z.array(z.enum(['sampling', 'elicitation', 'roots'])).optional(),
+      serverRequests: z.array(z.enum(['sampling', 'elicitation', 'roots'])).optional(),
       probing: z.literal(true).optional(),
     })
     .optional()
