@@ -4,7 +4,7 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { checkOrigin } from '../market/origin-check.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretPlace } from './export-form.ts'
-import type { ImportAsk, ImportContent, ImportItem } from './import-items.ts'
+import type { ImportContent, ImportItem, MissingValue } from './import-items.ts'
 import type { OwnedItemKind } from './import-scope.ts'
 import { exportHash } from './json-pieces.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
@@ -73,9 +73,9 @@ function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwne
   if (!isJsonObject(entry)) {
     return { kind: 'server', pointer, name, body: { name }, problem: 'The entry is not an object' }
   }
-  const asks: ImportAsk[] = []
+  const missing: MissingValue[] = []
   const { template: origin, ...fields } = entry
-  const body = filled(fields, secrets, asks) as JsonObject
+  const body = filled(fields, secrets, missing) as JsonObject
   const template = checkOrigin(origin)
   const place = (inner: string) => inner.replace(/^#/, pointer)
   return {
@@ -84,7 +84,7 @@ function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwne
     name,
     body: { ...body, name },
     place,
-    asks,
+    missing,
     references: 'none',
     formerOwner,
     ...(template ? { template } : {}),
@@ -92,16 +92,16 @@ function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwne
 }
 
 /** With the secrets in their places; those that are not known are empty, and asked for. */
-function filled(value: JsonValue, secrets: Secrets, asks: ImportAsk[]): JsonValue {
+function filled(value: JsonValue, secrets: Secrets, missing: MissingValue[]): JsonValue {
   if (typeof value === 'string') {
     const at = secretPlace(value)
     if (at === undefined) return value
-    if (!Object.hasOwn(secrets, at)) asks.push({ name: at, secret: true })
+    if (!Object.hasOwn(secrets, at)) missing.push({ name: at, secret: true })
     return Object.hasOwn(secrets, at) ? (secrets[at] ?? '') : ''
   }
-  if (Array.isArray(value)) return value.map(item => filled(item, secrets, asks))
+  if (Array.isArray(value)) return value.map(item => filled(item, secrets, missing))
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filled(item, secrets, asks)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filled(item, secrets, missing)]))
 }
 
 function groupItem(name: string, entry: JsonValue): ImportItem {
@@ -115,9 +115,9 @@ function ownedItem(
   secrets: Secrets,
 ): ImportItem {
   const pointer = `#/${section}/${pointerToken(name)}`
-  const asks: ImportAsk[] = []
-  const body = filled(isJsonObject(entry) ? entry : {}, secrets, asks) as JsonObject
-  return { kind, pointer, name, body, asks, formerOwner, place: inner => inner.replace(/^#/, pointer) }
+  const missing: MissingValue[] = []
+  const body = filled(isJsonObject(entry) ? entry : {}, secrets, missing) as JsonObject
+  return { kind, pointer, name, body, missing, formerOwner, place: inner => inner.replace(/^#/, pointer) }
 }
 
 function settingItems(settings: JsonValue | undefined): ImportItem[] {

@@ -4,7 +4,7 @@ import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 
 /** A value that a server needs and the document does not hold. */
-export interface ImportAsk {
+export interface MissingValue {
   /** The name under which the answer is sent. */
   readonly name: string
   readonly secret: boolean
@@ -28,7 +28,7 @@ export type ImportItem = Placed &
         readonly formerOwner?: string
         /** Flat, as for `POST /api/servers`, without `owner`. */
         readonly body: JsonObject
-        readonly asks?: readonly ImportAsk[]
+        readonly missing?: readonly MissingValue[]
         /** Where the document calls fields of the body by other names. */
         readonly place?: (pointer: string) => string
         /** What refers to an environment: `${NAME}` (default), `$NAME` too, or nothing. */
@@ -59,7 +59,7 @@ export type ImportItem = Placed &
         readonly formerOwner?: string
         /** As for the POST of its kind, without `owner`. */
         readonly body: JsonObject
-        readonly asks?: readonly ImportAsk[]
+        readonly missing?: readonly MissingValue[]
         readonly place?: (pointer: string) => string
       }
     | { readonly kind: 'setting'; readonly name: string; readonly owner?: string; readonly value: string }

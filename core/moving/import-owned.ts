@@ -20,7 +20,7 @@ export async function importOwned(
   const { kind } = item
   const { settings, prepare } = records[kind]
   const ownerName = owner.id === actor.userId ? undefined : owner.name
-  scope.asks = item.asks ?? []
+  scope.missing = item.missing ?? []
   const isUnseen = ACTING.has(kind) && scope.isUnseen(item, owner)
   const body = { ...renamedRefs(scope, kind, item.body), name, ...switchedOff(scope, item, isUnseen, warnings) }
   const present = (await settings.list(actor, ownerName)).find(one => nameKey(one.name) === nameKey(name))

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { isSecretName } from '../domain/server/secrets.ts'
-import type { ImportAsk } from './import-items.ts'
+import type { MissingValue } from './import-items.ts'
 
 /** `${NAME}`, `${env:NAME}`, `${input:name}`, `${NAME:-default}` of clients and other hubs, `$NAME` of some. */
 const REFERENCE = /\$\{(?:(?:env|input):)?([A-Za-z_][\w.-]*)(?::-([^{}]*))?\}|\$([A-Z][A-Z0-9_]*)(?![\w{])/g
@@ -9,7 +9,7 @@ const TEXTS = ['command', 'args', 'env', 'url', 'headers', 'cwd'] as const
 /** A body whose references are all to variables of its own. */
 export interface OwnReferences {
   readonly body: JsonObject
-  readonly asks: readonly ImportAsk[]
+  readonly missing: readonly MissingValue[]
 }
 
 /**
@@ -21,7 +21,7 @@ export function ownReferences(
   answers: Readonly<Record<string, string>>,
   references: 'braced' | 'plain' | 'none' = 'braced',
 ): OwnReferences {
-  if (references === 'none') return { body, asks: [] }
+  if (references === 'none') return { body, missing: [] }
   const given = isJsonObject(body.variables) ? body.variables : {}
   const found = new Map<string, string | undefined>()
   const rename = (text: string): string =>
@@ -35,11 +35,11 @@ export function ownReferences(
     TEXTS.filter(field => body[field] !== undefined).map(field => [field, mapTexts(body[field] ?? null, rename)]),
   )
   const variables: Record<string, JsonValue> = { ...given }
-  const asks: ImportAsk[] = []
+  const missing: MissingValue[] = []
   for (const [name, preset] of found) {
     if (Object.hasOwn(given, name)) continue
     const answer = answers[name] ?? preset
-    if (answer === undefined) asks.push({ name, secret: isSecretName(name) })
+    if (answer === undefined) missing.push({ name, secret: isSecretName(name) })
     // What is filled in is text, not another reference.
     variables[name] = (answer ?? '').replaceAll('${', () => '$${')
   }
@@ -49,7 +49,7 @@ export function ownReferences(
       ...texts,
       ...(Object.keys(variables).length === 0 ? {} : { variables }),
     },
-    asks,
+    missing,
   }
 }
 

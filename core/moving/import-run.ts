@@ -49,21 +49,21 @@ export class ImportRun {
     const owner = item.kind === 'user' ? undefined : await this.#ownerOf(item.owner, warnings)
     const common = { kind, pointer, name, ...(owner === undefined ? {} : { owner: owner.name }), warnings }
     if (this.#scope.options.choices[pointer] === 'skip') return { ...common, verdict: 'skipped' }
-    this.#scope.asks = []
+    this.#scope.missing = []
     try {
       const result = await this.#make(item, name, owner, warnings, weak)
-      return { ...common, ...result, ...this.#asked() }
+      return { ...common, ...result, ...this.#missing() }
     } catch (error) {
       if (!(error instanceof HubError) || error.status >= 500) throw error
       const place = 'place' in item ? item.place : undefined
-      return { ...common, verdict: 'invalid', error, ...this.#asked(), ...(place ? { place } : {}) }
+      return { ...common, verdict: 'invalid', error, ...this.#missing(), ...(place ? { place } : {}) }
     }
   }
 
   /** Also of a server that is invalid: it may be so for what it lacks. */
-  #asked(): Pick<ImportOutcome, 'asks'> {
-    const { asks } = this.#scope
-    return asks.length > 0 ? { asks } : {}
+  #missing(): Pick<ImportOutcome, 'missing'> {
+    const { missing } = this.#scope
+    return missing.length > 0 ? { missing } : {}
   }
 
   #make(

@@ -6,7 +6,7 @@ import type { Transports } from '../domain/server/transports.ts'
 import type { UserRecord } from '../registry/api.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
-import type { ImportAsk, ImportChoice, ImportItem, ImportVerdict, MadeItem } from './import-items.ts'
+import type { ImportChoice, ImportItem, ImportVerdict, MadeItem, MissingValue } from './import-items.ts'
 
 /** How the user wants a document imported. */
 export interface ImportOptions {
@@ -32,7 +32,7 @@ export interface ImportOutcome {
   readonly verdict: ImportVerdict
   /** A server's body, its secrets masked. */
   readonly body?: JsonObject
-  readonly asks?: readonly ImportAsk[]
+  readonly missing?: readonly MissingValue[]
   readonly warnings: readonly string[]
   readonly error?: unknown
   /** Converts pointers into the body to pointers into the document. */
@@ -53,7 +53,7 @@ export class ImportScope {
   readonly transports: Transports
   readonly records: ReturnType<MovingKinds>
   /** What the item at hand lacks. */
-  asks: readonly ImportAsk[] = []
+  missing: readonly MissingValue[] = []
   /** Of the import, under which what it replaces is kept. */
   readonly #id: string
   /** New names, by kind and former name. */
@@ -160,8 +160,8 @@ export class ImportScope {
     if (ownerId !== this.actor.userId) return 'it belongs to somebody else'
     if (origin === 'file') return 'the settings file holds it'
     if (isUnseen) return 'the other one came from somebody else; import it under another name, and look at it'
-    if (this.asks.length === 0) return undefined
-    return `answer what it asks first (${this.asks.map(({ name }) => name).join(', ')})`
+    if (this.missing.length === 0) return undefined
+    return `answer what it asks first (${this.missing.map(({ name }) => name).join(', ')})`
   }
 
   /** Replaces, and keeps what was there, sealed, so that a rollback brings it back. */

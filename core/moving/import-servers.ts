@@ -27,8 +27,8 @@ export async function importServer(
     return { verdict: 'skipped' }
   }
   const own = ownReferences(item.body, answers, item.references)
-  scope.asks = [...own.asks, ...(item.asks ?? [])]
-  const missingValues = scope.asks.map(({ name: asked }) => asked)
+  scope.missing = [...own.missing, ...(item.missing ?? [])]
+  const missingValues = scope.missing.map(({ name }) => name)
   const isOff = off || missingValues.length > 0
   // A review is what a person says who has read the configuration: no document says so for them.
   const { reviewed: _, ...entry } = own.body

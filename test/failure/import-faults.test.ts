@@ -120,10 +120,10 @@ test('a value that is filled in is text, and the environment of the hub is not r
   }
   const answers = { c: `\${PATH} $(x); rm -rf /`, PATH: 'one word; as it is' }
   const plan = await admin.ok('POST', '/api/import?dryRun=true', { document, answers })
-  const [{ body, asks }] = plan.items
+  const [{ body, missing }] = plan.items
   expect(body.variables).toMatchObject({ c: `$\${PATH} $(x); rm -rf /`, PATH: 'one word; as it is' })
   expect(body.args[2]).toBe('$HOME')
-  expect(asks).toEqual([{ name: 'HOME', secret: false }])
+  expect(missing).toEqual([{ name: 'HOME', secret: false }])
   expect(JSON.stringify(plan)).not.toContain(process.env.HOME ?? 'no home')
 })
 

@@ -148,15 +148,15 @@ test('without its secrets it asks for each by its place, and switches such serve
   const plan = await bob.ok('POST', '/api/import?dryRun=true', { document, answers: { [at]: 'given' } })
   const [echo, far] = plan.items
   expect(echo).toMatchObject({ name: 'echo', verdict: 'new' })
-  expect(echo.asks).toBeUndefined()
+  expect(echo.missing).toBeUndefined()
   // Without its address it is none.
-  expect(far).toMatchObject({ name: 'far', verdict: 'invalid', asks: [{ name: '/servers/far/url', secret: true }] })
+  expect(far).toMatchObject({ name: 'far', verdict: 'invalid', missing: [{ name: '/servers/far/url', secret: true }] })
   const unanswered = await bob.ok('POST', '/api/import?dryRun=true', { document })
   expect(unanswered.items[0]).toMatchObject({
     name: 'echo',
     verdict: 'new',
     body: { enabled: false },
-    asks: [{ name: at }],
+    missing: [{ name: at }],
   })
 })
 

@@ -115,7 +115,7 @@ test('a dry run says what would be made and what is left behind, and makes nothi
   expect([of(plan.items, 'user').length, of(plan.items, 'server').length]).toEqual([USERS + 1, REMOTES + 2])
   expect(JSON.stringify(plan)).not.toMatch(/old-secret|f3b1c0de5|ms-key-of/)
   const echo = plan.items.find(({ name }: Item) => name === 'echo')
-  expect(echo).toMatchObject({ owner: 'user0', ref: 'user0~echo', asks: [{ name: 'OLD_KEY', secret: true }] })
+  expect(echo).toMatchObject({ owner: 'user0', ref: 'user0~echo', missing: [{ name: 'OLD_KEY', secret: true }] })
   expect(plan.items.find(({ name }: Item) => name === 'work').warnings.join()).toContain('"gone"')
   expect(plan.items.find(({ name }: Item) => name === 'root').warnings.join()).toContain('disabled')
   expect(verdicts(of(plan.items, 'key'))).toEqual({

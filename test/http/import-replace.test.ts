@@ -174,7 +174,7 @@ test('never what belongs to another owner, came from somebody else, or lacks a s
   const asking = await ada.ok('POST', '/api/import?dryRun=true', { document: marked, choices: all })
   expect(asking.items.find((item: Item) => item.pointer === '#/servers/far')).toMatchObject({
     verdict: 'exists',
-    asks: [{ name: '/servers/far/headers/Authorization' }],
+    missing: [{ name: '/servers/far/headers/Authorization' }],
     warnings: ['It is not replaced: answer what it asks first (/servers/far/headers/Authorization)'],
   })
 })

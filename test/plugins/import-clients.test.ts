@@ -22,7 +22,7 @@ interface Item {
   verdict: string
   pointer: string
   body?: Record<string, unknown>
-  asks?: { name: string }[]
+  missing?: { name: string }[]
   warnings: string[]
   error?: { detail: string; errors?: { pointer: string }[] }
 }
@@ -83,10 +83,10 @@ command = "x"
   expect(
     found.items
       .find(({ name }) => name === 'figma')
-      ?.asks?.map(({ name }) => name)
+      ?.missing?.map(({ name }) => name)
       .sort(),
   ).toEqual(['FIGMA_OAUTH_TOKEN', 'TEAM'])
-  expect(found.items.find(({ name }) => name === 'docs')?.asks).toBeUndefined()
+  expect(found.items.find(({ name }) => name === 'docs')?.missing).toBeUndefined()
   expect(bodies(found).docs).not.toHaveProperty('toolsDefault')
   expect(left(found)).toEqual([])
 })
@@ -331,6 +331,6 @@ test('files with a plain map: references, what is left out by name, and pointers
   expect(bodies(vscode).perplexity).toMatchObject({ env: { PERPLEXITY_API_KEY: `\${api-key}` }, enabled: false })
   const [perplexity, wrong] = vscode.items
   expect(perplexity?.warnings.join()).toContain('dev')
-  expect(perplexity?.asks).toEqual([{ name: 'api-key', secret: true } as never])
+  expect(perplexity?.missing).toEqual([{ name: 'api-key', secret: true } as never])
   expect(wrong).toMatchObject({ verdict: 'invalid', error: { errors: [{ pointer: '#/servers/wrong/url' }] } })
 })

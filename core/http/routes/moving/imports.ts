@@ -59,7 +59,7 @@ const item = z.object({
   verdict: z.enum(['new', 'same', 'replaced', 'exists', 'invalid', 'skipped']),
   ref: z.string().optional(),
   body: anyObject.optional().meta({ description: 'Of a server, its secrets masked' }),
-  asks: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
+  missing: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
   warnings: z.array(z.string()),
   error: problemSchema.optional(),
 })
