@@ -2,10 +2,11 @@ import type { OpenAPIV3_1 as V31 } from 'openapi-types'
 import { z } from 'zod'
 import { ERROR_CODES } from '../../contract/codes.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
 import type { ResponseSpec, Route } from '../route.ts'
-import { transportSchemas, withTransportFields } from './transport-fields.ts'
+import { transportFieldsAdder, transportSchemas } from './transport-fields.ts'
 
 /** The hub's own extension of an operation. */
 interface Access {
@@ -22,20 +23,38 @@ export interface DescribedPlugins {
   readonly channelTypes: readonly JsonObject[]
 }
 
+/** How long the work on the document may hold the event loop, but for one operation, which takes at most a few ms. */
+const HELD_MS = 2
+
 /**
  * The API as an OpenAPI 3.1 document, generated from the schemas that validate requests. `x-access` is an operation's
- * entry in the access table: public, user or admin.
+ * entry in the access table: public, user or admin. It is about 100 ms of work, made in pieces between which requests are
+ * handled.
  */
-export function openApiDocument(
+export async function openApiDocument(
   routes: readonly Route[],
   version: string,
   { transports, channelTypes }: DescribedPlugins,
-): JsonObject {
-  const paths: V31.PathsObject<Access> = {}
-  for (const route of routes.map(runnable)) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) }
+): Promise<JsonObject> {
+  const addFields = transportFieldsAdder(transports)
+  let since = performance.now()
+  const finished = async (part: object): Promise<JsonObject> => {
+    // Through JSON text, which drops undefined members and shares no objects with the schemas.
+    const plain = addFields(JSON.parse(JSON.stringify(part)) as JsonObject)
+    if (performance.now() - since > HELD_MS) {
+      await nextTurn()
+      since = performance.now()
+    }
+    return plain
   }
-  const document: V31.Document<Access> = {
+  const paths: Record<string, JsonObject> = {}
+  for (const route of routes.map(runnable)) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: await finished(operation(route)) }
+  }
+  const schemas: Record<string, JsonObject> = { Problem: await finished(jsonSchema(problem, 'output')) }
+  const ofPlugins = { ...transportSchemas(transports), ...channelSchemas(channelTypes) }
+  for (const [name, schema] of Object.entries(ofPlugins)) schemas[name] = await finished(schema)
+  return {
     openapi: '3.1.0',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     info: {
@@ -51,11 +70,7 @@ export function openApiDocument(
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'A session token, or an access key with scope "api"' },
       },
-      schemas: {
-        Problem: jsonSchema(problem, 'output'),
-        ...(transportSchemas(transports) as V31.ComponentsObject['schemas']),
-        ...(channelSchemas(channelTypes) as V31.ComponentsObject['schemas']),
-      },
+      schemas,
       responses: {
         Problem: {
           description: 'A refusal, as RFC 9457 says',
@@ -63,9 +78,7 @@ export function openApiDocument(
         },
       },
     },
-  }
-  // Converted through JSON text, which drops undefined members and shares no objects with the schemas.
-  return withTransportFields(JSON.parse(JSON.stringify(document)) as JsonObject, transports)
+  } satisfies V31.Document<Access> & JsonObject
 }
 
 /** The schema of the `config` of each kind of channel, by the name that the document gives it. */

@@ -13,10 +13,10 @@ export function transportSchemas(transports: Transports): Readonly<Record<string
   )
 }
 
-/** Adds the fields of the transports to every marked schema of a document. */
-export function withTransportFields<T extends JsonValue>(document: T, transports: Transports): T {
+/** The function that adds the fields of the transports to every marked schema of a part of the document. */
+export function transportFieldsAdder(transports: Transports): (part: JsonObject) => JsonObject {
   const fields = Object.fromEntries(transportFields(transports).map(name => [name, fieldOf(transports, name)]))
-  return walk(document, fields) as T
+  return part => walk(part, fields) as JsonObject
 }
 
 function walk(value: JsonValue, fields: JsonObject): JsonValue {

@@ -16,17 +16,30 @@ export interface DocsRoutesDeps {
   readonly alerts: Pick<Alerts, 'channelTypes'>
 }
 
+/** What is made of one state of the API and of its plugins. */
+interface Described {
+  readonly document: Promise<JsonObject>
+  /** The document as JSON: 1 MB, which is not written anew for each reader. */
+  text?: Promise<string>
+}
+
 /** The API's documentation, as an OpenAPI document and as a page. */
 export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDeps): Route[] {
-  let document: JsonObject | undefined
+  let current: Described | undefined
   let describedParts: readonly unknown[] = []
-  const described = (): JsonObject => {
+  const described = (): Described => {
     const channelTypes = alerts.channelTypes({ role: 'admin' })
     const now = [...transports.all(), ...channelTypes.map(({ configSchema }) => configSchema)]
     const same = now.length === describedParts.length && now.every((one, at) => one === describedParts[at])
-    if (!document || !same) document = openApiDocument([...routes, ...own], version, { transports, channelTypes })
+    if (current && same) return current
     describedParts = now
-    return document
+    const document = openApiDocument([...routes, ...own], version, { transports, channelTypes })
+    const made: Described = { document }
+    document.catch(() => {
+      if (current === made) current = undefined
+    })
+    current = made
+    return made
   }
   const own: Route[] = [
     route({
@@ -36,7 +49,11 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
       summary: 'This API as an OpenAPI 3.1 document',
       tag: 'about',
       responses: { 200: { description: 'The document', schema: z.looseObject({ openapi: z.string() }) } },
-      handle: () => ({ body: described() }),
+      async handle() {
+        const made = described()
+        made.text ??= made.document.then(value => JSON.stringify(value))
+        return wholeBody(await made.text, 'application/json')
+      },
     }),
     route({
       method: 'GET',
@@ -46,7 +63,7 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
       tag: 'about',
       responses: { 200: { description: 'The page', contentType: 'text/html', schema: z.string() } },
       async handle() {
-        const page = await docsPage(described())
+        const page = await docsPage(await described().document)
         return wholeBody(page.html, 'text/html; charset=utf-8', { headers: { 'content-security-policy': page.policy } })
       },
     }),
