@@ -11,8 +11,6 @@ import { TallyStore } from './tally.ts'
 
 declare const self: Worker
 
-/** Rows of one transaction: the index of terms writes each different term once for all of them. */
-const BATCH = 2_000
 /** For each millisecond of storing the thread rests so many: storing takes at most a twentieth of a processor. */
 const REST = 19
 /** The longest rest, in milliseconds: on a machine that is overloaded storing takes long, and main gives up after 10 s. */
@@ -93,10 +91,11 @@ class HistoryThread {
     try {
       const lines = linesOf(batch)
       const readers = allReaders.split('\n')
-      for (let at = 0; at < lines.length; at += BATCH) {
+      const { rowsAtOnce } = this.#records
+      for (let at = 0; at < lines.length; at += rowsAtOnce) {
         // Reading records and their terms is most of the work.
         const startedAt = performance.now()
-        const part = lines.slice(at, at + BATCH)
+        const part = lines.slice(at, at + rowsAtOnce)
         const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '', this.#texts) ?? [])
         await this.#records.append(rows)
         rejected += part.length - rows.length
