@@ -23,8 +23,6 @@ const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
 
 /** Log records in PostgreSQL: one table with a partition for each UTC day, and an index of terms. */
 export class PostgresRecords implements RecordStore {
-  /** The server does the work: fewer rows would only be more round trips. */
-  readonly rowsAtOnce = 2_000
   readonly #options: HistoryOptions & { readonly databaseUrl: string }
   readonly #days = new Set<number>()
   readonly #texts = new TextTerms()

@@ -5,8 +5,6 @@ import { Segments } from './segments.ts'
 
 /** Where log records are stored and searched. */
 export interface RecordStore {
-  /** Rows of one transaction. */
-  readonly rowsAtOnce: number
   /** Throws or rejects with the database's error; nothing is stored then. */
   append(rows: readonly Row[]): void | Promise<void>
   search(query: HistoryQuery): HistoryPage | Promise<HistoryPage>
@@ -17,11 +15,6 @@ export interface RecordStore {
 
 /** The segments of SQLite in the data folder. */
 export class SegmentStore implements RecordStore {
-  /**
-   * About 1 ms of work, which is what a call waits for that needs the same processor. With 2,000 rows it was 10 ms at a time,
-   * and a tenth less for each row.
-   */
-  readonly rowsAtOnce = 150
   readonly #segments: Segments
 
   constructor(options: HistoryOptions, note: (text: string) => void) {

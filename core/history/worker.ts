@@ -85,23 +85,20 @@ class HistoryThread {
     }
   }
 
-  /** Answered when the thread has rested, so that the next batch waits in main. */
+  /**
+   * Stores the batch in one transaction, since main sends all of it again after a failure. Answered when the thread has rested, so
+   * that the next batch waits in main.
+   */
   async #write({ id, readers: allReaders, ...batch }: HistoryRequest & { readonly type: 'write' }): Promise<void> {
-    let rejected = 0
     try {
-      const lines = linesOf(batch)
+      // Reading records and their terms is a good part of the work.
+      const startedAt = performance.now()
       const readers = allReaders.split('\n')
-      const { rowsAtOnce } = this.#records
-      for (let at = 0; at < lines.length; at += rowsAtOnce) {
-        // Reading records and their terms is most of the work.
-        const startedAt = performance.now()
-        const part = lines.slice(at, at + rowsAtOnce)
-        const rows = part.flatMap((line, index) => toRow(line, readers[at + index] ?? '', this.#texts) ?? [])
-        await this.#records.append(rows)
-        rejected += part.length - rows.length
-        await this.#rest(Math.min((performance.now() - startedAt) * REST, LONGEST_REST_MS))
-      }
-      send({ id, rejected })
+      const lines = linesOf(batch)
+      const rows = lines.flatMap((line, index) => toRow(line, readers[index] ?? '', this.#texts) ?? [])
+      await this.#records.append(rows)
+      await this.#rest(Math.min((performance.now() - startedAt) * REST, LONGEST_REST_MS))
+      send({ id, rejected: lines.length - rows.length })
     } catch (error) {
       send({ id, failure: String(error) })
     }
