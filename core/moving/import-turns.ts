@@ -2,17 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { HubError } from '../contract/errors.ts'
 import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
 
-/** The database is left to others for at least this many times as long as an import took. */
+/** A user's next import begins no sooner than this many times as long as the last one took: others' turns come in between. */
 const PAUSE_FACTOR = 3
 const MOST_WAITING = 20
 
 /**
  * One import at a time: SQLite has one connection that writes, which the transaction of an import holds. Of each user one waits or
- * runs.
+ * runs; nobody waits for another one's pause.
  */
 export class ImportTurns {
   readonly #together: OpenRegistry['together']
   readonly #users = new Set<string>()
+  /** By user: the pause after the last import. */
+  readonly #pauses = new Map<string, Promise<void>>()
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(together: OpenRegistry['together']) {
@@ -26,17 +28,27 @@ export class ImportTurns {
       throw new HubError('overloaded', what, { retryAfterSeconds: 2 })
     }
     this.#users.add(userId)
-    const turn = this.#last.then(() => this.#run(work))
-    this.#last = turn.then(({ pause }) => pause)
-    const { result } = await turn.finally(() => this.#users.delete(userId))
-    return result
+    try {
+      await this.#pauses.get(userId)
+      const result = this.#last.then(() => this.#run(userId, work))
+      this.#last = result.catch(() => undefined)
+      return await result
+    } finally {
+      this.#users.delete(userId)
+    }
   }
 
-  /** Never rejects; the result may. */
-  async #run<T>(work: (parts: TogetherParts) => Promise<T>): Promise<{ result: Promise<T>; pause: Promise<unknown> }> {
+  async #run<T>(userId: string, work: (parts: TogetherParts) => Promise<T>): Promise<T> {
     const begunAtMs = performance.now()
-    const result = this.#together(work)
-    await result.catch(() => undefined)
-    return { result, pause: sleep((performance.now() - begunAtMs) * PAUSE_FACTOR) }
+    try {
+      return await this.#together(work)
+    } finally {
+      this.#pause(userId, (performance.now() - begunAtMs) * PAUSE_FACTOR)
+    }
+  }
+
+  #pause(userId: string, ms: number): void {
+    const pause = sleep(ms, undefined, { ref: false }).then(() => void this.#pauses.delete(userId))
+    this.#pauses.set(userId, pause)
   }
 }
