@@ -31,6 +31,8 @@ export class PendingCall implements UpstreamCall {
   lastProgress = Number.NEGATIVE_INFINITY
   /** True when it was sent, lost and sent again. */
   repeated = false
+  /** The connection over which an exchange with it was lost, the connection itself being open: it is sent again over this one. */
+  exchangeLostOn: CallHome | undefined
   /** True when it was rejected before it was written, and dispatched again. */
   refused = false
   /** How often it was dispatched to a connection that had just ended, so that it was not sent. */

@@ -291,8 +291,11 @@ export class Connection implements PortClient, CallHome {
   }
 
   #returnCalls({ message }: WireError, begun: (id: number) => boolean): void {
-    for (const [id, call] of this.#calls.takeAll())
+    for (const [id, call] of this.#calls.takeAll()) {
+      // A server that was restarted loses the exchange, and then does not know the session: one loss, and not two.
+      if (call.exchangeLostOn === this) call.repeated = false
       this.#events.lost(call, begun(id) ? 'begun' : 'not-begun', { code: 'connection_lost', message })
+    }
   }
 
   #failed({ id, form, code, message }: Extract<UpstreamFrame, { kind: 'failure' }>): void {
@@ -302,7 +305,9 @@ export class Connection implements PortClient, CallHome {
     if (code === 'upstream_timeout') this.#calls.answeredLate(call)
     call.home = undefined
     if (form !== 'failed') this.#events.lost(call, form, reason)
-    else if (REPEATED.has(code)) this.#events.lost(call, 'begun', reason)
-    else call.failFor(code === 'overloaded' ? { ...reason, data: { retryAfterSeconds: OVERLOADED_S } } : reason)
+    else if (REPEATED.has(code)) {
+      call.exchangeLostOn = this
+      this.#events.lost(call, 'begun', reason)
+    } else call.failFor(code === 'overloaded' ? { ...reason, data: { retryAfterSeconds: OVERLOADED_S } } : reason)
   }
 }

@@ -32,7 +32,7 @@ export class LegacyHttp implements AsyncDisposable {
   ping: Mode = 'well'
   version = '2025-06-18'
   /** Answers a request before it is looked at, such as by a redirect. */
-  refuse: ((request: Request) => Response | undefined) | undefined
+  refuse: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined
   /** Where the older pair takes messages. */
   endpoint = '/messages'
   /** False: `/mcp` is an address of the older pair, as `/sse` is. */
@@ -103,7 +103,7 @@ export class LegacyHttp implements AsyncDisposable {
   }
 
   async #take(request: Request): Promise<Response> {
-    const refused = this.refuse?.(request)
+    const refused = await this.refuse?.(request)
     if (refused) return refused
     const { pathname, searchParams } = new URL(request.url)
     if (pathname === '/mcp') return this.#streamable(request)

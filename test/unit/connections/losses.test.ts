@@ -88,6 +88,30 @@ describe.each(LEGACY)('a server of the earlier era over %s', (_, record) => {
   }, 120_000)
 })
 
+test('P-03 was restarted while it worked, and says so to a ping first: the read that waits is made once more', async () => {
+  const server = new LegacyHttp()
+  running.push(server)
+  const rig = await start(httpRecord('a', `${server.url}/mcp`))
+  const { port } = server
+  server.reads = () => (server.of('resources/read').length === 1 ? undefined : { contents: [] })
+  const read = rig.connections.request('a', { method: 'resources/read', params: { uri: 'test://one' } }).reply
+  await until('it is at work', () => server.of('resources/read').length === 1)
+  const forgotten = server.of('resources/read')[0]?.session
+  let pings = 0
+  server.refuse = async request => {
+    if (request.method !== 'POST' || request.headers.get('mcp-session-id') !== forgotten) return undefined
+    const { method } = (await request.clone().json()) as { readonly method: string }
+    if (method === 'ping') pings += 1
+    else await until('the ping was answered', () => pings > 0)
+    return new Response('who are you?', { status: 404 })
+  }
+  const gone = server.down()
+  server.up(port)
+  await gone
+  expect(await read).toMatchObject({ kind: 'result' })
+  expect(server.of('resources/read')).toHaveLength(2)
+}, 120_000)
+
 describe('a server of 2026-07-28 over HTTP', () => {
   test('P-03 was there no more when calls came, and is back: each of them reaches it once', async () => {
     const first = new ModernHttp()
