@@ -31,6 +31,11 @@ export type SegmentOptions = Pick<HistoryOptions, 'table' | 'indexes'>
  * the table, even virtual ones, they would double the time that a row takes. An index of one holds its values.
  */
 const MEMBERS = ['message', 'server', 'tool', 'duration', 'status', 'requestId', 'userId'] as const
+/**
+ * Parts of the index of terms that are merged into one: the most there is. Each batch makes one, and with SQLite's 4 the same terms
+ * were merged twice as often: 2.1 ms a batch of 150 records in place of 1.5, and 30 ms in place of 11 for one in a hundred.
+ */
+const MERGED_AT_ONCE = 16
 /** What is indexed for a field, where it is no member. */
 const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
 
@@ -162,7 +167,8 @@ function makeTable(db: Database, name: string, indexes: readonly string[]): Tabl
   db.exec(`create table "${rows}"(id integer primary key, at integer not null, level integer not null,
       readers text not null, record text not null);
     create view "${name}" as select id, at, level, readers, record, ${columns.join(', ')} from "${rows}";
-    create virtual table "${name}_terms" using fts5(terms, content='', detail=none, tokenize='ascii')`)
+    create virtual table "${name}_terms" using fts5(terms, content='', detail=none, tokenize='ascii');
+    insert into "${name}_terms"("${name}_terms", rank) values ('automerge', ${MERGED_AT_ONCE})`)
   // Times are always looked for.
   for (const field of new Set(['timestamp', ...indexes])) {
     db.exec(`create index "${name}_${field.toLowerCase()}" on "${rows}"(${COLUMNS[field] ?? memberOf(field)})`)
