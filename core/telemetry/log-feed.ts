@@ -1,4 +1,5 @@
 import { type ErrorCode, HubError } from '../contract/errors.ts'
+import type { RecordLine } from './record-line.ts'
 import { type Dropped, SinkQueue, type SinkQueueOptions } from './sink-queue.ts'
 
 /** Records from before all sinks stood that are handed on to each. */
@@ -31,8 +32,8 @@ export class LogFeed {
   #early: { readonly line: string; readonly readers: string }[] | undefined = []
 
   /** `readers`: ids, joined by commas. `component`: who logged it. */
-  push(line: string, readers: string, component: string | undefined): void {
-    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line, readers })
+  push(line: string | RecordLine, readers: string, component: string | undefined): void {
+    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line: String(line), readers })
     for (const [id, queue] of this.#queues) {
       // What a failing sink says of itself would only make its queue longer.
       if (queue.failing && component === `sink:${id}`) continue

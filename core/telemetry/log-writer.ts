@@ -3,6 +3,7 @@ import type { SinkFault, SinkState } from './log-feed.ts'
 import { LogFile } from './log-file.ts'
 import type { RotationOptions } from './log-rotation.ts'
 import { RecordBlocks, type Taken } from './record-blocks.ts'
+import type { RecordLine } from './record-line.ts'
 
 /** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
 const BATCH_MS = 200
@@ -26,8 +27,8 @@ export interface LogWriterOptions {
   readonly notRotated?: (error: string) => void
   /** The line that replaces `count` lost ones. */
   readonly lost: (count: number) => string
-  /** The text in which a line is written. Default: as it is. */
-  readonly render?: (line: string) => string
+  /** The form in which a line is written. Default: as it is. */
+  readonly render?: (line: string | RecordLine) => string | RecordLine
 }
 
 /**
@@ -39,7 +40,7 @@ export class LogWriter {
   /** Absent: standard output. */
   readonly #file: LogFile | undefined
   readonly #lost: LogWriterOptions['lost']
-  readonly #render: (line: string) => string
+  readonly #render: (line: string | RecordLine) => string | RecordLine
   readonly #waiting = new RecordBlocks()
   /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
@@ -99,7 +100,7 @@ export class LogWriter {
   }
 
   /** `line` ends with a line feed. */
-  write(line: string): void {
+  write(line: string | RecordLine): void {
     const waiting = this.#waiting
     waiting.push(this.#render(line), '')
     while (waiting.count > MOST_LINES || waiting.bytes > MOST_BYTES) {
@@ -117,7 +118,7 @@ export class LogWriter {
     if (this.#batch) return
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const lost = this.#dropped > 0 ? Buffer.from(this.#render(this.#lost(this.#dropped))) : undefined
+    const lost = this.#dropped > 0 ? Buffer.from(String(this.#render(this.#lost(this.#dropped)))) : undefined
     this.#dropped = 0
     const taken = this.#waiting.takeBlock()
     this.#taken = taken

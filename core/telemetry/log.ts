@@ -12,10 +12,10 @@ import type { RotationOptions } from './log-rotation.ts'
 import type { TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
 import { RecordAllowance } from './record-allowance.ts'
+import { prettyLine, RecordLine } from './record-line.ts'
 
-/** Longest text of one field, and of one line, in characters; longer ones are truncated with a mark. */
+/** Longest text of one field, in characters; longer ones are truncated with a mark. */
 const FIELD_LIMIT = 8 * 1024
-const LINE_LIMIT = 32 * 1024
 /** Members of every record; a field of this name gets another one. */
 const RESERVED = new Set(['level', 'timestamp', 'message'])
 /** How lines are rendered. */
@@ -75,6 +75,7 @@ export class HubLog {
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
+  readonly #line = new RecordLine()
   #counted: readonly ((key: TallyKey) => void)[] = []
   readonly #refusals = new RecordAllowance<{ readonly id: string }>(({ id: ownerId }, leftOut) => {
     const text = `${leftOut} records of refused calls were left out: a user had more than 100 a second`
@@ -98,7 +99,7 @@ export class HubLog {
       ...(options.file ? { file: options.file } : {}),
       ...(options.rotation ? { rotation: options.rotation } : {}),
       lost: lostLine,
-      render: line => escapeControls(form.isPretty ? pretty(line) : line),
+      render: line => (form.isPretty ? prettyLine(String(line)) : line),
       notRotated: error => log.with({ component: 'sink:file' }).warn('The log file cannot be rotated', { error }),
     })
     const log: HubLog = new HubLog(writer, form, options)
@@ -214,7 +215,7 @@ export class HubLog {
   #callLine(fields: Record<string, unknown>, readers: string, ownerId: string): void {
     const timestamp = this.#times.of(Date.now())
     this.#written?.('INFO')
-    this.#hand(lineOf('INFO', timestamp, fields, 'tools/call'), readers, CALLS)
+    this.#hand('INFO', timestamp, fields, 'tools/call', readers, CALLS)
     if (!this.#bus.wants('log.record')) return
     // A caller's address and key are not for the owner of the server.
     const withheld = fields.userId === ownerId ? {} : { client: undefined, keyId: undefined }
@@ -225,8 +226,19 @@ export class HubLog {
     for (const counted of this.#counted) counted(key)
   }
 
-  #hand(made: string, readers: string, component: string | undefined): void {
-    const line = cutLine(made)
+  /** `fields` hold no code of a plugin, which could log in the middle of the line. */
+  #hand(
+    level: LogLevel,
+    timestamp: string,
+    fields: LogFields,
+    message: string,
+    readers: string,
+    component: string | undefined,
+  ): void {
+    const line = this.#line
+    line.begin(level, timestamp)
+    for (const name in fields) line.member(name, fields[name])
+    line.end(message)
     this.#writer.write(line)
     this.feed.push(line, readers, component)
   }
@@ -241,7 +253,7 @@ export class HubLog {
     const timestamp = this.#times.of(Date.now())
     const ownerId = given.of('ownerId')
     const owner = typeof ownerId === 'string' ? ownerId : null
-    this.#hand(lineOf(level, timestamp, written, text), owner ?? '', component)
+    this.#hand(level, timestamp, written, text, owner ?? '', component)
     this.#written?.(level)
     const failed = level === 'ERROR'
     this.#tally({
@@ -284,22 +296,6 @@ export class HubLog {
   }
 }
 
-/** The record as JSON, its members in the order of the specification. */
-function lineOf(level: LogLevel, timestamp: string, fields: Record<string, unknown>, message: string): string {
-  const members = jsonOf(fields).slice(1, -1)
-  const separator = members === '' ? '' : ','
-  return `{"level":"${level}","timestamp":"${timestamp}",${members}${separator}"message":${JSON.stringify(message)}}\n`
-}
-
-/** What a plugin logs may hold big integers, which JSON does not know. */
-function jsonOf(fields: Record<string, unknown>): string {
-  try {
-    return JSON.stringify(fields)
-  } catch {
-    return JSON.stringify(fields, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-  }
-}
-
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
@@ -313,26 +309,4 @@ function cut(text: string): string {
   return text.length <= FIELD_LIMIT
     ? text
     : `${text.slice(0, FIELD_LIMIT)}… (${text.length - FIELD_LIMIT} more characters)`
-}
-
-function cutLine(line: string): string {
-  if (line.length <= LINE_LIMIT) return line
-  const { level, timestamp, component, message } = JSON.parse(line) as Record<string, unknown>
-  return `${JSON.stringify({ level, timestamp, component, message, cut: `the record had ${line.length} characters` })}\n`
-}
-
-/** JSON does not escape C1 controls and Unicode line ends, but terminals and log readers act on them. */
-function escapeControls(text: string): string {
-  // Nearly every text is plain, and finding that out takes a tenth of the time of looking for each of them.
-  if (!/[\u007f-\uffff]/.test(text)) return text
-  return text.replace(
-    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
-function pretty(line: string): string {
-  const { level, timestamp, message, ...rest } = JSON.parse(line) as Record<string, unknown>
-  const fields = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-  return `${String(timestamp).slice(11, 23)} ${String(level).padEnd(5)} ${JSON.stringify(message).slice(1, -1)}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`
 }

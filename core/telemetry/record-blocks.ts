@@ -1,3 +1,5 @@
+import type { RecordLine } from './record-line.ts'
+
 /** Records of one batch, as they are logged. */
 export interface SinkBatch {
   /** The lines one behind the other, in UTF-8. */
@@ -44,8 +46,8 @@ export class RecordBlocks {
     return this.#bytes
   }
 
-  push(line: string, readers: string): void {
-    const most = line.length * WIDEST
+  push(line: string | RecordLine, readers: string): void {
+    const most = typeof line === 'string' ? line.length * WIDEST : line.length
     let block = this.#blocks.at(-1)
     if (!block?.fits(most)) {
       // None that is empty stands before others.
@@ -136,8 +138,9 @@ class Block {
   }
 
   /** Returns the bytes of the line. */
-  push(line: string, readers: string): number {
-    const written = this.buffer.write(line, this.#used)
+  push(line: string | RecordLine, readers: string): number {
+    const written =
+      typeof line === 'string' ? this.buffer.write(line, this.#used) : line.copyTo(this.buffer, this.#used)
     this.#used += written
     this.#ends.push(this.#used)
     this.#readers.push(readers)

@@ -1,4 +1,5 @@
 import { RecordBlocks, type SinkBatch } from './record-blocks.ts'
+import type { RecordLine } from './record-line.ts'
 
 /** What became of records that did not arrive: `full` queue, `rejected` by the sink for good, `late` at the end. */
 export interface Dropped {
@@ -63,6 +64,11 @@ export class SinkQueue {
     return this.#waiting.count + this.#inFlight
   }
 
+  /** All records that ever came. */
+  get arrived(): number {
+    return this.waiting + this.#sent + this.#full + this.#rejected + this.#late
+  }
+
   get sent(): number {
     return this.#sent
   }
@@ -71,7 +77,7 @@ export class SinkQueue {
     return { full: this.#full, rejected: this.#rejected, late: this.#late }
   }
 
-  push(line: string, readers: string): void {
+  push(line: string | RecordLine, readers: string): void {
     if (this.#end.signal.aborted) {
       this.#late += 1
       return
