@@ -104,12 +104,12 @@ export class History {
     this.#sources = sources
   }
 
-  /** Stores a batch. Rejects when it is not stored. */
-  async write({ bytes, ends, readers }: SinkBatch): Promise<{ readonly rejected: number }> {
+  /** Stores a batch, and rests `rest` times as long. Rejects when it is not stored. */
+  async write({ bytes, ends, readers }: SinkBatch, rest = 0): Promise<{ readonly rejected: number }> {
     // Copies are handed over, since a batch that was not stored comes again. A copy made by the message itself holds main
     // for milliseconds now and then, and a list of 2,000 texts always.
     const own = { bytes: bytes.slice(), ends: ends.slice() }
-    const request = { type: 'write', ...own, readers: readers.join('\n') } as const
+    const request = { type: 'write', ...own, readers: readers.join('\n'), rest } as const
     const answer = await this.#ask(request, [own.bytes.buffer, own.ends.buffer])
     return { rejected: 'rejected' in answer ? answer.rejected : 0 }
   }

@@ -141,6 +141,8 @@ export type HistoryRequest =
       readonly ends: Uint32Array
       /** Those of a record in a line each: a list of texts would cost more on its way. */
       readonly readers: string
+      /** Milliseconds of rest for each one of storing. */
+      readonly rest: number
     }
   | { readonly type: 'search'; readonly id: number; readonly query: HistoryQuery }
   | { readonly type: 'tally'; readonly id: number; readonly rows: readonly TallyRow[] }

@@ -11,8 +11,6 @@ import { TallyStore } from './tally.ts'
 
 declare const self: Worker
 
-/** For each millisecond of storing the thread rests so many: storing takes at most a twentieth of a processor. */
-const REST = 19
 /** The longest rest, in milliseconds: on a machine that is overloaded storing takes long, and main gives up after 10 s. */
 const LONGEST_REST_MS = 2_000
 /** Calls come first where processors are short. */
@@ -89,7 +87,12 @@ class HistoryThread {
    * Stores the batch in one transaction, since main sends all of it again after a failure. Answered when the thread has rested, so
    * that the next batch waits in main.
    */
-  async #write({ id, readers: allReaders, ...batch }: HistoryRequest & { readonly type: 'write' }): Promise<void> {
+  async #write({
+    id,
+    readers: allReaders,
+    rest,
+    ...batch
+  }: HistoryRequest & { readonly type: 'write' }): Promise<void> {
     try {
       // Reading records and their terms is a good part of the work.
       const startedAt = performance.now()
@@ -97,7 +100,7 @@ class HistoryThread {
       const lines = linesOf(batch)
       const rows = lines.flatMap((line, index) => toRow(line, readers[index] ?? '', this.#texts) ?? [])
       await this.#records.append(rows)
-      await this.#rest(Math.min((performance.now() - startedAt) * REST, LONGEST_REST_MS))
+      await this.#rest(Math.min((performance.now() - startedAt) * rest, LONGEST_REST_MS))
       send({ id, rejected: lines.length - rows.length })
     } catch (error) {
       send({ id, failure: String(error) })

@@ -4,9 +4,11 @@ import type { HubConfig } from '../config/schema.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import { History } from '../history/client.ts'
+import { StoringRest } from '../history/storing-rest.ts'
 import type { DurationSeries } from '../telemetry/duration-series.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
+import type { SinkQueue } from '../telemetry/sink-queue.ts'
 
 /** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
@@ -45,10 +47,11 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
     hubLog.with({ component: 'history' }),
   )
   const log = hubLog.with({ component: 'sink:database' })
-  const queue = hubLog.feed.add('database', {
+  const rest = new StoringRest()
+  const queue: SinkQueue = hubLog.feed.add('database', {
     ...HISTORY_QUEUE,
     maxBatch: config.databaseUrl === undefined ? SQLITE_BATCH : POSTGRES_BATCH,
-    send: batch => history.write(batch),
+    send: batch => history.write(batch, rest.after(queue.arrived)),
     changed(state, error) {
       bus.emit('sink.state', null, { sink: 'database', state })
       if (state === 'up') log.info('Log records are stored again')
