@@ -23,6 +23,18 @@ interface Form {
   isPretty: boolean
 }
 
+/** What records that are no calls count as. */
+const NO_CALL: TallyKey = {
+  level: 'INFO',
+  isCall: false,
+  failed: false,
+  owner: '',
+  caller: '',
+  serverId: '',
+  server: '',
+  tool: '',
+  code: '',
+}
 /** The component of the records of calls. */
 const CALLS = 'mcp'
 
@@ -76,6 +88,8 @@ export class HubLog {
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
   readonly #line = new RecordLine()
+  /** That of the last record which is no call: a new one for each would be garbage. */
+  readonly #kind: { -readonly [Key in keyof TallyKey]: TallyKey[Key] } = { ...NO_CALL }
   #counted: readonly ((key: TallyKey) => void)[] = []
   readonly #refusals = new RecordAllowance<{ readonly id: string }>(({ id: ownerId }, leftOut) => {
     const text = `${leftOut} records of refused calls were left out: a user had more than 100 a second`
@@ -137,7 +151,10 @@ export class HubLog {
     this.#written = written
   }
 
-  /** Calls `counted` for each record, and each call also where its level is not logged. Returns what ends this. */
+  /**
+   * Calls `counted` for each record, and each call also where its level is not logged. The key is used again for the next record:
+   * who keeps it copies it. Returns what ends this.
+   */
   onCounted(counted: (key: TallyKey) => void): () => void {
     this.#counted = [...this.#counted, counted]
     return () => {
@@ -247,8 +264,7 @@ export class HubLog {
     // Redacted before truncation: half a secret would not be recognised.
     const serverId = given.of('serverId')
     const server = typeof serverId === 'string' ? this.#servers.of(serverId) : undefined
-    const written: Record<string, unknown> = {}
-    given.each((key, value) => this.#put(written, key, value, server))
+    const written = this.#safe(given, server)
     const text = cut(this.#redactor.text(server ? server.text(message) : message))
     const timestamp = this.#times.of(Date.now())
     const ownerId = given.of('ownerId')
@@ -256,19 +272,26 @@ export class HubLog {
     this.#hand(level, timestamp, written, text, owner ?? '', component)
     this.#written?.(level)
     const failed = level === 'ERROR'
-    this.#tally({
-      level,
-      isCall: false,
-      failed,
-      owner: owner ?? '',
-      caller: '',
-      serverId: textOf(serverId),
-      server: textOf(given.of('server')),
-      tool: '',
-      code: failed ? textOf(given.of('code')) : '',
-    })
+    const kind = this.#kind
+    kind.level = level
+    kind.failed = failed
+    kind.owner = owner ?? ''
+    kind.serverId = textOf(serverId)
+    kind.server = textOf(given.of('server'))
+    kind.code = failed ? textOf(given.of('code')) : ''
+    this.#tally(kind)
     if (failed) this.#writer.flushNow()
     if (this.#bus.wants('log.record')) this.#emit(level, text, written, owner, timestamp)
+  }
+
+  /** In the order in which they were given, the logger's first. Loops, since a function for each would be garbage for each. */
+  #safe(given: GivenFields, server: Pick<Redactor, 'member'> | undefined): Record<string, unknown> {
+    const written: Record<string, unknown> = {}
+    for (const name in given.logger) this.#put(written, name, given.of(name), server)
+    for (const name in given.record) {
+      if (!given.isLoggers(name)) this.#put(written, name, given.record[name], server)
+    }
+    return written
   }
 
   #put(
