@@ -87,7 +87,8 @@ export class HubLog {
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
   readonly #times = new TimeTexts()
-  readonly #line = new RecordLine()
+  /** Absent while a line is handed on. */
+  #line: RecordLine | undefined = new RecordLine()
   /** That of the last record which is no call: a new one for each would be garbage. */
   readonly #kind: { -readonly [Key in keyof TallyKey]: TallyKey[Key] } = { ...NO_CALL }
   #counted: readonly ((key: TallyKey) => void)[] = []
@@ -243,7 +244,6 @@ export class HubLog {
     for (const counted of this.#counted) counted(key)
   }
 
-  /** `fields` hold no code of a plugin, which could log in the middle of the line. */
   #hand(
     level: LogLevel,
     timestamp: string,
@@ -252,12 +252,15 @@ export class HubLog {
     readers: string,
     component: string | undefined,
   ): void {
-    const line = this.#line
+    // A sink may log while it is handed a line, which is not to change meanwhile.
+    const line = this.#line ?? new RecordLine()
+    this.#line = undefined
     line.begin(level, timestamp)
     for (const name in fields) line.member(name, fields[name])
     line.end(message)
     this.#writer.write(line)
     this.feed.push(line, readers, component)
+    this.#line = line
   }
 
   #write(level: LogLevel, message: string, given: GivenFields, component: string | undefined): void {

@@ -144,6 +144,34 @@ test('the record of a call is written as any other is', async () => {
   }
 })
 
+test('a sink that logs while it is handed a record changes nothing of that record for the others', async () => {
+  const sent: string[] = []
+  const queue = { maxRecords: 10, maxBytes: 9_999, maxBatch: 1, changed() {} }
+  const { lines } = await logged(async log => {
+    const told = log.with()
+    let isFirst = true
+    const send = (batch: SinkBatch) => {
+      if (isFirst) told.info('of the sink')
+      isFirst = false
+      return Promise.resolve({ rejected: batch.ends.length - 1 })
+    }
+    log.feed.add('talks', { ...queue, send })
+    log.feed.add('other', {
+      ...queue,
+      send: batch => {
+        sent.push(...linesOf(batch))
+        return Promise.resolve({ rejected: 0 })
+      },
+    })
+    told.info('the record')
+    told.info('the next one')
+    await log.feed.remove('other', 1_000)
+  })
+  const messages = (all: readonly string[]) => all.map(line => JSON.parse(line).message)
+  expect(messages(lines)).toEqual(['the record', 'of the sink', 'the next one'])
+  expect(messages(sent).sort()).toEqual(['of the sink', 'the next one', 'the record'])
+})
+
 test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
   const sent: SinkBatch[] = []
   const send = async (batch: SinkBatch) => {
