@@ -97,12 +97,10 @@ test('P-03 was restarted while it worked, and says so to a ping first: the read 
   const read = rig.connections.request('a', { method: 'resources/read', params: { uri: 'test://one' } }).reply
   await until('it is at work', () => server.of('resources/read').length === 1)
   const forgotten = server.of('resources/read')[0]?.session
-  let pings = 0
   server.refuse = async request => {
-    if (request.method !== 'POST' || request.headers.get('mcp-session-id') !== forgotten) return undefined
-    const { method } = (await request.clone().json()) as { readonly method: string }
-    if (method === 'ping') pings += 1
-    else await until('the ping was answered', () => pings > 0)
+    if (request.headers.get('mcp-session-id') !== forgotten) return undefined
+    const { method } = request.method === 'POST' ? ((await request.clone().json()) as { method: string }) : request
+    if (method !== 'ping') await until('the hub has begun anew', () => server.of('initialize').length === 2)
     return new Response('who are you?', { status: 404 })
   }
   const gone = server.down()
