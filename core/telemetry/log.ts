@@ -289,7 +289,8 @@ export class HubLog {
 
   /** In the order in which they were given, the logger's first. Loops, since a function for each would be garbage for each. */
   #safe(given: GivenFields, server: Pick<Redactor, 'member'> | undefined): Record<string, unknown> {
-    const written: Record<string, unknown> = {}
+    // Without a prototype, which a field `__proto__` would replace.
+    const written = Object.create(null) as Record<string, unknown>
     for (const name in given.logger) this.#put(written, name, given.of(name), server)
     for (const name in given.record) {
       if (!given.isLoggers(name)) this.#put(written, name, given.record[name], server)

@@ -172,6 +172,15 @@ test('a sink that logs while it is handed a record changes nothing of that recor
   expect(messages(sent).sort()).toEqual(['of the sink', 'the next one', 'the record'])
 })
 
+test('a field called __proto__ is one as any other: it gives a record no level of its own', async () => {
+  const { lines, records } = await logged(log =>
+    log.with().info('plain', JSON.parse('{"__proto__":{"level":"ERROR","forged":"yes"},"a":1}')),
+  )
+  expect(lines[0]).toMatch(/^\{"level":"INFO","timestamp":"[^"]+","__proto__":\{[^}]+\},"a":1,"message":"plain"\}$/)
+  expect(records[0]?.record).toMatchObject({ level: 'INFO', a: 1 })
+  expect(records[0]?.record).not.toHaveProperty('forged')
+})
+
 test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
   const sent: SinkBatch[] = []
   const send = async (batch: SinkBatch) => {
