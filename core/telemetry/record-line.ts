@@ -4,6 +4,8 @@ import type { LogLevel } from '../contract/records.ts'
 /** Longest line, in characters; of a longer record only its first members are written. */
 const LINE_LIMIT = 32 * 1024
 const FIRST_BYTES = 8 * 1024
+/** Room for any line that is written whole; what a longer record took is given back. */
+const KEPT_BYTES = 128 * 1024
 /** Most bytes of one UTF-16 code unit in UTF-8. */
 const WIDEST = 3
 /** A text up to this length is written faster by a loop than by a call of the runtime. */
@@ -33,6 +35,11 @@ export class RecordLine {
   /** In bytes. */
   get length(): number {
     return this.#length
+  }
+
+  /** Bytes that it keeps for the lines to come. */
+  get room(): number {
+    return this.#bytes.length
   }
 
   begin(level: LogLevel, timestamp: string): void {
@@ -67,6 +74,7 @@ export class RecordLine {
     this.#plain('}\n', false)
     if (this.#characters <= LINE_LIMIT) return
     const short = shortened(this.toString(), this.#characters)
+    if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
     this.#length = 0
     this.#text(short)
   }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import type { UserActor } from '../../../core/contract/records.ts'
 import type { LogCondition } from '../../../core/domain/log/log-query.ts'
 import { History, type Search } from '../../../core/history/client.ts'
@@ -11,6 +12,7 @@ import { search } from '../../../core/history/search.ts'
 import type { Row } from '../../../core/history/segment.ts'
 import { Segments } from '../../../core/history/segments.ts'
 import { batchOf } from '../../support/record-batch.ts'
+import { timed } from '../../support/wait.ts'
 
 const log = { debug() {}, info() {}, warn: (text: string) => void warned.push(text), error() {} }
 const warned: string[] = []
@@ -204,6 +206,26 @@ test('a folder that is away when the first record comes is not made anew; once i
   expect(existsSync(folder)).toBe(false)
   await rename(`${folder}-away`, folder)
   expect(await history.write(batch)).toEqual({ rejected: 0 })
+})
+
+test('after a batch the thread rests so many times as long as it took, until somebody waits for what is stored', async () => {
+  const made = history()
+  const batch = batchOf(Array.from({ length: 50 }, (_, n) => line(`record ${n}`)))
+  await made.write(batch)
+  const took = async (rest: number) => (await timed(() => made.write(batch, rest))).ms
+  // Fifty records take some tenths of a millisecond.
+  expect(await took(1_000)).toBeGreaterThan(100)
+  const resting = took(1_000_000)
+  made.hurry()
+  expect(await resting).toBeLessThan(1_500)
+})
+
+test('new files merge sixteen parts of the index at once', async () => {
+  await history().write(batchOf([line('kept')]))
+  const [file = ''] = (await readdir(folder)).filter(name => /^log-.*\.db$/.test(name))
+  const db = new Database(join(folder, file), { readonly: true })
+  expect(db.prepare("select v from log_record_terms_config where k = 'automerge'").all()).toEqual([{ v: 16 }])
+  db.close()
 })
 
 test('the thread gives way to those of calls, and main does not', async () => {

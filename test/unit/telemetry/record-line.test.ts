@@ -84,6 +84,14 @@ test('a line may have 32,768 characters; of a longer record the first members an
   }
 })
 
+test('what a long record took is given back', () => {
+  const line = new RecordLine()
+  expect(lineOf(line, { component: 'hub', deep: { text: '中'.repeat(1_000_000) } }, 'm').length).toBeLessThan(200)
+  expect(line.room).toBeLessThan(64 * 1024)
+  lineOf(line, { text: '中'.repeat(32_000) }, 'm')
+  expect(line.room).toBeLessThan(256 * 1024)
+})
+
 test('a record of usual texts makes no text that the garbage collector has to remove', () => {
   const line = new RecordLine()
   const blocks = new RecordBlocks()
