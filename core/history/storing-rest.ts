@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { FEW_PROCESSORS } from '../domain/log/few-processors.ts'
 
 /** For each millisecond of storing the thread rests so many: storing takes at most a twentieth of a processor. */
 const REST = 19
@@ -6,8 +7,6 @@ const REST = 19
 const FLOOD_REST = 399
 /** Records a second. Of so many, four in five are lost with a twentieth of a processor as well. */
 const FLOOD = 5_000
-/** With more of them a call finds one that is free. */
-const FEW_PROCESSORS = 2
 const LOOK_MS = 1_000
 
 /**

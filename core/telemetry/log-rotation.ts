@@ -1,8 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { basename, dirname, extname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip, type ZlibOptions } from 'node:zlib'
+import { FEW_PROCESSORS } from '../domain/log/few-processors.ts'
 
 /** When a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
 export type RotationInterval = 'hourly' | 'daily' | 'weekly' | 'none'
@@ -22,10 +24,15 @@ export interface RotationOptions {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Bytes that are compressed at once: some milliseconds of work. */
-const PIECE_BYTES = 64 * 1024
+/** Bytes that are compressed at once: 0.3 ms of work, for which a call may have to wait. */
+const PIECE_BYTES = 16 * 1024
 /** For each millisecond of compressing there are so many of rest: calls are answered meanwhile as quickly as ever. */
 const REST = 9
+/**
+ * With 20,000 records a second on two processors a call in a hundred took 1.2 to 1.7 times as long as without logging, with pieces of
+ * 64 KiB and a rest of 9; with these 1.15 times.
+ */
+const REST_OF_FEW = 199
 /** The longest rest, in milliseconds. */
 const LONGEST_REST_MS = 200
 /** 1970 began on a Thursday. */
@@ -50,12 +57,18 @@ export class OldLogFiles {
   readonly #path: string
   readonly #options: Pick<RotationOptions, 'maxFiles' | 'compress'>
   readonly #pattern: RegExp
+  readonly #rest: number
   #work: Promise<void> = Promise.resolve()
   #lastMs = Number.NEGATIVE_INFINITY
 
-  constructor(path: string, options: Pick<RotationOptions, 'maxFiles' | 'compress'>) {
+  constructor(
+    path: string,
+    options: Pick<RotationOptions, 'maxFiles' | 'compress'>,
+    processors = availableParallelism(),
+  ) {
     this.#path = path
     this.#options = options
+    this.#rest = processors > FEW_PROCESSORS ? REST : REST_OF_FEW
     const [stem, extension] = this.#parts().map(part => part.replace(/[.*+?^$()|[\]{}\\]/g, '\\$&'))
     this.#pattern = new RegExp(`^${stem}-\\d{8}T\\d{6}\\.\\d{3}Z${extension}(?:\\.gz|\\.gz\\.part)?$`)
   }
@@ -91,7 +104,8 @@ export class OldLogFiles {
       await rm(join(folder, name), { force: true })
     }
     if (!this.#options.compress) return
-    for (const name of old.slice(-this.#options.maxFiles)) if (!name.endsWith('.gz')) await compress(join(folder, name))
+    for (const name of old.slice(-this.#options.maxFiles))
+      if (!name.endsWith('.gz')) await compress(join(folder, name), this.#rest)
   }
 
   #parts(): [stem: string, extension: string] {
@@ -100,12 +114,12 @@ export class OldLogFiles {
   }
 }
 
-async function compress(path: string): Promise<void> {
+async function compress(path: string, rest: number): Promise<void> {
   const part = `${path}.gz.part`
   const { atime, mtime, size } = await stat(path)
   // With a mark of 1 it asks for a piece when it has worked on the last one.
   const gzip = createGzip({ writableHighWaterMark: 1 } as ZlibOptions)
-  await pipeline(paced(path), gzip, createWriteStream(part, { mode: 0o600, flush: true }))
+  await pipeline(paced(path, rest), gzip, createWriteStream(part, { mode: 0o600, flush: true }))
   // A full disk can cut a write short without an error.
   if (!(await isWhole(part, size))) {
     await rm(part, { force: true })
@@ -117,14 +131,14 @@ async function compress(path: string): Promise<void> {
   await rm(path)
 }
 
-/** The file in pieces, each followed by a rest as long as compressing it asks for. */
-async function* paced(path: string): AsyncGenerator<Buffer> {
+/** The file in pieces, each followed by a rest `rest` times as long as compressing it took. */
+async function* paced(path: string, rest: number): AsyncGenerator<Buffer> {
   for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
     const sinceMs = performance.now()
     yield piece as Buffer
     // Asked for the next one: this one is compressed.
     const { promise, resolve } = Promise.withResolvers<void>()
-    setTimeout(resolve, Math.min((performance.now() - sinceMs) * REST, LONGEST_REST_MS)).unref()
+    setTimeout(resolve, Math.min((performance.now() - sinceMs) * rest, LONGEST_REST_MS)).unref()
     await promise
   }
 }

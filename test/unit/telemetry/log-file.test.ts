@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { periodOf, type RotationOptions } from '../../../core/telemetry/log-rotation.ts'
+import { OldLogFiles, periodOf, type RotationOptions } from '../../../core/telemetry/log-rotation.ts'
 import { LogWriter } from '../../../core/telemetry/log-writer.ts'
 import { until } from '../../support/wait.ts'
 
@@ -161,3 +161,23 @@ test('a file that cannot be put aside is written on; it is told once', async () 
   expect((await readFile(long, 'utf8')).match(/\n/g)).toHaveLength(300)
   expect(told.length).toBe(1)
 })
+
+test('compressing rests longer where processors are few, and gives the same', async () => {
+  const text = Array.from({ length: 6_000 }, (_, n) => `{"level":"INFO","n":${n},"message":"of some length"}\n`).join(
+    '',
+  )
+  const old = join(folder, 'hub-20261122T000000.000Z.log')
+  const timesMs: number[] = []
+  for (const processors of [8, 2]) {
+    await writeFile(old, text)
+    const startedMs = performance.now()
+    new OldLogFiles(file, { maxFiles: 5, compress: true }, processors).tidy()
+    const isDone = async () => (await oldFiles()).join() === `${basename(old)}.gz`
+    await until(isDone, { timeoutMs: 30_000, intervalMs: 2, what: 'the file to be compressed' })
+    timesMs.push(performance.now() - startedMs)
+    expect(gunzipSync(await readFile(`${old}.gz`)).toString()).toBe(text)
+    await rm(`${old}.gz`)
+  }
+  const [many = 0, few = 0] = timesMs
+  expect(few).toBeGreaterThan(3 * many)
+}, 60_000)
