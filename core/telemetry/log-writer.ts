@@ -5,9 +5,11 @@ import type { RotationOptions } from './log-rotation.ts'
 import { RecordBlocks, type Taken } from './record-blocks.ts'
 import type { RecordLine } from './record-line.ts'
 
-/** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches. */
+/** Lines are collected for this long, in milliseconds, so that a busy hub writes in batches: each one wakes another thread. */
 const BATCH_MS = 200
-const BATCH_BYTES = 64 * 1024
+const BATCH_BYTES = 512 * 1024
+/** Fewer than may wait. */
+const BATCH_LINES = 5_000
 /** Limits of the queue while the log cannot be written; beyond them the oldest lines are lost. */
 const MOST_LINES = 10_000
 const MOST_BYTES = 16 * 1024 * 1024
@@ -87,6 +89,10 @@ export class LogWriter {
     return this.#refused || this.#dropped > 0
   }
 
+  get #isBatch(): boolean {
+    return this.#waiting.bytes >= BATCH_BYTES || this.#waiting.count >= BATCH_LINES
+  }
+
   /** `sent` and `dropped` count lines since the start. */
   state(): Omit<SinkState, 'id'> {
     const waiting = this.#waiting.count + this.#batchLines
@@ -109,7 +115,7 @@ export class LogWriter {
       this.#droppedInAll += 1
     }
     if (this.#batch) return
-    if (waiting.bytes >= BATCH_BYTES) this.flushNow()
+    if (this.#isBatch) this.flushNow()
     else this.#timer ??= setTimeout(() => this.flushNow(), BATCH_MS)
   }
 
@@ -180,7 +186,7 @@ export class LogWriter {
       this.#taken?.giveBack()
       this.#sent += this.#batchLines
       this.#batchLines = 0
-      const more = this.#drained.length > 0 || this.#waiting.bytes >= BATCH_BYTES || this.#dropped > 0
+      const more = this.#drained.length > 0 || this.#isBatch || this.#dropped > 0
       if (more) this.flushNow()
       else if (this.#waiting.count > 0) this.#timer = setTimeout(() => this.flushNow(), BATCH_MS)
     })
