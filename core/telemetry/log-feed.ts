@@ -29,14 +29,16 @@ export interface SinkFault {
 /** Hands each record to the queues of all sinks. Awaits and parses nothing. */
 export class LogFeed {
   readonly #queues = new Map<string, SinkQueue>()
+  /** The same queues, each with its sink's component: going through a map makes a pair of each entry, which is garbage. */
+  #fed: readonly { readonly queue: SinkQueue; readonly self: string }[] = []
   #early: { readonly line: string; readonly readers: string }[] | undefined = []
 
   /** `readers`: ids, joined by commas. `component`: who logged it. */
   push(line: string | RecordLine, readers: string, component: string | undefined): void {
     if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line: String(line), readers })
-    for (const [id, queue] of this.#queues) {
+    for (const { queue, self } of this.#fed) {
       // What a failing sink says of itself would only make its queue longer.
-      if (queue.failing && component === `sink:${id}`) continue
+      if (queue.failing && component === self) continue
       queue.push(line, readers)
     }
   }
@@ -45,6 +47,7 @@ export class LogFeed {
   add(id: string, options: SinkQueueOptions): SinkQueue {
     const queue = new SinkQueue(options)
     this.#queues.set(id, queue)
+    this.#list()
     for (const { line, readers } of this.#early ?? []) queue.push(line, readers)
     return queue
   }
@@ -58,6 +61,7 @@ export class LogFeed {
   async remove(id: string, withinMs: number): Promise<void> {
     const queue = this.#queues.get(id)
     this.#queues.delete(id)
+    this.#list()
     await queue?.end(withinMs)
   }
 
@@ -70,6 +74,10 @@ export class LogFeed {
       dropped: queue.dropped,
       ...(queue.failing ? { reason: faultOf(queue.fault) } : {}),
     }))
+  }
+
+  #list(): void {
+    this.#fed = [...this.#queues].map(([id, queue]) => ({ queue, self: `sink:${id}` }))
   }
 }
 

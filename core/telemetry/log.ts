@@ -5,19 +5,16 @@ import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
-import { GivenFields } from './given-fields.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
 import type { TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
 import { RecordAllowance } from './record-allowance.ts'
+import { cut, fieldOf, type LogFields, RecordFields } from './record-fields.ts'
 import { prettyLine, RecordLine } from './record-line.ts'
 
-/** Longest text of one field, in characters; longer ones are truncated with a mark. */
-const FIELD_LIMIT = 8 * 1024
-/** Members of every record; a field of this name gets another one. */
-const RESERVED = new Set(['level', 'timestamp', 'message'])
+const NO_FIELDS: LogFields = Object.freeze({})
 /** How lines are rendered. */
 interface Form {
   isPretty: boolean
@@ -53,9 +50,6 @@ export interface LogOptions {
   readonly bus: EventBus
 }
 
-/** Further members of a log record; secrets in them are redacted. */
-export type LogFields = Readonly<Record<string, unknown>>
-
 /** A tools/call that the hub rejected before it reached a server. */
 export interface RefusedCall {
   readonly requestId: string
@@ -86,6 +80,7 @@ export class HubLog {
   readonly #bus: EventBus
   readonly #redactor: LogOptions['redactor']
   readonly #servers: LogOptions['servers']
+  readonly #fields: RecordFields
   readonly #times = new TimeTexts()
   /** Absent while a line is handed on. */
   #line: RecordLine | undefined = new RecordLine()
@@ -104,6 +99,7 @@ export class HubLog {
     this.#form = form
     this.#bus = bus
     this.#redactor = redactor
+    this.#fields = new RecordFields(redactor)
     this.#servers = servers
   }
 
@@ -137,7 +133,8 @@ export class HubLog {
     const at = (level: LogLevel) => (message: string, more?: LogFields) => {
       const serverId = more?.serverId ?? fields.serverId
       if (!this.levels.allows(level, component, typeof serverId === 'string' ? serverId : undefined)) return
-      this.#write(level, message, new GivenFields(fields, more), component)
+      // A plugin without types may give null.
+      this.#write(level, message, fields, more ?? NO_FIELDS, component)
     }
     return {
       debug: at('DEBUG'),
@@ -233,7 +230,9 @@ export class HubLog {
   #callLine(fields: Record<string, unknown>, readers: string, ownerId: string): void {
     const timestamp = this.#times.of(Date.now())
     this.#written?.('INFO')
-    this.#hand('INFO', timestamp, fields, 'tools/call', readers, CALLS)
+    const line = this.#begin('INFO', timestamp)
+    for (const name in fields) line.member(name, fields[name])
+    this.#hand(line, 'tools/call', readers, CALLS)
     if (!this.#bus.wants('log.record')) return
     // A caller's address and key are not for the owner of the server.
     const withheld = fields.userId === ownerId ? {} : { client: undefined, keyId: undefined }
@@ -244,35 +243,34 @@ export class HubLog {
     for (const counted of this.#counted) counted(key)
   }
 
-  #hand(
-    level: LogLevel,
-    timestamp: string,
-    fields: LogFields,
-    message: string,
-    readers: string,
-    component: string | undefined,
-  ): void {
-    // A sink may log while it is handed a line, which is not to change meanwhile.
+  /** Until the line is handed on nobody else has it: a sink may log while it is handed one, and a field while it becomes JSON. */
+  #begin(level: LogLevel, timestamp: string): RecordLine {
     const line = this.#line ?? new RecordLine()
     this.#line = undefined
     line.begin(level, timestamp)
-    for (const name in fields) line.member(name, fields[name])
+    return line
+  }
+
+  #hand(line: RecordLine, message: string, readers: string, component: string | undefined): void {
     line.end(message)
     this.#writer.write(line)
     this.feed.push(line, readers, component)
     this.#line = line
   }
 
-  #write(level: LogLevel, message: string, given: GivenFields, component: string | undefined): void {
+  #write(level: LogLevel, message: string, logger: LogFields, record: LogFields, component: string | undefined): void {
     // Redacted before truncation: half a secret would not be recognised.
-    const serverId = given.of('serverId')
+    const serverId = fieldOf(logger, record, 'serverId')
     const server = typeof serverId === 'string' ? this.#servers.of(serverId) : undefined
-    const written = this.#safe(given, server)
     const text = cut(this.#redactor.text(server ? server.text(message) : message))
     const timestamp = this.#times.of(Date.now())
-    const ownerId = given.of('ownerId')
+    const ownerId = fieldOf(logger, record, 'ownerId')
     const owner = typeof ownerId === 'string' ? ownerId : null
-    this.#hand(level, timestamp, written, text, owner ?? '', component)
+    // Without a prototype, which a field `__proto__` would replace.
+    const copy = this.#bus.wants('log.record') ? (Object.create(null) as Record<string, unknown>) : undefined
+    const line = this.#begin(level, timestamp)
+    this.#fields.write(logger, record, line, copy, server)
+    this.#hand(line, text, owner ?? '', component)
     this.#written?.(level)
     const failed = level === 'ERROR'
     const kind = this.#kind
@@ -280,34 +278,11 @@ export class HubLog {
     kind.failed = failed
     kind.owner = owner ?? ''
     kind.serverId = textOf(serverId)
-    kind.server = textOf(given.of('server'))
-    kind.code = failed ? textOf(given.of('code')) : ''
+    kind.server = textOf(fieldOf(logger, record, 'server'))
+    kind.code = failed ? textOf(fieldOf(logger, record, 'code')) : ''
     this.#tally(kind)
     if (failed) this.#writer.flushNow()
-    if (this.#bus.wants('log.record')) this.#emit(level, text, written, owner, timestamp)
-  }
-
-  /** In the order in which they were given, the logger's first. Loops, since a function for each would be garbage for each. */
-  #safe(given: GivenFields, server: Pick<Redactor, 'member'> | undefined): Record<string, unknown> {
-    // Without a prototype, which a field `__proto__` would replace.
-    const written = Object.create(null) as Record<string, unknown>
-    for (const name in given.logger) this.#put(written, name, given.of(name), server)
-    for (const name in given.record) {
-      if (!given.isLoggers(name)) this.#put(written, name, given.record[name], server)
-    }
-    return written
-  }
-
-  #put(
-    written: Record<string, unknown>,
-    key: string,
-    value: unknown,
-    server: Pick<Redactor, 'member'> | undefined,
-  ): void {
-    if (value === undefined || key === 'ownerId') return
-    const said = value instanceof Error ? (value.stack ?? value.message) : value
-    const safe = this.#redactor.member(key, server ? server.member(key, said) : said)
-    written[RESERVED.has(key) ? `field_${key}` : key] = typeof safe === 'string' ? cut(safe) : safe
+    if (copy) this.#emit(level, text, copy, owner, timestamp)
   }
 
   /** `timestamp`: that of the line, by which a reader of the live log matches the record with those that a search finds. */
@@ -330,10 +305,4 @@ function textOf(value: unknown): string {
 function lostLine(count: number): string {
   const message = `${count} records of the log were lost: it was not read, or could not be written`
   return `${JSON.stringify({ level: 'WARN', timestamp: new Date().toISOString(), message })}\n`
-}
-
-function cut(text: string): string {
-  return text.length <= FIELD_LIMIT
-    ? text
-    : `${text.slice(0, FIELD_LIMIT)}… (${text.length - FIELD_LIMIT} more characters)`
 }

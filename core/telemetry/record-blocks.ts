@@ -10,11 +10,14 @@ export interface SinkBatch {
   readonly readers: readonly string[]
 }
 
-/** Bytes that are allocated at once. A longer line gets a block of its own. */
-const BLOCK_BYTES = 128 * 1024
+/** Bytes that are allocated at once, more than the log file is sent at once. A longer line gets a block of its own. */
+const BLOCK_BYTES = 640 * 1024
 /** Most bytes of one UTF-16 code unit in UTF-8. */
 const WIDEST = 3
-/** Read blocks that are kept for what comes next: fresh memory costs a page fault for each 4 KiB, and one more when it goes. */
+/**
+ * Read blocks that are kept for what comes next: fresh memory costs a page fault for each 4 KiB, and one more when it goes, and their
+ * lists of ends and readers would be garbage.
+ */
 const MOST_SPARE = 2
 
 /** Records that lie one behind the other, where they were written. */
@@ -32,7 +35,7 @@ export interface Taken {
  */
 export class RecordBlocks {
   readonly #blocks: Block[] = []
-  readonly #spare: Buffer[] = []
+  readonly #spare: Block[] = []
   #count = 0
   #bytes = 0
 
@@ -52,7 +55,7 @@ export class RecordBlocks {
     if (!block?.fits(most)) {
       // None that is empty stands before others.
       if (block?.isEmpty) this.#keep(this.#blocks.pop())
-      block = new Block((most <= BLOCK_BYTES && this.#spare.pop()) || allocated(most))
+      block = (most <= BLOCK_BYTES ? this.#spare.pop() : undefined) ?? new Block(most)
       this.#blocks.push(block)
     }
     this.#bytes += block.push(line, readers)
@@ -93,10 +96,10 @@ export class RecordBlocks {
   takeBlock(): Taken | undefined {
     const block = this.#count > 0 ? this.#blocks.shift() : undefined
     if (!block) return undefined
-    const { bytes, readers } = block.oldest(Number.POSITIVE_INFINITY)
-    this.#count -= readers.length
+    const { bytes, count } = block
+    this.#count -= count
     this.#bytes -= bytes.length
-    return { bytes, count: readers.length, giveBack: () => this.#keep(block) }
+    return { bytes, count, giveBack: () => this.#keep(block) }
   }
 
   /** A block that was read to its end goes, or is used again where it is the last one. */
@@ -107,48 +110,65 @@ export class RecordBlocks {
   }
 
   #keep(block: Block | undefined): void {
-    if (block?.buffer.length === BLOCK_BYTES && this.#spare.length < MOST_SPARE) this.#spare.push(block.buffer)
+    if (block?.room !== BLOCK_BYTES || this.#spare.length >= MOST_SPARE) return
+    block.clear()
+    this.#spare.push(block)
   }
-}
-
-function allocated(bytes: number): Buffer {
-  return Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, bytes))
 }
 
 /** Some records one behind the other. */
 class Block {
-  readonly buffer: Buffer
-  #ends: number[] = []
-  #readers: string[] = []
+  readonly #buffer: Buffer
+  /** Parallel, and longer than `#pushed` in a block that is used again. */
+  readonly #ends: number[] = []
+  readonly #readers: string[] = []
+  #pushed = 0
   #used = 0
   /** Index of the oldest record, and where it begins. */
   #head = 0
   #from = 0
 
-  constructor(buffer: Buffer) {
-    this.buffer = buffer
+  /** A longer line than usual gets as many bytes as it needs. */
+  constructor(most: number) {
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, most))
+  }
+
+  /** In bytes. */
+  get room(): number {
+    return this.#buffer.length
+  }
+
+  get count(): number {
+    return this.#pushed - this.#head
   }
 
   get isEmpty(): boolean {
-    return this.#head === this.#ends.length
+    return this.count === 0
+  }
+
+  /** Those of all records, where they lie. */
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(this.#from, this.#used)
   }
 
   fits(bytes: number): boolean {
-    return this.#used + bytes <= this.buffer.length
+    return this.#used + bytes <= this.#buffer.length
   }
 
   /** Returns the bytes of the line. */
   push(line: string | RecordLine, readers: string): number {
     const written =
-      typeof line === 'string' ? this.buffer.write(line, this.#used) : line.copyTo(this.buffer, this.#used)
+      typeof line === 'string' ? this.#buffer.write(line, this.#used) : line.copyTo(this.#buffer, this.#used)
     this.#used += written
-    this.#ends.push(this.#used)
-    this.#readers.push(readers)
+    this.#ends[this.#pushed] = this.#used
+    this.#readers[this.#pushed] = readers
+    this.#pushed += 1
     return written
   }
 
   /** Returns the bytes of the records that are gone. */
   skip(count: number): number {
+    if (count === 0) return 0
     const { [this.#head + count - 1]: end = this.#from } = this.#ends
     const bytes = end - this.#from
     this.#head += count
@@ -158,17 +178,17 @@ class Block {
 
   /** The first records, which stay; the bytes are those of the block. */
   oldest(most: number): SinkBatch {
-    const ends = this.#ends.slice(this.#head, this.#head + most)
+    const to = Math.min(this.#head + most, this.#pushed)
+    const ends = this.#ends.slice(this.#head, to)
     return {
-      bytes: this.buffer.subarray(this.#from, ends.at(-1) ?? this.#from),
+      bytes: this.#buffer.subarray(this.#from, ends.at(-1) ?? this.#from),
       ends: Uint32Array.from(ends, end => end - this.#from),
-      readers: this.#readers.slice(this.#head, this.#head + most),
+      readers: this.#readers.slice(this.#head, to),
     }
   }
 
   clear(): void {
-    this.#ends = []
-    this.#readers = []
+    this.#pushed = 0
     this.#used = 0
     this.#head = 0
     this.#from = 0

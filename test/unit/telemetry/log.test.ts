@@ -181,6 +181,37 @@ test('a field called __proto__ is one as any other: it gives a record no level o
   expect(records[0]?.record).not.toHaveProperty('forged')
 })
 
+test('a field that takes the name of a reserved one is not written twice', async () => {
+  const { lines, records } = await logged(log =>
+    log.with({ field_level: 'own' }).info('plain', { level: 'given', message: 'm', field_message: 'own too' }),
+  )
+  expect(lines[0]).toMatch(/"field_level":"own","field_message":"own too","message":"plain"\}$/)
+  expect(lines[0]!.match(/"field_/g)).toHaveLength(2)
+  expect(records[0]?.record).toMatchObject({ level: 'INFO', message: 'plain', field_level: 'own' })
+})
+
+test('a field that logs while it becomes JSON, or throws, spoils no record', async () => {
+  const { lines } = await logged(log => {
+    const inner = log.with({ component: 'inner' })
+    const talks = {
+      toJSON() {
+        inner.info('of the field')
+        return 'said'
+      },
+    }
+    const throws = {
+      toJSON() {
+        throw new Error('no JSON')
+      },
+    }
+    log.with({ component: 'outer' }).info('of the record', { a: 1, talks, b: 2 })
+    expect(() => log.with().info('never', { a: 1, throws })).toThrow('no JSON')
+    log.with().info('the next')
+  })
+  expect(lines.map(line => JSON.parse(line).message)).toEqual(['of the field', 'of the record', 'the next'])
+  expect(JSON.parse(lines[1]!)).toMatchObject({ component: 'outer', a: 1, talks: 'said', b: 2 })
+})
+
 test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
   const sent: SinkBatch[] = []
   const send = async (batch: SinkBatch) => {
