@@ -57,6 +57,11 @@ export class LogFile {
     this.#old?.tidy()
   }
 
+  /** How many bytes an empty file may get. */
+  get maxBytes(): number {
+    return this.#rotation?.maxBytes ?? Number.POSITIVE_INFINITY
+  }
+
   get fd(): number {
     return this.#handle.fd
   }

@@ -90,7 +90,13 @@ export class LogWriter {
   }
 
   get #isBatch(): boolean {
-    return this.#waiting.bytes >= BATCH_BYTES || this.#waiting.count >= BATCH_LINES
+    const { bytes, count } = this.#waiting
+    return bytes >= Math.min(BATCH_BYTES, this.#mostBytes) || count >= BATCH_LINES
+  }
+
+  /** Of one write. */
+  get #mostBytes(): number {
+    return this.#file?.maxBytes ?? Number.POSITIVE_INFINITY
   }
 
   /** `sent` and `dropped` count lines since the start. */
@@ -126,7 +132,7 @@ export class LogWriter {
     this.#timer = undefined
     const lost = this.#dropped > 0 ? Buffer.from(String(this.#render(this.#lost(this.#dropped)))) : undefined
     this.#dropped = 0
-    const taken = this.#waiting.takeBlock()
+    const taken = this.#waiting.takeBlock(this.#mostBytes)
     this.#taken = taken
     this.#batchLines = (taken?.count ?? 0) + (lost ? 1 : 0)
     if (this.#batchLines === 0) {

@@ -92,11 +92,16 @@ export class RecordBlocks {
     return { bytes: joined(parts, bytes), ends, readers }
   }
 
-  /** Takes out the oldest block as it is, without a copy. */
-  takeBlock(): Taken | undefined {
-    const block = this.#count > 0 ? this.#blocks.shift() : undefined
+  /** Takes out the oldest block as it is, without a copy; if it has more than `most` bytes, those of its first records that fit. */
+  takeBlock(most = Number.POSITIVE_INFINITY): Taken | undefined {
+    const block = this.#count > 0 ? this.#blocks[0] : undefined
     if (!block) return undefined
     const { bytes, count } = block
+    if (bytes.length > most) {
+      const { bytes: first, readers } = this.take(block.countWithin(most))
+      return { bytes: first, count: readers.length, giveBack: () => undefined }
+    }
+    this.#blocks.shift()
     this.#count -= count
     this.#bytes -= bytes.length
     return { bytes, count, giveBack: () => this.#keep(block) }
@@ -164,6 +169,13 @@ class Block {
     this.#readers[this.#pushed] = readers
     this.#pushed += 1
     return written
+  }
+
+  /** How many of the first records fit into so many bytes; one if none does. */
+  countWithin(bytes: number): number {
+    let to = this.#head + 1
+    while (to < this.#pushed && (this.#ends[to] ?? 0) - this.#from <= bytes) to += 1
+    return to - this.#head
   }
 
   /** Returns the bytes of the records that are gone. */

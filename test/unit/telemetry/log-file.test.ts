@@ -181,3 +181,15 @@ test('compressing rests longer where processors are few, and gives the same', as
   const [many = 0, few = 0] = timesMs
   expect(few).toBeGreaterThan(3 * many)
 }, 60_000)
+
+test('a file is not larger than it may be when many lines come at once, and every line is kept', async () => {
+  const writer = await LogWriter.open({ file, rotation: { ...rotation, maxBytes: 50_000, maxFiles: 1_000 }, lost })
+  const count = 9_000
+  for (let n = 0; n < count; n += 1) writer.write(`${String(n).padStart(6, '0')} ${'x'.repeat(92)}\n`)
+  await until(() => writer.state().sent === count, { what: 'all lines to be written' })
+  await writer.end()
+  const names = [...(await oldFiles()), 'hub.log']
+  expect(names.length).toBeGreaterThanOrEqual(18)
+  for (const name of names) expect((await stat(join(folder, name))).size).toBeLessThanOrEqual(50_000)
+  expect(await numbersIn(names)).toEqual(Array.from({ length: count }, (_, n) => n))
+})

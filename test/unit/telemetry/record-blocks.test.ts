@@ -11,6 +11,7 @@ test('records come out as they went in, whatever their length and script and how
   const step = fc.oneof(
     fc.record({ push: fc.array(line, { maxLength: 5 }) }),
     fc.record({ take: fc.nat({ max: 8 }) }),
+    fc.record({ within: fc.nat({ max: 60_000 }) }),
     fc.record({ drop: fc.nat({ max: 3 }) }),
   )
   fc.assert(
@@ -30,6 +31,13 @@ test('records come out as they went in, whatever their length and script and how
           const expected = model.splice(0, each.take)
           expect(linesOf(batch)).toEqual(expected.map(one => one.line))
           expect(batch.readers).toEqual(expected.map(one => one.readers))
+        } else if ('within' in each) {
+          const taken = blocks.takeBlock(each.within)
+          const expected = model.splice(0, taken?.count ?? 0)
+          expect(taken === undefined).toBe(pushed === 0 || expected.length === 0)
+          expect(new TextDecoder().decode(taken?.bytes)).toBe(expected.map(one => one.line).join(''))
+          if (expected.length > 1) expect(taken!.bytes.length).toBeLessThanOrEqual(each.within)
+          taken?.giveBack()
         } else {
           for (let n = 0; n < each.drop; n += 1) blocks.dropOldest()
           model.splice(0, each.drop)
