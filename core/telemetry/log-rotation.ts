@@ -30,7 +30,7 @@ const PIECE_BYTES = 16 * 1024
 const REST = 9
 /**
  * With 20,000 records a second on two processors a call in a hundred took 1.2 to 1.7 times as long as without logging, with pieces of
- * 64 KiB and a rest of 9; with these 1.15 times.
+ * 64 KiB and a rest of 9; with these 1.15 to 1.2 times.
  */
 const REST_OF_FEW = 199
 /** The longest rest, in milliseconds. */

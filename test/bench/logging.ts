@@ -9,7 +9,8 @@ export interface LoggingRound {
   readonly on: Measured
 }
 
-const OFF = { LOG_LEVEL: 'error', LOG_DATABASE: 'false' }
+/** A hub that writes no records. */
+export const LOGGING_OFF = { LOG_LEVEL: 'error', LOG_DATABASE: 'false' }
 
 /** Both hubs by turns. What counts calls for `/metrics` cannot be switched off, and is in both. */
 export async function measureLogging(
@@ -22,7 +23,7 @@ export async function measureLogging(
   const folder = await makeTemp('bench-logging')
   using collector = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`, OTEL_TRACES_SAMPLER_ARG: '0.01' }
-  const off = await Bench.start(wire, OFF)
+  const off = await Bench.start(wire, LOGGING_OFF)
   try {
     const on = await Bench.start(wire, { LOG_FILE: join(folder, 'hub.log'), ...traces })
     try {

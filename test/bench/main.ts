@@ -1,5 +1,6 @@
 /** `bun run bench`: what the hub costs, measured against the same server without it. */
 import { parseArgs } from 'node:util'
+import { floodInterval, floodQuantile, measureFlood } from './flood.ts'
 import type { Wire } from './http-client.ts'
 import { measureLogging } from './logging.ts'
 import { Bench, type Measured, type Transport } from './measure.ts'
@@ -8,7 +9,7 @@ import { alternate, best, bothWires, median } from './rounds.ts'
 import { measureStartUp } from './startup.ts'
 
 const USAGE = `bun run bench                        everything
-  --only PART[,PART]                  of calls, wires, sessions, logging, startup, memory; stdio or http for one of them
+  --only PART[,PART]                  of calls, wires, sessions, logging, flood, startup, memory; stdio or http for one of them
   --rounds N                          3; medians are shown
   --seconds N                         0.8, of each measurement
   --wire legacy|modern                legacy; the era that clients of the hub speak`
@@ -194,6 +195,23 @@ if (wanted('logging')) {
   }
   console.log(
     `log file, history and traces at 1 % against none of them by turns, ${rounds} rounds of ${seconds} s, medians`,
+  )
+  table(rows)
+}
+if (wanted('flood')) {
+  const all = await measureFlood(rounds, seconds)
+  const rows: (string | number)[][] = [['', 'off ms', 'on ms', 'ratio', '90 % of ratios']]
+  for (const [name, share] of [
+    ['p50', 0.5],
+    ['p90', 0.9],
+    ['p99', 0.99],
+  ] as const) {
+    const { off, on, ratio } = floodQuantile(all, share)
+    const interval = floodInterval(all, share).map(bound => bound.toFixed(2))
+    rows.push([name, off.toFixed(3), on.toFixed(3), ratio.toFixed(2), interval.join(' to ')])
+  }
+  console.log(
+    `200 calls/s beside 20,000 records/s, log file and history against no logging by turns, ${rounds} rounds of ${seconds} s`,
   )
   table(rows)
 }
