@@ -86,26 +86,21 @@ class FloodedHub {
  * measured, so that both see the same weather and each is as warm as the other.
  */
 export async function measureFlood(rounds: number, seconds: number): Promise<readonly FloodRound[]> {
+  await using undo = new AsyncDisposableStack()
   const folder = await makeTemp('bench-flood')
+  undo.defer(() => removeTemp(folder))
   const limits = { LOG_MAX_SIZE: '20MB', LOG_MAX_FILES: '10' }
   const off = await FloodedHub.start(LOGGING_OFF)
-  try {
-    const on = await FloodedHub.start({ LOG_FILE: join(folder, 'hub.log'), ...limits })
-    try {
-      const found: FloodRound[] = []
-      for (let round = 0; round < rounds; round += 1) {
-        const first = round % 2 === 0 ? off : on
-        const [one, other] = [await first.run(seconds), await (first === off ? on : off).run(seconds)]
-        found.push(first === off ? { off: one, on: other } : { off: other, on: one })
-      }
-      return found
-    } finally {
-      await on.stop()
-    }
-  } finally {
-    await off.stop()
-    await removeTemp(folder)
+  undo.defer(() => off.stop())
+  const on = await FloodedHub.start({ LOG_FILE: join(folder, 'hub.log'), ...limits })
+  undo.defer(() => on.stop())
+  const found: FloodRound[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const first = round % 2 === 0 ? off : on
+    const [one, other] = [await first.run(seconds), await (first === off ? on : off).run(seconds)]
+    found.push(first === off ? { off: one, on: other } : { off: other, on: one })
   }
+  return found
 }
 
 /** The duration below which this share of all calls lies, of both, and how many times as long it is with logging. */

@@ -20,28 +20,23 @@ export async function measureLogging(
   rounds: number,
   seconds: number,
 ): Promise<ReadonlyMap<number, readonly LoggingRound[]>> {
+  await using undo = new AsyncDisposableStack()
   const folder = await makeTemp('bench-logging')
+  undo.defer(() => removeTemp(folder))
   using collector = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`, OTEL_TRACES_SAMPLER_ARG: '0.01' }
   const off = await Bench.start(wire, LOGGING_OFF)
-  try {
-    const on = await Bench.start(wire, { LOG_FILE: join(folder, 'hub.log'), ...traces })
-    try {
-      const found = new Map<number, LoggingRound[]>()
-      for (const sessions of inFlight) {
-        const all: LoggingRound[] = []
-        for (let round = 0; round < rounds; round += 1) {
-          const quiet = await off.through(transport, sessions, seconds)
-          all.push({ off: quiet, on: await on.through(transport, sessions, seconds) })
-        }
-        found.set(sessions, all)
-      }
-      return found
-    } finally {
-      await on.stop()
+  undo.defer(() => off.stop())
+  const on = await Bench.start(wire, { LOG_FILE: join(folder, 'hub.log'), ...traces })
+  undo.defer(() => on.stop())
+  const found = new Map<number, LoggingRound[]>()
+  for (const sessions of inFlight) {
+    const all: LoggingRound[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      const quiet = await off.through(transport, sessions, seconds)
+      all.push({ off: quiet, on: await on.through(transport, sessions, seconds) })
     }
-  } finally {
-    await off.stop()
-    await removeTemp(folder)
+    found.set(sessions, all)
   }
+  return found
 }
