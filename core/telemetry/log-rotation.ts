@@ -35,6 +35,8 @@ const REST = 9
 const REST_OF_FEW = 199
 /** The longest rest, in milliseconds. */
 const LONGEST_REST_MS = 200
+/** What a file is called while it is compressed, behind its name. */
+const PART = '.gz.part'
 /** 1970 began on a Thursday. */
 const DAYS_SINCE_MONDAY = 3
 
@@ -59,6 +61,11 @@ export class OldLogFiles {
   readonly #pattern: RegExp
   readonly #rest: number
   #work: Promise<void> = Promise.resolve()
+  #compressing: Promise<void> | undefined
+  /** Of the file that is being compressed. */
+  #part: string | undefined
+  /** Files may have come since they were listed. */
+  #isAsked = false
   #lastMs = Number.NEGATIVE_INFINITY
 
   constructor(
@@ -89,23 +96,51 @@ export class OldLogFiles {
     }
   }
 
-  /** Compresses old files and removes the oldest, in the background. Files with other names are left alone. */
+  /**
+   * Removes the oldest files and compresses the others, in the background. Files with other names are left alone. Removing waits for no
+   * compressing, which may be slower than files come.
+   */
   tidy(): void {
-    this.#work = this.#work.then(() => this.#tidy()).catch(() => undefined)
+    this.#work = this.#work.then(() => this.#removeOldest()).catch(() => undefined)
+    if (!this.#options.compress) return
+    this.#isAsked = true
+    this.#compressing ??= this.#work
+      .then(() => this.#compressAll())
+      .catch(() => undefined)
+      .finally(() => {
+        this.#compressing = undefined
+      })
   }
 
-  async #tidy(): Promise<void> {
+  async #removeOldest(): Promise<void> {
     const folder = dirname(this.#path)
-    const names = (await readdir(folder)).filter(name => this.#pattern.test(name)).sort()
+    const names = await this.#names()
     // Left by a hub that ended while it compressed; the file itself is still there.
-    for (const name of names.filter(each => each.endsWith('.part'))) await rm(join(folder, name), { force: true })
+    const left = names.filter(name => name.endsWith('.part') && name !== this.#part)
     const old = names.filter(name => !name.endsWith('.part'))
-    for (const name of old.slice(0, Math.max(0, old.length - this.#options.maxFiles))) {
+    for (const name of [...left, ...old.slice(0, Math.max(0, old.length - this.#options.maxFiles))]) {
       await rm(join(folder, name), { force: true })
     }
-    if (!this.#options.compress) return
-    for (const name of old.slice(-this.#options.maxFiles))
-      if (!name.endsWith('.gz')) await compress(join(folder, name), this.#rest)
+  }
+
+  /** The newest first, which stay longest; each once, since a full disk lets none be compressed. */
+  async #compressAll(): Promise<void> {
+    const tried = new Set<string>()
+    for (;;) {
+      this.#isAsked = false
+      const name = (await this.#names()).findLast(each => !/\.(?:gz|part)$/.test(each) && !tried.has(each))
+      if (name !== undefined) {
+        tried.add(name)
+        this.#part = `${name}${PART}`
+        await compress(join(dirname(this.#path), name), this.#rest).catch(() => undefined)
+        this.#part = undefined
+      } else if (!this.#isAsked) return
+    }
+  }
+
+  /** Old files and parts of compressed ones, the oldest first. */
+  async #names(): Promise<string[]> {
+    return (await readdir(dirname(this.#path))).filter(name => this.#pattern.test(name)).sort()
   }
 
   #parts(): [stem: string, extension: string] {
@@ -115,13 +150,13 @@ export class OldLogFiles {
 }
 
 async function compress(path: string, rest: number): Promise<void> {
-  const part = `${path}.gz.part`
+  const part = `${path}${PART}`
   const { atime, mtime, size } = await stat(path)
   // With a mark of 1 it asks for a piece when it has worked on the last one.
   const gzip = createGzip({ writableHighWaterMark: 1 } as ZlibOptions)
   await pipeline(paced(path, rest), gzip, createWriteStream(part, { mode: 0o600, flush: true }))
-  // A full disk can cut a write short without an error.
-  if (!(await isWhole(part, size))) {
+  // A full disk can cut a write short without an error, and the file may have become one too many.
+  if (!(await isWhole(part, size)) || !(await exists(path))) {
     await rm(part, { force: true })
     return
   }

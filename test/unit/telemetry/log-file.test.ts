@@ -193,3 +193,22 @@ test('a file is not larger than it may be when many lines come at once, and ever
   for (const name of names) expect((await stat(join(folder, name))).size).toBeLessThanOrEqual(50_000)
   expect(await numbersIn(names)).toEqual(Array.from({ length: count }, (_, n) => n))
 })
+
+test('the oldest files go while another one is still compressed', async () => {
+  const old = (minute: number) => join(folder, `hub-20261122T00${String(minute).padStart(2, '0')}00.000Z.log`)
+  const oldLogFiles = new OldLogFiles(file, { maxFiles: 2, compress: true }, 1)
+  const text = Array.from({ length: 12_000 }, (_, n) => `{"level":"INFO","n":${n},"message":"of some length"}\n`).join(
+    '',
+  )
+  await writeFile(old(10), text)
+  oldLogFiles.tidy()
+  await until(async () => (await readdir(folder)).some(name => name.endsWith('.part')), { intervalMs: 1 })
+  for (const minute of [11, 12, 13]) await writeFile(old(minute), `${minute}`)
+  oldLogFiles.tidy()
+  const plain = (names: readonly string[]) => names.filter(name => name.endsWith('.log'))
+  await until(async () => plain(await readdir(folder)).length === 2, { intervalMs: 1 })
+  // Its compressing takes a second or more.
+  expect((await readdir(folder)).sort()).toEqual([`${basename(old(10))}.gz.part`, basename(old(12)), basename(old(13))])
+  await until(async () => (await readdir(folder)).every(name => name.endsWith('.gz')))
+  expect(await oldFiles()).toEqual([12, 13].map(minute => `${basename(old(minute))}.gz`))
+}, 60_000)
