@@ -117,8 +117,10 @@ export class OldLogFiles {
     const names = await this.#names()
     // Left by a hub that ended while it compressed; the file itself is still there.
     const left = names.filter(name => name.endsWith('.part') && name !== this.#part)
-    const old = names.filter(name => !name.endsWith('.part'))
-    for (const name of [...left, ...old.slice(0, Math.max(0, old.length - this.#options.maxFiles))]) {
+    // A file that has just been compressed stands there twice for a moment.
+    const old = [...new Set(names.filter(name => !name.endsWith('.part')).map(name => name.replace(/\.gz$/, '')))]
+    const oldest = old.slice(0, Math.max(0, old.length - this.#options.maxFiles))
+    for (const name of [...left, ...oldest.flatMap(each => [each, `${each}.gz`])]) {
       await rm(join(folder, name), { force: true })
     }
   }

@@ -212,3 +212,14 @@ test('the oldest files go while another one is still compressed', async () => {
   await until(async () => (await readdir(folder)).every(name => name.endsWith('.gz')))
   expect(await oldFiles()).toEqual([12, 13].map(minute => `${basename(old(minute))}.gz`))
 }, 60_000)
+
+test('a file that stands there twice, as it is and compressed, counts once', async () => {
+  const old = [1, 2, 3].map(minute => join(folder, `hub-20261122T000${minute}00.000Z.log`))
+  for (const name of [`${old[0]}.gz`, `${old[1]}.gz`, old[2]!, `${old[2]}.gz`]) await writeFile(name, 'x')
+  const oldLogFiles = new OldLogFiles(file, { maxFiles: 3, compress: false })
+  oldLogFiles.tidy()
+  await writeFile(`${old[0]}.gz.part`, 'left')
+  oldLogFiles.tidy()
+  await until(async () => !(await readdir(folder)).some(name => name.endsWith('.part')))
+  expect(await readdir(folder)).toHaveLength(4)
+})
