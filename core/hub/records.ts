@@ -4,7 +4,7 @@ import type { HubConfig } from '../config/schema.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import { History } from '../history/client.ts'
-import { StoringRest } from '../history/storing-rest.ts'
+import { StoringPace } from '../history/storing-pace.ts'
 import type { DurationSeries } from '../telemetry/duration-series.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
@@ -17,7 +17,7 @@ const POSTGRES_LAST_MS = 500
 
 const HISTORY_QUEUE = { maxRecords: 50_000, maxBytes: 16 * 1024 * 1024 }
 /**
- * Records of one transaction of SQLite: about 1 ms of work, which is what a call waits for that needs the same processor. With
+ * Records of one transaction of SQLite: about 2 ms of work, which is what a call waits for that needs the same processor. With
  * 2,000 of them it was 10 ms at a time, and a tenth less for each record.
  */
 const SQLITE_BATCH = 150
@@ -47,11 +47,13 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
     hubLog.with({ component: 'history' }),
   )
   const log = hubLog.with({ component: 'sink:database' })
-  const rest = new StoringRest()
+  const pace = new StoringPace(config.databaseUrl === undefined ? SQLITE_BATCH : POSTGRES_BATCH)
   const queue: SinkQueue = hubLog.feed.add('database', {
     ...HISTORY_QUEUE,
-    maxBatch: config.databaseUrl === undefined ? SQLITE_BATCH : POSTGRES_BATCH,
-    send: batch => history.write(batch, rest.after(queue.arrived)),
+    get maxBatch() {
+      return pace.batch
+    },
+    send: batch => history.write(batch, pace.restAfter(queue.arrived)),
     changed(state, error) {
       bus.emit('sink.state', null, { sink: 'database', state })
       if (state === 'up') log.info('Log records are stored again')

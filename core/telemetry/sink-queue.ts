@@ -13,7 +13,7 @@ export interface SinkQueueOptions {
   readonly maxRecords: number
   /** Of all waiting lines together, in UTF-8. */
   readonly maxBytes: number
-  /** Records in one batch. */
+  /** Records in one batch. Read for each anew: it may change. */
   readonly maxBatch: number
   /** Resolves when the sink has taken the batch, with the number of records that it rejected for good. Rejects: the
    * same batch comes again. */
