@@ -11,16 +11,24 @@ const PER_SECOND = 20_000
 const EVERY_MS = 5
 /** After a stop the timers of a hub are late, and its history takes the pause for a quiet time. */
 const SETTLE_MS = 2_500
-/** Until the runtime has compiled what is measured, and the history's queue is full. */
+/**
+ * The runtime compiles what is called often in threads of their own, for which each call has to wait on two processors: so many calls,
+ * as quickly as they go, until it has done so, and so many seconds until the history's queue is full.
+ */
+const FIRST_CALLS = 20_000
 const WARM_SECONDS = 10
-const FIRST_CALLS = 2_000
-const SAMPLES = 500
+/** Of hubs: two that do the same differ by a tenth, by where their memory happens to lie. */
+const PAIRS = 3
+const SAMPLES = 200
 
 /** Milliseconds that calls took in one round. */
-export interface FloodRound {
+interface FloodRound {
   readonly off: readonly number[]
   readonly on: readonly number[]
 }
+
+/** The rounds of two hubs. */
+export type FloodPair = readonly FloodRound[]
 
 /** A hub with a flood of records, which stands still unless it is measured. */
 class FloodedHub {
@@ -82,50 +90,56 @@ class FloodedHub {
 }
 
 /**
- * Calls beside 20,000 records a second, with nothing that is logged and with all of it. One hub stands still while the other is
- * measured, so that both see the same weather and each is as warm as the other.
+ * Calls beside 20,000 records a second, with nothing that is logged and with all of it. All hubs but the one that is measured stand
+ * still, so that they see the same weather and each is as warm as the others. Each round measures every hub once, those with logging
+ * and those without by turns.
  */
-export async function measureFlood(rounds: number, seconds: number): Promise<readonly FloodRound[]> {
+export async function measureFlood(rounds: number, seconds: number): Promise<readonly FloodPair[]> {
   await using undo = new AsyncDisposableStack()
   const folder = await makeTemp('bench-flood')
   undo.defer(() => removeTemp(folder))
   const limits = { LOG_MAX_SIZE: '20MB', LOG_MAX_FILES: '10' }
-  const off = await FloodedHub.start(LOGGING_OFF)
-  undo.defer(() => off.stop())
-  const on = await FloodedHub.start({ LOG_FILE: join(folder, 'hub.log'), ...limits })
-  undo.defer(() => on.stop())
-  const found: FloodRound[] = []
-  for (let round = 0; round < rounds; round += 1) {
-    const first = round % 2 === 0 ? off : on
-    const [one, other] = [await first.run(seconds), await (first === off ? on : off).run(seconds)]
-    found.push(first === off ? { off: one, on: other } : { off: other, on: one })
+  const pairs: { readonly off: FloodedHub; readonly on: FloodedHub; readonly found: FloodRound[] }[] = []
+  for (let n = 0; n < PAIRS; n += 1) {
+    const off = await FloodedHub.start(LOGGING_OFF)
+    undo.defer(() => off.stop())
+    const on = await FloodedHub.start({ LOG_FILE: join(folder, `hub-${n}.log`), ...limits })
+    undo.defer(() => on.stop())
+    pairs.push({ off, on, found: [] })
   }
-  return found
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [index, { off, on, found }] of pairs.entries()) {
+      const first = (round + index) % 2 === 0 ? off : on
+      const [one, other] = [await first.run(seconds), await (first === off ? on : off).run(seconds)]
+      found.push(first === off ? { off: one, on: other } : { off: other, on: one })
+    }
+  }
+  return pairs.map(({ found }) => found)
 }
 
 /** The duration below which this share of all calls lies, of both, and how many times as long it is with logging. */
-export function floodQuantile(all: readonly FloodRound[], share: number) {
-  const [off, on] = [
+export function floodQuantile(all: readonly FloodPair[], share: number) {
+  const of = (kind: keyof FloodRound) =>
     quantile(
-      all.flatMap(round => round.off),
+      all.flat().flatMap(round => round[kind]),
       share,
-    ),
-    quantile(
-      all.flatMap(round => round.on),
-      share,
-    ),
-  ]
+    )
+  const [off, on] = [of('off'), of('on')]
   return { off, on, ratio: on / off }
 }
 
-/** Between which ratios nine in ten of such measurements lie, found by drawing rounds anew. */
-export function floodInterval(all: readonly FloodRound[], share: number): readonly [number, number] {
+/** Between which ratios nine in ten of such measurements lie, found by drawing pairs of hubs anew, and rounds of each. */
+export function floodInterval(all: readonly FloodPair[], share: number): readonly [number, number] {
   const ratios: number[] = []
   for (let sample = 0; sample < SAMPLES; sample += 1) {
-    const drawn = all.map(() => all[Math.floor(Math.random() * all.length)]!)
-    ratios.push(floodQuantile(drawn, share).ratio)
+    ratios.push(floodQuantile(drawn(all).map(drawn), share).ratio)
   }
   return [quantile(ratios, 0.05), quantile(ratios, 0.95)]
+}
+
+/** As many of them, each drawn from all. */
+function drawn<Item>(all: readonly Item[]): Item[] {
+  return all.map(() => all[Math.floor(Math.random() * all.length)]!)
 }
 
 function quantile(values: readonly number[], share: number): number {

@@ -211,7 +211,7 @@ if (wanted('flood')) {
     rows.push([name, off.toFixed(3), on.toFixed(3), ratio.toFixed(2), interval.join(' to ')])
   }
   console.log(
-    `200 calls/s beside 20,000 records/s, log file and history against no logging by turns, ${rounds} rounds of ${seconds} s`,
+    `200 calls/s beside 20,000 records/s, log file and history against no logging by turns, ${all.length} pairs of hubs, ${rounds} rounds of ${seconds} s`,
   )
   table(rows)
 }
