@@ -19,9 +19,9 @@ function queueOptions(change: Partial<SinkQueueOptions> = {}) {
     },
     changed: state => void states.push(state),
     pausesMs: [5],
-    ...change,
   }
-  return { options, taken, states }
+  // A spread would read a getter once.
+  return { options: Object.defineProperties(options, Object.getOwnPropertyDescriptors(change)), taken, states }
 }
 
 test('a server’s level comes before its component’s, and that before the default; null removes', () => {
@@ -55,6 +55,23 @@ test('records arrive in order, whatever the sizes of the batches', async () => {
   await queue.flush(1_000)
   expect(taken).toEqual(lines)
   expect([queue.sent, queue.waiting, queue.dropped]).toEqual([10, 0, { full: 0, rejected: 0, late: 0 }])
+})
+
+test('the size of a batch may change from one to the next', async () => {
+  const sizes: number[] = []
+  const { options } = queueOptions({
+    get maxBatch() {
+      return sizes.length === 0 ? 4 : 2
+    },
+    async send({ ends }) {
+      sizes.push(ends.length)
+      return { rejected: 0 }
+    },
+  })
+  const queue = new SinkQueue(options)
+  for (let index = 0; index < 9; index += 1) queue.push(String(index), '')
+  await queue.flush(1_000)
+  expect(sizes).toEqual([4, 2, 2, 1])
 })
 
 test('a full queue loses the oldest, and the counts are exact: taken, lost and waiting make all', async () => {
