@@ -6,8 +6,8 @@ const REST = 19
 /** A four-hundredth, in a flood. */
 const FLOOD_REST = 399
 /**
- * Of a usual transaction, in a flood: a call that needs the thread's processor waits until the records of one are made and stored,
- * 2 ms for 150 of them.
+ * How much of a usual batch is stored at once in a flood. A call that needs the thread's processor waits until that is done: 2 ms
+ * for 150 records in SQLite.
  */
 const FLOOD_PART = 1 / 5
 /** Records a second. Of so many, four in five are lost with a twentieth of a processor as well. */
