@@ -21,7 +21,8 @@ import type {
 
 /** How long a search waits for records that were logged before it, in milliseconds. */
 const LET_IN_MS = 500
-const ANSWER_MS = 10_000
+/** How long the thread may take for an answer. */
+const ANSWER_SECONDS = 10
 const CLOSE_MS = 3_000
 const SEARCHES_PER_USER = 2
 const SEARCHES = 20
@@ -86,6 +87,7 @@ interface Waiting {
 export class History {
   readonly #options: HistoryOptions
   readonly #log: PluginLogger
+  readonly #answerSeconds: number
   readonly #searching = new Map<string, number>()
   readonly #waiting = new Map<number, Waiting>()
   #searches = 0
@@ -94,9 +96,10 @@ export class History {
   #sources: HistorySources | undefined
   #closed = false
 
-  constructor(options: HistoryOptions, log: PluginLogger) {
+  constructor(options: HistoryOptions, log: PluginLogger, answerSeconds = ANSWER_SECONDS) {
     this.#options = options
     this.#log = log
+    this.#answerSeconds = answerSeconds
   }
 
   /** Searches wait for the queue, whose batches come to `write`; numbers come from the others. */
@@ -234,11 +237,11 @@ export class History {
     this.#waiting.set(id, { resolve, reject })
     worker.postMessage({ ...request, id }, [...handedOver])
     // A thread that does not answer is ended: its files are as they were at the last commit.
-    const timer = setTimeout(() => this.end(), ANSWER_MS)
+    const inTime = afterRunning(this.#answerSeconds, () => this.end())
     try {
       return await promise
     } finally {
-      clearTimeout(timer)
+      inTime()
       this.#waiting.delete(id)
     }
   }
@@ -271,6 +274,21 @@ export class History {
     })
     return worker
   }
+}
+
+/**
+ * Calls `over` when this process has run for so many seconds. It stands still while it is stopped or its machine is, and its threads
+ * with it; that counts as one second. Returns what ends this.
+ */
+function afterRunning(seconds: number, over: () => void): () => void {
+  let left = seconds
+  const timer = setInterval(() => {
+    left -= 1
+    if (left > 0) return
+    clearInterval(timer)
+    over()
+  }, 1_000)
+  return () => clearInterval(timer)
 }
 
 function unavailable(error: unknown): never {

@@ -220,6 +220,28 @@ test('after a batch the thread rests so many times as long as it took, until som
   expect(await resting).toBeLessThan(1_500)
 })
 
+test('a thread that does not answer is ended, and another begins', async () => {
+  const made = new History(options(), log, 1)
+  open.push(made)
+  const batch = batchOf([line('kept')])
+  await expect(made.write(batch, 1_000_000)).rejects.toThrow('The history thread ended')
+  expect(await made.write(batch)).toEqual({ rejected: 0 })
+})
+
+test('a thread that stood still with the whole process is not ended for it', async () => {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'fixtures/slow-write.ts'), folder], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const said = child.stdout.pipeThrough(new TextDecoderStream()).getReader()
+  expect((await said.read()).value).toBe('writing\n')
+  child.kill('SIGSTOP')
+  await Bun.sleep(4_500)
+  child.kill('SIGCONT')
+  expect((await said.read()).value).toBe('{"rejected":0}\n')
+  expect(await child.exited).toBe(0)
+}, 30_000)
+
 test('new files merge sixteen parts of the index at once', async () => {
   await history().write(batchOf([line('kept')]))
   const [file = ''] = (await readdir(folder)).filter(name => /^log-.*\.db$/.test(name))
