@@ -1,5 +1,6 @@
 /** A large history: each kind of search is answered in time, and none of them holds the main thread. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import type { UserActor } from '../../../core/contract/records.ts'
 import { parseQueryText } from '../../../core/domain/log/log-query-text.ts'
 import { History } from '../../../core/history/client.ts'
@@ -86,28 +87,42 @@ test.each(SEARCHES)('%s: the newest hundred are found within 200 ms in 95 of 100
   const search = { where: parseQueryText(q), order: 'desc', limit: 100 } as const
   const times: number[] = []
   const holds: number[] = []
+  const works: number[] = []
   let found = 0
   for (let round = 0; round < ROUNDS; round += 1) {
     const startedMs = performance.now()
     const searching = reader.search(search)
     let turnMs = performance.now()
+    let workedMs = mainMs()
+    let most = 0
     // What main does for a search lies within these turns.
     const watch = setInterval(() => {
       const nowMs = performance.now()
       holds.push(nowMs - turnMs)
       turnMs = nowMs
+      const ms = mainMs()
+      most = Math.max(most, ms - workedMs)
+      workedMs = ms
     }, 0)
     const { items } = await searching
     clearInterval(watch)
+    works.push(Math.max(most, mainMs() - workedMs))
     times.push(performance.now() - startedMs)
     found = items.length
   }
-  const [p50, p95, worst] = [0.5, 0.95, 1].map(
-    share => times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? 0,
-  )
+  const of = (all: readonly number[], share: number): number =>
+    all.toSorted((a, b) => a - b)[Math.ceil(all.length * share) - 1] ?? 0
+  const [p50, p95, worst] = [of(times, 0.5), of(times, 0.95), of(times, 1)]
   const held = Math.max(0, ...holds)
   console.log(
-    `${RECORDS} records, ${name}: ${found} found, p50 ${p50?.toFixed(1)} ms, p95 ${p95?.toFixed(1)} ms, worst ${worst?.toFixed(1)} ms; main held ${held.toFixed(1)} ms`,
+    `${RECORDS} records, ${name}: ${found} found, p50 ${p50.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms; main worked ${of(works, 0.95).toFixed(1)} ms in one turn, ${of(works, 1).toFixed(1)} at the most, and was held for ${held.toFixed(1)} ms`,
   )
   expect(p95).toBeLessThanOrEqual(atMost(200))
+  // Of its own processor time: it is held longer where others have its processor. One collection of garbage may fall into a search.
+  expect(of(works, 0.95)).toBeLessThanOrEqual(atMost(2))
 })
+
+/** Processor time of this thread, in milliseconds. */
+function mainMs(): number {
+  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+}
