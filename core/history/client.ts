@@ -21,7 +21,6 @@ import type {
 
 /** How long a search waits for records that were logged before it, in milliseconds. */
 const LET_IN_MS = 500
-/** How long the thread may take for an answer. */
 const ANSWER_SECONDS = 10
 const CLOSE_MS = 3_000
 const SEARCHES_PER_USER = 2
@@ -96,6 +95,7 @@ export class History {
   #sources: HistorySources | undefined
   #closed = false
 
+  /** `answerSeconds`: how long the thread may take for an answer before it is ended; 1 or more, default 10. */
   constructor(options: HistoryOptions, log: PluginLogger, answerSeconds = ANSWER_SECONDS) {
     this.#options = options
     this.#log = log
@@ -237,11 +237,11 @@ export class History {
     this.#waiting.set(id, { resolve, reject })
     worker.postMessage({ ...request, id }, [...handedOver])
     // A thread that does not answer is ended: its files are as they were at the last commit.
-    const inTime = afterRunning(this.#answerSeconds, () => this.end())
+    const endLimit = afterRunning(this.#answerSeconds, () => this.end())
     try {
       return await promise
     } finally {
-      inTime()
+      endLimit()
       this.#waiting.delete(id)
     }
   }
