@@ -166,13 +166,23 @@ function readThreshold(fields: Fields, condition: Condition): number | undefined
     return fields.problem('threshold', 'required', '"threshold" is missing, with which the condition compares')
   }
   if (typeof value !== 'number') return fields.problem('threshold', 'type', '"threshold" must be a number')
-  if (compared.length === 0) {
-    const detail = 'The condition has comparisons of its own; leave "threshold" out, or write it in the condition'
-    return fields.problem('threshold', 'ambiguous', detail)
-  }
+  if (compared.length === 0) return readEqualThreshold(fields, condition, value)
   const fits = compared.every(({ query }) => inRange(metricInfo(query.metric)?.dimension ?? 'any', value))
   if (fits) return value
   return fields.problem('threshold', 'range', `${value} is no value of the metric; ratios have 0 to 1`)
+}
+
+/** A threshold beside a comparison says the same number once more, in the metric's base unit. */
+function readEqualThreshold(fields: Fields, condition: Condition, threshold: number): number | undefined {
+  const written = testsOf(condition).map(({ value }) => (typeof value === 'object' ? value.state : value))
+  if (written.some(value => typeof value === 'number' && isClose(value, threshold))) return threshold
+  const other = `"threshold" is ${threshold}, and the condition compares with ${written.join(', ')}`
+  return fields.problem('threshold', 'ambiguous', `${other}; leave "threshold" out, or give the same number`)
+}
+
+/** Percentages have rounding errors: 7 times 0.01 is no 0.07. */
+function isClose(a: number, b: number): boolean {
+  return Math.abs(a - b) <= Math.max(Math.abs(a), Math.abs(b)) * 1e-9
 }
 
 function readDuration(fields: Fields, name: string, mostMs: number): number | undefined {
