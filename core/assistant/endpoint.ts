@@ -105,8 +105,9 @@ export function prepareEndpoint(
     if (fields.errors.length > 0 || name === undefined || !direction || !target)
       throw validationError(fields.errors, 'The endpoint cannot be saved')
     // One that is only switched off stays as it is, whatever was closed since it was saved.
-    if (enabled || knownUrl !== url) refuseClosedUrl(url, { networks: outboundAllow, admin: owner.role === 'admin' })
-    const kept = token === 'none' ? {} : { ...tokenOf(known), ...token?.stored }
+    const judged = enabled || knownUrl !== url ? url : undefined
+    refuseClosedUrl(judged, { networks: outboundAllow, admin: owner.role === 'admin' })
+    const kept = keptToken(known, token)
     const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...kept }
     const { purpose, field } = ENDPOINT_SECRETS
     const secrets = url === undefined ? null : sealer.seal(purpose, { ...place, field }, url)
@@ -125,6 +126,10 @@ function openUrl(setting: OwnedSetting, sealer: Sealer): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function keptToken(known: StoredEndpoint | undefined, token: EndpointToken | 'none' | undefined) {
+  return token === 'none' ? {} : { ...tokenOf(known), ...token?.stored }
 }
 
 function tokenOf({ tokenHash, last4 }: Partial<StoredEndpoint> = {}) {

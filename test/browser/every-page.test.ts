@@ -8,7 +8,7 @@ import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { axe, type ConsoleTab, openBrowser, openTab, sharedOut, VIEWS } from './support/console.ts'
 import { PLACES } from './support/places.ts'
-import { englishOf, questionsOf, quiet } from '../../core/domain/spelling/words.ts'
+import { englishOf, questionsOf, quiet } from './support/words.ts'
 
 const EVERYTHING = `${ROOT}/node_modules/@modelcontextprotocol/server-everything/dist/index.js`
 /** Has no place to break in a narrow page. */

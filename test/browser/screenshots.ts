@@ -15,7 +15,7 @@ import type { Hub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 import { type ConsoleTab, openBrowser, openTab, PHONE, type View } from './support/console.ts'
 import { startFilledHub } from './support/filled-hub.ts'
-import { questionsOf, quiet } from '../../core/domain/spelling/words.ts'
+import { questionsOf, quiet } from './support/words.ts'
 
 /** Pictures that are taken at the same time: half of one is waiting for what the page asked. */
 const AT_ONCE = 4

@@ -44,12 +44,12 @@ describe('rules', () => {
     expect(made.status).toBe(201)
     expect(made.headers.get('location')).toBe(`${hub.url}${RULES}/alice~down`)
     expect(made.json).toMatchObject({
-      ...{ ref: 'alice~down', owner: 'alice', duration: '1m30s', keepFiringFor: '1m30s', repeatInterval: '1h30m' },
+      ...{ ref: 'alice~down', owner: 'alice', duration: '90s', keepFiringFor: '1m30s', repeatInterval: '1h30m' },
       ...{ enabled: true, per: 'server', noData: 'keep', revision: 1, health: { state: 'ok' } },
     })
     const read = await alice.ok('GET', `${RULES}/down`)
     const changed = await alice.ok('PUT', `${RULES}/down`, { ...read, severity: 'warning' })
-    expect(changed).toMatchObject({ id: read.id, severity: 'warning', revision: 2, duration: '1m30s' })
+    expect(changed).toMatchObject({ id: read.id, severity: 'warning', revision: 2, duration: '90s' })
     const old = await alice.request('PUT', `${RULES}/down`, read, { 'if-match': '"1"' })
     expect([old.status, old.json.code]).toEqual([412, 'version_conflict'])
     expect(await refused(alice, RULES, RULE)).toBe('409 name_taken')

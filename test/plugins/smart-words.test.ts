@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { stem, Words } from '../../core/domain/spelling/words.ts'
 import { ToolIndex } from '../../plugins/smart-group/tool-index.ts'
 import { Turns } from '../../plugins/smart-group/turns.ts'
+import { stem, Words } from '../../plugins/smart-group/words.ts'
 import { atMost } from '../support/pace.ts'
 
 const words = new Words()

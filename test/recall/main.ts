@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { ToolIndex } from '../../plugins/smart-group/tool-index.ts'
-import { Words } from '../../core/domain/spelling/words.ts'
+import { Words } from '../../plugins/smart-group/words.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { readDefinitions } from './definitions.ts'
 

@@ -71,6 +71,8 @@ export const RULE_SCHEMAS: Readonly<Record<string, JsonObject>> = {
 }
 const ANSWER_FIELDS = [...ANSWERED_FIELDS, 'health', 'pending']
 
+const DURATIONS = ['duration', 'keepFiringFor', 'repeatInterval'] as const
+
 /** An alert rule with its defaults filled in. */
 export interface AlertRule extends AlertTiming {
   readonly name: string
@@ -83,6 +85,8 @@ export interface AlertRule extends AlertTiming {
   readonly per: (typeof SUBJECTS)[number]
   /** Names of its owner's channels; absent: all that are enabled. */
   readonly channels?: readonly string[]
+  /** Texts of durations that the hub would write in another way, such as `90s` for `1m30s`. */
+  readonly written?: Readonly<Partial<Record<(typeof DURATIONS)[number], string>>>
 }
 
 /**
@@ -113,7 +117,10 @@ export function parseRuleBody(
   if (fields.errors.length > 0 || name === undefined || text === undefined || !condition || !severity) {
     throw validationError(fields.errors, 'The alert rule cannot be saved')
   }
-  const optional = { ...(threshold === undefined ? {} : { threshold }), ...(channels ? { channels } : {}) }
+  const optional = {
+    ...{ ...(threshold === undefined ? {} : { threshold }), ...(channels ? { channels } : {}) },
+    ...writtenDurations(fields),
+  }
   return { rule: { name, condition: text, severity, ...rest, ...optional }, condition }
 }
 
@@ -124,13 +131,23 @@ function readChannels(fields: Fields): readonly string[] | undefined {
 }
 
 /** A rule as the API shows it, which `parseRuleBody` reads back. */
-export function ruleBody({ durationMs, keepFiringForMs, repeatIntervalMs, ...rule }: AlertRule): JsonObject {
+export function ruleBody({ durationMs, keepFiringForMs, repeatIntervalMs, written, ...rule }: AlertRule): JsonObject {
   return {
     ...(rule as unknown as JsonObject),
     duration: durationText(durationMs),
     keepFiringFor: durationText(keepFiringForMs),
     repeatInterval: durationText(repeatIntervalMs),
+    ...written,
   }
+}
+
+function writtenDurations(fields: Fields): Pick<AlertRule, 'written'> {
+  const texts = DURATIONS.flatMap(name => {
+    const text = fields.raw(name)
+    const ms = parseDuration(text)
+    return typeof text === 'string' && ms !== undefined && durationText(ms) !== text ? [[name, text] as const] : []
+  })
+  return texts.length === 0 ? {} : { written: Object.fromEntries(texts) }
 }
 
 /** The name of a rule or channel; undefined after a report. */
