@@ -217,7 +217,8 @@ function refuseChanged(body: z.output<typeof changes>, answer: object): void {
   const shown = new Map(Object.entries(asJson(answer)))
   const errors = Object.entries(ELSEWHERE).flatMap(([member, place]): FieldError[] => {
     const sent = body[member as keyof typeof ELSEWHERE]
-    if (sent === undefined || isDeepStrictEqual(steady(asJson(sent)), steady(shown.get(member)))) return []
+    if (sent === undefined || isDeepStrictEqual(withoutEvaluation(asJson(sent)), withoutEvaluation(shown.get(member))))
+      return []
     const detail = `"${member}" is changed by ${place}; leave it out here, or send it as it was read`
     return [{ pointer: `#/${member}`, code: 'read_only', detail }]
   })
@@ -229,7 +230,7 @@ function asJson<T>(value: T): T {
 }
 
 /** Without what changes by itself from one answer to the next: how a rule was last evaluated. */
-function steady(part: unknown): unknown {
+function withoutEvaluation(part: unknown): unknown {
   if (typeof part !== 'object' || part === null || !('rules' in part) || !Array.isArray(part.rules)) return part
   return { ...part, rules: part.rules.map(({ health: _, pending: __, ...rule }) => rule) }
 }
