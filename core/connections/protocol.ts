@@ -93,6 +93,8 @@ export interface HealthReport {
   readonly misses: number
   /** Absent: the check succeeded. */
   readonly error?: WireError
+  /** Paths of `healthCheck.endpoints` that the server does not have, each with its status. Absent: not known yet. */
+  readonly missing?: readonly string[]
 }
 
 /** A rare message from a worker to main; `conn` is the number of the connection. */

@@ -270,6 +270,7 @@ export const FIELD_CODES = {
   condition_unknown: 'names a field or operator that cannot be searched',
   query_too_complex: 'has too many conditions, too deep or too long ones',
   condition_invalid: 'is no condition that can be read; the detail names the column',
+  read_only: 'is shown here and changed elsewhere; it may be sent back as it was read',
   metric_unavailable: 'names a metric or a window that this hub does not measure',
 } as const
 

@@ -129,7 +129,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
-  const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
+  const { config, sources, written, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
   hubLog.configure(logOptions(config))
@@ -281,7 +281,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         version: manifest.version,
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources), live: MARKET_KEYS },
+      config: { values: config, sources: Object.fromEntries(sources), written, live: MARKET_KEYS },
       importDocument,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({

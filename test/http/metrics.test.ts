@@ -180,3 +180,43 @@ test('numbers of users’ own stand there with their owner, and a user may have 
   expect((await eve.ok('GET', path)).total).toBe(102)
   await eve.ok('POST', path, many(100, 98))
 })
+
+test('free-form numbers are flattened, limited, and shown with the rest', async () => {
+  const path = '/api/monitoring/custom-metrics'
+  const gus = await hub.user('gus')
+  const free = {
+    toolUsage: { 'web-search': 12, files: { read: 3 } },
+    activeUsers: 5.5,
+    'business counters': { 订单: 1, A: 2 },
+  }
+  const odd = await gus.request('POST', path, free)
+  expect([odd.status, odd.json.errors]).toEqual([200, undefined])
+  expect(await gus.ok('POST', path, { metrics: { toolUsage: { 'web-search': 13 } } })).toEqual({ taken: 1 })
+  const { custom } = await gus.ok('GET', '/api/monitoring/metrics')
+  expect(custom).toMatchObject({ tool_usage_web_search: 13, tool_usage_files_read: 3, active_users: 5.5 })
+  expect((await (await hub.user('hal')).ok('GET', '/api/monitoring/metrics')).custom).toEqual({})
+  const line = 'patchbay_custom_value{owner="gus",name="tool_usage_web_search"} 13\n'
+  await until(async () => (await text()).includes(line))
+  expect(await promtoolSays(await text())).toBe('')
+  const nested = (depth: number): object => (depth === 0 ? { n: 1 } : { a: nested(depth - 1) })
+  const wrong: readonly (readonly [object, string])[] = [
+    [{}, 'required #'],
+    [{ metrics: {} }, 'required #/metrics'],
+    [{ a: { b: 'x' } }, 'type #/a/b'],
+    [{ a: [1] }, 'type #/a'],
+    [{ a: null }, 'type #/a'],
+    [{ '1st': 1 }, 'format #/1st'],
+    [{ ['x'.repeat(65)]: 1 }, `format #/${'x'.repeat(64)}`],
+    [{ aB: 1, a_b: 2 }, 'duplicate #/a_b'],
+    [nested(8), `length #${'/a'.repeat(8)}`],
+    [Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`n${n}`, n])), 'length #'],
+  ]
+  for (const [body, expected] of wrong) {
+    const { status, json } = await gus.request('POST', path, body)
+    const [error] = json.errors
+    expect([status, `${error.code} ${error.pointer.slice(0, 66)}`]).toEqual([400, expected])
+  }
+  await gus.ok('POST', path, { metrics: [{ name: 'sold', kind: 'counter', value: 1 }] })
+  const { json } = await gus.request('POST', path, { sold: 2 })
+  expect(json.errors[0]).toMatchObject({ code: 'ambiguous', pointer: '#/sold' })
+})

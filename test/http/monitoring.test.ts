@@ -34,7 +34,7 @@ let slowestMs = 0
 let ticks: Awaited<ReturnType<typeof openStream>>[]
 
 beforeAll(async () => {
-  const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 30_000 } }
+  const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 1_000, retries: 100 } }
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: { ...stdioFixture('echo'), ...checked } } } })
   admin = await hub.setup()
   ada = await hub.user('ada')

@@ -25,7 +25,7 @@ const MESSAGE: AlertMessage = {
 
 async function sent(template: string, config: object = {}, message = MESSAGE): Promise<Received> {
   const webhook = `${receiver.url}/hook?access_token=t`
-  const to = { config: { webhook, template, ...config }, fetch }
+  const to = { config: { webhook, template, ...config }, fetch, resolve: async () => [] }
   await chatChannel.send(message, to, AbortSignal.timeout(60_000))
   return receiver.received.at(-1) as Received
 }

@@ -1,4 +1,5 @@
 import type { LogLevel, LogRecord } from '../../contract/records.ts'
+import { wordIn } from '../spelling/words.ts'
 import {
   folded,
   INDEXED,
@@ -38,9 +39,13 @@ interface FieldCondition {
 const SEVERITIES: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }
 const LEVELS = Object.keys(SEVERITIES) as LogLevel[]
 
-/** The severity of a level in any letter case; undefined for other words. */
+/** The severity of a level in any letter case, WARNING as WARN; undefined for other words. */
 export function severityOf(word: string): number | undefined {
-  return SEVERITIES[word.toUpperCase() as LogLevel]
+  // Each record comes with a level as it is written here.
+  const exact = SEVERITIES[word as LogLevel]
+  if (exact !== undefined) return exact
+  const level = wordIn(LEVELS, word)
+  return level && SEVERITIES[level]
 }
 
 /** Terms that a record has to have; undefined where terms cannot decide. */

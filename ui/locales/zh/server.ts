@@ -330,5 +330,7 @@ export const server: Readonly<Record<string, string>> = {
     '它以参数接收密钥，本机其他程序可以看到：{names}',
   'Only clients that can be asked (sampling, elicitation, roots) see these tools: {tools}':
     '只有可被反问的客户端（sampling、elicitation、roots）能看到这些工具：{tools}',
+  'The server has no such path for health checks, and is checked without it: {detail}':
+    '服务器没有这个健康检查路径，检查时不再使用它：{detail}',
   'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
 }

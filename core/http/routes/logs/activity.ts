@@ -94,6 +94,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
         }
         const { items, total, totalIsExact, nextCursor } = await findRecords(deps, actor, {
           ...{ where, order: 'desc', limit, cursor, scope },
+          stated: { from, to, key, status, ...fields },
         })
         const records = items.map(item => JSON.parse(item) as Stored)
         const names = new Map<string, string>()

@@ -85,8 +85,8 @@ const histogram = durationField
   .meta({ description: 'Also count the matches by level in steps of this duration, at least 1s, such as 1m' })
 
 const query = z.strictObject({
-  level: name.meta({ description: 'The least severe level; or a list, joined by commas' }),
-  from: name.meta({ description: 'A time or date' }),
+  level: name.meta({ description: 'This level and worse; or a list of levels, joined by commas' }),
+  from: name.meta({ description: 'A time or date, or by now: `now-1h`' }),
   to: name.meta({ description: 'A time, or a date, which is included' }),
   server: name.meta({ description: '`name` or `owner~name`' }),
   tool: name,
@@ -124,7 +124,10 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       query,
       responses,
       handle: ({ actor, query: asked }) =>
-        answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs: stepOf('?histogram', asked.histogram) }),
+        answer(deps, actor, {
+          ...{ ...asked, where: conditionOf(asked), stepMs: stepOf('?histogram', asked.histogram) },
+          stated: { ...asked, limit: 0, cursor: '', histogram: '' },
+        }),
     }),
     route({
       method: 'POST',
@@ -138,7 +141,7 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       handle({ actor, body: asked }) {
         const where = readConditions(asked.query as JsonObject)
         const stepMs = stepOf('#/histogram', asked.histogram)
-        const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body' } as const
+        const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body', stated: asked.query } as const
         return answer(deps, actor, { ...asked, ...sorted, where, stepMs })
       },
     }),
@@ -159,7 +162,11 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
     const levels = asked.level.split(',')
     const unknown = levels.find(level => severityOf(level) === undefined)
     if (unknown !== undefined)
-      throw wrong('?level', 'enum', `level: "${unknown}" is none of ERROR, WARN, INFO, DEBUG, TRACE`)
+      throw wrong(
+        '?level',
+        'enum',
+        `level: "${unknown}" is none of ERROR, WARN (or WARNING), INFO, DEBUG, TRACE, in any letter case`,
+      )
     and.push(fieldCondition('level', levels.length > 1 ? 'in' : 'gte', levels, 'level'))
   }
   and.push(...timesBetween(asked.from, asked.to))
@@ -168,14 +175,14 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
     if (value !== undefined) and.push({ field, op: 'eq', values: [value] })
   }
   const { q } = asked
-  if (q !== undefined) and.push(asField('?q', () => parseQueryText(q)))
+  if (q !== undefined) and.push(asField('?q', () => parseQueryText(q, Date.now())))
   return { and }
 }
 
 /** The conditions of `from` and `to`, times or dates. Throws `validation_failed`. */
 export function timesBetween(from: string | undefined, to: string | undefined): readonly LogCondition[] {
   const time = (edge: 'from' | 'to', text: string | undefined) =>
-    text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge))
+    text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge, Date.now()))
   const [first, last] = [time('from', from), time('to', to)]
   if (first !== undefined && last !== undefined && last < first)
     throw wrong('?to', 'range_order', 'to: lies before from')
@@ -188,6 +195,8 @@ export function timesBetween(from: string | undefined, to: string | undefined): 
 /** One search as it is asked for. */
 export interface AskedRecords {
   readonly where: LogCondition
+  /** The conditions as they were sent, to which a cursor belongs: `now-1h` is another time for each page. Default: `where`. */
+  readonly stated?: unknown
   readonly order: 'asc' | 'desc'
   readonly limit: number
   readonly cursor?: string | undefined
@@ -215,7 +224,7 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
   }
   const [queryAt, cursorAt] = asked.askedIn === 'body' ? ['#/query', '#/cursor'] : ['?q', '?cursor']
   const where = await withIds(asked.where, actor, registry, queryAt)
-  const place = [where, wanted, extent ?? '']
+  const place = [asked.stated ?? where, wanted, extent ?? '']
   const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
   if (cursor !== undefined && after === undefined)
     throw wrong(cursorAt, 'cursor_invalid', 'cursor: of another search, or none')

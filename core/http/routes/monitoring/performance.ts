@@ -7,6 +7,7 @@ import { percentText, sizeText } from '../../../domain/size.ts'
 import type { History } from '../../../history/client.ts'
 import type { Measure } from '../../../history/protocol.ts'
 import type { Registry } from '../../../registry/api.ts'
+import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
 import type { SystemUsage } from '../../../telemetry/system-usage.ts'
 import { type Route, route } from '../../route.ts'
@@ -30,9 +31,13 @@ export interface PerformanceDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'states'>
   readonly usage: () => SystemUsage
+  readonly custom: Pick<CustomMetrics, 'list'>
   /** Of `performance.now()`. */
   readonly startedAtMs: number
 }
+
+/** Names of users' own numbers in one answer. */
+const MOST_CUSTOM_NAMES = 1_000
 
 const number = z.number()
 const count = z.number().int()
@@ -51,6 +56,9 @@ const snapshot = z.object({
     system: z.object({ memoryUsage: z.string(), cpuUsage: z.string(), uptime: z.string() }),
   }),
   responseTimeMetrics: z.object({ server_startup: times, tool_execution: times, api_requests: times }),
+  custom: z.record(z.string(), number).optional().meta({
+    description: 'Numbers that you report, by name; for administrators those of all users, summed. Not with `server`',
+  }),
   series: z
     .array(z.object({ timestamp, requests: count, errors: count, avg: ms, p95: ms, p99: ms }))
     .optional()
@@ -73,6 +81,7 @@ const example = {
     tool_execution: { avg: 12.4, p95: 31.2, p99: 88.1 },
     api_requests: none,
   },
+  custom: { tool_usage_search: 12 },
 }
 
 /** The specification's snapshot of metrics. */
@@ -121,12 +130,23 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
               system: systemOf(deps),
             },
             responseTimeMetrics: Object.fromEntries(DURATION_KINDS.map(kind => [kind, timesOf(of.get(kind))])),
+            ...customOf(deps, actor, mine, record?.id),
             ...(steps ? { series: steps.measures.map(pointOf) } : {}),
           },
         }
       },
     }),
   ]
+}
+
+/** What users report for themselves, by name: labels, and for administrators owners, summed. */
+function customOf({ custom }: Pick<PerformanceDeps, 'custom'>, actor: UserActor, mine: boolean, serverId?: string) {
+  if (serverId !== undefined) return {}
+  const sums = new Map<string, number>()
+  for (const { name, value } of custom.list(isAdmin(actor) && !mine ? 'all' : actor.userId)) {
+    if (sums.has(name) || sums.size < MOST_CUSTOM_NAMES) sums.set(name, (sums.get(name) ?? 0) + value)
+  }
+  return { custom: Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1))) }
 }
 
 /** Tool calls, with their rate a second over this time. */
