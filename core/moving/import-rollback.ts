@@ -7,6 +7,7 @@ import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { SettingLimit } from '../registry/owned/limits.ts'
 import type { MovingKinds, OwnedKind } from '../registry/owned/moving.ts'
+import { pauses } from '../store/pauses.ts'
 import type { MadeItem } from './import-items.ts'
 
 type Named = Pick<MadeItem, 'kind' | 'name'>
@@ -27,8 +28,11 @@ export interface RollbackParts extends TogetherParts {
 /** Removes or puts back what an import has made, the last first, since what refers to another goes before it. */
 export async function takeBack(parts: RollbackParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
   const result = { removed: [] as Named[], restored: [] as Named[], kept: [] as Rollback['kept'][number][] }
+  // The copy is in memory and answers at once: without pauses all would be one turn of the event loop.
+  const pause = pauses()
   for (const item of made.toReversed()) {
     const { kind, name, replaced } = item
+    await pause()
     const why = await takeOneBack(parts, actor, item)
     if (why !== undefined) result.kept.push({ kind, name, why })
     else (replaced === undefined ? result.removed : result.restored).push({ kind, name })
