@@ -7,6 +7,7 @@ import { readName, within } from '../domain/alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
+import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { KeepSecret } from '../registry/owned/moving.ts'
@@ -41,9 +42,9 @@ export interface StoredChannel {
 }
 
 /**
- * What is stored of a channel's body. A masked secret keeps the stored one, but not for somebody else than its owner, who
- * could send it elsewhere. Throws `validation_failed` with all wrong
- * fields, and `admin_only` for a type that reaches hosts by itself.
+ * What is stored of a channel's body. A masked secret keeps the stored one for its owner alone, and where its address is another one
+ * by {@link refuseMovedSecrets}. Throws `validation_failed` with all wrong fields, and `admin_only` for a type that reaches hosts by
+ * itself.
  */
 export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTypes, sealer: Sealer): Prepare {
   return (owner, place, before) => {
@@ -54,6 +55,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
     refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)
+    if (before) refuseMovedChannel(actor, { type, config, whole }, before, stored)
     const secrets = secretsIn(whole, kind)
     const open: StoredChannel = { name, type, enabled, config: without(whole, secrets) }
     const sealed = sealer.seal(
@@ -64,6 +66,23 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
     const hidden = !isDeepStrictEqual(whole, config)
     return { name, body: open as unknown as JsonObject, secrets: sealed, hidden }
   }
+}
+
+/** `config` as it came, `whole` with the stored secrets in place of their masks. */
+function refuseMovedChannel(
+  actor: Actor,
+  { type, config, whole }: { readonly type: string; readonly config: JsonObject; readonly whole: JsonObject },
+  before: OwnedSetting,
+  stored: Secrets,
+): void {
+  const kept: string[] = []
+  mapStrings(config, (text, pointer) => {
+    if (looksMasked(text) && Object.hasOwn(stored, pointer)) kept.push(`#/config${pointer}`)
+    return text
+  })
+  const known = channelOf(before)
+  const moved = type !== known.type || addressesIn(whole) !== addressesIn(filled(known.config, stored))
+  refuseMovedSecrets(actor, { kept, moved, isOwn: true }, Date.now())
 }
 
 /** The fields of a channel's body. Throws `validation_failed` with all wrong ones. */
