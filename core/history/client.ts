@@ -199,7 +199,7 @@ export class History {
     if (own >= SEARCHES_PER_USER || this.#searches >= SEARCHES) {
       throw new HubError(
         'rate_limited',
-        `Cannot search: ${own} searches of yours are under way, ${this.#searches} in all`,
+        `Cannot search: ${own} searches of yours are under way`,
         {
           retryAfterSeconds: 1,
         },
