@@ -29,7 +29,12 @@ export interface RollbackParts extends TogetherParts {
 
 /** Removes or puts back what an import has made, the last first, since what refers to another goes before it. */
 export async function takeBack(parts: RollbackParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
-  const result = { removed: [] as Named[], restored: [] as Named[], kept: [] as Rollback['kept'][number][], gone: [] as Named[] }
+  const result = {
+    removed: [] as Named[],
+    restored: [] as Named[],
+    kept: [] as Rollback['kept'][number][],
+    gone: [] as Named[],
+  }
   // The copy is in memory and answers at once: without pauses all would be one turn of the event loop.
   const pause = pauses()
   for (const item of made.toReversed()) {
@@ -151,7 +156,11 @@ function changedOr(present: unknown, before: Before | undefined): 'changed' | 'g
   return present === undefined && before === undefined ? 'gone' : 'changed'
 }
 
-async function isKeyThere({ keys, users }: RollbackParts['registry'], actor: UserActor, item: MadeItem): Promise<boolean> {
+async function isKeyThere(
+  { keys, users }: RollbackParts['registry'],
+  actor: UserActor,
+  item: MadeItem,
+): Promise<boolean> {
   const owner = (await users.byId(item.owner))?.name
   return owner !== undefined && (await keys.list(actor, owner)).some(({ id }) => id === item.id)
 }

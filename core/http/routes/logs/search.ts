@@ -3,9 +3,9 @@ import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
-import { isAdmin } from '../../../domain/ownership.ts'
 import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { wholeBody } from '../../compress.ts'
@@ -236,5 +236,13 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
   // How much everybody does is not for everybody.
   const waiting = isAdmin(actor) ? { behind } : {}
-  return { items, histogram: page.histogram, total, totalIsExact, ...nextCursor, source: 'database' as const, ...waiting }
+  return {
+    items,
+    histogram: page.histogram,
+    total,
+    totalIsExact,
+    ...nextCursor,
+    source: 'database' as const,
+    ...waiting,
+  }
 }
