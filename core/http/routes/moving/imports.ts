@@ -200,7 +200,8 @@ function rollbackRoute({ imports, registry }: ImportRoutesDeps): Route {
     params: z.object({ id: z.string() }),
     responses: {
       200: {
-        description: 'What was removed, what is as it was before, what was kept and why, and what was not there any more',
+        description:
+          'What was removed, what is as it was before, what was kept and why, and what was not there any more',
         schema: z.object({
           removed: z.array(part),
           restored: z.array(part),
