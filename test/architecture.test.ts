@@ -58,7 +58,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-fields'],
     ['group-body'],
   ],
-  'core/moving': [['*'], ['backup']],
+  'core/moving': [['rows'], ['apart'], ['*'], ['backup']],
   'core/store': [['migrations'], ['*']],
   'core/cli': [
     ['io', 'arguments'],

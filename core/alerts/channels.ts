@@ -8,6 +8,7 @@ import { readName, within } from '../domain/alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
 import { mapStrings, pointerPath, pointerToken } from '../domain/json/json-pointer.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
+import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.ts'
 import { refuseClosedHost } from '../domain/server/permitted-host.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { visitValues, withSchemaWords } from '../domain/server/transport-schema.ts'
@@ -74,10 +75,9 @@ export function nestedChannel(body: JsonObject): { readonly body: JsonObject; re
 }
 
 /**
- * What is stored of a channel's body. A masked secret keeps the stored one, but not for somebody else than its owner, who
- * could send it elsewhere. Throws `validation_failed` with all wrong
- * fields, `admin_only` for a type that reaches hosts by itself, and `url_address_blocked` for an address that its owner may not
- * reach.
+ * What is stored of a channel's body. A masked secret keeps the stored one for its owner alone, and where its address is another one
+ * by {@link refuseMovedSecrets}. Throws `validation_failed` with all wrong fields, `admin_only` for a type that reaches hosts by
+ * itself, and `url_address_blocked` for an address that its owner may not reach.
  */
 export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps): Prepare {
   const { sealer, outboundAllow } = deps
@@ -90,6 +90,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored, nested.moved)
     refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)
+    if (before) refuseMovedChannel(actor, { type, config, whole }, before, stored)
     // One that is only switched off stays as it is, whatever was closed since it was saved.
     if (enabled || !before || !isDeepStrictEqual(openConfig(before, sealer), whole))
       refuseClosedAddresses(kind, whole, { networks: outboundAllow, admin: owner.role === 'admin' })
@@ -103,6 +104,23 @@ export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps
     const hidden = !isDeepStrictEqual(whole, config)
     return { name, body: open as unknown as JsonObject, secrets: sealed, hidden }
   }
+}
+
+/** `config` as it came, `whole` with the stored secrets in place of their masks. */
+function refuseMovedChannel(
+  actor: Actor,
+  { type, config, whole }: { readonly type: string; readonly config: JsonObject; readonly whole: JsonObject },
+  before: OwnedSetting,
+  stored: Secrets,
+): void {
+  const kept: string[] = []
+  mapStrings(config, (text, pointer) => {
+    if (looksMasked(text) && Object.hasOwn(stored, pointer)) kept.push(`#/config${pointer}`)
+    return text
+  })
+  const known = channelOf(before)
+  const moved = type !== known.type || addressesIn(whole) !== addressesIn(filled(known.config, stored))
+  refuseMovedSecrets(actor, { kept, moved, isOwn: true }, Date.now())
 }
 
 /** The fields of a channel's body. Throws `validation_failed` with all wrong ones. */

@@ -197,13 +197,9 @@ export class History {
   #begin(userId: string): void {
     const own = this.#searching.get(userId) ?? 0
     if (own >= SEARCHES_PER_USER || this.#searches >= SEARCHES) {
-      throw new HubError(
-        'rate_limited',
-        `Cannot search: ${own} searches of yours are under way, ${this.#searches} in all`,
-        {
-          retryAfterSeconds: 1,
-        },
-      )
+      throw new HubError('rate_limited', `Cannot search: ${own} searches of yours are under way`, {
+        retryAfterSeconds: 1,
+      })
     }
     this.#searching.set(userId, own + 1)
     this.#searches += 1

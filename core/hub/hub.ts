@@ -261,7 +261,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       ...openMoving({
         ...{ registry, store, transports, alerts, assistant, config: loaded.config },
         ...{ settings: loaded.settings, passwords: auth.passwords },
-        ...{ together: room.together, readDocument: importDocument, sources: importSources },
+        ...{ within: room.within, readDocument: importDocument, sources: importSources },
         parseText: bodyParser.parseText.bind(bodyParser),
       }),
       importSources,

@@ -33,7 +33,7 @@ export class ImportRun {
       if (typeof choice === 'object') this.#scope.rename(item, choice.rename)
     }
     const outcomes: ImportOutcome[] = []
-    // SQLite answers at once: without pauses a whole hub would be made in one turn of the event loop.
+    // The copy is in memory and answers at once: without pauses all would be one turn of the event loop.
     const pause = pauses()
     for (const item of items) {
       outcomes.push(await this.#outcome(item, weak))

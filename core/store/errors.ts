@@ -23,6 +23,12 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
 }
 
+/** Whether a row refers to one that does not exist. */
+export function isMissingReference(error: unknown): boolean {
+  const code = storageCode(error)
+  return code === 'SQLITE_CONSTRAINT_FOREIGNKEY' || code === '23503'
+}
+
 /** Whether a concurrent transaction won, so that the whole transaction should be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   const code = storageCode(error)

@@ -157,7 +157,7 @@ describe('sessions and plugins', () => {
       plugins: {
         pages: () => [],
         list: () => [plugin],
-        configure: async (_name, change) => {
+        configure: async (_actor, _name, change) => {
           changes.push(change)
           return { ...plugin, state: 'disabled' }
         },

@@ -5,6 +5,7 @@ import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
 import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { wholeBody } from '../../compress.ts'
@@ -52,7 +53,11 @@ const found = z.object({
     .meta({ description: 'The counted matches over time, where it was asked for; steps without any are left out' }),
   nextCursor: z.string().optional(),
   source: z.enum(['database']),
-  behind: z.number().int().meta({ description: 'Records that were logged and are not stored yet' }),
+  behind: z
+    .number()
+    .int()
+    .optional()
+    .meta({ description: 'Records of all users that were logged and are not stored yet; administrators only' }),
 })
 
 const example = {
@@ -238,5 +243,15 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
   })
   const { items, total, totalIsExact, behind, next } = page
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
-  return { items, histogram: page.histogram, total, totalIsExact, ...nextCursor, source: 'database' as const, behind }
+  // How much everybody does is not for everybody.
+  const waiting = isAdmin(actor) ? { behind } : {}
+  return {
+    items,
+    histogram: page.histogram,
+    total,
+    totalIsExact,
+    ...nextCursor,
+    source: 'database' as const,
+    ...waiting,
+  }
 }
