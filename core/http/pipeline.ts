@@ -6,13 +6,14 @@ import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { LongText, partsOf } from '../domain/json/long-text.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
 import { type JsonBodyOptions, readJsonBody, readRawBody } from './body/body.ts'
 import type { RequestBytes } from './body/request-bytes.ts'
-import { wholeBody } from './compress.ts'
+import { textResponse } from './counted-answer.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
 import { type SenderTurn, SenderTurns } from './sender-turns.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
@@ -146,6 +147,7 @@ export function createPipeline(deps: PipelineDeps) {
       query,
       body: undefined,
       readBody,
+      take() {},
       signal: request.signal,
     })
     // Never sent: the connection is already a WebSocket.
@@ -176,8 +178,11 @@ export function createPipeline(deps: PipelineDeps) {
       if (actor) await requireLive(authenticator, actor)
       return bytes
     }
-    const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
-    return reply instanceof Response ? reply : replyResponse(reply)
+    const take = (bytes: number): void => held.take(bytes)
+    const reply = await route.handle({ request, info, actor, ...fields, readBody, take, signal: request.signal })
+    if (reply instanceof Response) return reply
+    held.settle()
+    return replyResponse(request, reply, held)
   }
 
   return {
@@ -284,7 +289,10 @@ function read(schema: z.ZodType, input: unknown, where: 'query' | 'params' | 'bo
   return undefined
 }
 
-function replyResponse({ status = 200, body, headers = {} }: Reply): Response {
-  if (body === undefined) return new Response(null, { status, headers })
-  return wholeBody(JSON.stringify(body), 'application/json', { status, headers })
+async function replyResponse(request: Request, reply: Reply, held: RequestBytes): Promise<Response> {
+  const { status = 200, body, type = 'application/json', headers: own = {} } = reply
+  const text = body === undefined ? reply.text : JSON.stringify(body)
+  if (text === undefined) return new Response(null, { status, headers: own })
+  const headers = new Headers({ ...own, 'content-type': type })
+  return textResponse(request, { status, headers }, text instanceof LongText ? text : new LongText(partsOf(text)), held)
 }
