@@ -159,6 +159,8 @@ export function createPipeline(deps: PipelineDeps) {
     request: Request,
     { info, params, held, actor, turn }: Admission,
   ): Promise<Response> => {
+    // An authenticated caller may send slowly, and wait for work of unknown length.
+    if (actor) info.keepOpen()
     const bodyRead = {
       ...bodyOptions(route, bodyParser),
       sender: actor ? actor.userId : info.addressKey,
@@ -171,8 +173,6 @@ export function createPipeline(deps: PipelineDeps) {
     const waited = body === undefined && ((await turn?.wait()) ?? false)
     if (actor && (route.body || waited) && route.access !== 'public') await requireLive(authenticator, actor)
     const fields = readFields(route, request, params, body)
-    // An authenticated caller may wait for work of unknown length.
-    if (actor) info.keepOpen()
     const readBody = async () => {
       const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
       if (actor) await requireLive(authenticator, actor)

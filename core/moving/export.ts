@@ -20,8 +20,8 @@ export type ExportRecords = ReturnType<MovingKinds>
 
 /** Exports, one at a time. */
 export interface ExportService {
-  /** The export as JSON. `take` is called with the bytes of each part and may throw. Throws `overloaded` too. */
-  make(actor: UserActor, passphrase: string | undefined, take?: (bytes: number) => void): Promise<LongText>
+  /** The export as JSON. Throws `overloaded`. */
+  make(actor: UserActor, passphrase: string | undefined): Promise<LongText>
 }
 
 /** Makes exports of this registry. */
@@ -29,8 +29,7 @@ export function createExports(registry: ExportRegistry, records: ExportRecords):
   // Sealing takes 128 MiB for a moment, and the documents of one user up to 64.
   const turns = new OneAtATime('Too many exports are made at this moment')
   return {
-    make: (actor, passphrase, take = () => {}) =>
-      turns.run(async () => jsonParts(await exportOf(registry, records, actor, passphrase), take)),
+    make: (actor, passphrase) => turns.run(async () => jsonParts(await exportOf(registry, records, actor, passphrase))),
   }
 }
 

@@ -16,15 +16,13 @@ export async function exportHash(content: JsonObject): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A large object as JSON text, made in turns. `take` is called with the bytes of each part and may throw. */
-export async function jsonParts(content: JsonObject, take: (bytes: number) => void): Promise<LongText> {
+/** A large object as JSON text, made in turns. */
+export async function jsonParts(content: JsonObject): Promise<LongText> {
   const parts: Buffer<ArrayBuffer>[] = []
   let open: string[] = []
   let characters = 0
   const close = (): void => {
-    const part = Buffer.from(open.join(''))
-    take(part.byteLength)
-    parts.push(part)
+    parts.push(Buffer.from(open.join('')))
     open = []
     characters = 0
   }

@@ -10,7 +10,7 @@ import { requireRecentSignIn } from './recent-sign-in.ts'
 
 /** What exports need. */
 export interface ExportRoutesDeps {
-  readonly registry: Pick<Registry, 'audit'>
+  readonly registry: Pick<Registry, 'audit' | 'settings'>
   readonly exports: ExportService
 }
 
@@ -51,7 +51,9 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
       responses: { 200: { description: 'The export', schema: anyObject, example } },
       async handle({ actor, body: { passphrase }, info, take }) {
         if (passphrase !== undefined) checkPassphrase(actor, passphrase)
-        const text = await exports.make(actor, passphrase, take)
+        // Charged before anything is read: what is refused then has cost no memory.
+        take((await registry.settings.storedBytes(actor.userId)).total)
+        const text = await exports.make(actor, passphrase)
         const detail = { sealed: passphrase !== undefined }
         registry.audit.record(actor, {
           action: 'export',
