@@ -35,9 +35,16 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
     ...(error.errors === undefined ? {} : { errors: error.errors }),
     ...(hint === undefined ? {} : { hint }),
   }
-  return new Response(JSON.stringify(body), {
+  const text = JSON.stringify(body)
+  return new Response(text, {
     status,
-    headers: { ...baseHeaders(context), 'content-type': 'application/problem+json', ...errorHeaders(error) },
+    headers: {
+      ...baseHeaders(context),
+      'content-type': 'application/problem+json',
+      // Says that it is short, where it is.
+      'content-length': String(Buffer.byteLength(text)),
+      ...errorHeaders(error),
+    },
   })
 }
 

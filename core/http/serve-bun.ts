@@ -13,9 +13,12 @@ import { Arrivals } from './arrivals.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import type { RequestLog } from './request-log.ts'
-import { boundReceiveBuffers } from './serve-bun-buffers.ts'
+import { boundSocketBuffers } from './serve-bun-buffers.ts'
 
-/** Idle timeout of a connection in seconds: longer than the body timeout, so that the client gets that error first. */
+/**
+ * Idle timeout of a connection in seconds, and the time for the whole body of a client without a credential: longer than the
+ * longest pause in a body, so that the client gets that error first.
+ */
 const IDLE_SECONDS = 40
 /**
  * The same for event streams, which send a keep-alive every 15 s. A client that reads nothing for so long is
@@ -116,7 +119,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       const running = start(options, fetch)
       server = running
       const port = running.port ?? options.port
-      boundReceiveBuffers(port)
+      boundSocketBuffers(port)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },

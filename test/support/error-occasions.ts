@@ -75,7 +75,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   delivery_not_found: 'it is missing, of another channel, or somebody else’s',
   method_not_allowed: 'the path is there, with other methods',
   not_acceptable: '`Accept` leaves nothing that can be sent',
-  request_timeout: 'no byte of the body for 30 s',
+  request_timeout: 'no byte of the body for 15 s',
   server_name_taken: 'the owner has one of this name, in any letter case',
   group_name_taken: 'the owner has one of this name, in any letter case',
   account_disabled: 'a reset link for a user whose account is disabled',

@@ -209,13 +209,14 @@ export class Servers implements ServerRegistry {
     return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
   }
 
-  async document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined> {
+  async document(actor: Actor, ref: Ref, take?: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const row = await this.#row(actor, ref, 'edit')
     const document = storedDocument(serverRecord(row).config)
+    if (document) take?.(document.bytes)
     return document && this.#readDocument(row.id, document.sha256)
   }
 
-  #readDocument(id: string, sha256: string): Promise<Uint8Array> {
+  #readDocument(id: string, sha256: string): Promise<Uint8Array<ArrayBuffer>> {
     return readDocument(this.#deps.store, id, sha256)
   }
 

@@ -8,8 +8,7 @@ import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/lo
 import { isAdmin } from '../../../domain/ownership.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
-import { wholeBody } from '../../compress.ts'
-import { type Route, route } from '../../route.ts'
+import { type Reply, type Route, route } from '../../route.ts'
 import { asksForOwn, durationField, scopeField } from '../history-range.ts'
 import { anyObject, pageFields, timestamp } from '../schemas.ts'
 import { wrong } from '../wrong-field.ts'
@@ -212,12 +211,12 @@ export interface AskedRecords {
   readonly stepMs?: number | undefined
 }
 
-async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Response> {
+async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Reply> {
   const { items, histogram: steps, ...found } = await findRecords(deps, actor, asked)
   // The records are texts already: parsing a thousand of them would hold up the main thread.
   const rest = JSON.stringify(found)
   const counted = steps === undefined ? '' : `"histogram":${steps},`
-  return wholeBody(`{"items":[${items.join(',')}],${counted}${rest.slice(1)}`, 'application/json')
+  return { text: `{"items":[${items.join(',')}],${counted}${rest.slice(1)}` }
 }
 
 /** A page of records as JSON texts, and their histogram as one. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
