@@ -1,24 +1,27 @@
 import type { PluginEvents } from '../contract/events.ts'
-import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
+import { type EndedCall, isFailedCall, reachedServer } from './ended-call.ts'
 
 const TICK_MS = 10_000
 
 interface Sums {
   calls: number
   errors: number
+  /** Calls that reached a server; the times are of these. */
+  timed: number
   totalMs: number
   maxMs: number
 }
 
 /**
- * Emits `metrics.tick` each 10 s while somebody listens: for each owner whose servers were called, once more with zeros when
- * they are not called any more, and for all together.
+ * Emits `metrics.tick` each 10 s while somebody listens: for each user whose servers were called or who called, once more with
+ * zeros when there are no more calls, and for all together.
  */
 export class MetricsTicks {
   readonly #bus: Pick<EventBus, 'wants' | 'emit'>
   readonly #timer: ReturnType<typeof setInterval>
   #owners = new Map<string, Sums>()
+  #all = none()
   #before: readonly string[] = []
 
   /** `tickMs`: 10,000 by default. */
@@ -28,15 +31,18 @@ export class MetricsTicks {
     this.#timer.unref()
   }
 
-  /** A finished call. */
-  call({ ownerId, durationMs, status }: Pick<ToolCallRecord, 'ownerId' | 'durationMs' | 'status'>): void {
-    const sums = this.#owners.get(ownerId) ?? none()
+  /** A call that ended: one of the owner of its server, and of its caller. */
+  call(call: TickedCall): void {
+    add(this.#all, call)
+    this.#addTo(call.ownerId, call)
+    if (call.userId !== call.ownerId) this.#addTo(call.userId, call)
+  }
+
+  #addTo(userId: string, call: TickedCall): void {
+    const sums = this.#owners.get(userId) ?? none()
     // Where it stands already this changes nothing.
-    this.#owners.set(ownerId, sums)
-    sums.calls += 1
-    if (status !== 'success') sums.errors += 1
-    sums.totalMs += durationMs
-    if (durationMs > sums.maxMs) sums.maxMs = durationMs
+    this.#owners.set(userId, sums)
+    add(sums, call)
   }
 
   dispose(): void {
@@ -46,28 +52,34 @@ export class MetricsTicks {
   #tick(seconds: number): void {
     const owners = this.#owners
     const before = this.#before
+    const all = this.#all
     this.#owners = new Map()
+    this.#all = none()
     this.#before = [...owners.keys()]
     if (!this.#bus.wants('metrics.tick')) return
-    const all = none()
-    for (const [ownerId, sums] of owners) {
-      this.#bus.emit('metrics.tick', ownerId, tickOf(sums, seconds))
-      all.calls += sums.calls
-      all.errors += sums.errors
-      all.totalMs += sums.totalMs
-      all.maxMs = Math.max(all.maxMs, sums.maxMs)
-    }
+    for (const [ownerId, sums] of owners) this.#bus.emit('metrics.tick', ownerId, tickOf(sums, seconds))
     for (const ownerId of before)
       if (!owners.has(ownerId)) this.#bus.emit('metrics.tick', ownerId, tickOf(none(), seconds))
     this.#bus.emit('metrics.tick', null, tickOf(all, seconds))
   }
 }
 
-function tickOf({ calls, errors, totalMs, maxMs }: Sums, seconds: number): PluginEvents['metrics.tick'] {
-  const rounded = (ms: number): number | null => (calls === 0 ? null : Number(ms.toFixed(2)))
-  return { seconds, calls, errors, avgMs: rounded(totalMs / calls), maxMs: rounded(maxMs) }
+type TickedCall = Pick<EndedCall, 'ownerId' | 'userId' | 'serverId' | 'durationMs' | 'outcome'>
+
+function add(sums: Sums, call: TickedCall): void {
+  sums.calls += 1
+  if (isFailedCall(call)) sums.errors += 1
+  if (!reachedServer(call)) return
+  sums.timed += 1
+  sums.totalMs += call.durationMs
+  if (call.durationMs > sums.maxMs) sums.maxMs = call.durationMs
+}
+
+function tickOf({ calls, errors, timed, totalMs, maxMs }: Sums, seconds: number): PluginEvents['metrics.tick'] {
+  const rounded = (ms: number): number | null => (timed === 0 ? null : Number(ms.toFixed(2)))
+  return { seconds, calls, errors, avgMs: rounded(totalMs / timed), maxMs: rounded(maxMs) }
 }
 
 function none(): Sums {
-  return { calls: 0, errors: 0, totalMs: 0, maxMs: 0 }
+  return { calls: 0, errors: 0, timed: 0, totalMs: 0, maxMs: 0 }
 }

@@ -1,6 +1,7 @@
 import type { WireError } from '../../contract/errors.ts'
 import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
 import type { ServerContext } from './server-context.ts'
+import { logState } from './state-records.ts'
 
 /** The state of a server and when it began; readers get it whole. */
 export interface Observation {
@@ -39,6 +40,8 @@ export class ServerState {
     else if (problem) this.#now = { state: 'offline', since, reason: problem }
     else if (enabled) this.#now = { state: 'connecting', since }
     else this.#now = { state: 'offline', since, reason: STOPPED }
+    // A server that cannot run from the start on has no change of state that would be logged.
+    if (problem && !ownerDisabled) logState(context, record(), this.#now, { before: 'offline', attempts: 0 })
   }
 
   get now(): Observation {
@@ -65,6 +68,7 @@ export class ServerState {
       const reason = this.reason
       const data = { serverId, name, state, attempts: this.attempts }
       this.#context.bus.emit('connection.state', ownerId, reason ? { ...data, reason: reason } : data)
+      logState(this.#context, this.#record(), this.#now, { before: before.state, attempts: this.attempts })
     }
     this.changed()
   }
