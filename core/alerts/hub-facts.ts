@@ -1,5 +1,4 @@
 import type { Upstreams } from '../connections/api.ts'
-import type { ServerRecord } from '../contract/records.ts'
 import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
 import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
@@ -9,11 +8,10 @@ import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { Histogram } from '../telemetry/histogram.ts'
-import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
-import type { AlertFacts, Facts, RuleScope, Subject } from './facts.ts'
+import { CALL_WINDOW_MS, CallWindows, isOtherCalls, OtherCalls } from './call-windows.ts'
+import type { AlertFacts, AlertServer, Facts, RuleScope, Subject } from './facts.ts'
 import { isMachineMetric, MachineFacts, type MachineSource } from './machine-facts.ts'
 import { Occurrences } from './occurrences.ts'
-import { isOtherCalls, OtherCalls } from './other-calls.ts'
 import { RECORD_WINDOW_MS, RecordFacts, type RecordSource } from './record-facts.ts'
 import { ServerStates } from './server-states.ts'
 
@@ -28,8 +26,6 @@ export interface HubFactsDeps extends MachineSource, RecordSource {
   readonly stateChanged: () => void
 }
 
-/** What alerts know of a server. */
-export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
 type Server = AlertServer
 
 const CALL_METRICS: Readonly<Record<string, (calls: Calls) => number | undefined>> = {

@@ -5,9 +5,9 @@ import { type FactValue, verdictOf } from '../domain/alerts/verdict.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { ActorHistory } from '../history/client.ts'
 import type { Measure } from '../history/protocol.ts'
-import type { Subject } from './facts.ts'
-import { type AlertServer, isCallMetric, isSeen, matches, selects, subjectOf } from './hub-facts.ts'
-import { isOtherCalls, otherCalls } from './other-calls.ts'
+import { isOtherCalls, otherCalls } from './call-windows.ts'
+import type { AlertServer, Subject } from './facts.ts'
+import { isCallMetric, isSeen, matches, selects, subjectOf } from './hub-facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 
 const DAY_MS = 24 * 60 * 60_000

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { CALL_OUTCOMES } from '../domain/call-outcome.ts'
+import { CALL_OUTCOMES } from '../domain/log/call-outcome.ts'
 import { severityOf } from '../domain/log/log-query.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
 import type { Counted, TallyCount, TallyQuery } from './protocol.ts'

@@ -1,8 +1,8 @@
 import type { CallOutcome, LogLevel } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import { type EndedCall, reachedServer } from './calls/ended-call.ts'
 import { DurationHistogram, LabelledValues } from './counters.ts'
 import type { CustomSeries } from './custom-metrics.ts'
-import { type EndedCall, reachedServer } from './ended-call.ts'
 import type { SinkState } from './log-feed.ts'
 import {
   childFamilies,

@@ -3,7 +3,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerHealth as Health, HealthCheckResult } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
-import { logHealth } from './state-records.ts'
+import { logHealth } from './server-state.ts'
 
 /** Finished checks of one server that are held. */
 const CHECKS_HELD = 100

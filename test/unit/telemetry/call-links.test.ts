@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ToolCallRecord } from '../../../core/contract/records.ts'
-import { CallLinks } from '../../../core/telemetry/call-links.ts'
+import { CallLinks } from '../../../core/telemetry/calls/call-links.ts'
 
 const MINUTE_MS = 60_000
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { EventBus } from '../../../core/events/bus.ts'
-import { MetricsTicks } from '../../../core/telemetry/metrics-ticks.ts'
+import { MetricsTicks } from '../../../core/telemetry/calls/metrics-ticks.ts'
 import { until } from '../../support/wait.ts'
 
 test('each owner that was called has a tick, one more with zeros, and all together have one', async () => {

@@ -229,6 +229,7 @@ export const server: Readonly<Record<string, string>> = {
   'Changed definitions': '定义变更',
   'pin: a tool whose definition changed is blocked until it is approved': 'pin：定义变更的工具在批准前被阻止',
   'Checked regularly': '定期检查',
+  Log: '日志',
   'Text of failed calls': '失败调用的文字',
   'Records of failed calls hold the first 500 characters of the error': '失败调用的记录包含错误信息的前 500 个字符',
   'Every, ms': '间隔，毫秒',

@@ -85,7 +85,7 @@ export async function settingsSchema(server: ServerRecord): Promise<Schema> {
       },
       logging: {
         type: 'object',
-        title: t('Logging'),
+        title: t('Log'),
         properties: {
           callErrors: {
             type: 'boolean',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CallOutcome } from '../../../contract/records.ts'
-import { CALL_OUTCOMES } from '../../../domain/call-outcome.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import type { LogCondition } from '../../../domain/log/log-query.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
-import { CALL_OUTCOMES } from '../../../domain/call-outcome.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import { durationText } from '../../../domain/duration.ts'
 import type { Count } from '../../../history/client.ts'
 import type { Counted, TallyCount } from '../../../history/protocol.ts'

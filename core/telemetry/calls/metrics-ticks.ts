@@ -1,5 +1,5 @@
-import type { PluginEvents } from '../contract/events.ts'
-import type { EventBus } from '../events/bus.ts'
+import type { PluginEvents } from '../../contract/events.ts'
+import type { EventBus } from '../../events/bus.ts'
 import { type EndedCall, isFailedCall, reachedServer } from './ended-call.ts'
 
 const TICK_MS = 10_000

@@ -1,5 +1,5 @@
-import { ERROR_CODES, type ErrorCode } from '../contract/codes.ts'
-import type { CallOutcome, LogLevel } from '../contract/records.ts'
+import { ERROR_CODES, type ErrorCode } from '../../contract/codes.ts'
+import type { CallOutcome, LogLevel } from '../../contract/records.ts'
 
 /** All outcomes of a tools/call. Their places are stored, so that new ones are added at the end. */
 export const CALL_OUTCOMES = [
