@@ -18,7 +18,7 @@ const call = z.object({
   timestamp,
   user: z.object({ id: z.string(), name: z.string() }),
   key: z
-    .object({ id: z.string(), label: z.string().optional() })
+    .object({ id: z.string(), label: z.string().optional().meta({ description: 'Of your own keys' }) })
     .optional()
     .meta({ description: 'The access key that was used; of own calls, and for administrators' }),
   client: z.string().optional().meta({ description: 'The caller’s address; of own calls, and for administrators' }),
@@ -111,7 +111,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
         const labels = new Map((await deps.registry.keys.list(actor)).map(own => [own.id, own.label]))
         return {
           body: {
-            items: records.map(record => shown(record, names, labels)),
+            items: records.map(record => shown(record, actor.userId, names, labels)),
             total,
             totalIsExact,
             ...(nextCursor === undefined ? {} : { nextCursor }),
@@ -150,7 +150,12 @@ function statusOf(status: string): LogCondition {
   return status === 'failed' ? { not: is('status', 'success') } : is('status', status)
 }
 
-function shown(record: Stored, names: ReadonlyMap<string, string>, labels: ReadonlyMap<string, string>) {
+function shown(
+  record: Stored,
+  readerId: string,
+  names: ReadonlyMap<string, string>,
+  labels: ReadonlyMap<string, string>,
+) {
   const {
     timestamp: at,
     userId,
@@ -169,7 +174,8 @@ function shown(record: Stored, names: ReadonlyMap<string, string>, labels: Reado
     clientVersion,
     keyLabel,
   } = record
-  const label = keyId === undefined ? undefined : (keyLabel ?? labels.get(keyId))
+  // A label is told to the owner of the key alone; a key that is gone has it in the record.
+  const label = keyId === undefined ? undefined : (labels.get(keyId) ?? (userId === readerId ? keyLabel : undefined))
   return {
     timestamp: at,
     user: { id: userId, name: names.get(userId) ?? userId },
