@@ -41,7 +41,9 @@ test('totals are those of the client, and promtool has nothing to say', async ()
   const labels = '{owner="admin",server="echo",tool="echo",status="success",outcome="ok"}'
   expect(value(`patchbay_tool_calls_total${labels}`)).toBe(CALLS)
   // The name of a tool that is not there is the caller’s: it becomes no label.
-  expect(value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found",outcome="refused"}')).toBe(2)
+  expect(
+    value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found",outcome="refused"}'),
+  ).toBe(2)
   expect(said).not.toContain('no\\"')
   expect(value('patchbay_tool_call_duration_seconds_count{owner="admin",server="echo"}')).toBe(CALLS)
   expect(value('patchbay_tool_call_duration_seconds_bucket{owner="admin",server="echo",le="+Inf"}')).toBe(CALLS)
