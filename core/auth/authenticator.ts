@@ -152,6 +152,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     const credential: Credential = {
       kind: 'key',
       keyId: key.id,
+      label: key.label,
       scopes: key.scopes,
       ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
     }

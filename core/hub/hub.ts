@@ -13,7 +13,6 @@ import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { isInside } from '../connections/sandbox/command.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
-import type { ToolCallRecord } from '../contract/records.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
@@ -38,6 +37,7 @@ import { type HubKeys, readHubKeys } from '../secrets/key-file.ts'
 import { openSealer } from '../secrets/own-secrets.ts'
 import { keyTexts } from '../secrets/parts.ts'
 import { SQLITE_FILE } from '../store/open.ts'
+import type { EndedCall } from '../telemetry/calls/ended-call.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
@@ -183,7 +183,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => connections.dispose())
 
   let draining = false
-  const recordCall = (record: ToolCallRecord): void => {
+  // The one place where calls are counted and recorded.
+  const recordCall = (call: EndedCall): void => {
+    const record = hubLog.readable(call)
     hubLog.call(record)
     meters.call(record)
     if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, forOwner(record))
@@ -202,10 +204,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     toolSets: () => plugins.contributions('tools'),
     recordCall,
-    recordRefusal(call) {
-      hubLog.refusedCall(call)
-      meters.refusedCall(call)
-    },
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
     tracer: traces,
     marks,

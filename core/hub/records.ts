@@ -87,6 +87,6 @@ export function logOptions(config: HubConfig) {
 /** A call as the owner of its server may see it: what shows where another caller is is left out. */
 export function forOwner(record: ToolCallRecord): ToolCallRecord {
   if (record.userId === record.ownerId) return record
-  const { client: _, keyId: __, clientName: ___, ...rest } = record
+  const { client: _, keyId: __, keyLabel: ___, clientName: ____, clientVersion: _____, ...rest } = record
   return rest
 }

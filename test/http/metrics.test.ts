@@ -38,10 +38,12 @@ function valueIn(said: string, line: string): number {
 test('totals are those of the client, and promtool has nothing to say', async () => {
   const said = await text()
   const value = (line: string): number => valueIn(said, line)
-  const labels = '{owner="admin",server="echo",tool="echo",status="success"}'
+  const labels = '{owner="admin",server="echo",tool="echo",status="success",outcome="ok"}'
   expect(value(`patchbay_tool_calls_total${labels}`)).toBe(CALLS)
   // The name of a tool that is not there is the caller’s: it becomes no label.
-  expect(value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found"}')).toBe(2)
+  expect(
+    value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found",outcome="refused"}'),
+  ).toBe(2)
   expect(said).not.toContain('no\\"')
   expect(value('patchbay_tool_call_duration_seconds_count{owner="admin",server="echo"}')).toBe(CALLS)
   expect(value('patchbay_tool_call_duration_seconds_bucket{owner="admin",server="echo",le="+Inf"}')).toBe(CALLS)
@@ -94,7 +96,7 @@ beyondCore(() => {
 
 beyondCore(() => {
   test('a server that is removed and made again under its name goes on where it was', async () => {
-    const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success"}'
+    const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success",outcome="ok"}'
     for (const count of [1, 2]) {
       await admin.ok('POST', '/api/servers', { name: 'second', ...stdioFixture('echo') })
       await online(admin, ['second'])

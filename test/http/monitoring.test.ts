@@ -234,6 +234,7 @@ describe('GET /api/monitoring/activity', () => {
       user: { id: expect.any(String), name: 'admin' },
       key: { id: expect.any(String), label: 'test' },
       ...{ client: '127.0.0.1', group: 'echo', server: 'echo', tool: 'echo', status: 'success' },
+      ...{ outcome: 'ok', clientName: 'patchbay-test', clientVersion: '1.0.0' },
       serverId: (await admin.ok('GET', '/api/servers/echo')).id,
       duration: expect.any(Number),
       requestId: expect.any(String),

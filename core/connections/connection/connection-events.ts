@@ -47,5 +47,7 @@ export interface ConnectionEvents {
   catalog(read: ListsRead): void
   stale(): void
   notification(method: string, params: JsonObject | undefined): void
+  /** The server sent a log message, in a call or outside of one. It is delivered as any notification besides. */
+  said?(params: JsonObject | undefined): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

@@ -3,6 +3,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerHealth as Health, HealthCheckResult } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
+import { logHealth } from './server-state.ts'
 
 /** Finished checks of one server that are held. */
 const CHECKS_HELD = 100
@@ -78,6 +79,7 @@ export class ServerHealth {
     if (!healthCheck.enabled || before === state || (before === 'unknown' && state === 'healthy')) return
     const failure = error ? { error: this.#shown(error) } : {}
     this.#context.bus.emit('server.health', ownerId, { serverId, name, state, ...failure })
+    logHealth(this.#context, { id: serverId, ownerId, name }, failure.error)
   }
 
   #shown({ code, message }: WireError): { readonly code: ErrorCode; readonly message: string } {

@@ -170,6 +170,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     ...(settings.idleTimeoutMs === undefined ? {} : { idleTimeout: settings.idleTimeoutMs }),
     isolate: settings.isolate,
     healthCheck: { ...settings.healthCheck } as JsonObject,
+    ...(settings.logging === undefined ? {} : { logging: { ...settings.logging } }),
     passthroughHeaders: [...settings.passthroughHeaders],
     // Not a copy: nobody changes a body in place, and a copy of thousands of overrides takes tens of milliseconds.
     tools: settings.tools as unknown as JsonObject,

@@ -23,7 +23,7 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
-import { CallLinks } from '../../../core/telemetry/call-links.ts'
+import { CallLinks } from '../../../core/telemetry/calls/call-links.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'

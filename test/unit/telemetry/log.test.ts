@@ -6,6 +6,7 @@ import type { LogRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
+import type { EndedCall } from '../../../core/telemetry/calls/ended-call.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
 import { until } from '../../support/wait.ts'
@@ -116,7 +117,7 @@ test('a level below the configured one is not written, and long fields are cut w
 })
 
 test('the record of a call is written as any other is', async () => {
-  const record = {
+  const record: EndedCall = {
     at: '2026-01-01T00:00:00.000Z',
     requestId: 'r1',
     userId: 'u1',
@@ -128,13 +129,14 @@ test('the record of a call is written as any other is', async () => {
     groupId: 'g',
     tool: `${'x'.repeat(9_000)}`,
     durationMs: 12.6,
+    outcome: 'ok',
     status: 'success',
   }
   for (const format of ['json', 'pretty'] as const) {
     const { lines, records } = await logged(log => {
       log.call(record)
-      const { server, serverId, tool, status, requestId, userId, group } = record
-      const names = { server, serverId, tool, duration: 13, status, requestId, userId, group }
+      const { server, serverId, tool, status, outcome, requestId, userId, group } = record
+      const names = { server, serverId, tool, duration: 13, status, outcome, requestId, userId, group }
       log.with({ component: 'mcp', ...names, ownerId: 'o1' }).info('tools/call')
     }, format)
     const [call, other] = lines.map(line => line.replaceAll(/\d\d:\d\d:\d\d\.\d{3}/g, ''))
@@ -212,6 +214,14 @@ test('a field that logs while it becomes JSON, or throws, spoils no record', asy
   expect(JSON.parse(lines[1]!)).toMatchObject({ component: 'outer', a: 1, talks: 'said', b: 2 })
 })
 
+function refused(userId: string, status: string): EndedCall {
+  return {
+    ...{ at: '2026-01-01T00:00:00.000Z', requestId: 'r', userId, userName: userId, ownerId: userId },
+    ...{ serverId: '', server: '', group: 'g', groupId: 'g', tool: 't', durationMs: 1, keyId: 'k1' },
+    ...{ outcome: 'refused', status },
+  }
+}
+
 test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
   const sent: SinkBatch[] = []
   const send = async (batch: SinkBatch) => {
@@ -222,16 +232,7 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     log.feed.add('x', { maxRecords: 10, maxBytes: 9_999, maxBatch: 10, send, changed() {} })
     log.with({ ownerId: 'u1' }).info('mine s3cret-1')
     log.with().info('of the hub')
-    const call = {
-      requestId: 'r',
-      userId: 'u2',
-      keyId: 'k1',
-      group: 'g',
-      groupId: 'g',
-      tool: 'nothing s3cret-1',
-      durationMs: 1,
-    }
-    log.refusedCall({ ...call, code: 'tool_not_found' })
+    log.call({ ...refused('u2', 'tool_not_found'), tool: 'nothing s3cret-1' })
     await log.feed.remove('x', 1_000)
   }, 'pretty')
   expect(sent.map(batch => batch.readers)).toEqual([['u1', '', 'u2']])
@@ -244,22 +245,13 @@ test('sinks get each record as JSON with those who may read it, whatever the for
 })
 
 test('refused calls of one user are 1,000 records at once; the number left out is told to that user, others lose none', async () => {
-  const call = {
-    requestId: 'r',
-    keyId: 'k1',
-    group: 'g',
-    groupId: 'g',
-    tool: 't',
-    durationMs: 1,
-    code: 'quota_calls' as const,
-  }
   let counted = 0
   const { lines, records } = await logged(async (log, written) => {
     log.onCounted(({ code }) => {
-      if (code === call.code) counted += 1
+      if (code === 'quota_calls') counted += 1
     })
-    for (let index = 0; index < 1_500; index += 1) log.refusedCall({ ...call, userId: 'eve' })
-    log.refusedCall({ ...call, userId: 'ann' })
+    for (let index = 0; index < 1_500; index += 1) log.call(refused('eve', 'quota_calls'))
+    log.call(refused('ann', 'quota_calls'))
     await until(() => written.some(({ record }) => record.level === 'WARN'))
   })
   expect(counted).toBe(1_501)

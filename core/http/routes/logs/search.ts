@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import { parseDuration } from '../../../domain/duration.ts'
 import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
@@ -34,8 +35,16 @@ const record = z.looseObject({
   tool: z.string().optional(),
   duration: z.number().int().optional(),
   status: z.string().optional(),
+  outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'How a call of a tool ended' }),
+  error: z
+    .string()
+    .optional()
+    .meta({ description: 'What the caller of a failed call was told, cut to 500 characters' }),
   requestId: z.string().optional(),
   userId: z.string().optional(),
+  clientName: z.string().optional().meta({ description: 'Of the MCP client; of own calls, and for administrators' }),
+  clientVersion: z.string().optional(),
+  keyLabel: z.string().optional().meta({ description: 'Of the access key; of own calls, and for administrators' }),
   fields: anyObject.optional().meta({ description: 'What else the record has' }),
 })
 
@@ -69,6 +78,7 @@ const example = {
       tool: 'now',
       duration: 12,
       status: 'success',
+      outcome: 'ok' as const,
       requestId: '01JD7C2M8K',
       userId: '01JD7C0A11',
       component: 'mcp',
@@ -96,6 +106,7 @@ const query = z.strictObject({
   tool: name,
   user: name.meta({ description: 'A user’s name' }),
   requestId: name,
+  outcome: name.meta({ description: `Of calls: ${CALL_OUTCOMES.join(', ')}; or a list, joined by commas` }),
   q: z.string().max(4_096).optional().meta({ description: 'word, "a phrase", field:value, -excluded' }),
   limit: pageFields.limit,
   order: order.default('desc').meta({ description: 'By arrival' }),
@@ -177,6 +188,13 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
   for (const field of ['server', 'tool', 'user', 'requestId'] as const) {
     const value = asked[field]
     if (value !== undefined) and.push({ field, op: 'eq', values: [value] })
+  }
+  if (asked.outcome !== undefined) {
+    const outcomes = asked.outcome.split(',')
+    const unknown = outcomes.find(each => !(CALL_OUTCOMES as readonly string[]).includes(each))
+    if (unknown !== undefined)
+      throw wrong('?outcome', 'enum', `outcome: "${unknown}" is none of ${CALL_OUTCOMES.join(', ')}`)
+    and.push({ field: 'outcome', op: 'in', values: outcomes })
   }
   const { q } = asked
   if (q !== undefined) and.push(asField('?q', () => parseQueryText(q, Date.now())))

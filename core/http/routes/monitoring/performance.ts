@@ -50,7 +50,12 @@ const snapshot = z.object({
   to: timestamp,
   server: z.string().optional(),
   metrics: z.object({
-    requests: z.object({ total: count, success: count, errors: count, rate: number.meta({ description: 'A second' }) }),
+    requests: z.object({
+      total: count.meta({ description: 'All calls of tools that ended, also those that reached no server' }),
+      success: count.meta({ description: 'Those with the outcome `ok`' }),
+      errors: count.meta({ description: 'Those with any other outcome' }),
+      rate: number.meta({ description: 'Calls a second' }),
+    }),
     servers: z.object({ online: count, connecting: count, offline: count, total: count }),
     performance: z.object({ avgResponseTime: ms, p95ResponseTime: ms, p99ResponseTime: ms }),
     system: z.object({ memoryUsage: z.string(), cpuUsage: z.string(), uptime: z.string() }),
@@ -91,7 +96,7 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
       method: 'GET',
       path: '/api/monitoring/metrics',
       access: 'user',
-      summary: 'Calls and response times of your servers, or of one of them',
+      summary: 'Calls of your servers and calls that you made, or those of one server, with response times',
       tag: 'monitoring',
       query: z.strictObject({
         server: z.string().min(1).max(256).optional().meta({ description: '`name` or `owner~name`' }),
@@ -173,8 +178,8 @@ export function serversOf(
 }
 
 /** Milliseconds with two digits after the point; null where there is no number. */
-export function shown(value: number | undefined): number | null {
-  return value === undefined ? null : rounded(value, 2)
+export function shown(value: number | null | undefined): number | null {
+  return value === undefined || value === null ? null : rounded(value, 2)
 }
 
 function timesOf(measure: Measure | undefined) {
