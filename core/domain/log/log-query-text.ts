@@ -1,5 +1,6 @@
 import { parseDuration } from '../duration.ts'
 import { parseTimestamp } from '../timestamp.ts'
+import { visibleText } from '../visible-text.ts'
 import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
 
 /** What is wrong with a query. `column`: of its text, from 1. */
@@ -22,7 +23,9 @@ const OPERATORS: Readonly<Record<string, LogOperator>> = { '>=': 'gte', '>': 'gt
  * Reads the text of a search: terms that must all hold, each `word`, `"a phrase"`, `field:value`, `field:>=500`,
  * `field:(a or b)`, with `-` in front to exclude. Throws QueryProblem.
  */
-export function parseQueryText(query: string): LogCondition {
+export function parseQueryText(given: string): LogCondition {
+  // Records have hidden characters in this form.
+  const query = visibleText(given)
   const parts: LogCondition[] = []
   let at = 0
   for (;;) {

@@ -6,6 +6,7 @@ import { LIST_KINDS } from '../../domain/mcp-methods.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
 import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
+import { visibleName } from '../../domain/visible-text.ts'
 import { chosenTools, originals } from './chosen.ts'
 import type { ListItem } from './list-item.ts'
 import type { MergedCatalog } from './merge.ts'
@@ -119,7 +120,7 @@ function missedTools(
     extra.map(key => ({ key })),
     own,
   )
-  const names = new Set(tools.map(({ name }) => name))
+  const names = new Set(tools.map(({ name }) => visibleName(name)))
   const isAsked = (name: string): boolean => names.has(name) && ofExtra(name) !== undefined
   return {
     missing: [...names].filter(name => ofItem(name) === undefined && ofExtra(name) === undefined),

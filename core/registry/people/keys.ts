@@ -7,6 +7,7 @@ import { quoteName } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import { parseTimestamp } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
+import { hasHidden } from '../../domain/visible-text.ts'
 import type { AccessKeyTable, UserTable } from '../../store/people-tables.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { UseTimes } from '../../store/use-times.ts'
@@ -210,11 +211,11 @@ function checkLabel(label: string, errors: FieldError[]): void {
   const length = [...label].length
   if (length < 1 || length > LABEL_CHARACTERS) {
     errors.push({ pointer: '#/label', code: 'length', detail: `A label has 1 to ${LABEL_CHARACTERS} characters` })
-  } else if (label.trim() !== label || /\p{C}/u.test(label)) {
+  } else if (label.trim() !== label || hasHidden(label)) {
     errors.push({
       pointer: '#/label',
       code: 'format',
-      detail: 'A label has no control characters, and no space at its ends',
+      detail: 'A label has no control characters or others that cannot be seen, and no space at its ends',
     })
   }
 }
