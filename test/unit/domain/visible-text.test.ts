@@ -71,7 +71,7 @@ test('escapeHidden() gives JSON that reads back as the same value', () => {
 test('quotedWords() shows where words begin and end', () => {
   expect(quotedWords(['npx', '-y', '@scope/pkg@1.2.3', '--root=/srv'])).toBe('npx -y @scope/pkg@1.2.3 --root=/srv')
   expect(quotedWords(['sh', '-c', 'rm -rf "$HOME"; echo it\'s', ''])).toBe(`sh -c 'rm -rf "$HOME"; echo it'\\''s' ''`)
-  expect(quotedWords(['a\u202eb', 'nрm', 'a\nb', '~', '${X}'])).toBe("'a⟨U+202E⟩b' 'nрm' 'a⟨U+000A⟩b' '~' '${X}'")
+  expect(quotedWords(['a\u202eb', 'nрm', 'a\nb', '~', '$x'])).toBe("'a⟨U+202E⟩b' 'nрm' 'a⟨U+000A⟩b' '~' '$x'")
 })
 
 test('csvCell() makes a text of what a spreadsheet would take for a formula', () => {
