@@ -86,7 +86,7 @@ class PbPageGroups extends PbPage {
 
   /** What a newcomer needs next: the sample's group holds none of the servers that were added. */
   #offer(): TemplateResult {
-    return html`<div class="callout">${icon('cable')}<p class="grow">${t('This group came with the sample server. One of your own servers takes a click.')}</p>${groupOnlineButton()}</div>`
+    return html`<div class="callout">${icon('cable')}<div class="row wrap grow"><p>${t('This group came with the sample server. One of your own servers takes a click.')}</p><span class="push">${groupOnlineButton()}</span></div></div>`
   }
 
   #nothing(): TemplateResult {
