@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { LIMITS } from '../config/limits.ts'
-import { visibleName } from '../domain/visible-text.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import type { EventBus } from '../events/bus.ts'
 import { withStorageErrors } from '../store/errors.ts'
 import type { SignInTable } from '../store/people-tables.ts'

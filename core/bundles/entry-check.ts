@@ -1,7 +1,7 @@
 import type { Entry } from 'yauzl'
 import { HubError } from '../contract/errors.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
-import { hasHidden } from '../domain/visible-text.ts'
+import { hasHidden } from '../domain/text/visible-text.ts'
 
 const NAME_BYTES = 255
 const PATH_BYTES = 1_024

@@ -4,7 +4,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { quoteName } from '../domain/names.ts'
-import { hasHidden, visibleName, visibleText } from '../domain/visible-text.ts'
+import { hasHidden, visibleName, visibleText } from '../domain/text/visible-text.ts'
 import { invalid } from './archive.ts'
 
 /** Bytes of a manifest. */

@@ -1,4 +1,4 @@
-import { escapeHidden, visibleText } from '../domain/visible-text.ts'
+import { escapeHidden, visibleText } from '../domain/text/visible-text.ts'
 import type { CommandIo } from './io.ts'
 
 /** Text whose control characters no terminal acts on, hidden ones shown; line feeds and tabs stay. */

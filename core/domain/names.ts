@@ -1,5 +1,5 @@
 import type { FieldCode } from '../contract/errors.ts'
-import { visibleName } from './visible-text.ts'
+import { visibleName } from './text/visible-text.ts'
 
 /** What is named; names of users have further rules. */
 export type NameKind = 'server' | 'group' | 'user' | 'alias'

@@ -1,4 +1,4 @@
-import { csvCell } from '../domain/csv-cell.ts'
+import { csvCell } from '../domain/text/csv-cell.ts'
 import { type MetricFamily, prometheusText } from '../telemetry/metrics-text.ts'
 import type { ExportFormat, Measure, Measured } from './protocol.ts'
 

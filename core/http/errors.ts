@@ -5,7 +5,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
 import { visibleValue } from '../domain/json/visible-json.ts'
 import { rpcError } from '../domain/rpc-error.ts'
-import { visibleText } from '../domain/visible-text.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
 import { LOOP_HEADER } from '../transport-kit/remote.ts'
 

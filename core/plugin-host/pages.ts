@@ -4,7 +4,7 @@ import { dirname, isAbsolute, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { PageContribution } from '../contract/page.ts'
-import { visibleName } from '../domain/visible-text.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import { refuseWritableByOthers } from './resolve.ts'
 
 /** A page of a plugin that runs, with its script. */

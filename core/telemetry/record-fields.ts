@@ -1,6 +1,6 @@
 import type { JsonValue } from '../contract/json.ts'
 import { visibleValue } from '../domain/json/visible-json.ts'
-import { visibleName, visibleText } from '../domain/visible-text.ts'
+import { visibleName, visibleText } from '../domain/text/visible-text.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { RecordLine } from './record-line.ts'
 

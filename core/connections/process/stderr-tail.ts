@@ -1,5 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
-import { visibleText } from '../../domain/visible-text.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
 
 const LINE_CHARACTERS = 2_000
 /** Only the end of a chunk is processed: earlier lines would be dropped anyway. */

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../contract/json.ts'
 import { readName } from '../alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../json/fields.ts'
 import { validationError } from '../validation-error.ts'
-import { hasHidden } from '../visible-text.ts'
+import { hasHidden } from '../text/visible-text.ts'
 import { parseWidgetQuery, type WidgetQuery } from './widget-query.ts'
 
 /** Most widgets of a dashboard, and characters of a title. */

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { visibleName, visibleText } from '../visible-text.ts'
+import { visibleName, visibleText } from '../text/visible-text.ts'
 import { isPlainObject } from './exact-json.ts'
 
 /** An object in which names of members are as `visibleName` has them, and texts as `visibleText` does. */

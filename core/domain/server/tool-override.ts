@@ -4,7 +4,7 @@ import type { Fields } from '../json/fields.ts'
 import { kind, STRING_BYTES } from '../json/fields.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
-import { hasHidden, visibleName } from '../visible-text.ts'
+import { hasHidden, visibleName } from '../text/visible-text.ts'
 import type { FillText } from './variables.ts'
 
 /** Longest name of a tool that an override names or gives, in UTF-16 code units. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ArgumentOverride, ServerSettings, ToolOverride } from '../../contract/records.ts'
-import { visibleName } from '../visible-text.ts'
+import { visibleName } from '../text/visible-text.ts'
 
 /** Overrides of one tool's arguments, by name. */
 export type ArgumentRules = Readonly<Record<string, ArgumentOverride>>

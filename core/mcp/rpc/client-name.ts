@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../contract/json.ts'
 import { cutShort } from '../../domain/cut-short.ts'
-import { visibleName } from '../../domain/visible-text.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import { isPlainObject } from './rpc.ts'
 
 /** Of a client's name that is shown, in UTF-16 code units. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { csvCell } from '../../../core/domain/csv-cell.ts'
-import { quotedWords } from '../../../core/domain/quoted-words.ts'
-import { escapeHidden, hasHidden, visibleName, visibleText } from '../../../core/domain/visible-text.ts'
+import { csvCell } from '../../../core/domain/text/csv-cell.ts'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { escapeHidden, hasHidden, visibleName, visibleText } from '../../../core/domain/text/visible-text.ts'
 
 const HIDDEN: readonly (readonly [what: string, code: number])[] = [
   ...[0x00, 0x07, 0x08, 0x0b, 0x0d, 0x1b, 0x7f, 0x85, 0x9b].map(code => ['control', code] as const),

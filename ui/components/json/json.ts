@@ -1,5 +1,5 @@
 import { html, nothing, type PropertyValues } from 'lit'
-import { escapeHidden } from '../../../core/domain/visible-text.ts'
+import { escapeHidden } from '../../../core/domain/text/visible-text.ts'
 import { plural, t } from '../../text/t.ts'
 import { PbElement } from '../element.ts'
 import { type JsonLine, type JsonLines, jsonLines } from './lines.ts'

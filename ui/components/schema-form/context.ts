@@ -1,6 +1,6 @@
 import type { TemplateResult } from 'lit'
 import { html, nothing } from 'lit'
-import { visibleName } from '../../../core/domain/visible-text.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { codeWords } from '../../text/code-words.ts'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'

@@ -1,5 +1,5 @@
 import { html, nothing } from 'lit'
-import { visibleName } from '../../../core/domain/visible-text.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { t } from '../../text/t.ts'
 import { jsonMistake } from '../json/lines.ts'
 import { type Field, type FormContext, fieldFrame, hints, labelOf, marks } from './context.ts'

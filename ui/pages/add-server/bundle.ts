@@ -1,5 +1,5 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/quoted-words.ts'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import type { Bundle, BundleInput, BundlePlan } from '../../api/bundles.ts'
 import { api, type Page, segment } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'

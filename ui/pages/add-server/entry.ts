@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/quoted-words.ts'
-import { visibleName } from '../../../core/domain/visible-text.ts'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { hubState } from '../../app/hub-state.ts'
 import { session } from '../../app/session.ts'

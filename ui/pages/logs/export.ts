@@ -1,4 +1,4 @@
-import { csvCell } from '../../../core/domain/csv-cell.ts'
+import { csvCell } from '../../../core/domain/text/csv-cell.ts'
 import { type LogQuery, type LogRecord, searchLogs } from '../../api/logs.ts'
 
 /** Most records of one file. */

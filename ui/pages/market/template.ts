@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/quoted-words.ts'
-import { visibleName } from '../../../core/domain/visible-text.ts'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { api, segment } from '../../api/client.ts'
 import { type InstallPlan, localized, type Template, type TemplateInput } from '../../api/market.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'

@@ -1,5 +1,5 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/quoted-words.ts'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import { api, segment } from '../../api/client.ts'
 import { localized, type TemplateInput, type UpgradeConflict, type UpgradePlan } from '../../api/market.ts'
 import { live } from '../../app/live.ts'

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit'
-import { quotedWords } from '../../../core/domain/quoted-words.ts'
-import { visibleName } from '../../../core/domain/visible-text.ts'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { refOf, type ServerHealthRecord } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'

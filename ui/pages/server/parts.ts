@@ -1,5 +1,5 @@
 import { html, nothing } from 'lit'
-import { visibleName } from '../../../core/domain/visible-text.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { McpSession } from '../../api/mcp.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { readListing, refOf } from '../../api/servers.ts'

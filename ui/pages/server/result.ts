@@ -1,5 +1,5 @@
 import { html, nothing } from 'lit'
-import { visibleText } from '../../../core/domain/visible-text.ts'
+import { visibleText } from '../../../core/domain/text/visible-text.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { markdown } from './markdown.ts'
