@@ -48,7 +48,13 @@ export class ImportRun {
     const name = this.#scope.nameOf(kind, item.name)
     const warnings = [...(item.warnings ?? [])]
     const owner = item.kind === 'user' ? undefined : await this.#ownerOf(item.owner, warnings)
-    const common = { kind, pointer, name: visibleName(name), ...(owner === undefined ? {} : { owner: owner.name }), warnings }
+    const common = {
+      kind,
+      pointer,
+      name: visibleName(name),
+      ...(owner === undefined ? {} : { owner: owner.name }),
+      warnings,
+    }
     if (this.#scope.options.choices[pointer] === 'skip') return { ...common, verdict: 'skipped' }
     this.#scope.missing = []
     try {

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: a name as a hostile server has it
 /** Names as a hostile server, catalogue or client has them: the first ten hide something, the others speak another language. */
 export const FOREIGN_NAMES: readonly string[] = [
   'safe\u202egnp.exe',

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isPlainObject } from '../../domain/json/exact-json.ts'
 import { visibleJson } from '../../domain/json/visible-json.ts'
-import { catalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { visibleName, visibleText } from '../../domain/text/visible-text.ts'
+import { catalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import type { FromWorker, ListEntry, ListKind } from '../protocol.ts'
 
 type Redact = (text: string) => string

@@ -2,8 +2,8 @@ import type { JsonObject } from '../../contract/json.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { readName } from '../alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../json/fields.ts'
-import { validationError } from '../validation-error.ts'
 import { hasHidden } from '../text/visible-text.ts'
+import { validationError } from '../validation-error.ts'
 import { parseWidgetQuery, type WidgetQuery } from './widget-query.ts'
 
 /** Most widgets of a dashboard, and characters of a title. */

@@ -1,6 +1,6 @@
 import { parseDuration } from '../duration.ts'
-import { parseTimestamp } from '../timestamp.ts'
 import { visibleText } from '../text/visible-text.ts'
+import { parseTimestamp } from '../timestamp.ts'
 import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
 
 /** What is wrong with a query. `column`: of its text, from 1. */

@@ -4,10 +4,10 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolOverride } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import { aboutTokens, quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type ArgumentRules, isToolOn, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
-import { visibleName } from '../../domain/text/visible-text.ts'
 
 /** One tool of a server: the upstream's definition, and its owner's override. The definition is parsed on demand. */
 export class ServerTool {

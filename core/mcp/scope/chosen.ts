@@ -1,7 +1,7 @@
 import type { MemberTool } from '../../contract/records.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import { overrideOf } from '../../domain/tools/tool-shape.ts'
-import { visibleName } from '../../domain/text/visible-text.ts'
 import type { MemberState, ScopeMember } from './scope-types.ts'
 
 /**
