@@ -51,6 +51,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*']],
   'core/domain': [
+    ['text'],
     ['*'],
     ['json', 'log'],
     ['server', 'tools', 'alerts'],

@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
 import { faultOf, faultText } from './delivery-fault.ts'
-import { type ReadyMessage, readyMessage } from './messages.ts'
+import { type ReadyMessage, readyMessage, shownMessage } from './messages.ts'
 
 const SEND_MS = 10_000
 /** How long the first change of a rule waits for others, and the next ones after a message. */
@@ -122,7 +122,8 @@ export class Outbox {
         return { ok: false, ...faultText('owner_disabled', 'The account of its owner is disabled'), permanent: true }
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])
       const config = openConfig(channel, this.#deps.sealer)
-      return { ok: true, detail: await withAbort(kind.send(message, { config, ...reach }, signal), signal) }
+      const shown = shownMessage(message)
+      return { ok: true, detail: await withAbort(kind.send(shown, { config, ...reach }, signal), signal) }
     } catch (error) {
       return failure(error)
     }

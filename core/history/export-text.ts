@@ -1,3 +1,4 @@
+import { csvCell } from '../domain/text/csv-cell.ts'
 import { type MetricFamily, prometheusText } from '../telemetry/metrics-text.ts'
 import type { ExportFormat, Measure, Measured } from './protocol.ts'
 
@@ -22,7 +23,7 @@ export async function exportText(
 }
 
 function lineOf(row: Row): string {
-  return COLUMNS.map(column => cell(row[column])).join(',')
+  return COLUMNS.map(column => csvCell(row[column])).join(',')
 }
 
 function rowOf(measure: Measure): Row {
@@ -37,14 +38,6 @@ function rowOf(measure: Measure): Row {
     ...{ avg: rounded(measure.avgMs), min: rounded(measure.minMs), max: rounded(measure.maxMs) },
     ...{ p50: rounded(measure.p50Ms), p95: rounded(measure.p95Ms), p99: rounded(measure.p99Ms) },
   }
-}
-
-/** Spreadsheets take a cell that begins with one of these for a formula. */
-function cell(value: string | number | null): string {
-  if (value === null) return ''
-  if (typeof value === 'number') return String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Each step is a sample with its time. Numbers of a step may fall, so that they are gauges. */

@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { WireError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { ProcessInfo } from '../api.ts'
 import { lowerPriority, raiseOomScore } from '../process/child-priority.ts'
@@ -152,7 +153,7 @@ export class Children {
       serverId: spec.serverId,
       ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
       // Truncated after redaction: half a secret would not be recognized.
-      command: redact([spec.command, ...spec.args].join(' ')).slice(0, SHOWN_COMMAND),
+      command: visibleName(redact([spec.command, ...spec.args].join(' '))).slice(0, SHOWN_COMMAND),
       startedAt: new Date().toISOString(),
       sandbox: confinement ? 'full' : 'off',
     }

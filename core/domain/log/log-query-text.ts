@@ -1,4 +1,5 @@
 import { parseDuration } from '../duration.ts'
+import { visibleText } from '../text/visible-text.ts'
 import { parseTime } from '../timestamp.ts'
 import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
 
@@ -22,7 +23,9 @@ const OPERATORS: Readonly<Record<string, LogOperator>> = { '>=': 'gte', '>': 'gt
  * Reads the text of a search: terms that must all hold, each `word`, `"a phrase"`, `field:value`, `field:>=500`,
  * `field:(a or b)`, with `-` in front to exclude. `nowMs`: for times such as `now-1h`, milliseconds since 1970. Throws QueryProblem.
  */
-export function parseQueryText(query: string, nowMs?: number): LogCondition {
+export function parseQueryText(given: string, nowMs?: number): LogCondition {
+  // Records have hidden characters in this form.
+  const query = visibleText(given)
   const parts: LogCondition[] = []
   let at = 0
   for (;;) {

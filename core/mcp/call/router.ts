@@ -26,7 +26,7 @@ import {
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
-import { toolParams, traced, withoutNullArguments } from './sent-params.ts'
+import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
@@ -282,7 +282,7 @@ export class Router {
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
     const target = routed.scope.prompt(name)
     if (!target) throw this.#unknownName(routed, 'prompt', name)
-    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: target.original })
+    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {

@@ -5,6 +5,7 @@ import type { JsonValue } from '../../contract/json.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
+import { hasHidden } from '../../domain/text/visible-text.ts'
 import { parseTime } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { AccessKeyTable, UserTable } from '../../store/people-tables.ts'
@@ -212,11 +213,11 @@ function checkLabel(label: string, errors: FieldError[]): void {
   const length = [...label].length
   if (length < 1 || length > LABEL_CHARACTERS) {
     errors.push({ pointer: '#/label', code: 'length', detail: `A label has 1 to ${LABEL_CHARACTERS} characters` })
-  } else if (label.trim() !== label || /\p{C}/u.test(label)) {
+  } else if (label.trim() !== label || hasHidden(label)) {
     errors.push({
       pointer: '#/label',
       code: 'format',
-      detail: 'A label has no control characters, and no space at its ends',
+      detail: 'A label has no control characters or others that cannot be seen, and no space at its ends',
     })
   }
 }
