@@ -1,3 +1,4 @@
+import { announceThread } from '../config/thread-starts.ts'
 import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
@@ -263,6 +264,7 @@ export class History {
 
   #start(): Worker {
     // The hub's environment contains secrets, which the thread does not need.
+    announceThread()
     const worker = new Worker(new URL('./worker.ts', import.meta.url).href, {
       env: {},
       name: 'patchbay-history',

@@ -1,4 +1,4 @@
-import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { dlopen, type FFIFunction, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { cLibraries } from '../config/c-library.ts'
 
@@ -23,7 +23,7 @@ const SYMBOLS = {
 export function boundReceiveBuffers(port: number): boolean {
   if (process.platform !== 'linux') return false
   try {
-    const { setsockopt } = cSymbols()
+    const { setsockopt } = openC(SYMBOLS)
     const value = new Int32Array([RECEIVE_BUFFER_BYTES])
     const done = listeningAt(port).map(fd => setsockopt(fd, SOL_SOCKET, SO_RCVBUF, ptr(value), value.byteLength) === 0)
     return done.length > 0 && done.every(Boolean)
@@ -33,17 +33,18 @@ export function boundReceiveBuffers(port: number): boolean {
   }
 }
 
-function cSymbols() {
+/** Functions of the C library. Throws where it cannot be called. */
+export function openC<const Functions extends Record<string, FFIFunction>>(functions: Functions) {
   const [glibc = '', musl = ''] = cLibraries()
   try {
-    return dlopen(glibc, SYMBOLS).symbols
+    return dlopen(glibc, functions).symbols
   } catch {
-    return dlopen(musl, SYMBOLS).symbols
+    return dlopen(musl, functions).symbols
   }
 }
 
 /** Descriptors of this process that listen at a TCP port. */
-function listeningAt(port: number): number[] {
+export function listeningAt(port: number): number[] {
   const sockets = new Set(['tcp', 'tcp6'].flatMap(table => inodesListeningAt(port, `/proc/self/net/${table}`)))
   return readdirSync('/proc/self/fd').flatMap(fd => (sockets.has(linkOf(fd)) ? Number(fd) : []))
 }

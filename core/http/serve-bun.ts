@@ -1,6 +1,7 @@
+import type { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { StartError } from '../config/start-error.ts'
-import type { ErrorCode } from '../contract/errors.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
@@ -13,6 +14,7 @@ import { Arrivals } from './arrivals.ts'
 import { preflightResponse, withCors } from './cors.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import type { RequestLog } from './request-log.ts'
+import { connectionGate } from './serve-bun-accept.ts'
 import { boundReceiveBuffers } from './serve-bun-buffers.ts'
 
 /** Idle timeout of a connection in seconds: longer than the body timeout, so that the client gets that error first. */
@@ -41,6 +43,8 @@ export interface ServeOptions {
   readonly log: Pick<PluginLogger, 'error'>
   /** Logs each answered request below `/mcp`; the app logs the others. */
   readonly requestLog?: RequestLog | undefined
+  /** Keeps descriptors back from connections; streams are refused while it is crowded. */
+  readonly reserve?: Pick<DescriptorReserve, 'guard' | 'isCrowded'> | undefined
   /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
   /** Seconds after which a client is disconnected that reads nothing of an event stream. Default 120, at most 255. */
@@ -81,12 +85,21 @@ type BunSocket = Bun.ServerWebSocket<SocketState>
 
 /** A server on `Bun.serve`: MCP requests go to their endpoint, all others to the app, all through the guard. */
 export function serveBun(options: ServeOptions): HttpServer {
-  const { guard, app, mcp, requestLog } = options
+  const { guard, app, mcp, requestLog, reserve } = options
   const arrivals = new Arrivals()
+  /** Ports of clients whose connection has a request that may be silent for long. */
+  const longLived = new Set<number>()
   let server: Server | undefined
 
   const fetch = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
-    const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS)
+    if (!reserve?.isCrowded) return answered(request, running)
+    if (wantsStream(request)) return lastOf(refuse(options, request, crowded()))
+    const response = answered(request, running)
+    return response instanceof Promise ? response.then(lastOf) : lastOf(response)
+  }
+
+  const answered = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
+    const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS, longLived)
     let admitted: Admitted
     try {
       admitted = guard.admit(request, peer)
@@ -117,6 +130,8 @@ export function serveBun(options: ServeOptions): HttpServer {
       server = running
       const port = running.port ?? options.port
       boundReceiveBuffers(port)
+      const gate = reserve && connectionGate(port, peerPort => longLived.has(peerPort))
+      if (gate) reserve.guard(gate)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
@@ -127,6 +142,25 @@ export function serveBun(options: ServeOptions): HttpServer {
       await server?.stop(true)
     },
   }
+}
+
+/** Whether a request asks for an answer that stays open: an event stream or a WebSocket. */
+function wantsStream({ method, headers, url }: Request): boolean {
+  if (method !== 'GET') return false
+  if (headers.has('upgrade') || headers.get('accept')?.includes('text/event-stream')) return true
+  return /\/(?:api\/stream|sse)(?:[/?]|$)/.test(url)
+}
+
+function crowded(): HubError {
+  const why = 'The hub has few file descriptors left, and opens no further streams until others end'
+  return new HubError('overloaded', why, { retryAfterSeconds: 5 })
+}
+
+/** The same answer, after which the connection is closed. */
+function lastOf(response: Response): Response
+function lastOf(response: Response | undefined): Response | undefined
+function lastOf(response: Response | undefined): Response | undefined {
+  return response && withHeaders(response, { connection: 'close' })
 }
 
 async function settledWithin(work: Promise<void>, milliseconds: number): Promise<void> {
@@ -283,14 +317,17 @@ function startError(error: unknown, host: string, port: number): StartError {
 class BunPeer implements Peer {
   upgraded = false
   #keptOpen = false
+  #port = 0
   readonly #server: Server
   readonly #request: Request
   readonly #streamIdleSeconds: number
+  readonly #longLived: Set<number>
 
-  constructor(server: Server, request: Request, streamIdleSeconds: number) {
+  constructor(server: Server, request: Request, streamIdleSeconds: number, longLived: Set<number>) {
     this.#server = server
     this.#request = request
     this.#streamIdleSeconds = streamIdleSeconds
+    this.#longLived = longLived
   }
 
   get address(): string {
@@ -299,20 +336,28 @@ class BunPeer implements Peer {
 
   keepOpen(): void {
     this.#keptOpen = true
+    this.#noteLongLived()
     this.#server.timeout(this.#request, 0)
   }
 
   upgrade(handler: SocketHandler): boolean {
     const counts = { frames: 0, secondStartedAtMs: 0, pingsUnanswered: 0 }
     const data: SocketState = { handler, socket: undefined, ...counts, ended: false }
+    this.#noteLongLived()
     this.upgraded = this.#server.upgrade(this.#request, { data })
     return this.upgraded
+  }
+
+  #noteLongLived(): void {
+    this.#port = this.#server.requestIP(this.#request)?.port ?? 0
+    this.#longLived.add(this.#port)
   }
 
   /** `keepOpen` lifts the timeout of the whole connection; not restored, an idle client would never be disconnected. */
   answered(response: Response): void {
     if (!this.#keptOpen) return
     const isStream = response.headers.get('content-type') === 'text/event-stream'
+    if (!isStream) this.#longLived.delete(this.#port)
     this.#server.timeout(this.#request, isStream ? this.#streamIdleSeconds : IDLE_SECONDS)
   }
 }

@@ -21,7 +21,7 @@ import {
 const ENV = { BUN_OPTIONS: `--preload ${join(import.meta.dir, 'fixtures/at-signal.cjs')}`, ENABLE_REQUEST_LOGS: 'true' }
 const CLEAR = ['storage_full', 'storage_unavailable', 'storage_busy']
 /** Bytes of changes after which the store checkpoints its log. */
-const CHECKPOINT_BYTES = 6_000_000
+const CHECKPOINT_BYTES = 4_500_000
 
 let hub: Hub
 let admin: Client
@@ -53,8 +53,8 @@ async function restart(wrap: readonly string[] = []): Promise<void> {
 
 async function fillLog(): Promise<void> {
   rounds += 1
-  const args = ['x'.repeat(190_000)]
-  for (let sent = 0; sent < CHECKPOINT_BYTES; sent += 190_000) {
+  const args = ['x'.repeat(100_000)]
+  for (let sent = 0; sent < CHECKPOINT_BYTES; sent += 100_000) {
     await admin.request('POST', '/api/servers', {
       name: `filled-${sent}-${rounds}`,
       command: 'true',

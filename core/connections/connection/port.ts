@@ -1,3 +1,4 @@
+import { announceThread } from '../../config/thread-starts.ts'
 import type { WireError } from '../../contract/errors.ts'
 import { FrameQueue } from '../protocol/frame-queue.ts'
 import {
@@ -53,6 +54,7 @@ export class WorkerPort {
     this.isolatedFor = isolatedFor
     this.#events = events
     // The hub's environment holds its secrets; transports do not need it.
+    announceThread()
     this.#worker = new Worker(new URL('../worker/worker.ts', import.meta.url).href, {
       env: {},
       name: 'patchbay-connections',
