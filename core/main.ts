@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 import { runCommand } from './cli/run.ts'
-import { writeNow } from './cli/write-now.ts'
+import { writeNow } from './hub/write-now.ts'
 import { Redactor } from './secrets/redact.ts'
 import { ServerRedactors } from './secrets/server-redactors.ts'
 

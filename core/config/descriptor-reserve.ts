@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { beforeThreads } from './thread-starts.ts'
+import { beforeThreads } from '../events/thread-starts.ts'
 
 /** Takes connections from the system, and stops doing so. */
 export interface ConnectionGate {

@@ -1,26 +1,26 @@
 import type { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { StartError } from '../config/start-error.ts'
-import { type ErrorCode, HubError } from '../contract/errors.ts'
+import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
-import type { Socket, SocketHandler } from '../request/request-info.ts'
-import type { Admitted, Peer, RequestGuard } from './api.ts'
+import type { Socket } from '../request/request-info.ts'
+import type { Admitted, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { Arrivals } from './arrivals.ts'
 import { preflightResponse, withCors } from './cors.ts'
+import { crowded, lastOf, wantsStream } from './crowded.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import type { RequestLog } from './request-log.ts'
 import { connectionGate } from './serve-bun-accept.ts'
 import { boundReceiveBuffers } from './serve-bun-buffers.ts'
+import { BunPeer, IDLE_SECONDS, type Server, type SocketState } from './serve-bun-peer.ts'
 
-/** Idle timeout of a connection in seconds: longer than the body timeout, so that the client gets that error first. */
-const IDLE_SECONDS = 40
 /**
- * The same for event streams, which send a keep-alive every 15 s. A client that reads nothing for so long is
+ * The idle timeout of event streams in seconds, which send a keep-alive every 15 s. A client that reads nothing for so long is
  * disconnected, even after the end of its stream, since the unread rest would be held in memory.
  */
 const STREAM_IDLE_SECONDS = 120
@@ -70,17 +70,6 @@ const MCP_PATTERN = '/mcp/{path}'
 /** A client is disconnected after so many unanswered pings, though the system may keep its connection for hours. */
 const MISSED_PINGS = 2
 
-interface SocketState {
-  readonly handler: SocketHandler
-  socket: Socket | undefined
-  frames: number
-  secondStartedAtMs: number
-  /** Since the last frame of the client. */
-  pingsUnanswered: number
-  ended: boolean
-}
-
-type Server = Bun.Server<SocketState>
 type BunSocket = Bun.ServerWebSocket<SocketState>
 
 /** A server on `Bun.serve`: MCP requests go to their endpoint, all others to the app, all through the guard. */
@@ -142,25 +131,6 @@ export function serveBun(options: ServeOptions): HttpServer {
       await server?.stop(true)
     },
   }
-}
-
-/** Whether a request asks for an answer that stays open: an event stream or a WebSocket. */
-function wantsStream({ method, headers, url }: Request): boolean {
-  if (method !== 'GET') return false
-  if (headers.has('upgrade') || headers.get('accept')?.includes('text/event-stream')) return true
-  return /\/(?:api\/stream|sse)(?:[/?]|$)/.test(url)
-}
-
-function crowded(): HubError {
-  const why = 'The hub has few file descriptors left, and opens no further streams until others end'
-  return new HubError('overloaded', why, { retryAfterSeconds: 5 })
-}
-
-/** The same answer, after which the connection is closed. */
-function lastOf(response: Response): Response
-function lastOf(response: Response | undefined): Response | undefined
-function lastOf(response: Response | undefined): Response | undefined {
-  return response && withHeaders(response, { connection: 'close' })
 }
 
 async function settledWithin(work: Promise<void>, milliseconds: number): Promise<void> {
@@ -312,54 +282,6 @@ function startError(error: unknown, host: string, port: number): StartError {
   return new StartError('bind_failed', `Cannot listen on ${host}, port ${port} (${faultWords(error)})`, {
     cause: error,
   })
-}
-
-class BunPeer implements Peer {
-  upgraded = false
-  #keptOpen = false
-  #port = 0
-  readonly #server: Server
-  readonly #request: Request
-  readonly #streamIdleSeconds: number
-  readonly #longLived: Set<number>
-
-  constructor(server: Server, request: Request, streamIdleSeconds: number, longLived: Set<number>) {
-    this.#server = server
-    this.#request = request
-    this.#streamIdleSeconds = streamIdleSeconds
-    this.#longLived = longLived
-  }
-
-  get address(): string {
-    return this.#server.requestIP(this.#request)?.address ?? ''
-  }
-
-  keepOpen(): void {
-    this.#keptOpen = true
-    this.#noteLongLived()
-    this.#server.timeout(this.#request, 0)
-  }
-
-  upgrade(handler: SocketHandler): boolean {
-    const counts = { frames: 0, secondStartedAtMs: 0, pingsUnanswered: 0 }
-    const data: SocketState = { handler, socket: undefined, ...counts, ended: false }
-    this.#noteLongLived()
-    this.upgraded = this.#server.upgrade(this.#request, { data })
-    return this.upgraded
-  }
-
-  #noteLongLived(): void {
-    this.#port = this.#server.requestIP(this.#request)?.port ?? 0
-    this.#longLived.add(this.#port)
-  }
-
-  /** `keepOpen` lifts the timeout of the whole connection; not restored, an idle client would never be disconnected. */
-  answered(response: Response): void {
-    if (!this.#keptOpen) return
-    const isStream = response.headers.get('content-type') === 'text/event-stream'
-    if (!isStream) this.#longLived.delete(this.#port)
-    this.#server.timeout(this.#request, isStream ? this.#streamIdleSeconds : IDLE_SECONDS)
-  }
 }
 
 class BunSocketEnd implements Socket {

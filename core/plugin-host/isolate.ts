@@ -1,7 +1,7 @@
-import { announceThread } from '../config/thread-starts.ts'
 import { HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, PluginMetrics, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
+import { announceThread } from '../events/thread-starts.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import type { PluginAbout } from './about.ts'
 import { carriedError } from './carried-error.ts'

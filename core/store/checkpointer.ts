@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { announceThread } from '../config/thread-starts.ts'
+import { announceThread } from '../events/thread-starts.ts'
 
 /** Length of the log, in pages, at which a checkpoint is worth it; SQLite's default, 4 MB. */
 const CHECKPOINT_PAGES = 1_000

@@ -1,5 +1,5 @@
-import { announceThread } from '../../config/thread-starts.ts'
 import type { WireError } from '../../contract/errors.ts'
+import { announceThread } from '../../events/thread-starts.ts'
 import { FrameQueue } from '../protocol/frame-queue.ts'
 import {
   type CallerFrame,

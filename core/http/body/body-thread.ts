@@ -1,7 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
-import { announceThread } from '../../config/thread-starts.ts'
 import { HubError } from '../../contract/errors.ts'
 import { FairQueue } from '../../domain/fair-turns.ts'
+import { announceThread } from '../../events/thread-starts.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
 
 /** How long an idle worker keeps the memory of its last job, in milliseconds. */
