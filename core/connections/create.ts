@@ -89,6 +89,7 @@ class LocalConnections implements Connections {
         if (record) records.write(record, 'info', line, { stream: 'stderr' })
       },
       redactors: options.redactors,
+      freeDescriptors: options.freeDescriptors,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#catalogs = new CatalogStore(options.store.db, log)

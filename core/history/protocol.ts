@@ -173,5 +173,10 @@ export type HistoryAnswer =
   | { readonly id: number; readonly measured: Measured }
   | { readonly id: number; readonly text: string }
   | { readonly id: number; readonly done: true }
-  | { readonly id: number; readonly failure: string }
+  | {
+      readonly id: number
+      readonly failure: string
+      /** SQLite's result code, PostgreSQL's SQLSTATE or the system's errno name. */
+      readonly code?: string | undefined
+    }
   | { readonly note: string }

@@ -1,4 +1,4 @@
-import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { dlopen, type FFIFunction, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { cLibraries } from '../config/c-library.ts'
 
@@ -30,7 +30,7 @@ const SYMBOLS = {
 export function boundSocketBuffers(port: number): boolean {
   if (process.platform !== 'linux') return false
   try {
-    const { setsockopt } = cSymbols()
+    const { setsockopt } = openC(SYMBOLS)
     const set = (fd: number, option: number, bytes: number): boolean => {
       const value = new Int32Array([bytes])
       return setsockopt(fd, SOL_SOCKET, option, ptr(value), value.byteLength) === 0
@@ -46,17 +46,18 @@ export function boundSocketBuffers(port: number): boolean {
   }
 }
 
-function cSymbols() {
+/** Functions of the C library. Throws where it cannot be called. */
+export function openC<const Functions extends Record<string, FFIFunction>>(functions: Functions) {
   const [glibc = '', musl = ''] = cLibraries()
   try {
-    return dlopen(glibc, SYMBOLS).symbols
+    return dlopen(glibc, functions).symbols
   } catch {
-    return dlopen(musl, SYMBOLS).symbols
+    return dlopen(musl, functions).symbols
   }
 }
 
 /** Descriptors of this process that listen at a TCP port. */
-function listeningAt(port: number): number[] {
+export function listeningAt(port: number): number[] {
   const sockets = new Set(['tcp', 'tcp6'].flatMap(table => inodesListeningAt(port, `/proc/self/net/${table}`)))
   return readdirSync('/proc/self/fd').flatMap(fd => (sockets.has(linkOf(fd)) ? Number(fd) : []))
 }

@@ -6,6 +6,7 @@ import { createBundles } from '../bundles/create.ts'
 import { BundleStore } from '../bundles/store.ts'
 import { requireDatabase } from '../config/data-dir.ts'
 import { type DataLock, lockDataDir } from '../config/data-lock.ts'
+import { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
@@ -75,6 +76,8 @@ export async function startHub(options: HubOptions): Promise<Hub> {
 
 async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<Hub> {
   const { loaded } = options
+  const reserve = new DescriptorReserve()
+  undo.defer(() => reserve.dispose())
   const lock: DataLock = await lockDataDir(loaded.config.dataDir)
   undo.defer(() => lock.release())
   undo.defer(() => loaded.settings.dispose())
@@ -166,6 +169,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const connections: Connections = createConnections({
     bundles: sha256 => bundleStore.content(sha256),
     garbage,
+    freeDescriptors: () => reserve.free,
     registry,
     store,
     bus,
@@ -251,6 +255,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
     countRequest: meters.request,
+    reserve,
     setupToken,
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
@@ -286,8 +291,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         // A lost data folder is an error with PostgreSQL too: it contains the keys.
         pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
+        history: () => ({ isKept: history !== undefined, fault: history?.fault }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
-        descriptorShortage,
+        descriptorShortage: () => descriptorShortage(reserve.free),
         sandbox: () => sandbox,
       }),
       features: {

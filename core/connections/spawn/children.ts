@@ -48,6 +48,8 @@ export interface ChildrenOptions {
   readonly heard?: (serverId: string, line: string) => void
   /** Redacts secrets in the stderr of children, and in their commands. */
   readonly redactors: Pick<ServerRedactors, 'of'>
+  /** How many descriptors are free, those included that the hub holds for itself. Default: what the system counts. */
+  readonly freeDescriptors?: (() => number | undefined) | undefined
   /** Carries the bytes through main even where descriptors could be passed to a worker. */
   readonly relay?: boolean
 }
@@ -111,7 +113,7 @@ export class Children {
   /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and the errors of the sandbox. */
   spawn(spec: ChildSpec): Child {
     const { confinement } = spec
-    const shortage = descriptorShortage()
+    const shortage = descriptorShortage(this.#options.freeDescriptors?.())
     if (shortage) throw spawnError(spec, new Error(shortage))
     const carried = this.#makePair !== undefined && spec.carriedByMain !== true
     const start = confinement ? this.#enclosed(spec, confinement, carried) : this.#plain(spec)

@@ -214,7 +214,14 @@ export class World {
       version: '1.1.0',
       startedAtMs: performance.now(),
       draining: () => false,
-      checks: async () => ({ store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none' }),
+      checks: async () => ({
+        store: 'ok',
+        sinks: 'none',
+        history: 'ok',
+        plugins: 'ok',
+        descriptors: 'ok',
+        sandbox: 'none',
+      }),
       features: {},
       ...change,
     }
