@@ -47,5 +47,7 @@ export interface ConnectionEvents {
   catalog(read: ListsRead): void
   stale(): void
   notification(method: string, params: JsonObject | undefined): void
+  /** `count` messages of the server were malformed, the last one as `detail` says; called once a second at most. */
+  malformed?(detail: string, count: number): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

@@ -14,7 +14,7 @@ export function upstreamNotices(
   { bus, log, records, redact }: ServerContext,
   record: () => ServerRecord,
   own?: { readonly key: string; readonly hears: boolean },
-): Pick<ConnectionEvents, 'notification' | 'log'> {
+): Pick<ConnectionEvents, 'notification' | 'log' | 'malformed'> {
   return {
     notification: (method, params) => {
       const { id: serverId, ownerId, name } = record()
@@ -28,6 +28,10 @@ export function upstreamNotices(
       }
       const data = { serverId, ...(own ? { sessionId: own.key } : {}), method, params }
       bus.emit('upstream.notification', ownerId, data, 'internal')
+    },
+    malformed: (detail, count) => {
+      const { id, ownerId, name } = record()
+      records.malformed({ id, ownerId, name }, detail, count)
     },
     log: (level, message) => {
       const { id: serverId, ownerId, name } = record()

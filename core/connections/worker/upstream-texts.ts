@@ -30,6 +30,8 @@ export function withoutSecrets(message: FromWorker, redact: Redact): FromWorker 
       return { ...message, reason: { ...message.reason, message: redact(message.reason.message) } }
     case 'log':
       return { ...message, message: redact(message.message) }
+    case 'malformed':
+      return { ...message, detail: redact(message.detail) }
     case 'health': {
       const { error } = message.report
       if (!error) return message
