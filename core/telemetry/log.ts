@@ -5,12 +5,12 @@ import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import { type CallFields, FoldedCalls } from './folding/folded-calls.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
 import type { TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
-import { RecordAllowance } from './record-allowance.ts'
 import { cut, fieldOf, type LogFields, RecordFields } from './record-fields.ts'
 import { prettyLine, RecordLine } from './record-line.ts'
 
@@ -87,10 +87,7 @@ export class HubLog {
   /** That of the last record which is no call: a new one for each would be garbage. */
   readonly #kind: { -readonly [Key in keyof TallyKey]: TallyKey[Key] } = { ...NO_CALL }
   #counted: readonly ((key: TallyKey) => void)[] = []
-  readonly #refusals = new RecordAllowance<{ readonly id: string }>(({ id: ownerId }, leftOut) => {
-    const text = `${leftOut} records of refused calls were left out: a user had more than 100 a second`
-    this.with({ component: CALLS, ownerId }).warn(text, { userId: ownerId })
-  })
+  readonly #calls = new FoldedCalls((...call) => this.#callLine(...call))
   #written: ((level: LogLevel) => void) | undefined
 
   private constructor(writer: LogWriter, form: Form, { level, bus, redactor, servers }: LogOptions) {
@@ -160,7 +157,7 @@ export class HubLog {
     }
   }
 
-  /** Logs one finished tools/call. The owner of the server and the caller may read it. */
+  /** Logs one finished tools/call, or counts it in a record of many. The owner of the server and the caller may read it. */
   call(record: ToolCallRecord): void {
     const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId, client, traceId } =
       record
@@ -185,23 +182,21 @@ export class HubLog {
       traceId,
       group: cut(group),
     }
-    this.#callLine(fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
+    this.#calls.add('INFO', fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
   }
 
-  /** Logs a tools/call that reached no server, of one user 100 a second. The caller may read it. */
+  /** Logs a tools/call that reached no server. The caller may read it. */
   refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code, calledServer }: RefusedCall): void {
     // The tool's name is the caller's: any number of different ones.
     const nowhere = { caller: '', serverId: '', server: '', tool: '' }
     this.#tally({ level: 'INFO', isCall: true, failed: true, owner: userId, code, ...nowhere })
     if (!this.levels.allows('INFO', CALLS, undefined)) return
-    // A call that is refused costs its caller next to nothing: others' records must not be lost for it.
-    if (!this.#refusals.take({ id: userId })) return
     // The name comes from the caller: it may hold anything.
     const place = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : { group: cut(group) }
     const named = { tool: cut(this.#redactor.text(tool)), ...place }
     const duration = Math.round(durationMs)
     const fields = { component: CALLS, ...named, duration, status: code, code, requestId, userId, keyId, client }
-    this.#callLine(fields, userId, userId)
+    this.#calls.add('INFO', fields, userId, userId)
   }
 
   /** Where records go, with what was lost on the way; the log file or standard output first. */
@@ -224,19 +219,20 @@ export class HubLog {
 
   /** Writes queued records, within a second, and closes the file. */
   end(): Promise<void> {
+    this.#calls.flush()
     return this.#writer.end()
   }
 
-  #callLine(fields: Record<string, unknown>, readers: string, ownerId: string): void {
+  #callLine(level: LogLevel, fields: CallFields, readers: string, ownerId: string): void {
     const timestamp = this.#times.of(Date.now())
-    this.#written?.('INFO')
-    const line = this.#begin('INFO', timestamp)
+    this.#written?.(level)
+    const line = this.#begin(level, timestamp)
     for (const name in fields) line.member(name, fields[name])
-    this.#hand(line, 'tools/call', readers, CALLS)
+    this.#hand(line, 'tools/call', readers, CALLS, fields.userId)
     if (!this.#bus.wants('log.record')) return
     // A caller's address and key are not for the owner of the server.
     const withheld = fields.userId === ownerId ? {} : { client: undefined, keyId: undefined }
-    this.#emit('INFO', 'tools/call', { ...fields, ...withheld }, ownerId, timestamp)
+    this.#emit(level, 'tools/call', { ...fields, ...withheld }, ownerId, timestamp)
   }
 
   #tally(key: TallyKey): void {
@@ -251,10 +247,11 @@ export class HubLog {
     return line
   }
 
-  #hand(line: RecordLine, message: string, readers: string, component: string | undefined): void {
+  /** `holder`: whose share of the queues it takes. */
+  #hand(line: RecordLine, message: string, readers: string, component: string | undefined, holder: string): void {
     line.end(message)
-    this.#writer.write(line)
-    this.feed.push(line, readers, component)
+    this.#writer.write(line, holder)
+    this.feed.push(line, readers, component, holder)
     this.#line = line
   }
 
@@ -270,7 +267,7 @@ export class HubLog {
     const copy = this.#bus.wants('log.record') ? (Object.create(null) as Record<string, unknown>) : undefined
     const line = this.#begin(level, timestamp)
     this.#fields.write(logger, record, line, copy, server)
-    this.#hand(line, text, owner ?? '', component)
+    this.#hand(line, text, owner ?? '', component, owner ?? component ?? '')
     this.#written?.(level)
     const failed = level === 'ERROR'
     const kind = this.#kind

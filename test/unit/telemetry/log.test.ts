@@ -243,29 +243,35 @@ test('sinks get each record as JSON with those who may read it, whatever the for
   ])
 })
 
-test('refused calls of one user are 1,000 records at once; the number left out is told to that user, others lose none', async () => {
-  const call = {
-    requestId: 'r',
-    keyId: 'k1',
-    group: 'g',
-    groupId: 'g',
-    tool: 't',
-    durationMs: 1,
-    code: 'quota_calls' as const,
+const CALL = {
+  ...{ at: '2026-01-01T00:00:00.000Z', requestId: 'r1', userId: 'u1', userName: 'alice', ownerId: 'o1', serverId: 's1' },
+  ...{ server: 'time', group: 'work', groupId: 'g', tool: 'now', durationMs: 12, status: 'success' },
+}
+
+test('calls of one user beyond 200 a second are one record a second for each server; others lose none', async () => {
+  const refused = {
+    ...{ requestId: 'r', keyId: 'k1', group: 'g', groupId: 'g', tool: 't', durationMs: 1, code: 'quota_calls' as const },
   }
   let counted = 0
-  const { lines, records } = await logged(async (log, written) => {
-    log.onCounted(({ code }) => {
-      if (code === call.code) counted += 1
+  const { lines, records } = await logged(async log => {
+    log.onCounted(() => {
+      counted += 1
     })
-    for (let index = 0; index < 1_500; index += 1) log.refusedCall({ ...call, userId: 'eve' })
-    log.refusedCall({ ...call, userId: 'ann' })
-    await until(() => written.some(({ record }) => record.level === 'WARN'))
+    for (let index = 0; index < 1_500; index += 1) log.refusedCall({ ...refused, userId: 'eve' })
+    for (let index = 0; index < 1_000; index += 1) log.call({ ...CALL, requestId: `r${index}`, durationMs: index, status: index % 10 === 0 ? 'error' : 'success' })
+    log.refusedCall({ ...refused, userId: 'ann' })
   })
-  expect(counted).toBe(1_501)
-  const left = records.find(({ record }) => record.level === 'WARN')
-  expect(left?.ownerId).toBe('eve')
-  expect(left?.record.message).toMatch(/^(4\d\d|500) records of refused calls were left out/)
-  expect(lines.filter(line => line.includes('"userId":"ann"'))).toHaveLength(1)
-  expect(lines.length).toBeLessThan(1_102)
+  expect(counted).toBe(2_501)
+  const all = lines.map(line => JSON.parse(line))
+  const sum = (userId: string) => all.filter(each => each.userId === userId).reduce((total, each) => total + (each.count ?? 1), 0)
+  expect([sum('eve'), sum(CALL.userId), sum('ann')]).toEqual([1_500, 1_000, 1])
+  const [ofEve, ofCalls] = all.filter(each => each.count > 1)
+  expect(ofEve).toMatchObject({ code: 'quota_calls', group: 'g', count: 1_300, errors: 1_300, outcomes: { quota_calls: 1_300 } })
+  expect(ofCalls).toMatchObject({
+    ...{ server: CALL.server, tool: CALL.tool, userId: CALL.userId, count: 800, errors: 80, duration: 999 },
+    ...{ outcomes: { success: 720, error: 80 }, durationTotal: (200 + 999) * 400 },
+  })
+  expect([ofCalls.status, ofCalls.code, ofCalls.requestId]).toEqual([undefined, undefined, undefined])
+  expect(lines.length).toBe(403)
+  expect(records.find(({ record }) => record.count === 800)?.ownerId).toBe(CALL.ownerId)
 })
