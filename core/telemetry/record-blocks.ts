@@ -76,7 +76,7 @@ export class RecordBlocks {
   push(line: string | RecordLine, readers: string, holderId = ''): void {
     const holder = this.#shares.of(holderId)
     this.#append(line, readers, holder)
-    while (this.#shares.isOverShare(holder) && this.#makeRoom(holder)) continue
+    while (this.#shares.isOverShare(holder) && this.#makeRoom(holder));
   }
 
   #append(line: string | RecordLine | Uint8Array, readers: string, holder: Holder): void {

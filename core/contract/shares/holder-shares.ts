@@ -111,7 +111,8 @@ export class HolderShares {
     this.#asked = 0
     this.#largest = undefined
     for (const holder of this.#holders.values()) {
-      if (holder.count > 0 && (!this.#largest || this.#weight(holder) > this.#weight(this.#largest))) this.#largest = holder
+      if (holder.count > 0 && (!this.#largest || this.#weight(holder) > this.#weight(this.#largest)))
+        this.#largest = holder
     }
   }
 

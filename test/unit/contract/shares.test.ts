@@ -50,7 +50,9 @@ test('a SharedCache is never larger than its limit, and its size is that of what
 
 test('a SharedQueue: the holder of most loses its oldest, and each loss is reported', () => {
   const lost: string[] = []
-  const queue = new SharedQueue<string>({ maxCount: 10, maxBytes: 1_000 }, (item, holder) => lost.push(`${holder} ${item}`))
+  const queue = new SharedQueue<string>({ maxCount: 10, maxBytes: 1_000 }, (item, holder) =>
+    lost.push(`${holder} ${item}`),
+  )
   queue.add('ann', 'first', 1)
   for (let n = 0; n < 12; n += 1) queue.add('eve', String(n), 1)
   queue.add('ben', 'large', 995)

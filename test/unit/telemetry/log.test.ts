@@ -244,13 +244,28 @@ test('sinks get each record as JSON with those who may read it, whatever the for
 })
 
 const CALL = {
-  ...{ at: '2026-01-01T00:00:00.000Z', requestId: 'r1', userId: 'u1', userName: 'alice', ownerId: 'o1', serverId: 's1' },
+  ...{
+    at: '2026-01-01T00:00:00.000Z',
+    requestId: 'r1',
+    userId: 'u1',
+    userName: 'alice',
+    ownerId: 'o1',
+    serverId: 's1',
+  },
   ...{ server: 'time', group: 'work', groupId: 'g', tool: 'now', durationMs: 12, status: 'success' },
 }
 
 test('calls of one user beyond 200 a second are one record a second for each server; others lose none', async () => {
   const refused = {
-    ...{ requestId: 'r', keyId: 'k1', group: 'g', groupId: 'g', tool: 't', durationMs: 1, code: 'quota_calls' as const },
+    ...{
+      requestId: 'r',
+      keyId: 'k1',
+      group: 'g',
+      groupId: 'g',
+      tool: 't',
+      durationMs: 1,
+      code: 'quota_calls' as const,
+    },
   }
   let counted = 0
   const { lines, records } = await logged(async log => {
@@ -258,15 +273,23 @@ test('calls of one user beyond 200 a second are one record a second for each ser
       counted += 1
     })
     for (let index = 0; index < 1_500; index += 1) log.refusedCall({ ...refused, userId: 'eve' })
-    for (let index = 0; index < 1_000; index += 1) log.call({ ...CALL, requestId: `r${index}`, durationMs: index, status: index % 10 === 0 ? 'error' : 'success' })
+    for (let index = 0; index < 1_000; index += 1)
+      log.call({ ...CALL, requestId: `r${index}`, durationMs: index, status: index % 10 === 0 ? 'error' : 'success' })
     log.refusedCall({ ...refused, userId: 'ann' })
   })
   expect(counted).toBe(2_501)
   const all = lines.map(line => JSON.parse(line))
-  const sum = (userId: string) => all.filter(each => each.userId === userId).reduce((total, each) => total + (each.count ?? 1), 0)
+  const sum = (userId: string) =>
+    all.filter(each => each.userId === userId).reduce((total, each) => total + (each.count ?? 1), 0)
   expect([sum('eve'), sum(CALL.userId), sum('ann')]).toEqual([1_500, 1_000, 1])
   const [ofEve, ofCalls] = all.filter(each => each.count > 1)
-  expect(ofEve).toMatchObject({ code: 'quota_calls', group: 'g', count: 1_300, errors: 1_300, outcomes: { quota_calls: 1_300 } })
+  expect(ofEve).toMatchObject({
+    code: 'quota_calls',
+    group: 'g',
+    count: 1_300,
+    errors: 1_300,
+    outcomes: { quota_calls: 1_300 },
+  })
   expect(ofCalls).toMatchObject({
     ...{ server: CALL.server, tool: CALL.tool, userId: CALL.userId, count: 800, errors: 80, duration: 999 },
     ...{ outcomes: { success: 720, error: 80 }, durationTotal: (200 + 999) * 400 },

@@ -71,7 +71,10 @@ const whoOf = (line: string): string => line.split(' ')[0] ?? ''
 
 test('a full queue stays within its limits, keeps each holder’s order, and the largest holder loses', () => {
   const step = fc.oneof(
-    { weight: 20, arbitrary: fc.record({ who: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'), length: fc.nat({ max: 300 }) }) },
+    {
+      weight: 20,
+      arbitrary: fc.record({ who: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'), length: fc.nat({ max: 300 }) }),
+    },
     { weight: 1, arbitrary: fc.record({ take: fc.nat({ max: 30 }) }) },
   )
   fc.assert(

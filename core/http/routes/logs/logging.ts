@@ -48,7 +48,10 @@ const logging = z.object({
       dropped: z.object({ full: count, rejected: count, late: count }),
       losses: z
         .array(z.object({ user: z.string().optional(), component: z.string().optional(), dropped: count }))
-        .meta({ description: 'Whose records were lost to a full queue, most first, at most 20: of a user, or of a part of the hub' }),
+        .meta({
+          description:
+            'Whose records were lost to a full queue, most first, at most 20: of a user, or of a part of the hub',
+        }),
       reason: z
         .object({ code: z.string(), message: z.string() })
         .optional()
