@@ -81,9 +81,5 @@ console.log(
 )
 console.log(`p95 ${p95.toFixed(2)} ms, built in ${buildMs.toFixed(0)} ms`)
 const isEnough =
-  tools.length >= LEAST_TOOLS &&
-  all >= DEMANDED.all &&
-  en >= DEMANDED.en &&
-  zh >= DEMANDED.zh &&
-  talk >= DEMANDED.talk
+  tools.length >= LEAST_TOOLS && all >= DEMANDED.all && en >= DEMANDED.en && zh >= DEMANDED.zh && talk >= DEMANDED.talk
 process.exit(isEnough && p95 < MOST_P95_MS ? 0 : 1)
