@@ -60,6 +60,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'core/moving': [['*'], ['backup']],
   'core/store': [['migrations'], ['*']],
+  'core/telemetry': [['folding'], ['*']],
   'core/cli': [
     ['io', 'arguments'],
     ['local-files', 'output'],

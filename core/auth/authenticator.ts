@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { HubError } from '../contract/errors.ts'
 import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
-import { SharedCache } from '../contract/shares/shared-cache.ts'
+import { SharedCache } from '../transport-kit/shared-cache.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { KeyRecord, Registry } from '../registry/api.ts'
 import { hashAccessKey, isAccessKey, looksLikeAccessKey, mayBeAdoptedKey } from './access-keys.ts'

@@ -1,4 +1,4 @@
-import { type Holder, HolderShares, type SharedLimits } from '../contract/shares/holder-shares.ts'
+import { type Holder, HolderShares, type SharedLimits } from '../transport-kit/holder-shares.ts'
 import type { RecordLine } from './record-line.ts'
 
 /** Records of one batch, as they are logged. */

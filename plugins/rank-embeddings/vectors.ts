@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { HubError, SharedCache } from 'patchbay/contract'
+import { HubError } from 'patchbay/contract'
+import { SharedCache } from 'patchbay/transport-kit'
 
 const MOST_BYTES = 64 * 1024 * 1024
 /** Texts of one request. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type ScopeTool, type ScopeView, SharedCache } from 'patchbay/contract'
+import type { ScopeTool, ScopeView } from 'patchbay/contract'
+import { SharedCache } from 'patchbay/transport-kit'
 import { bestOf, rank } from './rank.ts'
 import { type ToolDocument, toolDocument } from './tool-document.ts'
 import type { Words } from './words.ts'

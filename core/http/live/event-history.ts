@@ -1,5 +1,5 @@
 import type { UserActor } from '../../contract/records.ts'
-import { SharedQueue } from '../../contract/shares/shared-queue.ts'
+import { SharedQueue } from '../../transport-kit/shared-queue.ts'
 import { type LiveEvent, visibleTo } from './live-events.ts'
 
 /** Limits of what one topic keeps; the owner of most events loses the oldest first. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { SharedCache } from '../../../core/contract/shares/shared-cache.ts'
-import { SharedQueue } from '../../../core/contract/shares/shared-queue.ts'
+import { SharedCache } from '../../../core/transport-kit/shared-cache.ts'
+import { SharedQueue } from '../../../core/transport-kit/shared-queue.ts'
 
 test('a SharedCache: who fills it loses the least recently used; what others hold stays', () => {
   const cache = new SharedCache<string, string>({ maxSize: 100 })

@@ -21,7 +21,7 @@ const FORGOTTEN = 'others'
 /** Where others hold something too, the largest holder leaves this share of the room to them. */
 const RESERVED_SHARE = 1 / 8
 /** The largest holder is looked for again after this many questions for it, at the latest. */
-const LOOK_EVERY = 64
+const SEARCH_EVERY = 64
 
 /**
  * The accounts of a bounded queue or cache that users share: when it is full, the holder of most of it loses first. Holders are
@@ -94,7 +94,7 @@ export class HolderShares {
     this.#asked += 1
     const known = this.#largest
     const isFresh = known && known.count > 0 && known.count * this.#holding >= this.#count
-    if (!isFresh || this.#asked >= LOOK_EVERY) this.#look()
+    if (!isFresh || this.#asked >= SEARCH_EVERY) this.#findLargest()
     return this.#largest
   }
 
@@ -107,7 +107,7 @@ export class HolderShares {
       .map(({ id, dropped }) => ({ id, dropped }))
   }
 
-  #look(): void {
+  #findLargest(): void {
     this.#asked = 0
     this.#largest = undefined
     for (const holder of this.#holders.values()) {
