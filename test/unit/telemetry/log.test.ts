@@ -8,7 +8,6 @@ import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
-import { until } from '../../support/wait.ts'
 
 type Written = readonly { readonly ownerId: string | null; readonly record: LogRecord }[]
 
