@@ -61,7 +61,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'core/moving': [['rows'], ['apart'], ['*'], ['backup']],
   'core/store': [['migrations'], ['*']],
-  'core/telemetry': [['calls'], ['*']],
+  'core/telemetry': [['calls', 'folding'], ['*']],
   'core/cli': [
     ['io', 'arguments'],
     ['local-files', 'output'],

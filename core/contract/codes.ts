@@ -160,6 +160,7 @@ export const ERROR_CODES = {
   log_unwritable: { status: 503, title: 'The log cannot be written' },
   plugin_failed: { status: 503, title: 'The plugin failed' },
   command_not_found: { status: 503, title: 'The command does not exist' },
+  command_not_executable: { status: 503, title: 'The command exists and cannot be executed' },
   cwd_not_found: { status: 503, title: 'The working directory does not exist' },
   spawn_failed: { status: 503, title: 'The process could not be started' },
   sandbox_lost: { status: 503, title: 'The sandbox is lost' },

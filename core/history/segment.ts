@@ -40,7 +40,7 @@ const MEMBERS = [
  */
 const MERGED_AT_ONCE = 16
 /** What is indexed for a field, where it is no member. */
-const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
+const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at', level: 'level' }
 
 /** One SQLite file of log records with its index of terms. `id` rises over all segments. */
 export class Segment {

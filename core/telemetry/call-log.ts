@@ -1,48 +1,28 @@
-import type { LogLevel } from '../contract/records.ts'
 import { levelOfOutcome } from '../domain/log/call-outcome.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import { type EndedCall, isFailedCall, reachedServer } from './calls/ended-call.ts'
+import type { WriteCall } from './folding/folded-calls.ts'
 import type { LogLevels } from './levels.ts'
 import type { TallyKey } from './log-tally.ts'
-import { RecordAllowance } from './record-allowance.ts'
 import { cut } from './record-fields.ts'
 
 /** The component of the records of calls. */
 export const CALLS = 'mcp'
-
-const NOTHING_HIDDEN = Object.freeze({})
-/** What shows where and who another caller is: not for the owner of the server. */
-const OF_THE_CALLER = Object.freeze({
-  ...{ client: undefined, clientName: undefined, clientVersion: undefined, keyId: undefined, keyLabel: undefined },
-})
 
 /** What the records of calls are written with. */
 export interface CallLogParts {
   readonly levels: Pick<LogLevels, 'allows'>
   readonly redactor: Pick<Redactor, 'text'>
   readonly tally: (key: TallyKey) => void
-  /** `readers`: ids joined by commas; `ownerId` gets the live record, without what is `hidden`. */
-  readonly write: (
-    level: LogLevel,
-    fields: Record<string, unknown>,
-    readers: string,
-    ownerId: string,
-    hidden: Readonly<Record<string, undefined>>,
-  ) => void
-  /** Some records of refused calls of this user were not written. */
-  readonly leftOut: (userId: string, text: string) => void
+  readonly write: WriteCall
 }
 
 /** Writes and counts the record of each tools/call. */
 export class CallLog {
   readonly #parts: CallLogParts
-  readonly #refusals: RecordAllowance<{ readonly id: string }>
 
   constructor(parts: CallLogParts) {
     this.#parts = parts
-    this.#refusals = new RecordAllowance(({ id }, count) => {
-      parts.leftOut(id, `${count} records of refused calls were left out: a user had more than 100 a second`)
-    })
   }
 
   /** `record.error` is redacted and cut. */
@@ -82,16 +62,10 @@ export class CallLog {
       traceId: record.traceId,
       group: cut(record.group),
     }
-    this.#parts.write(
-      level,
-      fields,
-      isOwn ? ownerId : `${ownerId},${userId}`,
-      ownerId,
-      isOwn ? NOTHING_HIDDEN : OF_THE_CALLER,
-    )
+    this.#parts.write(level, fields, isOwn ? ownerId : `${ownerId},${userId}`, ownerId)
   }
 
-  /** Only the caller may read it; of one user 100 a second are written. */
+  /** Only the caller may read it. */
   #unsent(record: EndedCall): void {
     const { userId, status, outcome, tool, group, calledServer } = record
     const level = levelOfOutcome(outcome)
@@ -101,8 +75,6 @@ export class CallLog {
     const code = status === 'success' ? '' : status
     this.#parts.tally({ level, isCall: true, failed, outcome, owner: userId, code, ...nowhere })
     if (!this.#parts.levels.allows(level, CALLS, undefined)) return
-    // A call that is refused costs its caller next to nothing: others' records must not be lost for it.
-    if (!this.#refusals.take({ id: userId })) return
     // The name comes from the caller: it may hold anything.
     const place = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : { group: cut(group) }
     const fields = {
@@ -122,6 +94,6 @@ export class CallLog {
       clientName: record.clientName || undefined,
       clientVersion: record.clientVersion,
     }
-    this.#parts.write(level, fields, userId, userId, NOTHING_HIDDEN)
+    this.#parts.write(level, fields, userId, userId)
   }
 }

@@ -7,6 +7,7 @@ import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import { CALLS, CallLog } from './call-log.ts'
 import type { EndedCall } from './calls/ended-call.ts'
+import { type CallFields, FoldedCalls } from './folding/folded-calls.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
@@ -51,6 +52,11 @@ export interface LogOptions {
   readonly bus: EventBus
 }
 
+/** What shows where and who a caller is: not in the live record for the owner of somebody else's server. */
+const OF_THE_CALLER = Object.freeze({
+  ...{ client: undefined, clientName: undefined, clientVersion: undefined, keyId: undefined, keyLabel: undefined },
+})
+
 /**
  * The hub's log: one JSON record per line, in the specified format, and the same records for the sinks of `feed`. Nothing
  * else in the hub writes to standard output.
@@ -71,6 +77,7 @@ export class HubLog {
   /** That of the last record which is no call: a new one for each would be garbage. */
   readonly #kind: { -readonly [Key in keyof TallyKey]: TallyKey[Key] } = { ...NO_CALL }
   #counted: readonly ((key: TallyKey) => void)[] = []
+  readonly #folded = new FoldedCalls((...call) => this.#callLine(...call))
   readonly #calls: CallLog
   #written: ((level: LogLevel) => void) | undefined
 
@@ -86,8 +93,7 @@ export class HubLog {
       levels: this.levels,
       redactor,
       tally: key => this.#tally(key),
-      write: (...line) => this.#callLine(...line),
-      leftOut: (userId, text) => this.with({ component: CALLS, ownerId: userId }).warn(text, { userId }),
+      write: (...call) => this.#folded.add(...call),
     })
   }
 
@@ -183,23 +189,19 @@ export class HubLog {
 
   /** Writes queued records, within a second, and closes the file. */
   end(): Promise<void> {
+    this.#folded.flush()
     return this.#writer.end()
   }
 
-  /** `hidden`: members that the reader of the live record does not get. */
-  #callLine(
-    level: LogLevel,
-    fields: Record<string, unknown>,
-    readers: string,
-    ownerId: string,
-    hidden: Readonly<Record<string, undefined>>,
-  ): void {
+  #callLine(level: LogLevel, fields: CallFields, readers: string, ownerId: string): void {
     const timestamp = this.#times.of(Date.now())
     this.#written?.(level)
     const line = this.#begin(level, timestamp)
     for (const name in fields) line.member(name, fields[name])
-    this.#hand(line, 'tools/call', readers, CALLS)
-    if (this.#bus.wants('log.record')) this.#emit(level, 'tools/call', { ...fields, ...hidden }, ownerId, timestamp)
+    this.#hand(line, 'tools/call', readers, CALLS, fields.userId)
+    if (!this.#bus.wants('log.record')) return
+    const withheld = fields.userId === ownerId ? {} : OF_THE_CALLER
+    this.#emit(level, 'tools/call', { ...fields, ...withheld }, ownerId, timestamp)
   }
 
   #tally(key: TallyKey): void {
@@ -214,10 +216,11 @@ export class HubLog {
     return line
   }
 
-  #hand(line: RecordLine, message: string, readers: string, component: string | undefined): void {
+  /** `holder`: whose share of the queues it takes. */
+  #hand(line: RecordLine, message: string, readers: string, component: string | undefined, holder: string): void {
     line.end(message)
-    this.#writer.write(line)
-    this.feed.push(line, readers, component)
+    this.#writer.write(line, holder)
+    this.feed.push(line, readers, component, holder)
     this.#line = line
   }
 
@@ -233,7 +236,7 @@ export class HubLog {
     const copy = this.#bus.wants('log.record') ? (Object.create(null) as Record<string, unknown>) : undefined
     const line = this.#begin(level, timestamp)
     this.#fields.write(logger, record, line, copy, server)
-    this.#hand(line, text, owner ?? '', component)
+    this.#hand(line, text, owner ?? '', component, owner ?? component ?? '')
     this.#written?.(level)
     const failed = level === 'ERROR'
     const kind = this.#kind

@@ -277,7 +277,9 @@ describe('logs', () => {
     expect((await admin.ok('GET', '/api/logs/aggregations/errors')).items).toBeArray()
     const { items } = await admin.ok('GET', '/api/logs/aggregations/requests-by-server')
     expect(items).toContainEqual(expect.objectContaining({ server: 'echo' }))
-    expect((await admin.ok('GET', '/api/logs/aggregations/timeline?interval=1h&range=24h')).points.length).toBeGreaterThanOrEqual(24)
+    expect(
+      (await admin.ok('GET', '/api/logs/aggregations/timeline?interval=1h&range=24h')).points.length,
+    ).toBeGreaterThanOrEqual(24)
   })
 })
 

@@ -14,7 +14,7 @@ export function upstreamNotices(
   { bus, log, records, redact }: ServerContext,
   record: () => ServerRecord,
   own?: { readonly key: string; readonly hears: boolean },
-): Pick<ConnectionEvents, 'notification' | 'said' | 'log'> {
+): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed'> {
   return {
     said: params => {
       const { id: serverId, ownerId, name } = record()
@@ -29,6 +29,10 @@ export function upstreamNotices(
       if (method === 'notifications/message' && !own?.hears) return
       const data = { serverId, ...(own ? { sessionId: own.key } : {}), method, params }
       bus.emit('upstream.notification', ownerId, data, 'internal')
+    },
+    malformed: (detail, count) => {
+      const { id, ownerId, name } = record()
+      records.malformed({ id, ownerId, name }, detail, count)
     },
     log: (level, message) => {
       const { id: serverId, ownerId, name } = record()

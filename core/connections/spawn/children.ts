@@ -110,7 +110,7 @@ export class Children {
     return this.#table.sweep()
   }
 
-  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and the errors of the sandbox. */
+  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `command_not_executable`, `spawn_failed`, and the errors of the sandbox. */
   spawn(spec: ChildSpec): Child {
     const { confinement } = spec
     const shortage = descriptorShortage(this.#options.freeDescriptors?.())
@@ -199,7 +199,7 @@ export class Children {
     } catch (error) {
       for (const pair of made) closeSync(pair.ours)
       start.close?.()
-      throw spawnError(spec, error)
+      throw spawnError(spec, error, spec.confinement ? undefined : start.argv[0])
     } finally {
       for (const pair of made) closeSync(pair.theirs)
     }

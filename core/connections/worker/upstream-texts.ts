@@ -41,6 +41,8 @@ export function cleaned(message: FromWorker, redact: Redact): FromWorker {
       return { ...message, reason: { ...message.reason, message: text(message.reason.message) } }
     case 'log':
       return { ...message, message: text(message.message) }
+    case 'malformed':
+      return { ...message, detail: text(message.detail) }
     case 'health': {
       const { error } = message.report
       if (!error) return message

@@ -14,7 +14,7 @@ function session(ageMs: number): UserActor {
   return actor({ kind: 'session', tokenId: 't', familyId: 'f', ...times })
 }
 
-const key = actor({ kind: 'key', keyId: 'k', scopes: [] })
+const key = actor({ kind: 'key', keyId: 'k', label: 'k', scopes: [] })
 
 function refused(who: UserActor, { moved = true, isOwn = true, kept = ['#/env/KEY'] } = {}): readonly string[] {
   try {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { DurationHistogram, LabelledValues, MOST_LABEL_SETS } from '../../../core/telemetry/counters.ts'
 import type { EndedCall } from '../../../core/telemetry/calls/ended-call.ts'
+import { DurationHistogram, LabelledValues, MOST_LABEL_SETS } from '../../../core/telemetry/counters.ts'
 import { HubMetrics } from '../../../core/telemetry/hub-metrics.ts'
 import { atMost } from '../../support/pace.ts'
 

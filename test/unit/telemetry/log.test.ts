@@ -9,7 +9,6 @@ import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import type { EndedCall } from '../../../core/telemetry/calls/ended-call.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
-import { until } from '../../support/wait.ts'
 
 type Written = readonly { readonly ownerId: string | null; readonly record: LogRecord }[]
 
@@ -244,20 +243,36 @@ test('sinks get each record as JSON with those who may read it, whatever the for
   ])
 })
 
-test('refused calls of one user are 1,000 records at once; the number left out is told to that user, others lose none', async () => {
+test('calls of one user beyond 200 a second are one record a second for each server; others lose none', async () => {
+  const sent: EndedCall = {
+    ...refused('u1', 'success'),
+    ...{ outcome: 'ok', ownerId: 'o1', serverId: 's1', server: 'time', group: 'work', tool: 'now' },
+  }
+  const failed = { outcome: 'upstream_error', status: 'error' } as const
   let counted = 0
-  const { lines, records } = await logged(async (log, written) => {
-    log.onCounted(({ code }) => {
-      if (code === 'quota_calls') counted += 1
+  const { lines, records } = await logged(async log => {
+    log.onCounted(() => {
+      counted += 1
     })
     for (let index = 0; index < 1_500; index += 1) log.call(refused('eve', 'quota_calls'))
+    for (let index = 0; index < 1_000; index += 1)
+      log.call({ ...sent, requestId: `r${index}`, durationMs: index, ...(index % 10 === 0 ? failed : {}) })
     log.call(refused('ann', 'quota_calls'))
-    await until(() => written.some(({ record }) => record.level === 'WARN'))
   })
-  expect(counted).toBe(1_501)
-  const left = records.find(({ record }) => record.level === 'WARN')
-  expect(left?.ownerId).toBe('eve')
-  expect(left?.record.message).toMatch(/^(4\d\d|500) records of refused calls were left out/)
-  expect(lines.filter(line => line.includes('"userId":"ann"'))).toHaveLength(1)
-  expect(lines.length).toBeLessThan(1_102)
+  expect(counted).toBe(2_501)
+  const all = lines.map(line => JSON.parse(line))
+  const sum = (userId: string) =>
+    all.filter(each => each.userId === userId).reduce((total, each) => total + (each.count ?? 1), 0)
+  expect([sum('eve'), sum('u1'), sum('ann')]).toEqual([1_500, 1_000, 1])
+  const [ofEve, ofCalls] = all.filter(each => each.count > 1)
+  expect(ofEve).toMatchObject({
+    ...{ level: 'ERROR', code: 'quota_calls', group: 'g', count: 1_300, errors: 1_300, outcomes: { refused: 1_300 } },
+  })
+  expect(ofCalls).toMatchObject({
+    ...{ level: 'ERROR', server: 'time', tool: 'now', userId: 'u1', count: 800, errors: 80, duration: 999 },
+    ...{ outcomes: { ok: 720, upstream_error: 80 }, durationTotal: (200 + 999) * 400 },
+  })
+  expect([ofCalls.status, ofCalls.code, ofCalls.requestId]).toEqual([undefined, undefined, undefined])
+  expect(lines.length).toBe(403)
+  expect(records.find(({ record }) => record.count === 800)?.ownerId).toBe('o1')
 })

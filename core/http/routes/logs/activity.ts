@@ -181,14 +181,13 @@ function shown(
     timestamp: at,
     user: { id: userId, name: names.get(userId) ?? userId },
     ...(keyId === undefined ? {} : { key: { id: keyId, ...(label === undefined ? {} : { label }) } }),
-    ...(client === undefined ? {} : { client }),
+    ...present({ client, server, serverId, outcome, error, clientName, clientVersion }),
     ...(group ? { group } : {}),
-    ...(server === undefined ? {} : { server }),
-    ...(serverId === undefined ? {} : { serverId }),
     ...{ tool, status, duration, requestId },
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(error === undefined ? {} : { error }),
-    ...(clientName === undefined ? {} : { clientName }),
-    ...(clientVersion === undefined ? {} : { clientVersion }),
   }
+}
+
+/** The members that have a value. */
+function present<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
-import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import { durationText } from '../../../domain/duration.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import type { Count } from '../../../history/client.ts'
 import type { Counted, TallyCount } from '../../../history/protocol.ts'
 import { type Route, route } from '../../route.ts'
