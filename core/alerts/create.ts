@@ -6,6 +6,8 @@ import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Actor, Role, UserActor } from '../contract/records.ts'
+import { addressRights } from '../domain/address.ts'
+import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ActorHistory } from '../history/client.ts'
@@ -57,6 +59,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   readonly types: () => ChannelTypes
   /** Networks (CIDR) that everybody may reach. */
   readonly outboundAllow: readonly string[]
+  readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string
   /** Called for each attempt to send a message of the outbox. */
   readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
@@ -254,10 +257,10 @@ function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
 }
 
 /** Guarded fetches by what an owner may reach, which is asked at each message. */
-function ownerFetches({ store, outboundAllow, instanceId }: AlertsDeps) {
+function ownerFetches({ store, instanceId, ...outbound }: AlertsDeps) {
   const fetches = {
-    admin: createGuardedFetch({ rights: { networks: outboundAllow, admin: true }, instanceId }),
-    user: createGuardedFetch({ rights: { networks: outboundAllow, admin: false }, instanceId }),
+    admin: createGuardedFetch({ rights: addressRights(outbound, true), instanceId }),
+    user: createGuardedFetch({ rights: addressRights(outbound, false), instanceId }),
   }
   return async ({ owner, limited }: Pick<OwnedSetting, 'owner' | 'limited'>): Promise<GuardedFetch | undefined> => {
     const role = await read(store, db => roleOf(db, owner.id))
