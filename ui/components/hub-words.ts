@@ -79,5 +79,7 @@ export function serverWarning({
     return t('Some sessions share its connection and cannot be asked: {detail}', {
       detail: message.slice(message.indexOf(': ') + 2),
     })
+  if (code === 'tls_unchecked')
+    return t('Its certificate is not checked: somebody on the way can read and change everything.')
   return message
 }

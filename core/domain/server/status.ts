@@ -35,7 +35,7 @@ export interface ServerSession {
 
 /** A restriction that clients of the server meet, whatever its state. */
 export interface ServerWarning {
-  readonly code: 'tools_need_asking' | 'own_connection_refused'
+  readonly code: 'tools_need_asking' | 'own_connection_refused' | 'tls_unchecked'
   readonly message: string
   /** Their original names. */
   readonly tools?: readonly string[]

@@ -331,4 +331,6 @@ export const server: Readonly<Record<string, string>> = {
   'Only clients that can be asked (sampling, elicitation, roots) see these tools: {tools}':
     '只有可被反问的客户端（sampling、elicitation、roots）能看到这些工具：{tools}',
   'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
+  'Its certificate is not checked: somebody on the way can read and change everything.':
+    '未检查其证书：中间人可以读取并篡改全部内容。',
 }

@@ -79,7 +79,7 @@ export const serverStatus = z.object({
   warnings: z
     .array(
       z.object({
-        code: z.enum(['tools_need_asking', 'own_connection_refused']),
+        code: z.enum(['tools_need_asking', 'own_connection_refused', 'tls_unchecked']),
         message: z.string(),
         tools: z.array(z.string()).optional(),
       }),
