@@ -1,8 +1,9 @@
 import type { Socket, SocketHandler } from 'bun'
-import type { HubError } from '../contract/errors.ts'
-import { connectFailure } from './failures.ts'
+import { HubError } from '../contract/errors.ts'
+import type { TlsSettings } from '../transport-kit/tls.ts'
+import { connectFailure, isCertificateFault, tlsFailure } from './failures.ts'
 import { connectRequest, proxyFailure, TunnelAnswer } from './proxy-tunnel.ts'
-import type { ConnectTarget, TlsSettings } from './targets.ts'
+import type { ConnectTarget } from './targets.ts'
 
 /** What is connected, as its socket's handlers see it. */
 export interface Connecting {
@@ -28,13 +29,15 @@ export function connectFor(connection: Connecting, target: ConnectTarget): void 
   const { address, port, tls, via } = target
   // A request for an http URL is handed to the proxy as it is; everything else needs a tunnel.
   const tunnel = via !== undefined && !(via.byName && tls === undefined)
-  Bun.connect<Connecting>({
-    hostname: address,
-    port,
-    data: connection,
-    socket: tunnel ? tunnelHandlers(connection, target) : tls ? TLS_HANDLERS : PLAIN_HANDLERS,
-    ...(tls && !tunnel ? { tls: tlsOptions(tls) } : {}),
-  }).catch(error => {
+  const connect = async (): Promise<unknown> =>
+    await Bun.connect<Connecting>({
+      hostname: address,
+      port,
+      data: connection,
+      socket: tunnel ? tunnelHandlers(connection, target) : tls ? handlersOf(tls) : PLAIN_HANDLERS,
+      ...(tls && !tunnel ? { tls: tlsOptions(tls) } : {}),
+    })
+  connect().catch(error => {
     connection.refuse(
       via ? proxyFailure(target, 'the proxy cannot be reached', error) : connectFailure(target.origin, error),
     )
@@ -66,6 +69,16 @@ const TLS_HANDLERS: SocketHandler<Connecting> = {
   handshake: (socket, success, error) => socket.data.handshake(success, error),
 }
 
+const UNCHECKED_HANDLERS: SocketHandler<Connecting> = {
+  ...TLS_HANDLERS,
+  // The runtime reports the certificate's fault as a failure whether it was to be rejected or not.
+  handshake: (socket, success, error) => socket.data.handshake(success || isCertificateFault(error), error),
+}
+
+function handlersOf({ insecure }: TlsSettings): SocketHandler<Connecting> {
+  return insecure === true ? UNCHECKED_HANDLERS : TLS_HANDLERS
+}
+
 /** The handlers of the connection to a proxy until it has opened the tunnel. */
 function tunnelHandlers(connection: Connecting, target: ConnectTarget): SocketHandler<Connecting> {
   const { tls, via } = target
@@ -79,7 +92,7 @@ function tunnelHandlers(connection: Connecting, target: ConnectTarget): SocketHa
     const [, secure] = socket.upgradeTLS<Connecting>({
       data: connection,
       tls: tlsOptions(tls),
-      socket: TLS_HANDLERS,
+      socket: handlersOf(tls),
     })
     connection.attached(secure)
   }
@@ -96,7 +109,7 @@ function tunnelHandlers(connection: Connecting, target: ConnectTarget): SocketHa
         const rest = answer.push(bytes)
         if (rest) opened(socket, rest)
       } catch (error) {
-        connection.refuse(error as HubError)
+        connection.refuse(error instanceof HubError ? error : tlsFailure(target.origin, error))
       }
     },
     close() {

@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest } from '../contract/fetch.ts'
 import type { AddressRights } from '../domain/address.ts'
+import type { TlsSettings } from '../transport-kit/tls.ts'
 import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './body.ts'
 import type { BodyTurns } from './body-turns.ts'
 import { reachOrigin } from './dial.ts'
@@ -8,7 +9,7 @@ import { Exchange } from './exchange.ts'
 import { renderHead } from './head.ts'
 import { createLookup, type Lookup } from './lookup.ts'
 import { OriginPool } from './pool.ts'
-import { resolveTargets, type TlsSettings } from './targets.ts'
+import { resolveTargets } from './targets.ts'
 
 const HEAD_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 30_000

@@ -2,6 +2,7 @@ import type { HubError } from '../contract/errors.ts'
 import { type AddressRights, checkAddress, checkHostLiteral } from '../domain/address.ts'
 import { type ProxyServer, proxyFor } from '../domain/outbound/proxy.ts'
 import { withoutEnd } from '../transport-kit/text-ends.ts'
+import type { TlsSettings } from '../transport-kit/tls.ts'
 import { notSent } from './failures.ts'
 import type { Lookup } from './lookup.ts'
 
@@ -9,19 +10,6 @@ import type { Lookup } from './lookup.ts'
 const NAME_REFUSAL_MS = 150
 /** How long the name server may take for a name that the proxy resolves anyway. */
 const PROXIED_NAME_MS = 1_000
-
-/** What TLS connections to one server trust and show, each in PEM. */
-export interface TlsSettings {
-  /** Certificates to trust instead of the system's. */
-  readonly ca?: string
-  /** The client's certificate, with its key. */
-  readonly cert?: string
-  readonly key?: string
-  /** The name that the server's certificate must be for, in place of the address's. */
-  readonly serverName?: string
-  /** True: any certificate is taken. */
-  readonly insecure?: boolean
-}
 
 /** One address to connect to, with what TLS needs. */
 export interface ConnectTarget {
