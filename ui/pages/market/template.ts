@@ -12,6 +12,7 @@ import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { webLink } from '../../text/web-link.ts'
 import { sandboxNote } from '../add-server/entry.ts'
 import { installedCard } from './installed.ts'
 import { categoryName, kindMark } from './words.ts'
@@ -127,14 +128,15 @@ export class PbTemplate extends PbElement {
 
   #facts(template: Template): unknown {
     const { value: plan } = this.#plan
+    const homepage = webLink(template.homepage)
     return html`<aside class="stack" aria-label=${t('Facts')}>${installedCard(template)}<section class="card pad stack"><div><h2 class="sech">${t('Exactly this will run')}</h2><pre class="code wrap mt" tabindex="0">${plan?.argv?.join(' ') ?? plan?.url ?? '–'}</pre>${
       plan?.missing.length
         ? html`<p class="hint mt">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>`
         : nothing
     }</div>${this.#permissions()}</section>
       <section class="card pad"><dl class="kv short"><dt>${t('Version')}</dt><dd>${template.version ?? '–'}</dd><dt>${t('Source')}</dt><dd>${template.source}</dd><dt>${t('Transport')}</dt><dd>${kindMark(template)}</dd><dt>${t('Categories')}</dt><dd>${template.categories.map(categoryName).join(', ')}</dd>${
-        template.homepage && /^https?:/.test(template.homepage)
-          ? html`<dt>${t('Homepage')}</dt><dd><a href=${template.homepage} target="_blank" rel="noreferrer">${new URL(template.homepage).host}</a></dd>`
+        homepage
+          ? html`<dt>${t('Homepage')}</dt><dd><a href=${homepage.href} target="_blank" rel="noreferrer">${homepage.host}</a></dd>`
           : nothing
       }</dl></section></aside>`
   }
