@@ -38,7 +38,10 @@ export const variant = z.strictObject({
 /** What a user enters. */
 export const input = z.strictObject({
   name: line(128).regex(/^[^{}]+$/),
+  label: line(100).optional(),
   description: line(1_000).optional(),
+  format: z.enum(['string', 'number', 'boolean', 'path']).optional(),
+  placeholder: line(500).optional(),
   required: z.boolean().optional(),
   secret: z.boolean().optional(),
   default: word.optional(),

@@ -129,6 +129,8 @@ function inTheSandbox(): void {
     expect(inputs[0]).toMatchObject({ format: 'path', kind: 'directory', many: true, required: false })
     const path = `/api/bundles/${bundleId}/install`
     expect((await bob.ok('POST', `${path}?dryRun=true`, {})).missing).toEqual(['token'])
+    for (const token of ['', '  ', '\u200b\n'])
+      expect((await bob.ok('POST', `${path}?dryRun=true`, { inputs: { token } })).missing).toEqual(['token'])
     const secret = 'tok-${HOME}-4711-9999'
     const inputsGiven = { token: secret, folders: ['c d', '/home/server/$(id)'], depth: 4 }
     const plan = await bob.ok('POST', `${path}?dryRun=true`, { inputs: inputsGiven })

@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
 import { api, segment } from '../../api/client.ts'
-import { type InstallPlan, localized, type Template, type TemplateInput } from '../../api/market.ts'
+import { type InstallPlan, localized, type Template } from '../../api/market.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Plan } from '../../app/plan.ts'
@@ -14,6 +14,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { webLink } from '../../text/web-link.ts'
 import { sandboxNote } from '../add-server/entry.ts'
+import { inputField } from './input-field.ts'
 import { installedCard } from './installed.ts'
 import { categoryName, kindMark } from './words.ts'
 
@@ -97,7 +98,12 @@ export class PbTemplate extends PbElement {
       ) => {
         this.name = (event.target as HTMLInputElement).value
         this.#plan.soon()
-      }}></div>${template.variants.length > 1 ? this.#variants(template) : nothing}${template.inputs.map(input => this.#input(input))}${runs ? sandboxNote() : nothing}${error ? errorState(error) : nothing}
+      }}></div>${template.variants.length > 1 ? this.#variants(template) : nothing}${template.inputs.map(input =>
+        inputField(`input-${input.name}`, input, this.values[input.name] ?? input.default ?? '', value => {
+          this.values = { ...this.values, [input.name]: value }
+          this.#plan.soon()
+        }),
+      )}${runs ? sandboxNote() : nothing}${error ? errorState(error) : nothing}
       <div class="row"><button class="btn pri" ?disabled=${this.busy || stale || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${this.busy ? t('Installing') : t('Install')}</button><p class="hint">${t('Nothing starts before you say so.')}</p></div></form></section>`
   }
 
@@ -108,22 +114,6 @@ export class PbTemplate extends PbElement {
       this.variant = (event.target as HTMLSelectElement).value
       void this.#plan.now()
     }}>${variants.map(({ id, kind, usable, why }) => html`<option value=${id} ?selected=${id === (this.#plan.value?.variant ?? this.variant)} ?disabled=${!usable}>${kind}${usable || !why ? nothing : `, ${why}`}</option>`)}</select></div>`
-  }
-
-  #input(input: TemplateInput): unknown {
-    const id = `input-${input.name}`
-    const set = (event: Event): void => {
-      this.values = { ...this.values, [input.name]: (event.target as HTMLInputElement | HTMLSelectElement).value }
-      this.#plan.soon()
-    }
-    const value = this.values[input.name] ?? input.default ?? ''
-    return html`<div class="field"><label class="lbl" for=${id}><code>${input.name}</code>${input.secret ? html`<span class="tag">${icon('lock')}${t('Secret')}</span>` : nothing}${
-      input.required ? nothing : html`<span class="o">${t('optional')}</span>`
-    }</label>${
-      input.choices
-        ? html`<select id=${id} class="in" @change=${set}><option value=""></option>${input.choices.map(choice => html`<option ?selected=${choice === value}>${choice}</option>`)}</select>`
-        : html`<input id=${id} class="in code" type=${input.secret ? 'password' : 'text'} autocomplete="off" spellcheck="false" .value=${value} @input=${set}>`
-    }<p class="hint">${localized(input.description)}</p></div>`
   }
 
   #facts(template: Template): unknown {
