@@ -31,7 +31,7 @@ import { LEGACY_PROBE_WAIT_MS } from './server/legacy-side.ts'
 import type { ManagedServer } from './server/managed-server.ts'
 import { unheardStatus } from './server/server-status.ts'
 import { StartSlots } from './server/start-slots.ts'
-import { BundleUnpacker } from './spawn/bundle-unpacker.ts'
+import { type BundleFiles, BundleUnpacker } from './spawn/bundle-unpacker.ts'
 import { Children } from './spawn/children.ts'
 import { PackageInstaller } from './spawn/package-installer.ts'
 import { AskingStore } from './store/asking-store.ts'
@@ -61,6 +61,7 @@ class LocalConnections implements Connections {
   readonly #askings: AskingStore
   readonly #account = new CatalogAccount()
   readonly #definitions: ToolDefinitions
+  readonly #bundles: BundleUnpacker
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
   #registries: Promise<Registries> | undefined
@@ -89,7 +90,14 @@ class LocalConnections implements Connections {
         if (record) records.write(record, 'info', line, { stream: 'stderr' })
       },
       redactors: options.redactors,
+      ended: () => this.#bundles.tidy(),
       ...(options.relay === undefined ? {} : { relay: options.relay }),
+    })
+    this.#bundles = new BundleUnpacker({
+      sandbox: options.sandbox,
+      files: options.bundles ?? NO_BUNDLES,
+      used: () => [...this.#supervisor.bundlePlaces(), ...this.#children.bundlePlaces()],
+      log,
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
@@ -110,7 +118,7 @@ class LocalConnections implements Connections {
         },
         config.registriesCa,
       ),
-      bundles: new BundleUnpacker(options.sandbox, options.bundles ?? (async () => undefined)),
+      bundles: this.#bundles,
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
       rightsOf: async ownerId => {
         const owner = await registry.users.byId(ownerId)
@@ -128,6 +136,7 @@ class LocalConnections implements Connections {
       users: registry.users,
       bus,
       catalogs: this.#catalogs,
+      followed: () => this.#bundles.tidy(),
       context: {
         launcher: this.#launcher,
         children: this.#children,
@@ -330,6 +339,7 @@ class LocalConnections implements Connections {
 
   async dispose(): Promise<void> {
     this.#draining = true
+    this.#bundles.dispose()
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
@@ -337,6 +347,12 @@ class LocalConnections implements Connections {
     const caches = [this.#catalogs, this.#definitions, this.#eras, this.#askings]
     await within(Promise.all(caches.map(cache => cache.flush())), CACHE_LAST_MS)
   }
+}
+
+const NO_BUNDLES: BundleFiles = {
+  content: async () => undefined,
+  allowance: async () => undefined,
+  unpacked: async () => {},
 }
 
 const UNKNOWN: UpstreamFace = {

@@ -254,6 +254,8 @@ export interface BundleTable {
   /** JSON. */
   manifest: string
   signed: number
+  /** Disk space of its files once it is unpacked; 0: not known yet. */
+  unpacked_bytes: number
 }
 
 /** Who has a bundle. */
