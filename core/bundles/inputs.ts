@@ -1,5 +1,5 @@
 import type { FieldError } from '../contract/errors.ts'
-import { isBlank } from '../domain/blank.ts'
+import { isBlank } from '../domain/json/blank.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { quoteName } from '../domain/names.ts'
 import { WORK_FOLDER } from '../domain/server/spawn-policy.ts'

@@ -31,7 +31,7 @@ import { LEGACY_PROBE_WAIT_MS } from './server/legacy-side.ts'
 import type { ManagedServer } from './server/managed-server.ts'
 import { unheardStatus } from './server/server-status.ts'
 import { StartSlots } from './server/start-slots.ts'
-import { type BundleFiles, BundleUnpacker } from './spawn/bundle-unpacker.ts'
+import { BundleUnpacker } from './spawn/bundle-unpacker.ts'
 import { Children } from './spawn/children.ts'
 import { PackageInstaller } from './spawn/package-installer.ts'
 import { AskingStore } from './store/asking-store.ts'
@@ -40,6 +40,7 @@ import { CatalogStore } from './store/catalog-store.ts'
 import { EraStore } from './store/era-store.ts'
 import { ToolDefinitions } from './store/tool-definitions.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
+import { UNKNOWN_FACE } from './unknown-face.ts'
 import { changedUntil, within } from './within.ts'
 
 const DRAIN_POLL_MS = 25
@@ -95,7 +96,7 @@ class LocalConnections implements Connections {
     })
     this.#bundles = new BundleUnpacker({
       sandbox: options.sandbox,
-      files: options.bundles ?? NO_BUNDLES,
+      files: options.bundles,
       used: () => [...this.#supervisor.bundlePlaces(), ...this.#children.bundlePlaces()],
       log,
     })
@@ -200,7 +201,7 @@ class LocalConnections implements Connections {
 
   face(serverId: string, caller?: Era): UpstreamFace {
     const server = this.#supervisor.get(serverId)
-    if (!server) return UNKNOWN
+    if (!server) return UNKNOWN_FACE
     return caller === 'legacy' && server.older.spoken ? server.older.asking : server.face
   }
 
@@ -347,16 +348,4 @@ class LocalConnections implements Connections {
     const caches = [this.#catalogs, this.#definitions, this.#eras, this.#askings]
     await within(Promise.all(caches.map(cache => cache.flush())), CACHE_LAST_MS)
   }
-}
-
-const NO_BUNDLES: BundleFiles = {
-  content: async () => undefined,
-  allowance: async () => undefined,
-  unpacked: async () => {},
-}
-
-const UNKNOWN: UpstreamFace = {
-  ...{ side: 'legacy', era: 'legacy', serverRequests: [], tools: [], known: true, listed: 0, probing: undefined },
-  toolsFor: () => undefined,
-  ready: () => undefined,
 }

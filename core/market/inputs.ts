@@ -1,6 +1,6 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { MarketInput, MarketVariant } from '../contract/market.ts'
-import { isBlank } from '../domain/blank.ts'
+import { isBlank } from '../domain/json/blank.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { quoteName } from '../domain/names.ts'
 import { MOST_ERRORS, validationError } from '../domain/validation-error.ts'

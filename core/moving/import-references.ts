@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { isBlank } from '../domain/blank.ts'
+import { isBlank } from '../domain/json/blank.ts'
 import { isSecretName } from '../domain/server/secrets.ts'
 import type { MissingValue } from './import-items.ts'
 

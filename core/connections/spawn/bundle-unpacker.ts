@@ -33,7 +33,8 @@ export interface BundleFiles {
 /** What the unpacker needs. */
 export interface UnpackerParts {
   readonly sandbox: Pick<Sandbox, 'bundles'>
-  readonly files: BundleFiles
+  /** Absent: there are no bundles. */
+  readonly files: BundleFiles | undefined
   /** The copies that enabled servers or running processes use now. */
   readonly used: () => readonly FolderPlace[]
   readonly log: Pick<PluginLogger, 'warn'>
@@ -131,8 +132,9 @@ export class BundleUnpacker {
     const uid = sandboxUid(confinement.ownerNumber)
     rmSync(this.#recordFile(place), { force: true })
     await sandbox.bundles.empty(place)
-    const content = await files.content(bundle)
-    if (!content) throw new HubError('bundle_not_found', `The bundle ${quoteName(bundle)} of the server is gone`)
+    const content = await files?.content(bundle)
+    if (!files || !content)
+      throw new HubError('bundle_not_found', `The bundle ${quoteName(bundle)} of the server is gone`)
     const allowance = await files.allowance(confinement.ownerId, bundle)
     try {
       const writer = new CopyWriter(sandbox.bundles.make(place, uid), uid)
