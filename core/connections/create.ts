@@ -344,7 +344,6 @@ class LocalConnections implements Connections {
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    // Caches: not worth delaying the hub's shutdown for long.
     const caches = [this.#catalogs, this.#definitions, this.#eras, this.#askings]
     await within(Promise.all(caches.map(cache => cache.flush())), CACHE_LAST_MS)
   }
