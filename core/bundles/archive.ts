@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer'
+import { crc32 } from 'node:zlib'
 import type { Entry, ZipFile } from 'yauzl'
 import { HubError } from '../contract/errors.ts'
 import { quoteName } from '../domain/names.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import { checkEntry, EntryNames } from './entry-check.ts'
 
 /** Limits of one bundle; bytes are those that really come out while inflating. */
@@ -16,6 +18,10 @@ export const BUNDLE_LIMITS = {
 
 /** A small file may inflate to this whatever the ratio is: text of a few lines compresses well. */
 const ALWAYS_BYTES = 1024 * 1024
+/** Of most file systems. */
+const BLOCK_BYTES = 4_096
+/** Longest work on an archive without a turn for others. */
+const SLICE_MS = 5
 const SIGNATURE_END = Buffer.from('MCPB_SIG_END')
 const SIGNATURE_BEGIN = Buffer.from('MCPB_SIG_V1')
 
@@ -36,17 +42,31 @@ export function withoutSignature(bundle: Buffer): { readonly zip: Buffer; readon
   return at < 0 ? { zip: bundle, signed: false } : { zip: bundle.subarray(0, at), signed: true }
 }
 
+/** What reading an archive may take. */
+export interface ReadLimits {
+  readonly signal?: AbortSignal
+  /** Disk space that its files may take, see {@link diskBytes}; more is refused with `refusal`. Absent: no such limit. */
+  readonly allowance?: { readonly bytes: number; refusal(bytes: number): HubError }
+}
+
 /**
- * Reads every file of a bundle and checks it: names, links, duplicates, encryption, number, depth and inflated bytes.
- * Memory: one chunk at a time besides the bundle itself. Throws `bundle_invalid`, and what `visit` throws.
+ * Reads every file of a bundle and checks it: names, links, duplicates, encryption, number, depth, checksums and sizes. The
+ * sizes that it declares are judged before anything is inflated, and those that come out while it is. Others get a turn every
+ * few milliseconds. Memory: one chunk at a time besides the bundle itself. Returns the disk space of its files. Throws
+ * `bundle_invalid`, what the allowance throws, and what `visit` throws.
  */
-export async function readArchive(bundle: Buffer, visit: VisitFile, signal?: AbortSignal): Promise<void> {
+export async function readArchive(
+  bundle: Buffer,
+  visit: VisitFile,
+  { signal, allowance }: ReadLimits = {},
+): Promise<number> {
   const zip = await opened(withoutSignature(bundle).zip)
   if (zip.entryCount > BUNDLE_LIMITS.entries) {
     throw invalid(`it has ${zip.entryCount} entries, and at most ${BUNDLE_LIMITS.entries} are read`)
   }
-  const budget = new Budget(bundle.length)
   const names = new EntryNames()
+  const files: { readonly entry: Entry; readonly executable: boolean }[] = []
+  const declared = new Budget(bundle.length, allowance)
   const entries = zip.eachEntry()
   for (;;) {
     signal?.throwIfAborted()
@@ -55,8 +75,19 @@ export async function readArchive(bundle: Buffer, visit: VisitFile, signal?: Abo
     const { isFolder, executable } = checkEntry(entry, BUNDLE_LIMITS.depth)
     names.add(entry.fileName, isFolder)
     if (isFolder) continue
-    await visit({ name: entry.fileName, executable }, chunksOf(zip, entry, budget))
+    declared.begin(names.folders)
+    declared.take(entry.uncompressedSize, entry.fileName)
+    files.push({ entry, executable })
   }
+  const inflated = new Budget(bundle.length, allowance)
+  const turns = new Slices()
+  for (const { entry, executable } of files) {
+    signal?.throwIfAborted()
+    inflated.begin(names.folders)
+    await visit({ name: entry.fileName, executable }, chunksOf(zip, entry, inflated, turns))
+    await turns.next()
+  }
+  return inflated.diskBytes
 }
 
 /** What is wrong with a bundle, for the person who sent it. */
@@ -68,22 +99,41 @@ async function opened(zip: Buffer): Promise<ZipFile> {
   // Loaded with the first bundle: most hubs never see one.
   const { fromBufferPromise } = await import('yauzl')
   return zipFault(() =>
-    fromBufferPromise(zip, { lazyEntries: true, validateEntrySizes: true, decodeStrings: true, strictFileNames: true }),
+    fromBufferPromise(zip, {
+      ...{ lazyEntries: true, autoClose: false, validateEntrySizes: true },
+      ...{ decodeStrings: true, strictFileNames: true },
+    }),
   )
 }
 
-async function* chunksOf(zip: ZipFile, entry: Entry, budget: Budget): AsyncGenerator<Buffer> {
+async function* chunksOf(zip: ZipFile, entry: Entry, budget: Budget, turns: Slices): AsyncGenerator<Buffer> {
   const stream = await zipFault(() => zip.openReadStreamPromise(entry))
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  let checksum = 0
   try {
     for (;;) {
       const { done, value } = await zipFault(() => chunks.next())
-      if (done) return
+      if (done) break
       budget.take(value.length, entry.fileName)
+      // The zip reader does not look at checksums.
+      checksum = crc32(value, checksum)
       yield value
+      await turns.next()
     }
+    if (checksum !== entry.crc32) throw invalid(`the checksum of ${quoteName(entry.fileName)} is wrong`)
   } finally {
     stream.destroy()
+  }
+}
+
+/** Turns for others: chunks that are there already would follow each other without any. */
+class Slices {
+  #sinceMs = performance.now()
+
+  async next(): Promise<void> {
+    if (performance.now() - this.#sinceMs < SLICE_MS) return
+    await nextTurn()
+    this.#sinceMs = performance.now()
   }
 }
 
@@ -98,19 +148,50 @@ async function zipFault<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The sizes that a zip names may be lies, and entries may share bytes: the extracted bytes count. */
+/** The disk space of a file or folder, in bytes: whole blocks, so that many small files count as what they take. */
+function diskBytes(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / BLOCK_BYTES)) * BLOCK_BYTES
+}
+
+/** The sizes that a zip names may be lies, and entries may share bytes: both what it says and what comes out is counted. */
 class Budget {
   readonly #most: number
+  readonly #allowance: ReadLimits['allowance']
   #taken = 0
+  /** Disk space of the files that are whole. */
+  #files = 0
+  #folders = 0
+  /** Bytes of the file at hand. */
+  #file = 0
+  #isOpen = false
 
-  constructor(archiveBytes: number) {
+  constructor(archiveBytes: number, allowance: ReadLimits['allowance']) {
     const { inflatedBytes, ratio } = BUNDLE_LIMITS
     this.#most = Math.min(inflatedBytes, Math.max(ALWAYS_BYTES, archiveBytes * ratio))
+    this.#allowance = allowance
+  }
+
+  get diskBytes(): number {
+    return this.#files + (this.#isOpen ? diskBytes(this.#file) : 0) + this.#folders * BLOCK_BYTES
+  }
+
+  /** The next file; `folders`: of the whole archive, so far. */
+  begin(folders: number): void {
+    if (this.#isOpen) this.#files += diskBytes(this.#file)
+    this.#isOpen = true
+    this.#file = 0
+    this.#folders = folders
+    this.#check()
   }
 
   take(bytes: number, name: string): void {
     this.#taken += bytes
-    if (this.#taken <= this.#most) return
-    throw invalid(`with ${quoteName(name)} it inflates to more than ${this.#most} bytes`)
+    this.#file += bytes
+    if (this.#taken > this.#most) throw invalid(`with ${quoteName(name)} it inflates to more than ${this.#most} bytes`)
+    this.#check()
+  }
+
+  #check(): void {
+    if (this.#allowance && this.diskBytes > this.#allowance.bytes) throw this.#allowance.refusal(this.diskBytes)
   }
 }

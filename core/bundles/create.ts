@@ -7,7 +7,7 @@ import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { Registry } from '../registry/api.ts'
-import { invalid, readArchive, withoutSignature } from './archive.ts'
+import { invalid, type ReadLimits, readArchive, withoutSignature } from './archive.ts'
 import { type BundleManifest, MANIFEST_BYTES, readManifest, wantedFiles } from './manifest.ts'
 import { type BundleInstallOptions, type BundlePlan, planBundle } from './plan.ts'
 import type { BundleStore, StoredBundle } from './store.ts'
@@ -26,7 +26,7 @@ export interface BundlesDeps {
 
 /** Bundles of users, and their installation as servers. */
 export interface Bundles {
-  /** Checks and keeps a file. Throws `bundle_invalid`, `quota_bundles`, `overloaded`. */
+  /** Checks and keeps a file. Throws `bundle_invalid`, `quota_bundles`, `quota_stored_bytes`, `overloaded`. */
   add(actor: UserActor, content: Uint8Array, signal: AbortSignal): Promise<StoredBundle>
   list(actor: UserActor): Promise<readonly StoredBundle[]>
   /** Throws `bundle_not_found`. */
@@ -61,11 +61,14 @@ export function createBundles({ store, registry, turns, platform, isInside }: Bu
       try {
         return await turns.run(async () => {
           await store.sweep(Date.now())
+          await store.sweepParts()
           const bundle = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
           const { signed } = withoutSignature(bundle)
-          const manifest = await checkBundle(bundle, signal)
+          const owner = { id: actor.userId, name: actor.name, role: actor.role }
           const id = await hashOf(bundle)
-          await store.add(actor.userId, { id, manifest, signed }, bundle)
+          const allowance = await store.room(owner, id, bundle.length)
+          const { manifest, diskBytes } = await checkBundle(bundle, { signal, ...(allowance ? { allowance } : {}) })
+          await store.add(owner, { id, manifest, signed }, bundle, diskBytes)
           return store.get(actor.userId, id)
         })
       } finally {
@@ -99,11 +102,14 @@ export function createBundles({ store, registry, turns, platform, isInside }: Bu
   }
 }
 
-/** Reads the whole bundle once, and returns its manifest. Throws `bundle_invalid`. */
-async function checkBundle(bundle: Buffer, signal: AbortSignal): Promise<BundleManifest> {
+/** Reads the whole bundle once, and returns its manifest. Throws `bundle_invalid`, `quota_stored_bytes`. */
+async function checkBundle(
+  bundle: Buffer,
+  limits: ReadLimits,
+): Promise<{ readonly manifest: BundleManifest; readonly diskBytes: number }> {
   let manifest: BundleManifest | undefined
   const names = new Set<string>()
-  await readArchive(
+  const diskBytes = await readArchive(
     bundle,
     async ({ name }, content) => {
       names.add(name)
@@ -117,11 +123,11 @@ async function checkBundle(bundle: Buffer, signal: AbortSignal): Promise<BundleM
       }
       if (name === 'manifest.json') manifest = readManifest(Buffer.concat(pieces))
     },
-    signal,
+    limits,
   )
   if (!manifest) throw invalid('there is no manifest.json at its top')
   const missing = wantedFiles(manifest).find(name => !names.has(name))
-  if (missing === undefined) return manifest
+  if (missing === undefined) return { manifest, diskBytes }
   throw invalid(`its server is of type "${manifest.server.type}", and there is no ${missing} at its top`)
 }
 

@@ -51,6 +51,11 @@ export class EntryNames {
   readonly #files = new Set<string>()
   readonly #folders = new Set<string>()
 
+  /** How many folders there are. */
+  get folders(): number {
+    return this.#folders.size
+  }
+
   /** Throws `bundle_invalid` for a name that is there already, in any letter case and Unicode form. */
   add(path: string, isFolder: boolean): void {
     const name = isFolder ? path.slice(0, -1) : path

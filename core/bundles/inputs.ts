@@ -1,4 +1,5 @@
 import type { FieldError } from '../contract/errors.ts'
+import { isBlank } from '../domain/json/blank.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { quoteName } from '../domain/names.ts'
 import { WORK_FOLDER } from '../domain/server/spawn-policy.ts'
@@ -58,7 +59,7 @@ export function inputsOf({ user_config: options = {} }: BundleManifest): BundleI
   })
 }
 
-/** Validates what was entered. Throws `validation_failed` with every wrong input. */
+/** Validates what was entered; what is blank fills no required input and no secret. Throws `validation_failed` with every wrong input. */
 export function readInputs(
   { user_config: options = {} }: BundleManifest,
   given: Readonly<Record<string, InputValue>>,
@@ -74,7 +75,7 @@ export function readInputs(
   const missing: string[] = []
   for (const [name, option] of Object.entries(options)) {
     const isGiven = Object.hasOwn(given, name)
-    const words = wordsOf(isGiven ? given[name] : defaultOf(option))
+    const words = wordsOf(isGiven ? given[name] : defaultOf(option), option)
     if (words.length === 0 && option.required) missing.push(name)
     if (words.length > 1 && !option.multiple) problem(name, 'type', `${quoteName(name)} takes one value`)
     const read = words.map(word =>
@@ -86,12 +87,12 @@ export function readInputs(
   return { texts, missing }
 }
 
-function wordsOf(value: InputValue | undefined): string[] {
+function wordsOf(value: InputValue | undefined, { required, sensitive }: BundleOption): string[] {
   if (value === undefined) return []
   return [value]
     .flat()
     .map(String)
-    .filter(word => word !== '')
+    .filter(word => word !== '' && !((required || sensitive) && isBlank(word)))
 }
 
 /** Defaults may name folders; what a user enters is text as it stands. */

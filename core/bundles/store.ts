@@ -3,8 +3,11 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
+import type { Owner } from '../registry/owners.ts'
+import { freeBytes, tooMuch, withinStoredBytes } from '../registry/stored-bytes.ts'
 import type { Store } from '../store/open.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
+import type { ReadLimits } from './archive.ts'
 import type { BundleManifest } from './manifest.ts'
 import type { PlannedBundle } from './plan.ts'
 
@@ -16,11 +19,16 @@ const UNUSED_MS = 24 * 60 * 60_000
 /** A stored bundle as its owner sees it. */
 export interface StoredBundle extends PlannedBundle {
   readonly bytes: number
+  /** Disk space of its files once it is unpacked; 0: not known yet. */
+  readonly unpackedBytes: number
   /** ISO 8601 UTC; when it was sent or installed last. */
   readonly usedAt: string
   /** Names of the owner's servers that run it. */
   readonly servers: readonly string[]
 }
+
+/** The user who sends a bundle. */
+export type BundleOwner = Pick<Owner, 'id' | 'name' | 'role'>
 
 /** Bundles in the database: once for all who have the same file. */
 export class BundleStore {
@@ -30,9 +38,77 @@ export class BundleStore {
     this.#store = store
   }
 
-  /** Writes a bundle and gives it to a user. Throws `quota_bundles`. */
-  async add(ownerId: string, bundle: PlannedBundle, content: Buffer): Promise<void> {
+  /** What a user's file may take of the account beside its own bytes; undefined: no limit, or the user has the bundle. */
+  async room(owner: BundleOwner, id: string, bytes: number): Promise<ReadLimits['allowance']> {
+    return read(this.#store, async db => {
+      const owned = await db
+        .selectFrom('bundle_owner')
+        .select('sha256')
+        .where('owner_id', '=', owner.id)
+        .where('sha256', '=', id)
+        .executeTakeFirst()
+      const free = owned ? undefined : await freeBytes(db, owner)
+      if (free === undefined) return undefined
+      const allowance = allowanceOf(owner.name, free - bytes)
+      if (allowance.bytes < 0) throw allowance.refusal(0)
+      return allowance
+    })
+  }
+
+  /**
+   * What unpacking may take of the account of a server's owner, who counts as one of the bundle's owners from then on;
+   * undefined: no limit.
+   */
+  async allowance(ownerId: string, id: string): Promise<ReadLimits['allowance']> {
+    return write(this.#store, async trx => {
+      await trx
+        .insertInto('bundle_owner')
+        .values({ sha256: id, owner_id: ownerId, used_at: new Date().toISOString() })
+        .onConflict(other => other.columns(['sha256', 'owner_id']).doNothing())
+        .execute()
+      const user = await trx
+        .selectFrom('user')
+        .select(['name', 'role'])
+        .where('id', '=', ownerId)
+        .executeTakeFirstOrThrow()
+      const { unpacked_bytes: known } = await trx
+        .selectFrom('bundle')
+        .select('unpacked_bytes')
+        .where('sha256', '=', id)
+        .executeTakeFirstOrThrow()
+      const free = await freeBytes(trx, { id: ownerId, role: user.role })
+      // What is on the account already is there to be used.
+      return free === undefined ? undefined : allowanceOf(user.name ?? ownerId, Math.max(free, 0) + known)
+    })
+  }
+
+  /** Notes how much disk space a bundle takes that an earlier version has stored. */
+  async unpacked(id: string, diskBytes: number): Promise<void> {
+    await write(
+      this.#store,
+      async trx =>
+        void (await trx
+          .updateTable('bundle')
+          .set({ unpacked_bytes: diskBytes })
+          .where('sha256', '=', id)
+          .where('unpacked_bytes', '<>', diskBytes)
+          .execute()),
+    )
+  }
+
+  /** Writes a bundle and gives it to a user; after an error nothing of it is left. Throws `quota_bundles`, `quota_stored_bytes`. */
+  async add(owner: BundleOwner, bundle: PlannedBundle, content: Buffer, unpackedBytes: number): Promise<void> {
+    try {
+      await this.#add(owner, bundle, content, unpackedBytes)
+    } catch (error) {
+      await write(this.#store, trx => removeOrphan(trx, bundle.id)).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #add(owner: BundleOwner, bundle: PlannedBundle, content: Buffer, unpackedBytes: number): Promise<void> {
     const { id, manifest, signed } = bundle
+    const ownerId = owner.id
     await read(this.#store, db => checkQuota(db, ownerId, id))
     const isOwn = await read(this.#store, db =>
       db
@@ -44,15 +120,20 @@ export class BundleStore {
     )
     // What somebody else has takes as long: the duration shows nobody who has which bundle.
     if (!isOwn) await this.#writeParts(id, content)
+    const row = {
+      ...{ sha256: id, bytes: content.length, manifest: JSON.stringify(manifest), signed: signed ? 1 : 0 },
+      unpacked_bytes: unpackedBytes,
+    }
     await write(this.#store, async trx => {
       await checkQuota(trx, ownerId, id)
-      const row = { sha256: id, bytes: content.length, manifest: JSON.stringify(manifest), signed: signed ? 1 : 0 }
-      await trx
-        .insertInto('bundle')
-        .values(row)
-        .onConflict(other => other.column('sha256').doNothing())
-        .execute()
-      await touch(trx, ownerId, id)
+      await withinStoredBytes(trx, owner, async () => {
+        await trx
+          .insertInto('bundle')
+          .values(row)
+          .onConflict(other => other.column('sha256').doUpdateSet({ unpacked_bytes: unpackedBytes }))
+          .execute()
+        await touch(trx, ownerId, id)
+      })
     })
   }
 
@@ -85,17 +166,24 @@ export class BundleStore {
       db
         .selectFrom('bundle_owner')
         .innerJoin('bundle', 'bundle.sha256', 'bundle_owner.sha256')
-        .select(['bundle.sha256', 'bundle.bytes', 'bundle.manifest', 'bundle.signed', 'bundle_owner.used_at'])
+        .select([
+          'bundle.sha256',
+          'bundle.bytes',
+          'bundle.unpacked_bytes',
+          'bundle.manifest',
+          'bundle.signed',
+          'bundle_owner.used_at',
+        ])
         .where('owner_id', '=', ownerId)
         .orderBy('used_at', 'desc')
         .orderBy('bundle.sha256')
         .execute(),
     )
     const found: StoredBundle[] = []
-    for (const { sha256, bytes, manifest, signed, used_at } of rows) {
+    for (const { sha256, bytes, unpacked_bytes: unpackedBytes, manifest, signed, used_at } of rows) {
       const servers = await read(this.#store, db => serversWith(db, sha256, ownerId))
       const read_ = JSON.parse(manifest) as BundleManifest
-      found.push({ id: sha256, manifest: read_, signed: signed === 1, bytes, usedAt: used_at, servers })
+      found.push({ id: sha256, manifest: read_, signed: signed === 1, bytes, unpackedBytes, usedAt: used_at, servers })
     }
     return found
   }
@@ -144,6 +232,15 @@ export class BundleStore {
     return content
   }
 
+  /** Removes parts without a bundle, which a hub has left that ended in the middle. Not while a bundle is written. */
+  async sweepParts(): Promise<void> {
+    const known = (db: Reader) => db.selectFrom('bundle').select('sha256')
+    const lost = await read(this.#store, db =>
+      db.selectFrom('bundle_part').select('sha256').distinct().where('sha256', 'not in', known(db)).execute(),
+    )
+    for (const { sha256 } of lost) await write(this.#store, trx => removeOrphan(trx, sha256))
+  }
+
   /** Removes bundles that no server has used for a day, and those of users who are gone. */
   async sweep(now: number): Promise<void> {
     const before = new Date(now - UNUSED_MS).toISOString()
@@ -170,6 +267,10 @@ export class BundleStore {
     )
     for (const { sha256 } of unowned) await write(this.#store, trx => removeOrphan(trx, sha256))
   }
+}
+
+function allowanceOf(name: string, bytes: number): NonNullable<ReadLimits['allowance']> {
+  return { bytes, refusal: wanted => tooMuch(name, LIMITS.storedBytesPerUser - bytes + wanted) }
 }
 
 async function checkQuota(db: Reader, ownerId: string, id: string): Promise<void> {

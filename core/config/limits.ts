@@ -48,7 +48,7 @@ export const LIMITS = {
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
-  /** A user's servers, their OpenAPI documents, groups, settings and keys together. Administrators are exempt. */
+  /** A user's servers, their OpenAPI documents, bundles and what they unpack to, groups, settings, keys and rules together. Administrators are exempt. */
   storedBytesPerUser: 64 * MiB,
   /** The part of it that lists read: servers without their OpenAPI documents. */
   serverConfigBytesPerUser: 4 * MiB,

@@ -41,6 +41,7 @@ import { CatalogStore } from './store/catalog-store.ts'
 import { EraStore } from './store/era-store.ts'
 import { ToolDefinitions } from './store/tool-definitions.ts'
 import { ACTOR, Supervisor } from './supervisor.ts'
+import { UNKNOWN_FACE } from './unknown-face.ts'
 import { changedUntil, within } from './within.ts'
 
 const DRAIN_POLL_MS = 25
@@ -62,6 +63,7 @@ class LocalConnections implements Connections {
   readonly #askings: AskingStore
   readonly #account = new CatalogAccount()
   readonly #definitions: ToolDefinitions
+  readonly #bundles: BundleUnpacker
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
   #registries: Promise<Registries> | undefined
@@ -91,7 +93,14 @@ class LocalConnections implements Connections {
       },
       redactors: options.redactors,
       freeDescriptors: options.freeDescriptors,
+      ended: () => this.#bundles.tidy(),
       ...(options.relay === undefined ? {} : { relay: options.relay }),
+    })
+    this.#bundles = new BundleUnpacker({
+      sandbox: options.sandbox,
+      files: options.bundles,
+      used: () => [...this.#supervisor.bundlePlaces(), ...this.#children.bundlePlaces()],
+      log,
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
@@ -112,7 +121,7 @@ class LocalConnections implements Connections {
         },
         config.registriesCa,
       ),
-      bundles: new BundleUnpacker(options.sandbox, options.bundles ?? (async () => undefined)),
+      bundles: this.#bundles,
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
       rightsOf: async ownerId => {
         const owner = await registry.users.byId(ownerId)
@@ -130,6 +139,7 @@ class LocalConnections implements Connections {
       users: registry.users,
       bus,
       catalogs: this.#catalogs,
+      followed: () => this.#bundles.tidy(),
       context: {
         launcher: this.#launcher,
         children: this.#children,
@@ -193,7 +203,7 @@ class LocalConnections implements Connections {
 
   face(serverId: string, caller?: Era): UpstreamFace {
     const server = this.#supervisor.get(serverId)
-    if (!server) return UNKNOWN
+    if (!server) return UNKNOWN_FACE
     return caller === 'legacy' && server.older.spoken ? server.older.asking : server.face
   }
 
@@ -332,17 +342,11 @@ class LocalConnections implements Connections {
 
   async dispose(): Promise<void> {
     this.#draining = true
+    this.#bundles.dispose()
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()
-    // Caches: not worth delaying the hub's shutdown for long.
     const caches = [this.#catalogs, this.#definitions, this.#eras, this.#askings]
     await within(Promise.all(caches.map(cache => cache.flush())), CACHE_LAST_MS)
   }
-}
-
-const UNKNOWN: UpstreamFace = {
-  ...{ side: 'legacy', era: 'legacy', serverRequests: [], tools: [], known: true, listed: 0, probing: undefined },
-  toolsFor: () => undefined,
-  ready: () => undefined,
 }

@@ -9,7 +9,7 @@ import type { Tables } from '../store/tables.ts'
 import type { Upstreams } from './api.ts'
 import type { GarbageWatch } from './process/garbage-watch.ts'
 import type { Sandbox } from './sandbox/sandbox.ts'
-import type { ReadBundle } from './spawn/bundle-unpacker.ts'
+import type { BundleFiles } from './spawn/bundle-unpacker.ts'
 import type { BaseEnv } from './spawn/children.ts'
 
 /** Dependencies and settings of `createConnections`. */
@@ -27,7 +27,7 @@ export interface ConnectionsOptions {
   >
   readonly sandbox: Sandbox
   /** Bundles that servers run; absent: there are none. */
-  readonly bundles?: ReadBundle
+  readonly bundles?: BundleFiles
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger

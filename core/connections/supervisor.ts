@@ -1,8 +1,11 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
 import { nextTurn } from '../domain/next-turn.ts'
+import { bundleOf } from '../domain/server/bundle.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
+import { bundlePlace } from './sandbox/sandbox.ts'
+import type { FolderPlace } from './sandbox/work-folders.ts'
 import { ManagedServer } from './server/managed-server.ts'
 import type { SharedContext } from './server/server-context.ts'
 import type { CatalogStore, StoredHead } from './store/catalog-store.ts'
@@ -26,6 +29,8 @@ export interface SupervisorOptions {
   readonly bus: EventBus
   readonly catalogs: CatalogStore
   readonly context: SharedContext
+  /** Called when the servers of the store are held, and after each change of one that was followed. */
+  readonly followed: () => void
 }
 
 /** Holds all servers, and makes their state follow the desired state in the store. */
@@ -78,7 +83,10 @@ export class Supervisor {
     const loaded = this.#loaded
     this.#loaded = []
     const records = [...this.#servers.values()].map(({ record }) => record)
-    this.#options.context.children.keepFolders(records.map(({ id, ownerId }) => ({ ownerId, serverId: id })))
+    const placeOf = ({ id, ownerId }: ServerRecord): FolderPlace => ({ ownerId, serverId: id })
+    const packaged = records.filter(({ config }) => bundleOf(config) === undefined)
+    this.#options.context.children.keepFolders(records.map(placeOf), packaged.map(placeOf))
+    this.#options.followed()
     this.#begun.resolve()
     await Promise.all(loaded.map(server => server.begin()))
     this.#tick = setInterval(() => this.#poll(), TICK_MS)
@@ -98,6 +106,14 @@ export class Supervisor {
     return [...this.#servers.values()].filter(
       ({ record }) => record.ownerId === ownerId && record.transport === 'stdio' && record.enabled,
     ).length
+  }
+
+  /** The unpacked bundles of servers that are switched on. */
+  bundlePlaces(): readonly FolderPlace[] {
+    return [...this.#servers.values()].flatMap(({ record: { config, enabled, ownerDisabled, ownerId } }) => {
+      const bundle = enabled && ownerDisabled !== true ? bundleOf(config) : undefined
+      return bundle === undefined ? [] : [bundlePlace(ownerId, bundle)]
+    })
   }
 
   all(): Iterable<ManagedServer> {
@@ -186,6 +202,7 @@ export class Supervisor {
       .then(() => this.#adopt(serverId, differs, isLast))
       .then(() => {
         if (isLast()) this.#work.delete(serverId)
+        this.#options.followed()
       })
     this.#work.set(serverId, work)
   }

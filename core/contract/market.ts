@@ -75,7 +75,13 @@ export interface MarketVariant {
 /** What a user enters for a template. */
 export interface MarketInput {
   readonly name: string
+  /** For people. Default: made of the name. */
+  readonly label?: string
   readonly description?: string
+  /** What is entered; a `path` is one of the machine that runs the server. Default `string`. */
+  readonly format?: 'string' | 'number' | 'boolean' | 'path'
+  /** An example, shown while nothing is entered. */
+  readonly placeholder?: string
   readonly required?: boolean
   readonly secret?: boolean
   readonly default?: string

@@ -177,6 +177,8 @@ export interface GroupMember {
   readonly tools: 'all' | readonly MemberTool[]
   readonly prompts: 'all' | readonly string[]
   readonly resources: 'all' | readonly string[]
+  /** What another hub put before the names of its tools and prompts, such as `time-`; only of groups that an import made. */
+  readonly formerPrefix?: string
 }
 
 /** A group with its members, in their order. */

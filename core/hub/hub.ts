@@ -167,8 +167,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
   const bundleStore = new BundleStore(store)
+  await bundleStore.sweepParts()
   const connections: Connections = createConnections({
-    bundles: sha256 => bundleStore.content(sha256),
+    bundles: bundleStore,
     garbage,
     freeDescriptors: () => reserve.free,
     registry,

@@ -1,5 +1,6 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { MarketInput, MarketVariant } from '../contract/market.ts'
+import { isBlank } from '../domain/json/blank.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { quoteName } from '../domain/names.ts'
 import { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
@@ -7,14 +8,28 @@ import { usedInputs } from './fill.ts'
 
 /** What is known of the inputs of one variant. */
 export interface EnteredInputs {
-  /** By name; without those that are empty. */
+  /** By name; without those for which nothing was entered. */
   readonly values: ReadonlyMap<string, string>
   /** Names of required inputs without a value. */
   readonly missing: readonly string[]
 }
 
+/** An input as the API and the console show it. */
+export type ShownInput = MarketInput & Required<Pick<MarketInput, 'label' | 'format'>>
+
+/** An input with its label and format, where its template says nothing of them. */
+export function shownInput(input: MarketInput): ShownInput {
+  return { ...input, label: input.label ?? labelOf(input.name), format: input.format ?? 'string' }
+}
+
+/** `allowed_directory`: Allowed directory. */
+function labelOf(name: string): string {
+  const words = name.replace(/[\s_-]+/g, ' ').trim()
+  return words === '' ? name : `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+}
+
 /**
- * Checks what a user entered. `kept`: values that the server has already, which need not be entered again. Throws
+ * Checks what a user entered. What is blank fills no required input and no secret. `kept`: values that the server has already, which need not be entered again. Throws
  * `validation_failed` with all wrong inputs.
  */
 export function readInputs(
@@ -26,7 +41,9 @@ export function readInputs(
   const used = usedInputs(variant)
   const filled = inputs.map(input => {
     const own = Object.hasOwn(given, input.name) ? given[input.name] : undefined
-    return { ...input, isNew: own !== undefined, value: own ?? kept.get(input.name) ?? input.default ?? '' }
+    const value = own ?? kept.get(input.name) ?? input.default ?? ''
+    const isNothing = (input.required || input.secret) && isBlank(value)
+    return { ...input, isNew: own !== undefined, value: isNothing ? '' : value }
   })
   const alone = new Set((variant.args ?? []).flat())
   const errors: FieldError[] = [
@@ -37,6 +54,14 @@ export function readInputs(
     ...filled
       .filter(({ value, choices, isNew }) => isNew && value !== '' && choices && !choices.includes(value))
       .map(({ name, choices = [] }) => inputError(name, 'enum', `One of ${choices.join(', ')} is wanted`)),
+    ...filled
+      .filter(({ value, isNew, format }) => isNew && value !== '' && !fits(value, format))
+      .map(({ name, format }) =>
+        inputError(name, 'range', `${quoteName(name)} is ${format === 'number' ? 'a number' : 'true or false'}`),
+      ),
+    ...filled
+      .filter(({ value, isNew }) => isNew && value.includes('\0'))
+      .map(({ name }) => inputError(name, 'range', `${quoteName(name)} holds a NUL character`)),
     // It would be an option of the program where it stands alone.
     ...filled
       .filter(({ name, value, isNew }) => isNew && alone.has(`{${name}}`) && value.startsWith('-'))
@@ -49,6 +74,11 @@ export function readInputs(
     values: new Map(filled.flatMap(({ name, value }) => (value === '' ? [] : [[name, value]]))),
     missing: filled.filter(({ name, value, required }) => value === '' && required && used.has(name)).map(inputName),
   }
+}
+
+function fits(value: string, format: MarketInput['format']): boolean {
+  if (format === 'boolean') return value === 'true' || value === 'false'
+  return format !== 'number' || (value.trim() !== '' && Number.isFinite(Number(value)))
 }
 
 function inputName({ name }: MarketInput): string {

@@ -61,9 +61,10 @@ export function hashOf(value: JsonValue): string {
   return createHash('sha256').update(canonical(value)).digest('hex')
 }
 
-/** SHA-256 (hex) of what a version of a template runs and asks for. */
+/** SHA-256 (hex) of what a version of a template runs and asks for; how inputs are shown is no part of it. */
 export function contentHash({ version, variant, inputs }: Pick<InstalledTemplate, 'version' | 'variant' | 'inputs'>) {
-  return hashOf({ version, variant, inputs } as unknown as JsonValue)
+  const asked = inputs.map(({ label: _, format: __, placeholder: ___, ...input }) => input)
+  return hashOf({ version, variant, inputs: asked } as unknown as JsonValue)
 }
 
 /** What a server remembers of its template, without what was entered. */

@@ -5,6 +5,7 @@ const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
 const TITLE_CHARACTERS = 100
 const DESCRIPTION_CHARACTERS = 500
+const LABEL_CHARACTERS = 100
 /** Package registries whose packages the hub starts, with the address that an entry may name. */
 const REGISTRIES: Readonly<Record<string, { readonly kind: 'npm' | 'pypi'; readonly address: RegExp }>> = {
   npm: { kind: 'npm', address: /^https:\/\/registry\.npmjs\.org\/?$/ },
@@ -131,17 +132,17 @@ class Inputs {
     return [...this.#all.values()]
   }
 
-  add(name: string, { description, isRequired, isSecret, default: preset, choices }: JsonObject): void {
-    if (this.#all.has(name)) return
-    const about = line(description, 1_000)
-    const texts = list(choices).filter(one => typeof one === 'string')
+  /** What is said at one place only holds for all: what is secret or required once always is. */
+  add(name: string, about: JsonObject): void {
+    const now = inputOf(name, about)
+    const before = this.#all.get(name)
+    if (!before) return void this.#all.set(name, now)
+    const { required, secret } = now
     this.#all.set(name, {
-      name,
-      ...(about === undefined ? {} : { description: about }),
-      ...(isRequired === true ? { required: true } : {}),
-      ...(isSecret === true ? { secret: true } : {}),
-      ...(typeof preset === 'string' && preset !== '' ? { default: preset } : {}),
-      ...(texts.length === 0 ? {} : { choices: texts }),
+      ...now,
+      ...before,
+      ...(required ? { required } : {}),
+      ...(secret ? { secret } : {}),
     })
   }
 
@@ -152,11 +153,43 @@ class Inputs {
     return `{${name}}`
   }
 
-  /** A fixed text, in which `{x}` stands for its own variables. */
-  text(value: string, { variables }: JsonObject): string {
-    for (const [name, about] of Object.entries(object(variables))) this.add(name, object(about))
+  /** A fixed text, in which `{x}` stands for its own variables: what is said of the whole holds for them. */
+  text(value: string, { variables, isSecret, isRequired, description }: JsonObject): string {
+    const whole = { description, isSecret, isRequired }
+    const known = Object.entries(whole).filter(([, one]) => one !== undefined && one !== false)
+    for (const [name, about] of Object.entries(object(variables)))
+      this.add(name, { ...(Object.fromEntries(known) as JsonObject), ...object(about) })
     return value
   }
+}
+
+const FORMATS: Readonly<Record<string, NonNullable<MarketInput['format']>>> = {
+  ...{ string: 'string', number: 'number', boolean: 'boolean', filepath: 'path' },
+}
+
+function inputOf(name: string, about: JsonObject): MarketInput {
+  const { isRequired, isSecret, choices, format } = about
+  const texts = {
+    label: line(about.title ?? about.label, LABEL_CHARACTERS),
+    description: line(about.description, 1_000),
+    placeholder: line(about.placeholder, DESCRIPTION_CHARACTERS),
+    default: plain(about.default) || undefined,
+  }
+  const known = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined
+  const offered = list(choices).flatMap(one => plain(one) ?? [])
+  return {
+    name,
+    ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined)),
+    ...(known === undefined ? {} : { format: known }),
+    ...(isRequired === true ? { required: true } : {}),
+    ...(isSecret === true ? { secret: true } : {}),
+    ...(offered.length === 0 ? {} : { choices: offered }),
+  }
+}
+
+/** A text, number or boolean as a text. */
+function plain(value: JsonValue | undefined): string | undefined {
+  return value !== null && ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }
 
 function object(value: JsonValue | undefined): JsonObject {

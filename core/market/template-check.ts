@@ -42,7 +42,10 @@ export const variant = z.strictObject({
 /** What a user enters. */
 export const input = z.strictObject({
   name: line(128).regex(/^[^{}]+$/),
+  label: shown(100).optional(),
   description: shown(1_000).optional(),
+  format: z.enum(['string', 'number', 'boolean', 'path']).optional(),
+  placeholder: shown(500).optional(),
   required: z.boolean().optional(),
   secret: z.boolean().optional(),
   default: word.optional(),

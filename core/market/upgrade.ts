@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { InstalledTemplate, MarketInput, MarketTemplate, TemplateOrigin } from '../contract/market.ts'
+import type { InstalledTemplate, MarketTemplate, TemplateOrigin } from '../contract/market.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { pointerToken, valueAt } from '../domain/json/json-pointer.ts'
 import { looksMasked } from '../domain/server/secrets.ts'
 import { entered, fillVariant } from './fill.ts'
-import { readInputs } from './inputs.ts'
+import { readInputs, type ShownInput, shownInput } from './inputs.ts'
 import { type Choices, type Conflict, mergeFields, TEMPLATE_FIELDS } from './merge.ts'
 import { hashOf, permissionsOf, warningsOf } from './plan.ts'
 
@@ -36,7 +36,7 @@ export interface UpgradePlan {
   readonly changes: readonly { readonly pointer: string; readonly from: JsonValue; readonly to: JsonValue }[]
   readonly inputs: {
     readonly kept: readonly string[]
-    readonly added: readonly MarketInput[]
+    readonly added: readonly ShownInput[]
     readonly removed: readonly string[]
   }
   /** Pointers of what was changed by hand and stays. */
@@ -77,7 +77,7 @@ export function planUpgrade(
   const changes = changesOf(present, body)
   const shown = {
     ...{ from: origin.version, to: target.version, argvBefore: wordsOf(present), argv: wordsOf(body), changes },
-    inputs: { kept, added, removed: removed.map(({ name }) => name) },
+    inputs: { kept, added: added.map(shownInput), removed: removed.map(({ name }) => name) },
     kept: merged.kept,
     conflicts: merged.conflicts.map(conflict => {
       const choice = choices[conflict.pointer]

@@ -4,6 +4,7 @@ import type { ServerRecord } from '../contract/records.ts'
 import { formatRef } from '../domain/names.ts'
 import type { Listed } from './cache.ts'
 import { usedInputs } from './fill.ts'
+import { shownInput } from './inputs.ts'
 import { contentHash, permissionsOf } from './plan.ts'
 import { isUnpinned, unusable } from './template-check.ts'
 import { availability } from './updates.ts'
@@ -29,6 +30,7 @@ export function templateView(
   return {
     ...{ id, source },
     ...(rest as unknown as JsonObject),
+    inputs: template.inputs.map(shownInput) as unknown as JsonObject[],
     ...(toolCount === undefined ? {} : { toolCount }),
     // A registry proves a namespace by its domain, but those of accounts by the account alone.
     verified:

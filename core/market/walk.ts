@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { MarketPage, MarketSource, MarketTemplate } from '../contract/market.ts'
+import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { goneName, serverJsonTemplate } from './server-json.ts'
 import { checkTemplate } from './template-check.ts'
 
 const MOST_PAGES = 1_000
+const CURSOR_CHARACTERS = 4_096
 const MOST_TEMPLATES = 50_000
 /** Of the JSON of all templates of one source. */
 const MOST_CHARACTERS = 64 * 1024 * 1024
@@ -49,18 +52,58 @@ export async function walkSource(
 ): Promise<TemplateList> {
   const list = new ListBuilder(id, known?.list)
   const since = known ? { since: known.since.toISOString() } : {}
-  const seen = new Set<string>()
+  const walked = new WalkedPages()
   let cursor: string | undefined
   for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const signal = AbortSignal.any([stop, AbortSignal.timeout(PAGE_MS)])
     const page = await source.page({ ...(cursor === undefined ? {} : { cursor }), ...since }, signal)
+    walked.add(page)
     await addPage(list, page)
     cursor = page.next
-    // A cursor that comes twice would lead round for ever.
-    if (cursor === undefined || cursor === '' || seen.has(cursor)) return list
-    seen.add(cursor)
+    if (cursor === undefined || cursor === '') return list
   }
   throw new HubError('upstream_protocol', `The list has no end: after ${MOST_PAGES} pages there is still another one`)
+}
+
+/** Pages of one walk: a list that comes round to where it was has no end, and what it has told so far is not the whole. */
+class WalkedPages {
+  readonly #cursors = new Set<string>()
+  readonly #items = new Set<string>()
+  #count = 0
+
+  /** Throws `upstream_protocol` for a cursor that came before, and for a page all of whose entries did. */
+  add({ templates = [], entries = [], next }: MarketPage): void {
+    this.#count += 1
+    const items = [...templates, ...entries].map(itemName)
+    if (items.length > 0 && items.every(item => this.#items.has(item))) {
+      throw repeats(`page ${this.#count} has only entries of earlier pages`)
+    }
+    for (const item of items) this.#items.add(item)
+    if (next === undefined || next === '') return
+    if (typeof next !== 'string' || next.length > CURSOR_CHARACTERS) {
+      throw new HubError(
+        'upstream_protocol',
+        `The cursor of page ${this.#count} is no text of at most ${CURSOR_CHARACTERS} characters`,
+      )
+    }
+    if (this.#cursors.has(next))
+      throw repeats(`page ${this.#count} has the cursor of an earlier one, ${quoteName(next)}`)
+    this.#cursors.add(next)
+  }
+}
+
+function repeats(why: string): HubError {
+  return new HubError('upstream_protocol', `The list repeats itself: ${why}`)
+}
+
+/** What tells an entry from others: its name and version, else its hash. */
+function itemName(item: unknown): string {
+  const outer = isJsonObject(item) ? item : {}
+  const { name, version } = isJsonObject(outer.server) ? outer.server : outer
+  if (typeof name === 'string') return JSON.stringify([name, version ?? null])
+  return createHash('sha256')
+    .update(JSON.stringify(item) ?? '')
+    .digest('hex')
 }
 
 async function addPage(list: ListBuilder, { templates = [], entries = [] }: MarketPage): Promise<void> {

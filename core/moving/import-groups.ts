@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { GroupRecord } from '../contract/records.ts'
-import { formatRef, nameKey } from '../domain/names.ts'
+import { formatRef, nameKey, parseRef } from '../domain/names.ts'
 import type { UserRecord } from '../registry/api.ts'
 import { absentMembers, memberName } from './import-members.ts'
 import type { ImportResult, ImportScope, Of } from './import-scope.ts'
@@ -15,9 +15,9 @@ export async function importGroup(
   warnings: string[],
 ): Promise<ImportResult> {
   const { groups } = scope.parts.registry
-  const { formerPaths } = item
   const body = { ...item.body, name, owner: owner.name, members: scope.membersOf(item.body.members ?? []) }
-  const create = (written: JsonObject) => groups.create(scope.actor, written, { formerPaths })
+  const former = { formerPaths: item.formerPaths, formerPrefixes: formerPrefixes(item, body.members) }
+  const create = (written: JsonObject) => groups.create(scope.actor, written, former)
   const found = await groups.find(scope.actor, owner.name, name)
   if (found && nameKey(found.name) === nameKey(name)) {
     const isSame = await scope.probe(async probe => {
@@ -27,24 +27,41 @@ export async function importGroup(
     })
     if (isSame) return { verdict: 'same' }
     if (!scope.replaces(item, found, warnings)) return { verdict: 'exists' }
-    return replaceGroup(scope, found, body, warnings)
+    return replaceGroup(scope, found, body, former.formerPrefixes, warnings)
   }
   const made = await scope.attempt('group', owner, () => writeGroup(scope, body, warnings, create))
   scope.made.push({ kind: 'group', id: made.id, name, owner: owner.id, revision: made.revision })
   return { verdict: 'new' }
 }
 
+/** By the name of each member's server here, what the other hub put before the names of its tools. */
+function formerPrefixes({ body, formerSeparator }: Of<'group'>, members: JsonValue): ReadonlyMap<string, string> {
+  const prefixes = new Map<string, string>()
+  if (formerSeparator === undefined || !Array.isArray(body.members) || !Array.isArray(members)) return prefixes
+  body.members.forEach((member, at) => {
+    const [former, now] = [serverOf(member), serverOf(members[at])]
+    if (former !== undefined && now !== undefined) prefixes.set(now, `${parseRef(former).name}${formerSeparator}`)
+  })
+  return prefixes
+}
+
+function serverOf(member: JsonValue | undefined): string | undefined {
+  const server = isJsonObject(member) ? member.server : member
+  return typeof server === 'string' ? server : undefined
+}
+
 function replaceGroup(
   scope: ImportScope,
   present: GroupRecord,
   body: JsonObject,
+  formerPrefixes: ReadonlyMap<string, string>,
   warnings: string[],
 ): Promise<ImportResult> {
   const { groups } = scope.parts.registry
   const { id, name, ownerId: owner, revision: ifRevision } = present
   const ref = formatRef(present.ownerName, name)
   return scope.replace({ kind: 'group', id, name, owner }, { body: groups.publicBody(present) }, async () => {
-    const write = (written: JsonObject) => groups.replace(scope.actor, ref, written, { ifRevision })
+    const write = (written: JsonObject) => groups.replace(scope.actor, ref, written, { ifRevision, formerPrefixes })
     return (await writeGroup(scope, body, warnings, write)).revision
   })
 }

@@ -24,6 +24,7 @@ const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> =
 const CARRIED = new Set(['mcpServers', 'servers', 'users', 'groups', 'bearerKeys', 'systemConfig', 'userConfigs'])
 const MODELSCOPE = 'modelscope'
 const LABEL_CHARACTERS = 100
+const SEPARATOR_CHARACTERS = 16
 
 /** Whether a document is the settings file of a hub: it names users, groups or access keys beside its servers. */
 export function isHubDocument(document: JsonValue): document is JsonObject {
@@ -95,8 +96,15 @@ function readGroups(document: JsonObject, { file, places }: SettingsState, owner
     const name = typeof body.name === 'string' ? body.name : String(key)
     // The other hub always put the server's name before a tool's.
     const written = { naming: 'prefixed', ...body }
-    return { kind: 'group', pointer: pointerOf(path), name, ...ownerOf(owner), body: written, formerPaths: id }
+    const former = { formerPaths: id, formerSeparator: separatorOf(document) }
+    return { kind: 'group', pointer: pointerOf(path), name, ...ownerOf(owner), body: written, ...former }
   })
+}
+
+/** Between a server's name and that of its tool, unless the hub was set to something else. */
+function separatorOf({ systemConfig }: JsonObject): string {
+  const set = isJsonObject(systemConfig) ? systemConfig.nameSeparator : undefined
+  return typeof set === 'string' && set !== '' && set.length <= SEPARATOR_CHARACTERS ? set : '-'
 }
 
 function readKeys(
@@ -189,7 +197,7 @@ function leftBehind(document: JsonObject): NotCarried[] {
   })
   const config = isJsonObject(document.systemConfig) ? document.systemConfig : {}
   const settings = Object.entries(config).flatMap(([name, value]): NotCarried[] => {
-    if (isEmpty(uncarried(name, value))) return []
+    if (name === 'nameSeparator' || isEmpty(uncarried(name, value))) return []
     const [what, instead] = OF_THE_HUB[name] ?? [
       `the setting "${name.slice(0, 64)}"`,
       'Settings of this hub: GET /api/admin/settings, or its settings file.',

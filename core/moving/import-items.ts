@@ -44,6 +44,8 @@ export type ImportItem = Placed &
         readonly owner?: string
         readonly body: JsonObject
         readonly formerPaths: readonly string[]
+        /** What stood in the other hub between the name of a member's server and that of its tool; absent: no such names. */
+        readonly formerSeparator?: string
       }
     | {
         readonly kind: 'key'

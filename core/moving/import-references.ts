@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { isBlank } from '../domain/json/blank.ts'
 import { isSecretName } from '../domain/server/secrets.ts'
 import type { MissingValue } from './import-items.ts'
 
@@ -38,7 +39,8 @@ export function ownReferences(
   const missing: MissingValue[] = []
   for (const [name, preset] of found) {
     if (Object.hasOwn(given, name)) continue
-    const answer = answers[name] ?? preset
+    const entered = answers[name]
+    const answer = entered !== undefined && isSecretName(name) && isBlank(entered) ? preset : (entered ?? preset)
     if (answer === undefined) missing.push({ name, secret: isSecretName(name) })
     // What is filled in is text, not another reference.
     variables[name] = (answer ?? '').replaceAll('${', () => '$${')

@@ -160,15 +160,19 @@ export class PluginHost {
         START_LIMIT_MS,
       )
     })
+    slot.starts += 1
+    const run = this.#run(slot)
     try {
-      slot.starts += 1
-      await Promise.race([this.#run(slot), late])
+      await Promise.race([run, late])
       slot.state = 'running'
       slot.startedAt = new Date().toISOString()
       this.#announce(slot)
       return undefined
     } catch (error) {
       await this.#fail(slot, error)
+      // A setup that ends after its time is up may have left a clean-up or a worker behind.
+      const undoLate = () => (slot.undo.length > 0 ? this.#stopSlot(slot, 'failed') : undefined)
+      void run.then(undoLate, undoLate)
       if (mayEndTheHub && slot.entry.required)
         throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
       return error

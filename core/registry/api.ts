@@ -131,6 +131,14 @@ export interface WrittenGroup extends GroupRecord {
 /** A group without its members, of which all groups of one user may have tens of thousands. */
 export type GroupHead = Omit<GroupRecord, 'members'>
 
+/** What an import keeps of the names that a group had in another hub. */
+export interface FormerNames {
+  /** Names under which the other hub served it; its owner finds it by them too. */
+  readonly formerPaths?: readonly string[]
+  /** What stood before the names of a member's tools and prompts, by the member's server as the body names it. */
+  readonly formerPrefixes?: ReadonlyMap<string, string>
+}
+
 /** Groups with the rights of the actor. Throws `group_not_found`, `not_owner`, `validation_failed`. */
 export interface GroupRegistry {
   /** All matches, unpaged; `byId` reads the members of one. */
@@ -139,11 +147,15 @@ export interface GroupRegistry {
   byId(actor: Actor, id: string): Promise<GroupRecord | undefined>
   /** The group of exactly this owner, if the actor may see it. Letter case ignored. */
   find(actor: Actor, ownerName: string | undefined, name: string): Promise<GroupRecord | undefined>
-  /** `formerPaths`: names under which another hub served it; its owner finds it by them too. */
-  create(actor: Actor, body: JsonObject, options?: { readonly formerPaths?: readonly string[] }): Promise<WrittenGroup>
+  create(actor: Actor, body: JsonObject, former?: FormerNames): Promise<WrittenGroup>
   /** What {@link create} would make of this body; writes nothing. */
   draft(actor: Actor, body: JsonObject): Promise<WrittenGroup>
-  replace(actor: Actor, ref: Ref, body: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
+  replace(
+    actor: Actor,
+    ref: Ref,
+    body: JsonObject,
+    options?: WriteOptions & Pick<FormerNames, 'formerPrefixes'>,
+  ): Promise<WrittenGroup>
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<WrittenGroup>
   /** `group_in_use` while an assistant endpoint of the group's owner is bound to it, unless `force`. */
   remove(actor: Actor, ref: Ref, options?: WriteOptions & { readonly force?: boolean }): Promise<void>

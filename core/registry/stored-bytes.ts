@@ -75,8 +75,19 @@ export async function checkInheritedBytes(db: Reader, giverId: string, heir: Use
 interface Account {
   readonly config: number
   readonly documents: number
-  /** Groups with their members, settings, labels and scopes of keys. */
+  /** Groups with their members, settings, keys, monitoring, assistant endpoints, imports, and bundles. */
   readonly others: number
+}
+
+/** How many bytes a user may still store; undefined for administrators, who have no quota. */
+export async function freeBytes(db: Reader, owner: Pick<Owner, 'id' | 'role'>): Promise<number | undefined> {
+  return owner.role === 'admin' ? undefined : LIMITS.storedBytesPerUser - sum(await storedBytes(db, owner.id))
+}
+
+/** Why a user may not store this much; `bytes`: of all that the user would have. */
+export function tooMuch(name: string, bytes: number): HubError {
+  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes stored, and with this change ${name} would have ${bytes}`
+  return new HubError('quota_stored_bytes', message)
 }
 
 function sum({ config, documents, others }: Account): number {
@@ -94,7 +105,7 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
   const groups = ofGroups.select(sumBytes('server_group.description').as('sum'))
   const members = ofGroups
     .innerJoin('group_member', 'group_member.group_id', 'server_group.id')
-    .select(sumBytes('group_member.tools', 'group_member.prompts', 'group_member.resources').as('sum'))
+    .select(sumBytes(...['alias', 'tools', 'prompts', 'resources'].map(name => `group_member.${name}`)).as('sum'))
   const settings = db
     .selectFrom('setting')
     .where('scope', '=', userId)
@@ -103,6 +114,21 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
     .selectFrom('access_key')
     .where('owner_id', '=', userId)
     .select(sumBytes('access_key.label', 'access_key.scopes').as('sum'))
+  const owned = db
+    .selectFrom('owned_setting')
+    .where('owner_id', '=', userId)
+    .select(sumBytes('owned_setting.name', 'owned_setting.body', 'owned_setting.secrets').as('sum'))
+  const imports = db
+    .selectFrom('import_run')
+    .where('owner_id', '=', userId)
+    .select(sumBytes('import_run.made').as('sum'))
+  const bundles = db
+    .selectFrom('bundle_owner')
+    .innerJoin('bundle', 'bundle.sha256', 'bundle_owner.sha256')
+    .where('owner_id', '=', userId)
+    .select(
+      sql<number | string | null>`sum(bundle.bytes + bundle.unpacked_bytes + octet_length(bundle.manifest))`.as('sum'),
+    )
   const sums = await db
     .selectNoFrom([
       servers.as('servers'),
@@ -111,19 +137,20 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
       members.as('members'),
       settings.as('settings'),
       keys.as('keys'),
+      owned.as('owned'),
+      imports.as('imports'),
+      bundles.as('bundles'),
     ])
     .executeTakeFirstOrThrow()
   const bytes = (name: keyof typeof sums): number => Number(sums[name] ?? 0)
   return {
     config: bytes('servers'),
     documents: bytes('documents'),
-    others: bytes('groups') + bytes('members') + bytes('settings') + bytes('keys'),
+    others: (['groups', 'members', 'settings', 'keys', 'owned', 'imports', 'bundles'] as const).reduce(
+      (sum, name) => sum + bytes(name),
+      0,
+    ),
   }
-}
-
-function tooMuch(name: string, bytes: number): HubError {
-  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes of configuration stored, and with this change ${name} would have ${bytes}`
-  return new HubError('quota_stored_bytes', message)
 }
 
 /**

@@ -20,6 +20,8 @@ import { oneRightsCap } from './migrations/0021-one-rights-cap.ts'
 import { limitedSettings } from './migrations/0022-limited-settings.ts'
 import { signIns } from './migrations/0023-sign-ins.ts'
 import { serverRequests } from './migrations/0024-server-requests.ts'
+import { formerToolNames } from './migrations/0028-former-tool-names.ts'
+import { unpackedBundles } from './migrations/0029-unpacked-bundles.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -44,6 +46,8 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0022-limited-settings': limitedSettings,
     '0023-sign-ins': signIns,
     '0024-server-requests': serverRequests,
+    '0028-former-tool-names': formerToolNames,
+    '0029-unpacked-bundles': unpackedBundles,
   }
 }
 

@@ -111,6 +111,8 @@ export interface GroupMemberTable {
   tools: string
   prompts: string
   resources: string
+  /** What another hub put before the names of the member's tools and prompts; of groups that an import made. */
+  former_prefix: string | null
 }
 
 /** A member removed with its server; kept until the group's members are next replaced. */
@@ -252,6 +254,8 @@ export interface BundleTable {
   /** JSON. */
   manifest: string
   signed: number
+  /** Disk space of its files once it is unpacked; 0: not known yet. */
+  unpacked_bytes: number
 }
 
 /** Who has a bundle. */

@@ -126,10 +126,14 @@ class Inputs {
 
   #place(name: string): string {
     if (!this.#all.has(name)) {
-      const { description, required } = object(this.#known[name])
+      const { description, required, title, example } = object(this.#known[name])
       const about = line(description, INPUT_CHARACTERS)
+      const label = line(title, TITLE_CHARACTERS)
+      const placeholder = line(example, DESCRIPTION_CHARACTERS)
       this.#all.set(name, {
         name,
+        ...(label === undefined ? {} : { label }),
+        ...(placeholder === undefined ? {} : { placeholder }),
         ...(about === undefined ? {} : { description: about }),
         ...(required === true ? { required: true } : {}),
         ...(SECRET_NAME.test(name) ? { secret: true } : {}),

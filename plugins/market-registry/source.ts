@@ -39,10 +39,18 @@ export function registrySource(address: string, fetch: GuardedFetch): MarketSour
       if (characters > MOST_CHARACTERS) throw new HubError('upstream_protocol', 'The list is larger than 200 MiB')
       const { servers, metadata } = parsed(text)
       if (!Array.isArray(servers)) throw new HubError('upstream_protocol', 'The registry answered without "servers"')
-      const next = isJsonObject(metadata) ? metadata.nextCursor : undefined
-      return { entries: servers, ...(typeof next === 'string' && next !== '' ? { next } : {}) }
+      const next = cursorOf(metadata)
+      return { entries: servers, ...(next === undefined ? {} : { next }) }
     },
   }
+}
+
+/** Undefined at the end of the list, which is said by null, an empty cursor or none. */
+function cursorOf(metadata: JsonValue | undefined): string | undefined {
+  const { nextCursor: next = null } = isJsonObject(metadata) ? metadata : {}
+  if (next === null || next === '') return undefined
+  if (typeof next === 'string') return next
+  throw new HubError('upstream_protocol', 'The registry answered with a cursor that is no text')
 }
 
 function parsed(text: string): JsonObject {

@@ -2,10 +2,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
+import { extent } from '../support/extent.ts'
 import { type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { openBrowser, openTab } from './support/console.ts'
+
+/** Further tools of the fixture `linking`, whose addresses are no links. */
+const REFUSED_LINKS = ['bracket', 'port', 'data', 'empty', 'hidden', 'person']
 
 let browser: Browser
 let hub: Hub
@@ -30,6 +34,7 @@ beforeAll(async () => {
       secrets: ['/env/API_TOKEN'],
     },
     { name: 'asking', ...stdioFixture('asking') },
+    { name: 'linking', ...stdioFixture('linking') },
     { name: 'slow', ...stdioFixture('slow') },
     { name: 'echo', ...stdioFixture('echo') },
     { name: 'resting', ...stdioFixture('echo'), enabled: false },
@@ -37,7 +42,7 @@ beforeAll(async () => {
   ]
   for (const body of servers) await admin.ok('POST', '/api/servers', body)
   await admin.ok('POST', '/api/groups', { name: 'daily', members: [{ server: 'echo' }] })
-  await online(admin, ['everything', 'memory', 'asking', 'slow', 'echo'])
+  await online(admin, ['everything', 'memory', 'asking', 'linking', 'slow', 'echo'])
 }, 120_000)
 
 afterAll(async () => {
@@ -219,6 +224,28 @@ test('a server asks during a call and gets the answer', async () => {
   await page.fill('#sampling-answer', 'an answer by hand')
   await page.click('.elic .btn.pri')
   await page.waitForSelector('.tryres:has-text("an answer by hand")')
+  await tab.close()
+})
+
+test('an address that a server asks to open is a link only where it is plainly one, and never breaks the page', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  const asked = async (tool: string): Promise<readonly [shown: string, href: string | null]> => {
+    await tab.open(`/servers/admin~linking?tab=tools&tool=${tool}`)
+    await page.click('text=Run tool')
+    await page.waitForSelector('.elic >> text=Decline')
+    const shown = (await page.textContent('.elic')) ?? ''
+    const links = await page.locator('.elic a').evaluateAll(all => all.map(one => one.getAttribute('href')))
+    await page.click('.elic >> text=Decline')
+    await page.waitForSelector('.tryres:has-text("decline")')
+    return [shown, links[0] ?? null]
+  }
+  expect(await asked('percent')).toEqual([expect.stringContaining('https://%'), null])
+  expect(await asked('fine')).toEqual([expect.stringContaining('Open a.example'), 'https://a.example/path?q=1'])
+  expect(await asked('turned')).toEqual([expect.stringContaining('⟨U+202E⟩'), null])
+  expect((await asked('template'))[0]).toContain('_$litType$')
+  for (const tool of extent(['script', 'long'], ['script', 'long', ...REFUSED_LINKS]))
+    expect((await asked(tool))[1]).toBeNull()
   await tab.close()
 })
 

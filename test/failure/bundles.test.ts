@@ -2,7 +2,7 @@
 /** Bundles that `mcpb pack` made: sent, planned, installed, and run in the sandbox for an ordinary user. */
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MANIFEST, packed, sendBundle, shutInBundle } from '../support/bundle.ts'
@@ -111,12 +111,30 @@ function inTheSandbox(): void {
     expect(await ask(bob, 'shut-in', 'write', write)).toBe(false)
     expect(await ask(bob, 'shut-in', 'write', { path: 'note', text: 'mine' })).toBe(true)
     const { id: owner } = await bob.ok('GET', '/api/auth/me')
-    const folder = join(hub.dataDir, 'packages', owner, server.id)
-    expect(statSync(join(folder, 'server/index.js')).mode & 0o777).toBe(0o644)
+    const folder = join(hub.dataDir, 'bundles', owner, bundleId)
+    const { mode, uid } = statSync(join(folder, 'server/index.js'))
+    expect([mode & 0o777, uid]).toEqual([0o644, statSync(folder).uid])
+    expect(uid).toBeGreaterThan(20_000)
     expect((await bob.request('DELETE', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_in_use')
     const [listed] = (await bob.ok('GET', '/api/bundles')).items
     expect(listed.servers).toEqual(['shut-in'])
 
+    const second = await installed(bob, bundleId, { name: 'second', start: true })
+    await online(bob, ['second'], 60_000)
+    expect(readdirSync(join(hub.dataDir, 'bundles', owner)).toSorted()).toEqual([bundleId, `${bundleId}.json`])
+    expect((await bob.request('DELETE', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_in_use')
+    await bob.ok('POST', '/api/servers/second/stop')
+    await until(async () => (await statusOf(bob, 'second')).state === 'offline', { what: 'the second to be off' })
+    expect(await ask(bob, 'shut-in', 'self')).toMatchObject({ cwd: '/home/server' })
+    expect(existsSync(folder)).toBe(true)
+    await bob.ok('POST', '/api/servers/shut-in/stop')
+    await until(() => !existsSync(folder), { what: 'the copy to be gone that only disabled servers would run' })
+    // The packed bundle stays, and the copy is made again.
+    await bob.ok('POST', '/api/servers/shut-in/start')
+    await online(bob, ['shut-in'], 60_000)
+    expect(await ask(bob, 'shut-in', 'self')).toMatchObject({ cwd: '/home/server' })
+    expect(second.bundle).toBe(bundleId)
+    await bob.ok('DELETE', '/api/servers/second')
     await bob.ok('DELETE', '/api/servers/shut-in')
     await until(() => !existsSync(folder), { what: 'the unpacked files to be gone' })
     expect((await bob.request('DELETE', `/api/bundles/${bundleId}`)).status).toBe(204)
@@ -129,6 +147,8 @@ function inTheSandbox(): void {
     expect(inputs[0]).toMatchObject({ format: 'path', kind: 'directory', many: true, required: false })
     const path = `/api/bundles/${bundleId}/install`
     expect((await bob.ok('POST', `${path}?dryRun=true`, {})).missing).toEqual(['token'])
+    for (const token of ['', '  ', '\u200b\n'])
+      expect((await bob.ok('POST', `${path}?dryRun=true`, { inputs: { token } })).missing).toEqual(['token'])
     const secret = 'tok-${HOME}-4711-9999'
     const inputsGiven = { token: secret, folders: ['c d', '/home/server/$(id)'], depth: 4 }
     const plan = await bob.ok('POST', `${path}?dryRun=true`, { inputs: inputsGiven })
@@ -205,9 +225,9 @@ function inTheSandbox(): void {
 
   beyondCore(() => {
     test('a restart runs the files that are there', async () => {
-      const { id } = await bob.ok('GET', '/api/servers/snake')
+      const { bundle } = await bob.ok('GET', '/api/servers/snake')
       const owner = await bob.ok('GET', '/api/auth/me')
-      const record = join(hub.dataDir, 'packages', owner.id, `${id}.json`)
+      const record = join(hub.dataDir, 'bundles', owner.id, `${bundle}.json`)
       const before = statSync(record).mtimeMs
       await bob.ok('POST', '/api/servers/snake/restart?wait=10s')
       await online(bob, ['snake'], 60_000)

@@ -1,7 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of manifests, not template strings
 /** Bundles that nobody should unpack: each is refused, nothing of it is kept, and the hub answers meanwhile. */
+
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { signMcpbFile } from '@anthropic-ai/mcpb'
@@ -53,6 +56,8 @@ const HOSTILE: readonly (readonly [what: string, make: () => Buffer, says: strin
   ['5,001 entries', () => zipOf([manifest, ...Array.from({ length: 5_000 }, (_, at) => ({ name: `${at}` }))]), '5000'],
   ['a size that is too small', () => withEntry({ name: 'a', content: 'x'.repeat(5_000), saysBytes: 10 }), 'zip'],
   ['a size that is too large', () => withEntry({ name: 'a', content: 'x', saysBytes: 5_000 }), 'zip'],
+  ['a checksum that is wrong', () => withEntry({ name: 'a', content: 'x'.repeat(5_000), saysCrc: 7 }), 'checksum'],
+  ['a checksum of nothing', () => withEntry({ name: 'a', content: 'x', method: 0, saysCrc: 0 }), 'checksum'],
   ['a bomb', () => withEntry({ name: 'a', content: Buffer.alloc(8 * 1024 * 1024) }), 'inflates'],
   [
     'entries that share their bytes',
@@ -88,6 +93,44 @@ describe('a bundle with', () => {
     expect(answer.json.detail).toContain(says)
     expect((await ada.ok('GET', '/api/bundles')).items).toEqual([])
   })
+})
+
+/** A file of so many MiB. */
+const heavy = (mib: number): ZipEntry => ({ name: 'a', content: Buffer.alloc(mib * 1024 * 1024) })
+/** What keeps an archive with it below the usual ratio. */
+const padding: ZipEntry = { name: 'padding', content: randomBytes(768 * 1024), method: 0 }
+
+const stored = async (client: Client): Promise<number> =>
+  (await client.ok('GET', '/api/limits')).items.find((one: { name: string }) => one.name === 'storedBytesPerUser').used
+
+describe('what a bundle inflates to is on the account of its sender', () => {
+  test('it is there as whole blocks of the disk, and goes with the bundle', async () => {
+    const before = await stored(ada)
+    const files = Array.from({ length: 200 }, (_, at) => ({ name: `f/${at}`, content: `${at}` }))
+    const bytes = zipOf([manifest, ...files])
+    const { status, json } = await sendBundle(ada, bytes)
+    expect(status).toBe(201)
+    // 200 files, the manifest, and one folder.
+    expect(json.unpackedBytes).toBe(202 * 4_096)
+    expect((await stored(ada)) - before).toBeGreaterThanOrEqual(json.bytes + json.unpackedBytes)
+    await ada.ok('DELETE', `/api/bundles/${json.bundleId}`)
+    expect(await stored(ada)).toBe(before)
+  })
+
+  test('beyond the quota it is refused by its declared size, by its true one, and as a sum; nothing is kept', async () => {
+    const refused = await sendBundle(ada, zipOf([manifest, heavy(65), padding]))
+    expect([refused.status, refused.json.code]).toEqual([409, 'quota_stored_bytes'])
+    expect(refused.json.detail).toContain('67108864 bytes')
+    const first = await sendBundle(ada, zipOf([manifest, heavy(30), padding]))
+    expect(first.status).toBe(201)
+    const second = await sendBundle(ada, zipOf([manifest, heavy(40), padding]))
+    expect([second.status, second.json.code]).toEqual([409, 'quota_stored_bytes'])
+    expect((await ada.ok('GET', '/api/bundles')).items).toHaveLength(1)
+    const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
+    expect(db.query('select count(distinct sha256) as count from bundle_part').get()).toEqual({ count: 1 })
+    db.close()
+    await ada.ok('DELETE', `/api/bundles/${first.json.bundleId}`)
+  }, 120_000)
 })
 
 test('a bundle over 64 MiB is refused before it is read', async () => {

@@ -3,6 +3,7 @@ import { test } from 'bun:test'
 import { beyondCore } from '../support/extent.ts'
 import { startHub } from '../support/hub.ts'
 import { silencedAlert } from '../support/silenced-alert.ts'
+import { hangingPlugins, lateSetup } from './hanging-plugins.ts'
 import { lostAlert } from './lost-alert.ts'
 import { openStreams } from './open-streams.ts'
 
@@ -17,6 +18,10 @@ test.concurrent(
   openStreams,
   600_000,
 )
+
+test.concurrent('hanging plugins that are switched off together cost the wait of one', hangingPlugins, 600_000)
+
+test.concurrent('what a plugin leaves behind whose setup took too long is cleaned up when it ends', lateSetup, 600_000)
 
 // Without the repeat, the family of the other database shows the same.
 beyondCore(() => {

@@ -42,7 +42,10 @@ describe('an entry of a hub’s map', () => {
           headers: { Authorization: 'Bearer {MAPS_KEY}' },
         },
       ],
-      inputs: [{ name: 'MAPS_KEY', description: 'The key', required: true, secret: true }, { name: 'ZONE' }],
+      inputs: [
+        { name: 'MAPS_KEY', description: 'The key', placeholder: 'abc', required: true, secret: true },
+        { name: 'ZONE' },
+      ],
     } as never)
   })
 

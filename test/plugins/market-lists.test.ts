@@ -34,7 +34,7 @@ describe('a list', () => {
       async page({ cursor }) {
         if (cursor === undefined) return { templates: [TEMPLATE, { ...TEMPLATE, title: '' }], next: '2' }
         if (broken) throw new Error('gone')
-        return { templates: [named('other')], next: '2' }
+        return { templates: [named('other')] }
       },
     })
     const cache = new MarketCache(only(source))

@@ -226,16 +226,75 @@ describe('a registry as a source', () => {
     expect(await read()).toMatchObject({ state: 'ready', total: 2 })
   })
 
-  test('whose cursor comes again ends there, and one without an end is cut', async () => {
-    respond = url => {
-      const body = {
-        servers: [entry({ name: `com.example/${asked.length}`, packages: [npm()] })],
-        metadata: { nextCursor: 'same' },
-      }
-      return url.pathname === '/v0.1/servers' ? Response.json(body) : new Response(null, { status: 404 })
-    }
+  const cycle = (length: number) => (url: URL) =>
+    Response.json({
+      servers: [entry({ name: `com.example/${asked.length}`, packages: [npm()] })],
+      metadata: { nextCursor: `c${(Number(url.searchParams.get('cursor')?.slice(1) ?? -1) + 1) % length}` },
+    })
+  const always = (nextCursor: () => unknown) => () =>
+    Response.json({ servers: [entry({ packages: [npm()] })], metadata: { nextCursor: nextCursor() } })
+
+  test.each<[string, (url: URL) => Response, says: string, requests: number]>([
+    ['has one cursor for ever', cycle(1), 'cursor of an earlier one', 2],
+    ['goes round in two', cycle(2), 'cursor of an earlier one', 3],
+    ['goes round in seven', cycle(7), 'cursor of an earlier one', 8],
+    ['tells one page again, with a new cursor each time', always(() => crypto.randomUUID()), 'of earlier pages', 2],
+    ['has a cursor that is a number', always(() => 7), 'no text', 1],
+    ['has a cursor of 5,000 characters', always(() => 'x'.repeat(5_000)), 'at most 4096', 1],
+  ])('that %s is a failed walk, and its last list stays', async (_what, answer, says, requests) => {
+    respond = pages(2)
+    expect(await read()).toMatchObject({ state: 'ready', total: 4 })
+    asked.length = 0
+    respond = answer
+    expect(await read()).toMatchObject({
+      ...{ state: 'failed', total: 4 },
+      lastError: { code: 'upstream_protocol', message: expect.stringContaining(says) },
+    })
+    expect(asked).toHaveLength(requests)
+    respond = pages(1)
     expect(await read()).toMatchObject({ state: 'ready', total: 2 })
-    expect(asked).toHaveLength(2)
+  })
+
+  test('says what an input is for, and a blank fills neither a required one nor a secret', async () => {
+    const remote = {
+      ...{ type: 'streamable-http', url: 'https://{region}.example.com/mcp' },
+      variables: { region: { isRequired: true, choices: ['eu', 'us'], title: 'Region' } },
+      headers: [
+        { name: 'X-Key', isRequired: true, isSecret: true, description: 'The key', placeholder: 'sk-…' },
+        { name: 'Authorization', value: 'Bearer {token}', isSecret: true, variables: { token: { format: 'string' } } },
+        { name: 'X-Depth', format: 'number', default: 3 },
+        { name: 'X-Fast', format: 'boolean' },
+      ],
+    }
+    respond = () => Response.json({ servers: [entry({ remotes: [remote] })], metadata: {} })
+    await read()
+    const path = '/api/market/templates/mine:io.github.x~y'
+    expect((await admin.ok('GET', path)).inputs).toEqual([
+      { name: 'region', label: 'Region', format: 'string', required: true, choices: ['eu', 'us'] },
+      {
+        ...{ name: 'X-Key', label: 'X Key', description: 'The key', placeholder: 'sk-…', format: 'string' },
+        ...{ required: true, secret: true },
+      },
+      { name: 'token', label: 'Token', format: 'string', secret: true },
+      { name: 'X-Depth', label: 'X Depth', format: 'number', default: '3' },
+      { name: 'X-Fast', label: 'X Fast', format: 'boolean' },
+    ])
+    for (const blank of ['', ' ', '\t\u00a0 ', '\u200b\u2060', '\u3000', '\u2800']) {
+      const inputs = { region: 'eu', 'X-Key': blank, token: blank }
+      const plan = await admin.ok('POST', `${path}/install?dryRun=true`, { name: 'y', inputs })
+      expect(plan).toMatchObject({ missing: ['X-Key'], headers: ['X-Depth'] })
+      const refused = await admin.request('POST', `${path}/install`, { name: 'y', inputs, planHash: plan.planHash })
+      expect([refused.status, refused.json.errors]).toMatchObject([
+        400,
+        [{ pointer: '#/inputs/X-Key', code: 'required', detail: '"X-Key" is missing' }],
+      ])
+    }
+    const wrong = { region: 'eu', 'X-Key': 'k', 'X-Depth': 'deep', 'X-Fast': 'yes' }
+    const refused = await admin.request('POST', `${path}/install?dryRun=true`, { name: 'y', inputs: wrong })
+    expect(refused.json.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code])).toEqual([
+      ['#/inputs/X-Depth', 'range'],
+      ['#/inputs/X-Fast', 'range'],
+    ])
   })
 
   test('that asks to wait is asked again', async () => {

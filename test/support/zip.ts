@@ -12,6 +12,8 @@ export interface ZipEntry {
   readonly method?: number
   /** What the archive says of the inflated size; default the truth. */
   readonly saysBytes?: number
+  /** What the archive says of the checksum; default the truth. */
+  readonly saysCrc?: number
   /** Takes the bytes of the first entry instead of own ones. */
   readonly overlaps?: boolean
 }
@@ -29,6 +31,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
     flags = 0x800,
     method = 8,
     saysBytes,
+    saysCrc,
     overlaps,
   } of entries) {
     const name = Buffer.from(given as string)
@@ -39,7 +42,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
     common.writeUInt16LE(20, 0)
     common.writeUInt16LE(flags, 2)
     common.writeUInt16LE(method, 4)
-    common.writeUInt32LE(crc, 10)
+    common.writeUInt32LE(saysCrc ?? crc, 10)
     common.writeUInt32LE(packed.length, 14)
     common.writeUInt32LE(saysBytes ?? bytes, 18)
     common.writeUInt16LE(name.length, 22)

@@ -4,7 +4,10 @@ export type Localized = string | { readonly en: string; readonly zh?: string }
 /** A value that a template asks for. */
 export interface TemplateInput {
   readonly name: string
+  readonly label: string
   readonly description?: Localized
+  readonly format: 'string' | 'number' | 'boolean' | 'path'
+  readonly placeholder?: string
   readonly required?: boolean
   readonly secret?: boolean
   readonly default?: string

@@ -190,11 +190,12 @@ export class Launcher {
     // Before anything is unpacked, which would be done again at each start.
     if (isProject) resolveInside(child.command)
     const { bundles, installer } = this.#options
-    await bundles.ensure({ serverId, confinement, bundle }, async () => {
-      if (isProject) await installer.installProject({ serverId, confinement }, wanted)
+    const enclosed = { ...confinement, bundle }
+    await bundles.ensure({ confinement, bundle }, async () => {
+      if (isProject) await installer.installProject({ serverId, confinement: enclosed }, wanted)
     })
     const env = isProject ? { ...BUNDLE_UV_ENV, ...child.env } : child.env
-    return { ...plan, child: { ...child, env, confinement: { ...confinement, packages: 'use' } } }
+    return { ...plan, child: { ...child, env, confinement: { ...enclosed, packages: 'use' } } }
   }
 
   /**

@@ -51,6 +51,8 @@ export interface SandboxPolicy {
   readonly permits?: (host: string, port: number) => boolean
   /** `install`: the packages' folder replaces the work folder; `use`: both are mounted, the packages read-only. */
   readonly packages?: 'install' | 'use'
+  /** SHA-256 of the unpacked bundle that is mounted in place of the server's own packages. */
+  readonly bundle?: string
   /** See `Enclosure`. */
   readonly ownStreams?: boolean
 }
@@ -84,6 +86,8 @@ export class Sandbox {
   readonly folders: WorkFolders
   /** Folders of installed packages. */
   readonly packages: WorkFolders
+  /** Unpacked bundles: `<owner>/<SHA-256>`, for all servers of the owner that run it. */
+  readonly bundles: WorkFolders
   readonly #runtime: Runtime
   readonly #exits: string
   readonly #lookup = createLookup()
@@ -105,6 +109,7 @@ export class Sandbox {
     this.#cgroups = cgroups
     this.folders = new WorkFolders(join(dataDir, 'owners'))
     this.packages = new WorkFolders(join(dataDir, 'packages'))
+    this.bundles = new WorkFolders(join(dataDir, 'bundles'))
     this.#runtime = runtime
     this.#exits = join(dataDir, EXITS)
   }
@@ -153,14 +158,16 @@ export class Sandbox {
     this.#cgroups?.dispose()
   }
 
-  #places(place: FolderPlace, uid: number, { cwd, packages }: SandboxPolicy) {
+  #places(place: FolderPlace, uid: number, { cwd, packages, bundle }: SandboxPolicy) {
+    const folders = bundle === undefined ? this.packages : this.bundles
+    const packed = bundle === undefined ? place : bundlePlace(place.ownerId, bundle)
     if (packages === 'install') {
-      const mount = { from: this.packages.make(place, uid), to: PACKAGE_FOLDER, writable: true }
+      const mount = { from: folders.make(packed, uid), to: PACKAGE_FOLDER, writable: true }
       return { mounts: [mount], cwd: PACKAGE_FOLDER }
     }
     const work = { from: this.folders.make(place, uid), to: WORK_FOLDER, writable: true }
     this.folders.checkCwd(place, cwd)
-    const installed = packages === 'use' ? [{ from: this.packages.path(place), to: PACKAGE_FOLDER }] : []
+    const installed = packages === 'use' ? [{ from: folders.path(packed), to: PACKAGE_FOLDER }] : []
     return { mounts: [work, ...installed], cwd }
   }
 
@@ -180,6 +187,11 @@ export class Sandbox {
       close: () => egress.close(),
     }
   }
+}
+
+/** Where an owner's unpacked bundle lies among the `bundles` of a sandbox. */
+export function bundlePlace(ownerId: string, sha256: string): FolderPlace {
+  return { ownerId, serverId: sha256 }
 }
 
 /**

@@ -8,9 +8,10 @@ import { statsOf } from '../stats-of.ts'
 
 const RM = '/bin/rm'
 
-/** The owner and server of one folder, and the owner's user id. */
+/** The owner of one folder, and what it is of. */
 export interface FolderPlace {
   readonly ownerId: string
+  /** A server's id; of an unpacked bundle its SHA-256. */
   readonly serverId: string
 }
 

@@ -1,123 +1,211 @@
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import type { Buffer } from 'node:buffer'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmod, chown, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { readArchive } from '../../bundles/archive.ts'
+import { type ReadLimits, readArchive } from '../../bundles/archive.ts'
 import { HubError } from '../../contract/errors.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
 import { quoteName } from '../../domain/names.ts'
 import { sandboxUid } from '../sandbox/profile.ts'
-import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
+import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 
-/** What to unpack, for which server. */
+/** How long a copy stays that no enabled server uses, such as that of a trial before its process runs. */
+const HOLD_MS = 20_000
+
+/** What to unpack, for whom. */
 export interface UnpackOrder {
-  readonly serverId: string
   readonly confinement: Pick<SandboxPolicy, 'ownerId' | 'ownerNumber'>
   /** SHA-256 of the bundle's file. */
   readonly bundle: string
 }
 
-/** Where bundles are kept; undefined: there is none of this hash. */
-export type ReadBundle = (sha256: string) => Promise<Buffer | undefined>
+/** Where bundles are kept. */
+export interface BundleFiles {
+  /** The file; undefined: there is none of this hash. */
+  content(sha256: string): Promise<Buffer | undefined>
+  /** What unpacking may take of the owner's account; undefined: no limit. */
+  allowance(ownerId: string, sha256: string): Promise<ReadLimits['allowance']>
+  /** Called with the disk space of a bundle that was unpacked. */
+  unpacked(sha256: string, diskBytes: number): Promise<void>
+}
 
-interface Running {
-  readonly bundle: string
-  readonly outcome: Promise<void>
+/** What the unpacker needs. */
+export interface UnpackerParts {
+  readonly sandbox: Pick<Sandbox, 'bundles'>
+  /** Absent: there are no bundles. */
+  readonly files: BundleFiles | undefined
+  /** The copies that enabled servers or running processes use now. */
+  readonly used: () => readonly FolderPlace[]
+  readonly log: Pick<PluginLogger, 'warn'>
 }
 
 /**
- * Unpacks bundles into the folder that a server's sandbox mounts read-only, once for each server: the files belong to
- * the hub, and the server's user can read them. They stay until the server is removed or runs another bundle.
+ * Unpacks bundles into folders that sandboxes mount read-only: one copy for each owner and bundle, with the owner's user id in
+ * the sandbox. Copies that nobody uses are removed; a copy is made again when a server of it starts.
  */
 export class BundleUnpacker {
-  readonly #sandbox: Sandbox
-  readonly #read: ReadBundle
-  readonly #running = new Map<string, Running>()
+  readonly #parts: UnpackerParts
+  readonly #running = new Map<string, { readonly place: FolderPlace; readonly outcome: Promise<void> }>()
+  /** Copies that are kept though no enabled server uses them. */
+  readonly #held = new Map<string, FolderPlace>()
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>()
+  #tidying: Promise<void> | undefined
+  #isDue = false
+  #isDisposed = false
   /** One bundle in memory at a time. */
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(sandbox: Sandbox, read: ReadBundle) {
-    this.#sandbox = sandbox
-    this.#read = read
+  constructor(parts: UnpackerParts) {
+    this.#parts = parts
   }
 
-  /** Throws `bundle_not_found`, `bundle_invalid`, `storage_unavailable`. */
+  /**
+   * The copy, existing or new; `finish` completes a new one. After an error nothing of it is left. Throws `bundle_not_found`,
+   * `bundle_invalid`, `quota_stored_bytes`, `storage_unavailable`, and what `finish` throws.
+   */
   async ensure(order: UnpackOrder, finish: () => Promise<void>): Promise<void> {
-    if (this.#isRecorded(order)) return
-    const running = this.#running.get(order.serverId)
-    if (running?.bundle === order.bundle) return running.outcome
-    await running?.outcome.catch(() => undefined)
+    const place = placeOf(order)
+    this.#hold(place)
+    await this.#tidying
+    const key = keyOf(place)
+    const running = this.#running.get(key)
+    if (running) return running.outcome
+    if (this.#isRecorded(place)) return
     const outcome = this.#last.then(() => this.#unpack(order, finish))
     this.#last = outcome.catch(() => undefined)
-    this.#running.set(order.serverId, { bundle: order.bundle, outcome })
+    this.#running.set(key, { place, outcome })
     try {
       await outcome
     } finally {
-      this.#running.delete(order.serverId)
+      this.#running.delete(key)
+      // Its server may have been switched off meanwhile.
+      this.tidy()
     }
   }
 
-  async #unpack(order: UnpackOrder, finish: () => Promise<void>): Promise<void> {
-    const place = placeOf(order)
-    rmSync(this.#recordFile(order), { force: true })
-    const content = await this.#read(order.bundle)
-    if (!content) throw new HubError('bundle_not_found', `The bundle ${quoteName(order.bundle)} of the server is gone`)
-    await this.#sandbox.packages.empty(place)
-    const folder = this.#sandbox.packages.make(place, sandboxUid(order.confinement.ownerNumber))
-    await readArchive(content, ({ name, executable }, chunks) => writeOne(folder, name, executable, chunks))
-    await finish()
-    writeFileSync(this.#recordFile(order), JSON.stringify({ key: keyOf(order) }), { mode: 0o600 })
+  /** Removes the copies that nobody uses any more. Never rejects; calls that come meanwhile lead to one more round. */
+  tidy(): void {
+    if (this.#isDisposed) return
+    this.#isDue = true
+    this.#tidying ??= this.#tidyAll().finally(() => {
+      this.#tidying = undefined
+    })
   }
 
-  #isRecorded(order: UnpackOrder): boolean {
+  /** Copies stay as they are from now on. */
+  dispose(): void {
+    this.#isDisposed = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers.clear()
+  }
+
+  async #tidyAll(): Promise<void> {
+    while (this.#isDue) {
+      this.#isDue = false
+      const unpacking = [...this.#running.values()].map(({ place }) => place)
+      try {
+        await this.#parts.sandbox.bundles.keepOnly([...this.#parts.used(), ...this.#held.values(), ...unpacking])
+      } catch (error) {
+        this.#parts.log.warn('Unpacked bundles that nobody uses cannot be removed', { error: String(error) })
+      }
+    }
+  }
+
+  #hold(place: FolderPlace): void {
+    const key = keyOf(place)
+    if (this.#held.has(key) || this.#parts.used().some(one => keyOf(one) === key)) return
+    this.#held.set(key, place)
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      this.#held.delete(key)
+      this.tidy()
+    }, HOLD_MS)
+    timer.unref()
+    this.#timers.add(timer)
+  }
+
+  async #unpack(order: UnpackOrder, finish: () => Promise<void>): Promise<void> {
+    const { sandbox, files } = this.#parts
+    const { bundle, confinement } = order
+    const place = placeOf(order)
+    const uid = sandboxUid(confinement.ownerNumber)
+    rmSync(this.#recordFile(place), { force: true })
+    await sandbox.bundles.empty(place)
+    const content = await files?.content(bundle)
+    if (!files || !content)
+      throw new HubError('bundle_not_found', `The bundle ${quoteName(bundle)} of the server is gone`)
+    const allowance = await files.allowance(confinement.ownerId, bundle)
     try {
-      const record: unknown = JSON.parse(readFileSync(this.#recordFile(order), 'utf8'))
-      const isSame = typeof record === 'object' && record !== null && 'key' in record && record.key === keyOf(order)
-      return isSame && existsSync(this.#sandbox.packages.path(placeOf(order)))
+      const writer = new CopyWriter(sandbox.bundles.make(place, uid), uid)
+      const visit: Parameters<typeof readArchive>[1] = ({ name, executable }, chunks) =>
+        writer.write(name, executable, chunks)
+      const diskBytes = await readArchive(content, visit, allowance ? { allowance } : {})
+      await files.unpacked(bundle, diskBytes)
+      await finish()
+      writeFileSync(this.#recordFile(place), JSON.stringify({ bundle }), { mode: 0o600 })
+    } catch (error) {
+      await sandbox.bundles.empty(place)
+      throw error
+    }
+  }
+
+  #isRecorded(place: FolderPlace): boolean {
+    try {
+      const record: unknown = JSON.parse(readFileSync(this.#recordFile(place), 'utf8'))
+      const isSame = typeof record === 'object' && record !== null && 'bundle' in record
+      return isSame && record.bundle === place.serverId && existsSync(this.#parts.sandbox.bundles.path(place))
     } catch {
       // None, or one that cannot be read: unpacked again.
       return false
     }
   }
 
-  #recordFile(order: UnpackOrder): string {
-    return `${this.#sandbox.packages.path(placeOf(order))}.json`
+  #recordFile(place: FolderPlace): string {
+    return `${this.#parts.sandbox.bundles.path(place)}.json`
   }
 }
 
-function placeOf({ serverId, confinement: { ownerId } }: UnpackOrder): FolderPlace {
-  return { ownerId, serverId }
+function placeOf({ confinement: { ownerId }, bundle }: UnpackOrder): FolderPlace {
+  return bundlePlace(ownerId, bundle)
 }
 
-function keyOf({ bundle }: UnpackOrder): string {
-  return `bundle ${bundle}`
+function keyOf({ ownerId, serverId }: FolderPlace): string {
+  return `${ownerId}/${serverId}`
 }
 
-/** The name was checked; a file that is there already is never written to. */
-async function writeOne(
-  folder: string,
-  name: string,
-  executable: boolean,
-  chunks: AsyncIterable<Buffer>,
-): Promise<void> {
-  const path = join(folder, name)
-  await makeFolders(folder, dirname(name))
-  const file = await open(path, 'wx', 0o600)
-  try {
-    for await (const chunk of chunks) await file.write(chunk)
-    // Whatever the hub's own umask is, the server's user reads it.
-    await file.chmod(executable ? 0o755 : 0o644)
-  } finally {
-    await file.close()
+/** Writes the files of one copy; their names were checked. */
+class CopyWriter {
+  readonly #folder: string
+  readonly #uid: number
+  readonly #made = new Set(['.'])
+
+  constructor(folder: string, uid: number) {
+    this.#folder = folder
+    this.#uid = uid
   }
-}
 
-async function makeFolders(folder: string, inner: string): Promise<void> {
-  if (inner === '.') return
-  const made = await mkdir(join(folder, inner), { recursive: true })
-  if (made === undefined) return
-  let at = folder
-  for (const part of inner.split('/')) {
-    at = join(at, part)
-    chmodSync(at, 0o755)
+  /** A file that is there already is never written to. */
+  async write(name: string, executable: boolean, chunks: AsyncIterable<Buffer>): Promise<void> {
+    await this.#makeFolder(dirname(name))
+    const file = await open(join(this.#folder, name), 'wx', 0o600)
+    try {
+      for await (const chunk of chunks) await file.write(chunk)
+      await file.chown(this.#uid, this.#uid)
+      // Whatever the hub's own umask is, the server's user reads it.
+      await file.chmod(executable ? 0o755 : 0o644)
+    } finally {
+      await file.close()
+    }
+  }
+
+  async #makeFolder(inner: string): Promise<void> {
+    if (this.#made.has(inner)) return
+    await this.#makeFolder(dirname(inner))
+    const path = join(this.#folder, inner)
+    await mkdir(path, { mode: 0o755 })
+    await chmod(path, 0o755)
+    await chown(path, this.#uid, this.#uid)
+    this.#made.add(inner)
   }
 }

@@ -22,7 +22,7 @@ import { StderrTail } from '../process/stderr-tail.ts'
 import { signalGroup, stopChild } from '../process/stop-child.ts'
 import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
-import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
+import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
 
@@ -52,6 +52,8 @@ export interface ChildrenOptions {
   readonly freeDescriptors?: (() => number | undefined) | undefined
   /** Carries the bytes through main even where descriptors could be passed to a worker. */
   readonly relay?: boolean
+  /** Called after a process has ended. */
+  readonly ended?: () => void
 }
 
 /** A process of a server. Main owns it; a worker carries its bytes. */
@@ -79,6 +81,8 @@ interface Running {
   readonly confinedFor: string | undefined
   /** The user for whom it runs, where another one owns the server. */
   readonly foreignUserId: string | undefined
+  /** The unpacked bundle that it runs. */
+  readonly bundle: FolderPlace | undefined
 }
 
 /** The process table: the only place where servers' programs are started, awaited and killed. */
@@ -159,7 +163,9 @@ export class Children {
       startedAt: new Date().toISOString(),
       sandbox: confinement ? 'full' : 'off',
     }
-    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId, foreignUserId: spec.foreignUserId })
+    const bundle = confinement?.bundle === undefined ? undefined : bundlePlace(confinement.ownerId, confinement.bundle)
+    const { foreignUserId } = spec
+    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId, foreignUserId, bundle })
     this.#watchdog.add(pid)
     this.#table.add(pid, spec.serverId)
     return child
@@ -192,6 +198,7 @@ export class Children {
         onExit: (_, code, signal) => {
           this.#forget(running.pid)
           start.close?.()
+          this.#options.ended?.()
           resolve(signal === null ? `exit code ${code}` : `signal ${signalName(signal)}`)
         },
       })
@@ -236,10 +243,18 @@ export class Children {
     })
   }
 
-  /** Deletes the folders of servers that were deleted while the hub did not run. */
-  keepFolders(places: readonly FolderPlace[]): void {
+  /** The unpacked bundles that processes run now. */
+  bundlePlaces(): readonly FolderPlace[] {
+    return [...this.#running.values()].flatMap(({ bundle }) => bundle ?? [])
+  }
+
+  /**
+   * Deletes the folders of servers that were deleted while the hub did not run. `packaged`: those that may have packages of
+   * their own, which servers with a bundle had in earlier versions.
+   */
+  keepFolders(places: readonly FolderPlace[], packaged: readonly FolderPlace[]): void {
     const { sandbox, log } = this.#options
-    Promise.all([sandbox.folders.keepOnly(places), sandbox.packages.keepOnly(places)]).catch((error: unknown) => {
+    Promise.all([sandbox.folders.keepOnly(places), sandbox.packages.keepOnly(packaged)]).catch((error: unknown) => {
       log.warn('Work folders of removed servers cannot be removed', { error: String(error) })
     })
   }

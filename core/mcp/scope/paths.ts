@@ -113,14 +113,16 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers
       serverId: server.id,
       serverName: server.name,
       ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
+      former: choice?.formerPrefix === undefined ? {} : { formerPrefix: choice.formerPrefix },
       tools: choice?.tools ?? ('all' as const),
       prompts: bothNames(server.prompts, choice?.prompts),
       resources: bothNames(server.resources, choice?.resources),
     }
   })
   const names = aliases(choices)
-  const members = choices.map(({ server, tools, prompts, resources }, index) => {
-    return { server, alias: names[index] ?? server.name, tools, prompts, resources, passedHeaders: headers(server) }
+  const members = choices.map(({ server, tools, prompts, resources, former }, index) => {
+    const alias = names[index] ?? server.name
+    return { server, alias, tools, prompts, resources, ...former, passedHeaders: headers(server) }
   })
   const passthroughHeaders = [...new Set(members.flatMap(member => member.passedHeaders))]
   return { kind: kind ?? 'group', group, members, passthroughHeaders }

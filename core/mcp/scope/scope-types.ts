@@ -10,6 +10,8 @@ export interface ScopeMember {
   readonly tools: 'all' | readonly MemberTool[]
   readonly prompts: 'all' | readonly string[]
   readonly resources: 'all' | readonly string[]
+  /** See `GroupMember`. */
+  readonly formerPrefix?: string
   /** Lower-case names of the caller's headers that are forwarded to this server; mostly none. */
   readonly passedHeaders: readonly string[]
 }

@@ -8,6 +8,7 @@ import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../dom
 import { visibleName } from '../../domain/text/visible-text.ts'
 import { isToolOn, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import { chosenTools } from './chosen.ts'
+import { findFormerName } from './former-names.ts'
 import type { ListItem } from './list-item.ts'
 import { type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
@@ -201,15 +202,22 @@ export class Scope {
 
   /** `capabilities`: the caller's, where it declared any. */
   tool(name: string, capabilities?: JsonObject): Target | undefined {
+    const { tools } = this.catalogFor(capabilities)
     return (
-      this.catalogFor(capabilities).tools.get(name) ??
+      tools.get(name) ??
       this.#oldNames.find('tools', name, this.catalog) ??
+      findFormerName(name, this.#resolved.members, tools) ??
       this.#unseenTool(name)
     )
   }
 
   prompt(name: string): Target | undefined {
-    return this.catalog.prompts.get(name) ?? this.#oldNames.find('prompts', name, this.catalog)
+    const { prompts } = this.catalog
+    return (
+      prompts.get(name) ??
+      this.#oldNames.find('prompts', name, this.catalog) ??
+      findFormerName(name, this.#resolved.members, prompts)
+    )
   }
 
   /**

@@ -97,17 +97,30 @@ function groupMember(row: MemberRow): GroupMember {
     tools: JSON.parse(row.tools) as GroupMember['tools'],
     prompts: JSON.parse(row.prompts) as GroupMember['prompts'],
     resources: JSON.parse(row.resources) as GroupMember['resources'],
+    ...(row.former_prefix === null ? {} : { formerPrefix: row.former_prefix }),
   }
 }
 
-/** A member as stored: its server's id, its selections as JSON. */
-export type NewMember = Omit<GroupMemberTable, 'group_id' | 'position'>
+/** A member as stored: its server's id, its selections as JSON. Without a former prefix it keeps the one that it has. */
+export type NewMember = Omit<GroupMemberTable, 'group_id' | 'position' | 'former_prefix'> & {
+  readonly former_prefix?: string
+}
 
 /** Replaces the members of a group, in this order. */
 export async function writeMembers(trx: Writer, groupId: string, members: readonly NewMember[]): Promise<void> {
+  const known = await trx
+    .selectFrom('group_member')
+    .select(['server_id', 'former_prefix'])
+    .where('group_id', '=', groupId)
+    .where('former_prefix', 'is not', null)
+    .execute()
+  const formers = new Map(known.map(({ server_id, former_prefix }) => [server_id, former_prefix]))
   await trx.deleteFrom('group_member').where('group_id', '=', groupId).execute()
   await trx.deleteFrom('group_lost_member').where('group_id', '=', groupId).execute()
-  const rows = members.map((member, position) => ({ ...member, group_id: groupId, position }))
+  const rows = members.map((member, position) => {
+    const former_prefix = member.former_prefix ?? formers.get(member.server_id) ?? null
+    return { ...member, former_prefix, group_id: groupId, position }
+  })
   // In batches: a statement of SQLite takes 32,766 values, one of PostgreSQL 65,535.
   for (let at = 0; at < rows.length; at += 500) {
     await trx

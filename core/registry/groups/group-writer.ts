@@ -10,7 +10,7 @@ import { isUniqueViolation } from '../../store/errors.ts'
 import type { GroupTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { notFound } from '../access.ts'
-import type { WrittenGroup } from '../api.ts'
+import type { FormerNames, WrittenGroup } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner, type Owner } from '../owners.ts'
 import { ownerName } from '../rows.ts'
@@ -39,6 +39,18 @@ export interface GroupChange {
   readonly members?: readonly NewMember[]
 }
 
+/** Members with their former prefixes. `members`: those of the body, in its order. */
+export function withPrefixes(
+  members: readonly NewMember[],
+  { members: inputs }: ParsedGroupBody,
+  prefixes: FormerNames['formerPrefixes'],
+): readonly NewMember[] {
+  return members.map((member, at) => {
+    const prefix = prefixes?.get(inputs[at]?.server ?? '')
+    return prefix === undefined ? member : { ...member, former_prefix: prefix }
+  })
+}
+
 /** Writes groups; those of the settings file are written to the file first. The caller checks the rights. */
 export class GroupWriter {
   readonly #deps: RegistryDeps
@@ -47,13 +59,17 @@ export class GroupWriter {
     this.#deps = deps
   }
 
-  create(actor: Actor, parsed: ParsedGroupBody, formerPaths: readonly string[]): Promise<WrittenGroup> {
+  create(
+    actor: Actor,
+    parsed: ParsedGroupBody,
+    { formerPaths = [], formerPrefixes }: FormerNames,
+  ): Promise<WrittenGroup> {
     const id = randomUUID()
     const at = timestamp(this.#deps)
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
       await checkGroupQuota(trx, owner)
-      const members = await findMembers(trx, owner, parsed.members)
+      const members = withPrefixes(await findMembers(trx, owner, parsed.members), parsed, formerPrefixes)
       refuseLargeSelections(members)
       await withinStoredBytes(trx, owner, async () => {
         await trx
@@ -208,7 +224,18 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
       if (!server) return []
       const { owner_name, owner_number, owner_disabled } = server
       const seen = { server_name: server.name, server_owner_id: server.owner_id, server_visibility: server.visibility }
-      return [{ ...member, ...seen, owner_name, owner_number, owner_disabled, group_id: row.id, position }]
+      return [
+        {
+          ...member,
+          former_prefix: null,
+          ...seen,
+          owner_name,
+          owner_number,
+          owner_disabled,
+          group_id: row.id,
+          position,
+        },
+      ]
     }),
     { kind: 'system', purpose: 'settings file' },
   )

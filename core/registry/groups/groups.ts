@@ -8,6 +8,7 @@ import { canSee, canUse } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
+  FormerNames,
   GroupHead,
   GroupRegistry,
   ListQuery,
@@ -37,7 +38,7 @@ import {
   selectGroups,
   serverOf,
 } from './group-rows.ts'
-import { type GroupChange, GroupWriter } from './group-writer.ts'
+import { type GroupChange, GroupWriter, withPrefixes } from './group-writer.ts'
 import { lostMembers } from './lost-members.ts'
 import { usableMembers } from './usable-members.ts'
 
@@ -82,12 +83,8 @@ export class Groups implements GroupRegistry {
     return known && groupRecord(known.row, known.members, actor)
   }
 
-  async create(
-    actor: Actor,
-    body: JsonObject,
-    { formerPaths = [] }: { readonly formerPaths?: readonly string[] } = {},
-  ): Promise<WrittenGroup> {
-    return this.#writer.create(actor, parseGroupBody(body), formerPaths)
+  async create(actor: Actor, body: JsonObject, former: FormerNames = {}): Promise<WrittenGroup> {
+    return this.#writer.create(actor, parseGroupBody(body), former)
   }
 
   async draft(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
@@ -95,11 +92,17 @@ export class Groups implements GroupRegistry {
     return read(this.#deps.store, db => draftGroup(db, actor, parsed, timestamp(this.#deps)))
   }
 
-  async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
+  async replace(
+    actor: Actor,
+    ref: Ref,
+    body: JsonObject,
+    options: WriteOptions & Pick<FormerNames, 'formerPrefixes'> = {},
+  ): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
     return this.#update(actor, ref, options, async (db, { row }) => {
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed.members) }
+      const members = await findMembers(db, owner, parsed.members)
+      return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
     })
   }
 

@@ -145,6 +145,7 @@ describe('an inline document', () => {
     await db.schema.dropTable('group_lost_member').execute()
     await db.schema.dropIndex('audit_at').execute()
     await db.schema.alterTable('audit').dropColumn('client_address').execute()
+    await db.schema.alterTable('group_member').dropColumn('former_prefix').execute()
     await sql`delete from kysely_migration where name >= '0006'`.execute(db)
     await db.updateTable('server').set({ config: inline }).execute()
     await migrateToLatest(db, dialect)

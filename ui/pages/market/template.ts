@@ -2,7 +2,7 @@ import { html, nothing } from 'lit'
 import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { api, segment } from '../../api/client.ts'
-import { type InstallPlan, localized, type Template, type TemplateInput } from '../../api/market.ts'
+import { type InstallPlan, localized, type Template } from '../../api/market.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Plan } from '../../app/plan.ts'
@@ -14,7 +14,9 @@ import { errorState, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { webLink } from '../../text/web-link.ts'
 import { sandboxNote } from '../add-server/entry.ts'
+import { inputField } from './input-field.ts'
 import { installedCard } from './installed.ts'
 import { categoryName, kindMark } from './words.ts'
 
@@ -98,7 +100,12 @@ export class PbTemplate extends PbElement {
       ) => {
         this.name = (event.target as HTMLInputElement).value
         this.#plan.soon()
-      }}></div>${template.variants.length > 1 ? this.#variants(template) : nothing}${template.inputs.map(input => this.#input(input))}${runs ? sandboxNote() : nothing}${error ? errorState(error) : nothing}
+      }}></div>${template.variants.length > 1 ? this.#variants(template) : nothing}${template.inputs.map(input =>
+        inputField(`input-${input.name}`, input, this.values[input.name] ?? input.default ?? '', value => {
+          this.values = { ...this.values, [input.name]: value }
+          this.#plan.soon()
+        }),
+      )}${runs ? sandboxNote() : nothing}${error ? errorState(error) : nothing}
       <div class="row"><button class="btn pri" ?disabled=${this.busy || stale || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${this.busy ? t('Installing') : t('Install')}</button><p class="hint">${t('Nothing starts before you say so.')}</p></div></form></section>`
   }
 
@@ -111,32 +118,17 @@ export class PbTemplate extends PbElement {
     }}>${variants.map(({ id, kind, usable, why }) => html`<option value=${id} ?selected=${id === (this.#plan.value?.variant ?? this.variant)} ?disabled=${!usable}>${kind}${usable || !why ? nothing : `, ${why}`}</option>`)}</select></div>`
   }
 
-  #input(input: TemplateInput): unknown {
-    const id = `input-${input.name}`
-    const set = (event: Event): void => {
-      this.values = { ...this.values, [input.name]: (event.target as HTMLInputElement | HTMLSelectElement).value }
-      this.#plan.soon()
-    }
-    const value = this.values[input.name] ?? input.default ?? ''
-    return html`<div class="field"><label class="lbl" for=${id}><code>${input.name}</code>${input.secret ? html`<span class="tag">${icon('lock')}${t('Secret')}</span>` : nothing}${
-      input.required ? nothing : html`<span class="o">${t('optional')}</span>`
-    }</label>${
-      input.choices
-        ? html`<select id=${id} class="in" @change=${set}><option value=""></option>${input.choices.map(choice => html`<option ?selected=${choice === value}>${choice}</option>`)}</select>`
-        : html`<input id=${id} class="in code" type=${input.secret ? 'password' : 'text'} autocomplete="off" spellcheck="false" .value=${value} @input=${set}>`
-    }<p class="hint">${localized(input.description)}</p></div>`
-  }
-
   #facts(template: Template): unknown {
     const { value: plan } = this.#plan
+    const homepage = webLink(template.homepage)
     return html`<aside class="stack" aria-label=${t('Facts')}>${installedCard(template)}<section class="card pad stack"><div><h2 class="sech">${t('Exactly this will run')}</h2><pre class="code wrap mt" tabindex="0">${plan ? willRun(plan) : '–'}</pre>${
       plan?.missing.length
         ? html`<p class="hint mt">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>`
         : nothing
     }</div>${this.#permissions()}</section>
       <section class="card pad"><dl class="kv short"><dt>${t('Version')}</dt><dd>${template.version ?? '–'}</dd><dt>${t('Source')}</dt><dd>${template.source}</dd><dt>${t('Transport')}</dt><dd>${kindMark(template)}</dd><dt>${t('Categories')}</dt><dd>${template.categories.map(categoryName).join(', ')}</dd>${
-        template.homepage && /^https?:/.test(template.homepage)
-          ? html`<dt>${t('Homepage')}</dt><dd><a href=${template.homepage} target="_blank" rel="noreferrer">${new URL(template.homepage).host}</a></dd>`
+        homepage
+          ? html`<dt>${t('Homepage')}</dt><dd><a href=${homepage.href} target="_blank" rel="noreferrer">${homepage.host}</a></dd>`
           : nothing
       }</dl></section></aside>`
   }

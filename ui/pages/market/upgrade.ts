@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit'
 import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import { api, segment } from '../../api/client.ts'
-import { localized, type TemplateInput, type UpgradeConflict, type UpgradePlan } from '../../api/market.ts'
+import type { TemplateInput, UpgradeConflict, UpgradePlan } from '../../api/market.ts'
 import { live } from '../../app/live.ts'
 import { Plan } from '../../app/plan.ts'
 import { PbElement } from '../../components/element.ts'
@@ -12,6 +12,7 @@ import { errorState, skeleton } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { inputField } from './input-field.ts'
 
 type Choice = 'keep' | 'take'
 
@@ -104,15 +105,10 @@ export class PbUpgrade extends PbElement {
   }
 
   #input(input: TemplateInput): unknown {
-    const id = `upgrade-${input.name}`
-    return html`<div class="field"><label class="lbl" for=${id}><code>${input.name}</code>${input.secret ? html`<span class="tag">${icon('lock')}${t('Secret')}</span>` : nothing}${
-      input.required ? nothing : html`<span class="o">${t('optional')}</span>`
-    }</label><input id=${id} class="in code" type=${input.secret ? 'password' : 'text'} autocomplete="off" spellcheck="false" .value=${this.inputs[input.name] ?? ''} @input=${(
-      event: InputEvent,
-    ) => {
-      this.inputs = { ...this.inputs, [input.name]: (event.target as HTMLInputElement).value }
+    return inputField(`upgrade-${input.name}`, input, this.inputs[input.name] ?? '', value => {
+      this.inputs = { ...this.inputs, [input.name]: value }
       this.#plan.soon()
-    }}><p class="hint">${localized(input.description)}</p></div>`
+    })
   }
 
   #clear(): void {

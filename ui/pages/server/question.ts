@@ -3,6 +3,7 @@ import { PbElement } from '../../components/element.ts'
 import { newValue, type PbSchemaForm, type SchemaFormChange } from '../../components/schema-form/schema-form.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { foreignText, webLink } from '../../text/web-link.ts'
 import type { Question } from './call.ts'
 
 /** A question of a server during a call: a form, an address to open, or a text that a model would write. */
@@ -26,7 +27,7 @@ export class PbServerQuestion extends PbElement {
 
   #schema(): Readonly<Record<string, unknown>> {
     const { requestedSchema } = this.question.params
-    return (requestedSchema ?? { type: 'object', properties: {} }) as Readonly<Record<string, unknown>>
+    return isRecord(requestedSchema) ? requestedSchema : { type: 'object', properties: {} }
   }
 
   override render(): unknown {
@@ -39,14 +40,15 @@ export class PbServerQuestion extends PbElement {
   }
 
   #elicitation(): unknown {
-    const { message, mode, url } = this.question.params
+    const { mode, url } = this.question.params
+    const message = foreignText(this.question.params.message)
     const decline = html`<button type="button" class="btn" @click=${() => this.question.answer({ action: 'decline' })}>${t('Decline')}</button>`
-    if (mode === 'url' && typeof url === 'string') {
-      const isWeb = /^https?:\/\//i.test(url)
-      return html`<p class="s">${message}</p><p class="s">${t('It wants you to open this address:')} <span class="mono">${url}</span></p><div class="row wrap">${
-        isWeb
-          ? html`<a class="btn pri" href=${url} target="_blank" rel="noopener noreferrer" @click=${() => this.question.answer({ action: 'accept' })}>${t('Open {host}', { host: new URL(url).host })}</a>`
-          : nothing
+    if (mode === 'url') {
+      const link = webLink(url)
+      return html`<p class="s">${message}</p><p class="s">${t('It wants you to open this address:')} <bdi class="mono">${link?.href ?? foreignText(url)}</bdi></p><div class="row wrap">${
+        link
+          ? html`<a class="btn pri" href=${link.href} target="_blank" rel="noopener noreferrer" @click=${() => this.question.answer({ action: 'accept' })}>${t('Open {host}', { host: link.host })}</a>`
+          : html`<p class="hint">${t('The hub makes no link of it: it is no plain http or https address.')}</p>`
       }${decline}</div>`
     }
     return html`<p class="s">${message}</p><pb-schema-form .schema=${this.#schema()} .value=${this.value} @pb-change=${({
@@ -65,10 +67,8 @@ export class PbServerQuestion extends PbElement {
   }
 
   #sampling(): unknown {
-    const { messages = [], systemPrompt } = this.question.params as {
-      readonly messages?: readonly { readonly role: string; readonly content: unknown }[]
-      readonly systemPrompt?: string
-    }
+    const { messages, systemPrompt } = this.question.params
+    const listed = Array.isArray(messages) ? messages.filter(isRecord) : []
     const answer = (): void =>
       this.question.answer({
         role: 'assistant',
@@ -76,8 +76,8 @@ export class PbServerQuestion extends PbElement {
         model: 'human',
         stopReason: 'endTurn',
       })
-    return html`${systemPrompt === undefined ? nothing : html`<p class="s q">${systemPrompt}</p>`}${messages.map(
-      ({ role, content }) => html`<p class="s"><span class="q">${role}:</span> ${textOf(content)}</p>`,
+    return html`${systemPrompt === undefined ? nothing : html`<p class="s q">${foreignText(systemPrompt)}</p>`}${listed.map(
+      ({ role, content }) => html`<p class="s"><span class="q">${foreignText(role)}:</span> ${textOf(content)}</p>`,
     )}<div class="field"><label for="sampling-answer">${t('Answer in the model’s place')}</label><textarea id="sampling-answer" class="in" rows="3" .value=${this.text ?? ''}
       @input=${(event: InputEvent) => {
         this.text = (event.target as HTMLTextAreaElement).value
@@ -93,8 +93,11 @@ export class PbServerQuestion extends PbElement {
 customElements.define('pb-server-question', PbServerQuestion)
 
 function textOf(content: unknown): string {
-  const { text } = (content ?? {}) as { readonly text?: unknown }
-  return typeof text === 'string' ? text : JSON.stringify(content)
+  return foreignText(isRecord(content) && typeof content.text === 'string' ? content.text : content)
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 declare global {

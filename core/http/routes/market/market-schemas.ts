@@ -54,6 +54,20 @@ const variant = z.looseObject({
   why: z.string().optional().meta({ description: 'Why it cannot be installed' }),
 })
 
+const shownInput = z.looseObject({
+  name: z.string(),
+  label: z.string().meta({ description: 'For people; where the source says none, made of the name' }),
+  description: z.string().optional(),
+  format: z
+    .enum(['string', 'number', 'boolean', 'path'])
+    .meta({ description: 'Of what is entered; always sent as a text, such as `"true"`' }),
+  placeholder: z.string().optional().meta({ description: 'An example' }),
+  required: z.boolean().optional().meta({ description: 'A blank text fills it as little as none' }),
+  secret: z.boolean().optional(),
+  default: z.string().optional(),
+  choices: z.array(z.string()).optional(),
+})
+
 /** A template in responses. */
 export const template = z.looseObject({
   id: z.string().meta({ description: '`source:name`; in paths with `~` for `/`' }),
@@ -92,16 +106,7 @@ export const template = z.looseObject({
     )
     .meta({ description: 'Your own servers of it' }),
   variants: z.array(variant),
-  inputs: z.array(
-    z.looseObject({
-      name: z.string(),
-      description: z.string().optional(),
-      required: z.boolean().optional(),
-      secret: z.boolean().optional(),
-      default: z.string().optional(),
-      choices: z.array(z.string()).optional(),
-    }),
-  ),
+  inputs: z.array(shownInput),
 })
 
 /** An example of {@link template}. */
@@ -122,7 +127,7 @@ export const templateExample = {
       ...{ args: ['{allowed_directory}'], transport: 'stdio', inputs: ['allowed_directory'], usable: true },
     },
   ],
-  inputs: [{ name: 'allowed_directory', required: true }],
+  inputs: [{ name: 'allowed_directory', label: 'Allowed directory', format: 'string', required: true }],
 }
 
 /** A category. */
@@ -212,7 +217,7 @@ export const upgradePlan = z.looseObject({
   changes: z.array(z.object({ pointer: z.string(), from: anyJson, to: anyJson })),
   inputs: z.object({
     kept: z.array(z.string()),
-    added: z.array(z.looseObject({ name: z.string() })),
+    added: z.array(shownInput),
     removed: z.array(z.string()),
   }),
   kept: z.array(z.string()).meta({ description: 'Pointers of what you changed by hand and keep' }),

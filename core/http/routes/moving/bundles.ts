@@ -53,6 +53,9 @@ const bundle = z.object({
   manifestVersion: z.string(),
   type: z.enum(['node', 'python', 'binary', 'uv']),
   bytes: z.number().int(),
+  unpackedBytes: z.number().int().meta({
+    description: 'Disk space of its files, which counts to what you have stored, as `bytes` does. 0: not known yet',
+  }),
   signature: z.enum(['none', 'not-checked']).meta({ description: '`not-checked`: it is signed, by whom is not known' }),
   usable: z.boolean(),
   why: z.string().optional().meta({ description: 'Why it cannot be installed' }),
@@ -66,7 +69,14 @@ const bundle = z.object({
 
 const example = {
   ...{ bundleId: '4f1c…', name: 'notes', title: 'Notes', version: '1.2.0', manifestVersion: '0.3', type: 'node' },
-  ...{ bytes: 48_213, signature: 'none', usable: true, servers: [], usedAt: '2026-11-24T09:30:00.000Z' },
+  ...{
+    bytes: 48_213,
+    unpackedBytes: 163_840,
+    signature: 'none',
+    usable: true,
+    servers: [],
+    usedAt: '2026-11-24T09:30:00.000Z',
+  },
   inputs: [{ name: 'token', label: 'Token', required: true, secret: true, format: 'string', many: false }],
   tools: [{ name: 'find_note' }],
 }
@@ -205,7 +215,7 @@ function installRoute(deps: BundleRoutesDeps): Route {
   })
 }
 
-function shown({ id, manifest, signed, bytes, servers, usedAt }: StoredBundle): object {
+function shown({ id, manifest, signed, bytes, unpackedBytes, servers, usedAt }: StoredBundle): object {
   const { name, display_name: title = name, version, description, author, homepage, license } = manifest
   const why = unusable(manifest, process.platform)
   return {
@@ -215,7 +225,7 @@ function shown({ id, manifest, signed, bytes, servers, usedAt }: StoredBundle): 
     ...(homepage?.startsWith('https://') ? { homepage } : {}),
     ...(license === undefined ? {} : { license }),
     manifestVersion: manifest.manifest_version ?? manifest.dxt_version ?? '',
-    ...{ type: manifest.server.type, bytes, signature: signed ? 'not-checked' : 'none' },
+    ...{ type: manifest.server.type, bytes, unpackedBytes, signature: signed ? 'not-checked' : 'none' },
     ...{ usable: why === undefined, ...(why === undefined ? {} : { why }) },
     ...{ inputs: inputsOf(manifest), tools: manifest.tools ?? [], servers, usedAt },
   }
