@@ -123,10 +123,7 @@ class LocalConnections implements Connections {
       ),
       bundles: this.#bundles,
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
-      rightsOf: async ownerId => {
-        const owner = await registry.users.byId(ownerId)
-        return addressRights(config, owner?.role === 'admin')
-      },
+      rightsOf: async ownerId => addressRights(config, (await registry.users.byId(ownerId))?.role === 'admin'),
       audit: entry => registry.audit.record(ACTOR, entry),
       rights: admin => addressRights(config, admin),
       hubVersion: manifest.version,

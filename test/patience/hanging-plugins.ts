@@ -6,7 +6,7 @@ import { pluginHost } from '../support/plugin-host.ts'
 import { until } from '../support/wait.ts'
 
 const NAMES = ['a', 'b', 'c', 'd']
-const SYSTEM: SystemActor = { kind: 'system', component: 'test' }
+const SYSTEM: SystemActor = { kind: 'system', purpose: 'test' }
 
 /** Plugins whose clean-up never ends: withdrawn together, and stopped together with the hub. */
 export async function hangingPlugins(): Promise<void> {
