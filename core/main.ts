@@ -1,5 +1,6 @@
 #!/usr/bin/env bun
 import { runCommand } from './cli/run.ts'
+import { writeNow } from './hub/write-now.ts'
 import { Redactor } from './secrets/redact.ts'
 import { ServerRedactors } from './secrets/server-redactors.ts'
 
@@ -12,7 +13,7 @@ const servers = new ServerRedactors()
  */
 function fatal(error: unknown): never {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.stderr.write(`error: internal: ${servers.redactAll(redactor.text(what))}\n`)
+  writeNow(2, `error: internal: ${servers.redactAll(redactor.text(what))}\n`)
   process.exit(1)
 }
 
@@ -26,7 +27,7 @@ void runCommand(process.argv.slice(2), {
   servers,
   cwd: process.cwd(),
 }).then(
-  // Ends the stream first, since an exit discards what a slow pipe has not accepted yet.
-  code => process.stdout.end(() => process.exit(code)),
+  // Ends both streams first, since an exit discards what a slow pipe has not accepted yet.
+  code => process.stderr.end(() => process.stdout.end(() => process.exit(code))),
   fatal,
 )

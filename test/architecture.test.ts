@@ -51,6 +51,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*']],
   'core/domain': [
+    ['text'],
     ['*'],
     ['json', 'log'],
     ['server', 'tools', 'alerts'],
@@ -58,8 +59,9 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-fields'],
     ['group-body'],
   ],
-  'core/moving': [['*'], ['backup']],
+  'core/moving': [['rows'], ['apart'], ['*'], ['backup']],
   'core/store': [['migrations'], ['*']],
+  'core/telemetry': [['calls', 'folding'], ['*']],
   'core/cli': [
     ['io', 'arguments'],
     ['local-files', 'output'],

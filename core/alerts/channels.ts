@@ -1,13 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldError, HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { NotificationChannel } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
+import type { AddressRights } from '../domain/address.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
-import { mapStrings, pointerPath } from '../domain/json/json-pointer.ts'
+import { mapStrings, pointerPath, pointerToken } from '../domain/json/json-pointer.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
+import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.ts'
+import { refuseClosedHost } from '../domain/server/permitted-host.ts'
 import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
+import { visitValues, withSchemaWords } from '../domain/server/transport-schema.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { KeepSecret } from '../registry/owned/moving.ts'
 import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
@@ -23,11 +27,18 @@ export const CHANNEL_SCHEMAS: Readonly<Record<string, JsonObject>> = {
   },
   type: {
     ...{ type: 'string', maxLength: 256 },
-    description: 'A kind that a plugin offers, with its `config` in the schema `Channel.…`.',
+    description:
+      'A kind that a plugin offers, in any letter case: `email`, `chat` (or `slack`, `chatWebhook`), `webhook` (or `genericWebhook`).',
   },
   enabled: { type: 'boolean', default: true, description: 'Whether messages are sent to it.' },
-  config: { type: 'object', description: 'The fields of the kind; secrets come back masked.' },
+  config: {
+    type: 'object',
+    description: 'The fields of the kind, which may stand beside `enabled` too; secrets come back masked.',
+  },
 }
+
+/** Fields of the body itself; all others belong to `config`. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([...Object.keys(CHANNEL_SCHEMAS), ...ANSWERED_FIELDS])
 
 /** The kinds of channel that plugins offer, by `type`. */
 export type ChannelTypes = ReadonlyMap<string, NotificationChannel>
@@ -40,20 +51,49 @@ export interface StoredChannel {
   readonly config: JsonObject
 }
 
+/** What preparing a channel needs. */
+export interface PrepareDeps {
+  readonly types: () => ChannelTypes
+  readonly sealer: Sealer
+  /** Networks (CIDR) that everybody may reach. */
+  readonly outboundAllow: readonly string[]
+}
+
 /**
- * What is stored of a channel's body. A masked secret keeps the stored one, but not for somebody else than its owner, who
- * could send it elsewhere. Throws `validation_failed` with all wrong
- * fields, and `admin_only` for a type that reaches hosts by itself.
+ * The body with the fields of its kind, which may stand beside `name` and `enabled`, in `config`; there the same name stays for a
+ * different value. `moved`: their names.
  */
-export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTypes, sealer: Sealer): Prepare {
+export function nestedChannel(body: JsonObject): { readonly body: JsonObject; readonly moved: readonly string[] } {
+  const { config = {} } = body
+  if (!isJsonObject(config)) return { body, moved: [] }
+  const beside = Object.keys(body).filter(name => !OWN_FIELDS.has(name))
+  const moved = beside.filter(name => !Object.hasOwn(config, name) || isDeepStrictEqual(config[name], body[name]))
+  if (moved.length === 0) return { body, moved }
+  const rest = Object.entries(body).filter(([name]) => !moved.includes(name))
+  const inner = Object.fromEntries(moved.map(name => [name, body[name] ?? null]))
+  return { body: { ...Object.fromEntries(rest), config: { ...config, ...inner } }, moved }
+}
+
+/**
+ * What is stored of a channel's body. A masked secret keeps the stored one for its owner alone, and where its address is another one
+ * by {@link refuseMovedSecrets}. Throws `validation_failed` with all wrong fields, `admin_only` for a type that reaches hosts by
+ * itself, and `url_address_blocked` for an address that its owner may not reach.
+ */
+export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps): Prepare {
+  const { sealer, outboundAllow } = deps
+  const types = deps.types()
   return (owner, place, before) => {
     const isOwn = actor.kind === 'user' && actor.userId === owner.id
     const stored = isOwn ? channelSecrets(before, sealer) : {}
-    const fields = new Fields(body)
-    fields.refuseUnknown([...Object.keys(CHANNEL_SCHEMAS), ...ANSWERED_FIELDS])
-    const { name, type, enabled, config, kind } = readChannel(fields, types, stored)
+    const nested = nestedChannel(body)
+    const fields = new Fields(nested.body)
+    const { name, type, enabled, config, kind } = readChannel(fields, types, stored, nested.moved)
     refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)
+    if (before) refuseMovedChannel(actor, { type, config, whole }, before, stored)
+    // One that is only switched off stays as it is, whatever was closed since it was saved.
+    if (enabled || !before || !isDeepStrictEqual(openConfig(before, sealer), whole))
+      refuseClosedAddresses(kind, whole, { networks: outboundAllow, admin: owner.role === 'admin' })
     const secrets = secretsIn(whole, kind)
     const open: StoredChannel = { name, type, enabled, config: without(whole, secrets) }
     const sealed = sealer.seal(
@@ -66,17 +106,66 @@ export function prepareChannel(actor: Actor, body: JsonObject, types: ChannelTyp
   }
 }
 
+/** `config` as it came, `whole` with the stored secrets in place of their masks. */
+function refuseMovedChannel(
+  actor: Actor,
+  { type, config, whole }: { readonly type: string; readonly config: JsonObject; readonly whole: JsonObject },
+  before: OwnedSetting,
+  stored: Secrets,
+): void {
+  const kept: string[] = []
+  mapStrings(config, (text, pointer) => {
+    if (looksMasked(text) && Object.hasOwn(stored, pointer)) kept.push(`#/config${pointer}`)
+    return text
+  })
+  const known = channelOf(before)
+  const moved = type !== known.type || addressesIn(whole) !== addressesIn(filled(known.config, stored))
+  refuseMovedSecrets(actor, { kept, moved, isOwn: true }, Date.now())
+}
+
 /** The fields of a channel's body. Throws `validation_failed` with all wrong ones. */
-function readChannel(fields: Fields, types: ChannelTypes, stored: Readonly<Record<string, string>>) {
+function readChannel(fields: Fields, types: ChannelTypes, stored: Secrets, moved: readonly string[]) {
+  for (const field of fields.names().filter(each => !OWN_FIELDS.has(each)))
+    fields.problem(field, 'ambiguous', `"${field}" stands in the body and in "config" with different values`)
   const name = readName(fields)
   const type = fields.required('type') ? fields.oneOf('type', [...types.keys()]) : undefined
   const enabled = fields.boolean('enabled') ?? true
-  const config = fields.required('config') ? fields.object('config') : undefined
   const kind = type === undefined ? undefined : types.get(type)
-  if (kind && config) checkConfig(fields, kind, unmasked(fields, config, kind, stored))
-  if (fields.errors.length > 0 || !kind || !config || name === undefined || type === undefined)
-    throw validationError(fields.errors, 'The channel cannot be saved')
+  const config = readConfig(fields, kind, stored)
+  if (fields.errors.length > 0 || !kind || !config || name === undefined || type === undefined) {
+    const errors = fields.errors.map(error => ({ ...error, pointer: asWritten(error.pointer, moved) }))
+    throw validationError(errors, 'The channel cannot be saved')
+  }
   return { name, type, enabled, config, kind }
+}
+
+/** Undefined for what is no object, and without a kind, whose fields it would have. */
+function readConfig(fields: Fields, kind: NotificationChannel | undefined, stored: Secrets): JsonObject | undefined {
+  const written = fields.required('config') ? fields.object('config') : undefined
+  if (!kind || !written) return undefined
+  const config = withSchemaWords(kind.configSchema, written)
+  checkConfig(fields, kind, unmasked(fields, config, kind, stored))
+  return config
+}
+
+/** Where a field of `config` stood in the body. */
+function asWritten(pointer: string, moved: readonly string[]): string {
+  const [, field = ''] = /^#\/config\/([^/]+)/.exec(pointer) ?? []
+  return moved.some(name => pointerToken(name) === field) ? pointer.replace('#/config/', '#/') : pointer
+}
+
+/** Judges every address that the kind's schema says of: `format` `uri`, and `host` for a host alone. */
+function refuseClosedAddresses({ configSchema }: NotificationChannel, config: JsonObject, rights: AddressRights): void {
+  visitValues(
+    configSchema,
+    config,
+    ({ format }, value) => {
+      const host = typeof value !== 'string' ? undefined : format === 'uri' ? URL.parse(value)?.hostname : value
+      if (host === undefined || (format !== 'uri' && format !== 'host')) return
+      refuseClosedHost('The channel’s address', host, rights, 'channels')
+    },
+    '',
+  )
 }
 
 /** A channel as the API shows it, with its secrets masked. */

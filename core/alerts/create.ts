@@ -2,7 +2,6 @@ import { TokenBuckets } from '../auth/rate-limit.ts'
 import type { FileAlerts } from '../config/shape/monitoring.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
-import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Actor, Role, UserActor } from '../contract/records.ts'
@@ -10,6 +9,8 @@ import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ActorHistory } from '../history/client.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
+import { resolveHost } from '../outbound/dial.ts'
+import { createLookup } from '../outbound/lookup.ts'
 import type { Page, Registry } from '../registry/api.ts'
 import { withLimit } from '../registry/owned/limits.ts'
 import type { Mirrored } from '../registry/owned/mirror.ts'
@@ -36,7 +37,7 @@ import {
 } from './incidents.ts'
 import type { MachineSource } from './machine-facts.ts'
 import { movingAlerts } from './moving.ts'
-import { Outbox } from './outbox.ts'
+import { Outbox, type Reach } from './outbox.ts'
 import { previewRule } from './preview-rule.ts'
 import { activeRule, checkChannels, prepareRule, ruleView } from './rules.ts'
 import { Silences, type StoredSilence } from './silences.ts'
@@ -82,7 +83,7 @@ export interface Alerts {
   usage(actor: Actor): Promise<Readonly<Record<AlertLimit, number>>>
   /** Ends the repeats of an alert. Throws `alert_not_found`. */
   acknowledge(actor: Actor, id: string): Promise<JsonObject>
-  /** Throws `rule_not_found`, and `rate_limited` beyond 6 trial messages a minute. */
+  /** Throws `rule_not_found`, `not_owner` for `send` by another user, and `rate_limited` beyond 6 trial messages a minute. */
   test(actor: Actor, ref: string, send: boolean): Promise<JsonObject>
   /** Sends a trial message to one channel. Throws `channel_not_found`, and `rate_limited` as `test`. */
   testChannel(actor: Actor, ref: string): Promise<JsonObject>
@@ -110,7 +111,7 @@ export interface Alerts {
 /** Builds the alerts on an open store; `begin` starts them. */
 export function createAlerts(deps: AlertsDeps): Alerts {
   const { store, sealer, types, log, now = () => performance.now() } = deps
-  const outbox = new Outbox({ store, sealer, log, types, now, fetchFor: ownerFetches(deps), delivered: deps.delivered })
+  const outbox = new Outbox({ store, sealer, log, types, now, reachFor: ownersReach(deps), delivered: deps.delivered })
   const facts = new HubFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
   const wake = outbox.wake.bind(outbox)
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
@@ -167,10 +168,10 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       list: async (actor, owner) => (await channels.list(actor, owner)).map(showChannel),
       get: async (actor, ref) => showChannel(await channels.get(actor, ref)),
       async create(actor, body) {
-        return showChannel(await channels.create(actor, undefined, prepareChannel(actor, body, types(), sealer)))
+        return showChannel(await channels.create(actor, undefined, prepareChannel(actor, body, deps)))
       },
       async replace(actor, ref, body, options) {
-        const prepare = prepareChannel(actor, body, types(), sealer)
+        const prepare = prepareChannel(actor, body, deps)
         return showChannel(await channels.replace(actor, ref, prepare, options))
       },
       remove: (actor, ref) => channels.remove(actor, ref, async () => undefined),
@@ -199,6 +200,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     async test(actor, ref, send) {
       const [rule] = activeRule(await rules.get(actor, ref))
       if (!rule) throw new Error('A stored rule cannot be read')
+      if (send && actor.kind === 'user' && actor.userId !== rule.owner.id) throw ownersOnly()
       if (send) refuseTooManyTests(tests, rule.owner.id)
       // Elsewhere than at ADMIN_ADDRESSES an administrator sees no more than an ordinary user.
       const seen = { ...rule, owner: withLimit(rule.owner, !isAdmin(actor)) }
@@ -219,14 +221,14 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       await outbox.wakeAll()
     },
     async mirror(file) {
-      const mirrored = await mirrorAlerts({ store, sealer, types, facts }, file)
+      const mirrored = await mirrorAlerts({ ...deps, facts }, file)
       if (mirrored.changed) {
         changed()
         released()
       }
       return mirrored
     },
-    moving: joined => movingAlerts({ store: joined, sealer, types, facts, changed, released }),
+    moving: joined => movingAlerts({ ...deps, store: joined, facts, changed, released }),
     async begin() {
       await outbox.begin()
       await engine.begin()
@@ -244,6 +246,16 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   }
 }
 
+function ownersOnly(): HubError {
+  return new HubError(
+    'not_owner',
+    'Only the owner of a rule sends trial messages by it, to channels of the same owner',
+    {
+      hint: 'Send "send": false to hear what the rule says now.',
+    },
+  )
+}
+
 /** Throws `rate_limited`. */
 function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
   const seconds = tests.take(ownerId)
@@ -253,14 +265,19 @@ function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
   })
 }
 
-/** Guarded fetches by what an owner may reach, which is asked at each message. */
-function ownerFetches({ store, outboundAllow, instanceId }: AlertsDeps) {
-  const fetches = {
-    admin: createGuardedFetch({ rights: { networks: outboundAllow, admin: true }, instanceId }),
-    user: createGuardedFetch({ rights: { networks: outboundAllow, admin: false }, instanceId }),
+/** What an owner may reach, which is asked at each message. */
+function ownersReach({ store, outboundAllow: networks, instanceId }: AlertsDeps) {
+  const lookup = createLookup()
+  const reachOf = (admin: boolean): Reach => {
+    const rights = { networks, admin }
+    return {
+      fetch: createGuardedFetch({ rights, instanceId, lookup }),
+      resolve: host => resolveHost(host, rights, lookup),
+    }
   }
-  return async ({ owner, limited }: Pick<OwnedSetting, 'owner' | 'limited'>): Promise<GuardedFetch | undefined> => {
+  const reaches = { admin: reachOf(true), user: reachOf(false) }
+  return async ({ owner, limited }: Pick<OwnedSetting, 'owner' | 'limited'>): Promise<Reach | undefined> => {
     const role = await read(store, db => roleOf(db, owner.id))
-    return role && fetches[limited ? 'user' : role]
+    return role && reaches[limited ? 'user' : role]
   }
 }

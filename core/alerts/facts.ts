@@ -1,6 +1,10 @@
+import type { ServerRecord } from '../contract/records.ts'
 import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
 import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
+
+/** What alerts know of a server. */
+export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
 
 /** One thing that a rule evaluates by itself. */
 export interface Subject {

@@ -17,17 +17,19 @@ export interface FileSettingsDeps {
   readonly store: Store
   readonly sealer: Sealer
   readonly types: () => ChannelTypes
+  readonly outboundAllow: readonly string[]
   readonly facts: Pick<AlertFacts, 'unavailable'>
 }
 
 /** Makes the rules and channels of the settings file those of the owner of the file's entries, as `mirrorOwned` does. */
-export function mirrorAlerts({ store, sealer, types, facts }: FileSettingsDeps, file: FileAlerts): Promise<Mirrored> {
+export function mirrorAlerts(deps: FileSettingsDeps, file: FileAlerts): Promise<Mirrored> {
+  const { store, sealer, facts } = deps
   return write(store, async trx => {
     const owner = ownerOf(await fileOwner(trx))
     const channels = await mirrorOwned(trx, owner, {
       kind: 'channel',
       entries: file.channels,
-      prepare: ({ body }) => prepareChannel(FILE, body, types(), sealer),
+      prepare: ({ body }) => prepareChannel(FILE, body, deps),
       secrets: setting => channelSecrets(setting, sealer),
     })
     const known = await namesOf(trx, owner, 'channel')

@@ -1,5 +1,4 @@
 import type { Upstreams } from '../connections/api.ts'
-import type { ServerRecord } from '../contract/records.ts'
 import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
 import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
@@ -9,8 +8,8 @@ import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { Histogram } from '../telemetry/histogram.ts'
-import { CALL_WINDOW_MS, CallWindows } from './call-windows.ts'
-import type { AlertFacts, Facts, RuleScope, Subject } from './facts.ts'
+import { CALL_WINDOW_MS, CallWindows, isOtherCalls, OtherCalls } from './call-windows.ts'
+import type { AlertFacts, AlertServer, Facts, RuleScope, Subject } from './facts.ts'
 import { isMachineMetric, MachineFacts, type MachineSource } from './machine-facts.ts'
 import { Occurrences } from './occurrences.ts'
 import { RECORD_WINDOW_MS, RecordFacts, type RecordSource } from './record-facts.ts'
@@ -27,8 +26,6 @@ export interface HubFactsDeps extends MachineSource, RecordSource {
   readonly stateChanged: () => void
 }
 
-/** What alerts know of a server. */
-export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
 type Server = AlertServer
 
 const CALL_METRICS: Readonly<Record<string, (calls: Calls) => number | undefined>> = {
@@ -58,6 +55,8 @@ function percentileMs(durations: Histogram, part: number): number | undefined {
 
 const CUSTOM = 'custom.'
 const PRUNE_MS = 60_000
+/** What asks how long calls took. */
+const TIMES = /_response_time$/
 const PERCENTILE = /^p\d+_response_time$/
 const LOG_COUNT = 'log_count'
 const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
@@ -72,6 +71,7 @@ export class HubFacts implements AlertFacts {
   readonly #deps: HubFactsDeps
   readonly #states: ServerStates
   readonly #calls = new CallWindows()
+  readonly #others = new OtherCalls(this.#calls)
   readonly #restarts = new Occurrences()
   readonly #healthFailures = new Occurrences()
   readonly #machine: MachineFacts
@@ -164,7 +164,8 @@ export class HubFacts implements AlertFacts {
     if (nowMs - this.#prunedMs < PRUNE_MS) return
     this.#prunedMs = nowMs
     const known = new Set(this.#servers.map(({ id }) => id))
-    this.#calls.prune(nowMs, serverId => known.has(serverId))
+    this.#calls.prune(nowMs, serverId => known.has(serverId) || this.#others.owns(serverId))
+    this.#others.prune()
   }
 
   values(query: MetricQuery, per: AlertRule['per'], ruleScope: RuleScope): Facts | { readonly everywhere: FactValue } {
@@ -182,7 +183,11 @@ export class HubFacts implements AlertFacts {
         ruleScope.ownerId === 'all' && !query.selector.some(({ field }) => field === 'server' || field === 'owner')
       return { everywhere: this.#records.count(query, [...servers.map(({ id }) => id), ...(ofHub ? [''] : [])]) }
     }
-    const groups = this.#groups(servers, per, query)
+    const others = isCallMetric(metric)
+      ? this.#others.places(ruleScope, per === 'total' || per === 'owner', TIMES.test(metric))
+      : []
+    const counted = [...servers, ...others.filter(place => selects(query, place))]
+    const groups = this.#groups(counted, per, query)
     return {
       subjects: new Map([...groups].map(([key, { subject }]) => [key, subject])),
       valueOf: key => this.#value(query, groups.get(key)?.members ?? []),
@@ -217,16 +222,14 @@ export class HubFacts implements AlertFacts {
       this.#counting?.end()
       this.#counting = undefined
       this.#calls.clear()
+      this.#others.clear()
       return
     }
     const { bus, now } = this.#deps
-    const end = bus.on('tool.called', ({ ownerId, data: { serverId, tool, status, durationMs } }) => {
-      this.#calls.add(
-        { id: serverId, ownerId: ownerId ?? '' },
-        tool,
-        { failed: status !== 'success', durationMs },
-        now(),
-      )
+    const end = bus.on('tool.called', ({ data }) => {
+      const { serverId: id, ownerId, tool, outcome, durationMs } = data
+      if (this.#others.add(data, now())) return
+      this.#calls.add({ id, ownerId }, tool, { failed: outcome !== 'ok', durationMs }, now())
     })
     this.#counting = { sinceMs: now(), end }
   }
@@ -239,7 +242,8 @@ export class HubFacts implements AlertFacts {
   #groups(servers: readonly Server[], per: AlertRule['per'], query: MetricQuery) {
     const groups = new Map<string, { readonly subject: Subject; readonly members: Member[] }>()
     for (const server of servers) {
-      const tools = per === 'tool' ? this.#calls.tools(server.id).filter(tool => matches(query, 'tool', tool)) : [null]
+      const isSplit = per === 'tool' && !isOtherCalls(server)
+      const tools = isSplit ? this.#calls.tools(server.id).filter(tool => matches(query, 'tool', tool)) : [null]
       for (const tool of tools) {
         const subject = subjectOf(server, tool, per)
         const group = groups.get(subject.key) ?? { subject, members: [] }
@@ -326,6 +330,10 @@ export function matches({ selector }: MetricQuery, field: 'owner' | 'tool', text
 export function subjectOf(server: Server, tool: string | null, per: AlertRule['per']): Subject {
   if (per === 'total') return TOTAL
   if (per === 'owner') return { key: server.ownerId, label: server.ownerName }
+  if (isOtherCalls(server)) {
+    const whose = server.ownerName === '' ? '' : `${server.ownerName}: `
+    return { key: server.id, label: `${whose}calls that reached no server` }
+  }
   const ref = formatRef(server.ownerName, server.name)
   if (tool === null) return { key: server.id, label: ref, server: ref }
   return { key: `${server.id} ${tool}`, label: `${ref} ${tool}`, server: ref, tool }

@@ -1,5 +1,6 @@
 import type { AlertMessage, AlertSubject } from '../contract/points.ts'
 import { isSilenced } from '../domain/alerts/silence.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'
@@ -54,6 +55,24 @@ export async function readyMessage(
   const id = begun ?? newId
   if (!begun) await trx.updateTable('alert_delivery').set({ message_id: id }).where('id', 'in', rows).execute()
   return { channel, message: messageOf(together, id, channel.owner.name, at), rows, attempts: head.row.attempts }
+}
+
+/** A message as channels get it: names and reasons, which may come from servers, on one line each with hidden characters shown. */
+export function shownMessage(message: AlertMessage): AlertMessage {
+  const { rule, condition, owner, instances } = message
+  return {
+    ...message,
+    ...{ rule: visibleName(rule), condition: visibleName(condition), owner: visibleName(owner) },
+    instances: instances.map(one => ({
+      ...one,
+      subject: visibleName(one.subject),
+      ...(typeof one.value === 'string' ? { value: visibleName(one.value) } : {}),
+      ...(one.server === undefined ? {} : { server: visibleName(one.server) }),
+      ...(one.tool === undefined ? {} : { tool: visibleName(one.tool) }),
+      // A reason may be what a program wrote, in several lines.
+      ...(one.reason === undefined ? {} : { reason: visibleName(one.reason.trim().replace(/\s*[\r\n\t]\s*/g, ' ')) }),
+    })),
+  }
 }
 
 /** What waits for a channel about a rule, in its order. */

@@ -15,6 +15,8 @@ export interface MovingAlertsDeps {
   readonly store: Store
   readonly sealer: Sealer
   readonly types: () => ChannelTypes
+  /** Networks (CIDR) that everybody may reach. */
+  readonly outboundAllow: readonly string[]
   readonly facts: Pick<AlertFacts, 'unavailable'>
   /** Run after a rule, or a channel, was written. */
   readonly changed: () => void
@@ -23,7 +25,7 @@ export interface MovingAlertsDeps {
 
 /** Rules and channels as they move between hubs. A rule is checked against the channels of the transaction. */
 export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | 'channel', MovingRecords>> {
-  const { store, sealer, types, facts } = deps
+  const { store, sealer, facts } = deps
   // A rule that goes leaves messages that what it ended is over.
   const rules = new OwnedSettings(store, 'rule', () => {
     deps.changed()
@@ -46,7 +48,7 @@ export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | '
     channel: {
       settings: channels,
       open: async (setting, keep): Promise<JsonObject> => movingChannel(setting, sealer, keep),
-      prepare: async (actor, _owner, body) => prepareChannel(actor, body, types(), sealer),
+      prepare: async (actor, _owner, body) => prepareChannel(actor, body, deps),
       remove: (actor, ref) => channels.remove(actor, ref, async () => undefined),
     },
   }

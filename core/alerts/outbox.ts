@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ErrorCode, HubError } from '../contract/errors.ts'
-import type { GuardedFetch } from '../contract/fetch.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { AlertMessage } from '../contract/points.ts'
+import type { AlertMessage, ChannelTarget } from '../contract/points.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
@@ -10,7 +9,7 @@ import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
 import { faultOf, faultText } from './delivery-fault.ts'
-import { type ReadyMessage, readyMessage } from './messages.ts'
+import { type ReadyMessage, readyMessage, shownMessage } from './messages.ts'
 
 const SEND_MS = 10_000
 /** How long the first change of a rule waits for others, and the next ones after a message. */
@@ -21,6 +20,9 @@ const MOST_ATTEMPTS = 3 + 288
 /** How often messages that are held back are looked at again. */
 const HELD_MS = 10_000
 
+/** How a channel reaches others. */
+export type Reach = Pick<ChannelTarget, 'fetch' | 'resolve'>
+
 /** What the outbox needs. */
 export interface OutboxDeps {
   readonly store: Store
@@ -29,10 +31,10 @@ export interface OutboxDeps {
   readonly types: () => ChannelTypes
   readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
   /**
-   * A guarded fetch with the rights that the owner has now, within those of the channel. Undefined when there is no such account,
-   * or it is disabled.
+   * What reaches others with the rights that the owner has now, within those of the channel. Undefined when there is no such
+   * account, or it is disabled.
    */
-  readonly fetchFor: (channel: Pick<OwnedSetting, 'owner' | 'limited'>) => Promise<GuardedFetch | undefined>
+  readonly reachFor: (channel: Pick<OwnedSetting, 'owner' | 'limited'>) => Promise<Reach | undefined>
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
 }
@@ -115,12 +117,13 @@ export class Outbox {
           ...faultText('channel_type_unavailable', `No plugin offers channels of the type "${type}"`),
         }
       refuseOthers(kind, channel.owner, channelOf(channel).config)
-      const fetch = await this.#deps.fetchFor(channel)
-      if (!fetch)
+      const reach = await this.#deps.reachFor(channel)
+      if (!reach)
         return { ok: false, ...faultText('owner_disabled', 'The account of its owner is disabled'), permanent: true }
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])
       const config = openConfig(channel, this.#deps.sealer)
-      return { ok: true, detail: await withAbort(kind.send(message, { config, fetch }, signal), signal) }
+      const shown = shownMessage(message)
+      return { ok: true, detail: await withAbort(kind.send(shown, { config, ...reach }, signal), signal) }
     } catch (error) {
       return failure(error)
     }

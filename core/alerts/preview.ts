@@ -5,8 +5,9 @@ import { type FactValue, verdictOf } from '../domain/alerts/verdict.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { ActorHistory } from '../history/client.ts'
 import type { Measure } from '../history/protocol.ts'
-import type { Subject } from './facts.ts'
-import { type AlertServer, isCallMetric, isSeen, matches, selects, subjectOf } from './hub-facts.ts'
+import { isOtherCalls, otherCalls } from './call-windows.ts'
+import type { AlertServer, Subject } from './facts.ts'
+import { isCallMetric, isSeen, matches, selects, subjectOf } from './hub-facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 
 const DAY_MS = 24 * 60 * 60_000
@@ -123,10 +124,10 @@ function grouped(
   const known = new Map(servers.filter(server => isSeen(server, ruleScope)).map(server => [server.id, server]))
   const groups = new Map<string, Group>()
   for (const measure of measures) {
-    const server = known.get(measure.serverId ?? '')
+    const server = known.get(measure.serverId ?? '') ?? otherPlace(measure, rule, ruleScope, nameOf(servers, owner.id))
     if (!server) continue
     const { tool = '' } = measure
-    const subject = subjectOf(server, rule.per === 'tool' ? tool : null, rule.per)
+    const subject = subjectOf(server, rule.per === 'tool' && !isOtherCalls(server) ? tool : null, rule.per)
     const asked = tests.filter(({ query }) => selects(query, server) && matches(query, 'tool', tool))
     if (asked.length === 0) continue
     const group = groups.get(subject.key) ?? { subject, of: new Map(), calls: 0 }
@@ -134,6 +135,25 @@ function grouped(
     add(group, asked, measure)
   }
   return [...groups.values()].toSorted((left, right) => right.calls - left.calls)
+}
+
+/** Empty where the owner has no server. */
+function nameOf(servers: readonly AlertServer[], id: string): string {
+  return servers.find(({ ownerId }) => ownerId === id)?.ownerName ?? ''
+}
+
+/** Where calls count that reached no server, or servers that are not the owner's; as for the rule while it runs. */
+function otherPlace(
+  { serverId = '' }: Measure,
+  { per }: EvaluatedRule['rule'],
+  { ownerId }: { readonly ownerId: string },
+  ownerName: string,
+): AlertServer | undefined {
+  const ofAll = per === 'total' || per === 'owner'
+  if (serverId !== '') return ofAll && ownerId !== 'all' ? otherCalls('elsewhere', ownerId, ownerName) : undefined
+  if (ownerId !== 'all') return otherCalls('unsent', ownerId, ownerName)
+  // Of all callers together: whose they are is not kept.
+  return per === 'owner' ? undefined : otherCalls('unsent', '', '')
 }
 
 /** Counts a measure for each of the tests that ask for it. */
@@ -196,10 +216,11 @@ function sourceOf(
   const percent = PERCENTILE.exec(metric)?.[1]
   if (percent !== undefined) {
     const name = `p${percent}Ms` as 'p50Ms' | 'p95Ms' | 'p99Ms'
-    const known = new Map(measures.map(measure => [place(measure), measure[name]]))
+    const known = new Map(measures.map(measure => [place(measure), measure[name] ?? undefined]))
     return at => known.get(at)
   }
-  const [calls, errors, totalMs] = [
+  const [calls, errors, timed, totalMs] = [
+    new Float64Array(steps + 1),
     new Float64Array(steps + 1),
     new Float64Array(steps + 1),
     new Float64Array(steps + 1),
@@ -209,9 +230,11 @@ function sourceOf(
     if (at < 1 || at > steps) continue
     calls[at] = (calls[at] ?? 0) + measure.count
     errors[at] = (errors[at] ?? 0) + measure.failed
-    totalMs[at] = (totalMs[at] ?? 0) + measure.count * measure.avgMs
+    const took = timesOf(measure)
+    timed[at] = (timed[at] ?? 0) + took.calls
+    totalMs[at] = (totalMs[at] ?? 0) + took.ms
   }
-  for (const sums of [calls, errors, totalMs]) {
+  for (const sums of [calls, errors, timed, totalMs]) {
     for (let at = 1; at <= steps; at += 1) sums[at] = (sums[at] ?? 0) + (sums[at - 1] ?? 0)
   }
   const width = Math.max(1, Math.ceil(windowMs / stepMs))
@@ -223,9 +246,18 @@ function sourceOf(
     if (metric === 'error_count') return within(errors, at)
     if (metric === 'request_rate') return (n * 1_000) / (width * stepMs)
     if (n === 0) return undefined
-    if (metric === 'avg_response_time') return within(totalMs, at) / n
+    if (metric === 'avg_response_time') return quotient(within(totalMs, at), within(timed, at))
     return metric === 'error_rate' ? within(errors, at) / n : 1 - within(errors, at) / n
   }
+}
+
+/** Calls that reached no server have no durations. */
+function timesOf({ count, avgMs }: Measure): { readonly calls: number; readonly ms: number } {
+  return avgMs === null ? { calls: 0, ms: 0 } : { calls: count, ms: count * avgMs }
+}
+
+function quotient(sum: number, count: number): number | undefined {
+  return count === 0 ? undefined : sum / count
 }
 
 /** So few points that they can be drawn, each the highest of its part. */

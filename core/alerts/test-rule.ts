@@ -14,6 +14,9 @@ import type { Delivered, Outbox } from './outbox.ts'
 import type { ActiveRule } from './rules.ts'
 import { evaluateSubjects } from './subjects.ts'
 
+/** In the place of a server in a trial message. */
+const MADE_UP_SUBJECT = 'TEST: example-server'
+
 /** Sends one message of kind `test` to a channel, whether or not a rule uses it, and notes the delivery. A channel that is off gets it too. */
 export async function testChannel(
   { store, outbox }: Pick<TestRuleDeps, 'store' | 'outbox'>,
@@ -26,10 +29,8 @@ export async function testChannel(
     ...{ condition: 'a trial message, by no rule', flapping: false },
     instances: [{ incident: 'test', subject: `channel ${name}`, state: 'firing', value: null, startsAt: at }],
   }
-  const outcome = await outbox.send(channel, message)
   // No rule: the place of its id is the channel's own.
-  await keep(store, { id, owner }, { channelId: id, message, at }, outcome)
-  return outcomeOf(name, outcome)
+  return deliver({ store, outbox }, { id, owner }, channel, message)
 }
 
 /** What a test of a rule needs. */
@@ -42,7 +43,7 @@ export interface TestRuleDeps {
 
 /**
  * What the rule says now of each subject: value, verdict (null: no data), and for how long it holds. With `send` a
- * message of kind `test` goes to its channels. Changes no state.
+ * message of kind `test` about a made-up subject goes to its channels, whether or not it holds. Changes no state.
  */
 export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boolean): Promise<JsonObject> {
   const { facts, engine } = deps
@@ -59,48 +60,44 @@ export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boole
   // As it is read: brackets and units show what was understood.
   const condition = conditionText(rule.condition)
   const result = { rule: name, condition, threshold, durationMs, holds, subjects } satisfies JsonObject
-  return send ? { ...result, deliveries: await sendTest(deps, rule, subjects) } : result
+  return send ? { ...result, deliveries: await sendTest(deps, rule) } : result
 }
 
-async function sendTest(
-  { store, outbox }: TestRuleDeps,
-  rule: ActiveRule,
-  subjects: readonly { readonly subject: string; readonly value: JsonValue }[],
-): Promise<JsonValue[]> {
+async function sendTest(deps: TestRuleDeps, rule: ActiveRule): Promise<JsonValue[]> {
   const { owner } = rule
-  const channels = await read(store, db => activeSettings(db, 'channel', { ownerId: owner.id }))
+  const channels = await read(deps.store, db => activeSettings(db, 'channel', { ownerId: owner.id }))
   const permitted = channels.filter(channel => mayNotify(rule, channel))
   const wanted = permitted.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
   const enabled = wanted.filter(channel => channelOf(channel).enabled)
   const at = new Date().toISOString()
-  return Promise.all(
-    enabled.map(async channel => {
-      const message = testMessage(rule, subjects, at)
-      const outcome = await outbox.send(channel, message)
-      await keep(store, rule, { channelId: channel.id, message, at }, outcome)
-      return outcomeOf(channel.name, outcome)
-    }),
-  )
+  return Promise.all(enabled.map(channel => deliver(deps, rule, channel, testMessage(rule, at))))
 }
 
-function outcomeOf(channel: string, { ok, code, detail }: Delivered): JsonObject {
-  return { channel, ok, ...(code === undefined ? {} : { code }), detail }
+async function deliver(
+  { store, outbox }: Pick<TestRuleDeps, 'store' | 'outbox'>,
+  rule: Pick<ActiveRule, 'id' | 'owner'>,
+  channel: OwnedSetting,
+  message: AlertMessage,
+): Promise<JsonObject> {
+  const startedAtMs = performance.now()
+  const outcome = await outbox.send(channel, message)
+  const durationMs = Math.round((performance.now() - startedAtMs) * 10) / 10
+  await keep(store, rule, { channelId: channel.id, message, at: message.at }, outcome)
+  const { ok, code, detail } = outcome
+  return { channel: channel.name, ok, ...(code === undefined ? {} : { code }), detail, at: message.at, durationMs }
 }
 
-/** With the first subjects, or one that stands for all when there is none. */
-function testMessage(
-  { owner, rule }: ActiveRule,
-  subjects: readonly { readonly subject: string; readonly value: JsonValue }[],
-  at: string,
-): AlertMessage {
-  const shown = subjects.length === 0 ? [{ subject: 'total', value: null }] : subjects.slice(0, 10)
+/** About a subject that does not exist: who receives it learns nothing of real servers, and no test depends on one. */
+function testMessage({ owner, rule }: ActiveRule, at: string): AlertMessage {
   return {
     ...{ id: `msg_${randomUUID()}`, kind: 'test', rule: rule.name, severity: rule.severity, owner: owner.name },
     ...{ condition: rule.condition, at, flapping: false },
-    instances: shown.map(({ subject, value }) => ({
-      ...{ incident: 'test', subject, state: 'firing', value: value as string | number | null, startsAt: at },
-      ...(rule.threshold === undefined ? {} : { threshold: rule.threshold }),
-    })),
+    instances: [
+      {
+        ...{ incident: 'test', subject: MADE_UP_SUBJECT, state: 'firing', value: null, startsAt: at },
+        ...(rule.threshold === undefined ? {} : { threshold: rule.threshold }),
+      },
+    ],
   }
 }
 

@@ -119,14 +119,14 @@ export function createAssistant(deps: AssistantDeps): Assistant {
         const owner = actor.kind === 'user' ? { id: actor.userId, name: actor.name } : undefined
         if (!owner) throw new TypeError('An endpoint belongs to a user')
         const token = body.direction === 'inbound' ? newToken() : undefined
-        const prepare = prepareEndpoint(body, await target(owner, body), sealer, token)
+        const prepare = prepareEndpoint(body, await target(owner, body), deps, token)
         const made = await settings.create(actor, undefined, prepare)
         await links.changed(made.owner.id)
         return { ...(await show(made)), ...(token ? { token: token.secret } : {}) }
       },
       async replace(actor, ref, body, options) {
         const before = await settings.get(actor, ref)
-        const prepare = prepareEndpoint(body, await target(before.owner, body, before), sealer)
+        const prepare = prepareEndpoint(body, await target(before.owner, body, before), deps)
         const changed = await settings.replace(actor, ref, prepare, options)
         await links.changed(changed.owner.id)
         return show(changed)
@@ -171,12 +171,12 @@ export function createAssistant(deps: AssistantDeps): Assistant {
       return tests.run(setting, async () => (await link?.test?.()) ?? (await by.test?.(unserved(setting))) ?? [])
     },
     async mirror(entries) {
-      const mirrored = await mirrorEndpoints({ store, sealer, registry, hasView: deps.hasView }, entries)
+      const mirrored = await mirrorEndpoints(deps, entries)
       if (mirrored.changed) await links.changed()
       return mirrored
     },
     moving: (joined, things) =>
-      movingEndpoints({ store: joined, things, sealer, hasView: deps.hasView, changed: () => void links.changed() }),
+      movingEndpoints({ ...deps, store: joined, things, changed: () => void links.changed() }),
     hasBridge: () => deps.bridge() !== undefined,
     count: async actor => (await settings.list(actor)).length,
     async admit(credential) {

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JsonObject } from '../contract/json.ts'
+import type { AddressRights } from '../domain/address.ts'
 import { readName } from '../domain/alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
+import { refuseClosedHost } from '../domain/server/permitted-host.ts'
 import { maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
@@ -42,6 +44,13 @@ export interface EndpointToken {
   readonly stored: { readonly tokenHash: string; readonly last4: string }
 }
 
+/** What preparing an endpoint needs. */
+export interface PrepareDeps {
+  readonly sealer: Sealer
+  /** Networks (CIDR) that everybody may reach. */
+  readonly outboundAllow: readonly string[]
+}
+
 /** Makes a token. */
 export function newToken(): EndpointToken {
   const secret = `pba_${randomBytes(32).toString('base64url')}`
@@ -73,33 +82,41 @@ export function urlOf(setting: OwnedSetting, sealer: Sealer): string | undefined
 /**
  * What is stored of an endpoint's body. `target`: what its `group` names; undefined: nothing that its owner may use.
  * `token`: for an inbound one that is new, or `none`: it has none, and had it one before. Throws `validation_failed` with all
- * wrong fields.
+ * wrong fields, and `url_address_blocked` for an address that its owner may not reach.
  */
 export function prepareEndpoint(
   body: JsonObject,
   target: EndpointTarget | undefined,
-  sealer: Sealer,
+  { sealer, outboundAllow }: PrepareDeps,
   token?: EndpointToken | 'none',
 ): Prepare {
-  return (_owner, place, before) => {
+  return (owner, place, before) => {
     const known = before && endpointOf(before)
     const fields = new Fields(body)
     fields.refuseUnknown([...FIELDS, ...ANSWER_FIELDS])
     const name = readName(fields)
     const direction = readDirection(fields, known)
-    const url = readUrl(fields, direction, before && openUrl(before, sealer))
+    const knownUrl = before && openUrl(before, sealer)
+    const url = readUrl(fields, direction, knownUrl)
     if (fields.required('group') && !target)
       fields.problem('group', 'member_not_found', 'No group, server or view of one that the endpoint’s owner may use')
     const enabled = fields.boolean('enabled') ?? true
     const limits = readLimits(fields)
     if (fields.errors.length > 0 || name === undefined || !direction || !target)
       throw validationError(fields.errors, 'The endpoint cannot be saved')
-    const kept = token === 'none' ? {} : { ...tokenOf(known), ...token?.stored }
+    // One that is only switched off stays as it is, whatever was closed since it was saved.
+    const judged = enabled || knownUrl !== url ? url : undefined
+    refuseClosedUrl(judged, { networks: outboundAllow, admin: owner.role === 'admin' })
+    const kept = keptToken(known, token)
     const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...kept }
     const { purpose, field } = ENDPOINT_SECRETS
     const secrets = url === undefined ? null : sealer.seal(purpose, { ...place, field }, url)
     return { name, body: stored as unknown as JsonObject, secrets }
   }
+}
+
+function refuseClosedUrl(url: string | undefined, rights: AddressRights): void {
+  if (url !== undefined) refuseClosedHost('The endpoint’s address', new URL(url).hostname, rights, 'endpoints')
 }
 
 /** Undefined where it cannot be opened: another one has to be entered. */
@@ -109,6 +126,10 @@ function openUrl(setting: OwnedSetting, sealer: Sealer): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function keptToken(known: StoredEndpoint | undefined, token: EndpointToken | 'none' | undefined) {
+  return token === 'none' ? {} : { ...tokenOf(known), ...token?.stored }
 }
 
 function tokenOf({ tokenHash, last4 }: Partial<StoredEndpoint> = {}) {

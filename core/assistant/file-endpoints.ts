@@ -3,19 +3,25 @@ import { quoteName } from '../domain/names.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { type FileEntry, type Mirrored, mirrorOwned } from '../registry/owned/mirror.ts'
 import { fileOwner, type Owner, ownerOf, userById, userByName } from '../registry/owners.ts'
-import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { type Reader, read, write } from '../store/transact.ts'
-import { type EndpointTarget, type EndpointToken, endpointOf, prepareEndpoint, tokenFrom, urlOf } from './endpoint.ts'
+import {
+  type EndpointTarget,
+  type EndpointToken,
+  endpointOf,
+  type PrepareDeps,
+  prepareEndpoint,
+  tokenFrom,
+  urlOf,
+} from './endpoint.ts'
 import { findTarget, type Things } from './targets.ts'
 
 /** Of a token of an inbound endpoint in the file. */
 const TOKEN = /^[\w.~+/=-]{32,256}$/
 
 /** What mirroring endpoints needs. */
-export interface FileEndpointsDeps {
+export interface FileEndpointsDeps extends PrepareDeps {
   readonly store: Store
-  readonly sealer: Sealer
   readonly registry: Things
   readonly hasView: (view: string) => boolean
 }
@@ -62,7 +68,7 @@ export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly
         prepare(entry) {
           const { owner: _owner, token, ...body } = entry.body
           const target = its.find(one => one.entry === entry)?.target
-          return prepareEndpoint(body, target, sealer, tokenIn(token, body.direction))
+          return prepareEndpoint(body, target, deps, tokenIn(token, body.direction))
         },
         secrets: setting => ({ url: urlOf(setting, sealer) ?? '', token: endpointOf(setting).tokenHash ?? '' }),
       })

@@ -1,17 +1,15 @@
 import type { JsonObject } from '../contract/json.ts'
 import type { MovingRecords } from '../registry/owned/moving.ts'
 import { OwnedSettings } from '../registry/owned/settings.ts'
-import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
-import { endpointOf, newToken, prepareEndpoint, urlOf } from './endpoint.ts'
+import { endpointOf, newToken, type PrepareDeps, prepareEndpoint, urlOf } from './endpoint.ts'
 import { boundThing, findTarget, type Things } from './targets.ts'
 
 /** What moving endpoints needs. */
-export interface MovingEndpointsDeps {
+export interface MovingEndpointsDeps extends PrepareDeps {
   /** A transaction's, and what finds groups and servers in it. */
   readonly store: Store
   readonly things: Things
-  readonly sealer: Sealer
   readonly hasView: (view: string) => boolean
   /** Runs once, after the commit that changed any. */
   readonly changed: () => void
@@ -21,7 +19,8 @@ export interface MovingEndpointsDeps {
  * Endpoints as they move between hubs: the address is their secret. A token of an inbound one is known here by its hash alone,
  * so it does not move: an inbound endpoint gets a new one, which its owner asks for anew.
  */
-export function movingEndpoints({ store, things, sealer, hasView, changed }: MovingEndpointsDeps): MovingRecords {
+export function movingEndpoints(deps: MovingEndpointsDeps): MovingRecords {
+  const { store, things, sealer, hasView, changed } = deps
   let isTold = false
   const settings = new OwnedSettings(store, 'endpoint', () => {
     if (!isTold) queueMicrotask(changed)
@@ -41,7 +40,7 @@ export function movingEndpoints({ store, things, sealer, hasView, changed }: Mov
     },
     async prepare(_actor, owner, body, before) {
       const target = typeof body.group === 'string' ? await findTarget(things, owner, body.group, hasView) : undefined
-      return prepareEndpoint(body, target, sealer, tokenFor(body, before !== undefined))
+      return prepareEndpoint(body, target, deps, tokenFor(body, before !== undefined))
     },
     remove: (actor, ref) => settings.remove(actor, ref, async () => undefined),
   }

@@ -3,6 +3,7 @@ import { HubError } from '../contract/errors.ts'
 import type { Credential, KeyScope, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { KeyRecord, Registry } from '../registry/api.ts'
+import { SharedCache } from '../transport-kit/shared-cache.ts'
 import { hashAccessKey, isAccessKey, looksLikeAccessKey, mayBeAdoptedKey } from './access-keys.ts'
 import type { Authenticator, CredentialSource, TokenAudience } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
@@ -46,7 +47,8 @@ interface Verified {
 }
 
 /**
- * Resolves credentials to actors. Verified credentials are cached for 30 s, at most 10,000 of them, and dropped at once
+ * Resolves credentials to actors. Verified credentials are cached for 30 s, at most 10,000 of them (beyond that the user with
+ * most of them loses the oldest), and dropped at once
  * when an event reports a change of the user, key or token. Failures are not cached but counted per address before any
  * look-up; credentials that were verified before or `expect`ed are not subject to that limit. `dispose` stops
  * listening.
@@ -57,7 +59,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   dispose(): void
 } {
   const { tokens, revocations, signIns, registry, bus, failedCredentials, now = Date.now } = deps
-  const kept = new LRUCache<string, Verified>({ max: MAX_KEPT })
+  const kept = new SharedCache<string, Verified>({ maxSize: MAX_KEPT })
   const expected = new LRUCache<string, true>({ max: MAX_KEPT })
   const pending = new Map<string, Promise<Verified>>()
   const known = new WeakMap<UserActor, Verified>()
@@ -67,7 +69,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     changes += 1
     // Verifications under way may have read the old row: later requests must not share them.
     pending.clear()
-    for (const [header, { actor }] of kept) if (matches(actor)) kept.delete(header)
+    for (const [header, { value }] of kept.entries()) if (matches(value.actor)) kept.delete(header)
   }
   const stopListening = [
     bus.on('user.updated', ({ data }) => drop(actor => actor.userId === data.userId)),
@@ -78,12 +80,18 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     ),
   ]
 
+  /** A look-up counts as a use by the user whom the credential is of. */
+  const lookUp = (header: string): Verified | undefined => {
+    const hit = kept.peek(header)
+    return hit && kept.get(hit.actor.userId, header)
+  }
+
   /** Verifies, again when rights changed meanwhile, and then caches the outcome. */
   const settle = async (header: string, credential: string): Promise<Verified> => {
     for (let attempt = 1; ; attempt += 1) {
       const change = changes
       const verified = await verify(credential, change)
-      if (change === changes) kept.set(header, verified)
+      if (change === changes) kept.set(verified.actor.userId, header, verified)
       else if (attempt < ATTEMPTS) continue
       return verified
     }
@@ -152,6 +160,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     const credential: Credential = {
       kind: 'key',
       keyId: key.id,
+      label: key.label,
       scopes: key.scopes,
       ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
     }
@@ -189,7 +198,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       const authorization = headers.get('authorization')
       const authToken = audience === 'mcp' ? null : headers.get('x-auth-token')
       if (authorization !== null && authToken === null) {
-        const hit = kept.get(authorization)
+        const hit = lookUp(authorization)
         if (hit && hit.untilMs > now()) {
           admit(hit, audience, method, beforePasswordChange)
           return actorAt(hit, source)
@@ -205,7 +214,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
 
     async authenticateToken(token, audience, method, source) {
       const header = `Bearer ${wellFormed(token)}`
-      const hit = kept.get(header)
+      const hit = lookUp(header)
       const found = hit && hit.untilMs > now() ? hit : await verifyOnce(header, token, source)
       admit(found, audience, method, false)
       return actorAt(found, source)

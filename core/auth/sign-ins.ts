@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import { LIMITS } from '../config/limits.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import type { EventBus } from '../events/bus.ts'
 import { withStorageErrors } from '../store/errors.ts'
 import type { SignInTable } from '../store/people-tables.ts'
@@ -113,7 +114,10 @@ export function createSignIns({ db, bus, revocations, now = Date.now }: SignInDe
     opened: (user, { familyId, expiresAt }, { clientAddress, userAgent }) =>
       keep(user, {
         ...{ id: familyId, user_id: user.id, epoch: user.tokenEpoch },
-        ...{ client_address: clientAddress, client: userAgent?.slice(0, CLIENT_CHARACTERS) ?? null },
+        ...{
+          client_address: clientAddress,
+          client: userAgent ? visibleName(userAgent.slice(0, CLIENT_CHARACTERS)) : null,
+        },
         ...{ created_at: at(), last_used_at: at(), expires_at: expiresAt },
       }).catch(() => undefined),
 

@@ -1,6 +1,7 @@
 import type { Entry } from 'yauzl'
 import { HubError } from '../contract/errors.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
+import { hasHidden } from '../domain/text/visible-text.ts'
 
 const NAME_BYTES = 255
 const PATH_BYTES = 1_024
@@ -11,10 +12,6 @@ const FOLDER = 0o040000
 const SPECIAL_BITS = 0o7000
 const STORED = 0
 const DEFLATED = 8
-/** What the system of any user could read as more than a name; zip readers differ in how they decode other bytes. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
-const UNUSABLE = /[\u0000-\u001f\u007f\ufffd\u200e\u200f\u202a-\u202e\u2066-\u2069]/
-
 /** Checks one entry of a zip by what the archive says of it. Throws `bundle_invalid`. */
 export function checkEntry(entry: Entry, depth: number): { readonly isFolder: boolean; readonly executable: boolean } {
   const { fileName: name } = entry
@@ -37,7 +34,8 @@ function checkPath(path: string, depth: number): void {
   const why =
     Buffer.byteLength(path) > PATH_BYTES || parts.some(part => Buffer.byteLength(part) > NAME_BYTES)
       ? 'has a name that is too long'
-      : UNUSABLE.test(path) || !path.isWellFormed()
+      : // Zip readers differ in how they decode bytes that are no UTF-8.
+        path.includes('\ufffd') || hasHidden(path)
         ? 'has a name with characters that no file should have'
         : parts.length > depth
           ? `lies more than ${depth} folders deep`

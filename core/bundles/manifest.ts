@@ -4,6 +4,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { quoteName } from '../domain/names.ts'
+import { hasHidden, visibleName, visibleText } from '../domain/text/visible-text.ts'
 import { invalid } from './archive.ts'
 
 /** Bytes of a manifest. */
@@ -11,18 +12,26 @@ export const MANIFEST_BYTES = 256 * 1024
 
 const VERSIONS = ['0.1', '0.2', '0.3', '0.4']
 const text = (most: number) => z.string().max(most)
+const HIDDEN = 'it holds a control character or another one that cannot be seen'
+/** A text that is run or compared. */
+const word = (most: number) => text(most).refine(value => !hasHidden(value), HIDDEN)
+/** A value of a variable, which may have several lines. */
+const value = (most: number) => text(most).refine(given => !hasHidden(given, { lines: true }), HIDDEN)
+/** A text that people read, with hidden characters shown: of one line, and of several. */
+const name = (most: number) => text(most).transform(visibleName)
+const about = (most: number) => text(most).transform(visibleText)
 const command = z.object({
-  command: text(4_096).min(1),
-  args: z.array(text(8_192)).max(200).optional(),
-  env: z.record(text(256), text(8_192)).optional(),
+  command: word(4_096).min(1),
+  args: z.array(word(8_192)).max(200).optional(),
+  env: z.record(word(256), value(8_192)).optional(),
 })
-const config = command.extend({ platform_overrides: z.record(text(64), command.partial()).optional() })
+const config = command.extend({ platform_overrides: z.record(word(64), command.partial()).optional() })
 const option = z.object({
   type: z.enum(['string', 'number', 'boolean', 'directory', 'file']),
-  title: text(200).optional(),
-  description: text(2_000).optional(),
+  title: name(200).optional(),
+  description: about(2_000).optional(),
   required: z.boolean().optional(),
-  default: z.union([text(8_192), z.number(), z.boolean(), z.array(text(8_192)).max(50)]).optional(),
+  default: z.union([value(8_192), z.number(), z.boolean(), z.array(value(8_192)).max(50)]).optional(),
   multiple: z.boolean().optional(),
   sensitive: z.boolean().optional(),
   min: z.number().optional(),
@@ -32,23 +41,23 @@ const option = z.object({
 const schema = z.object({
   manifest_version: z.string().optional(),
   dxt_version: z.string().optional(),
-  name: text(200).min(1),
-  display_name: text(200).optional(),
-  version: text(64).min(1),
-  description: text(4_096).optional(),
-  author: z.object({ name: text(200) }).optional(),
-  homepage: text(2_048).optional(),
-  license: text(100).optional(),
+  name: text(200).min(1).transform(visibleName),
+  display_name: name(200).optional(),
+  version: text(64).min(1).transform(visibleName),
+  description: about(4_096).optional(),
+  author: z.object({ name: name(200) }).optional(),
+  homepage: name(2_048).optional(),
+  license: name(100).optional(),
   server: z.object({
     type: z.enum(['node', 'python', 'binary', 'uv']),
-    entry_point: text(1_024).optional(),
+    entry_point: word(1_024).optional(),
     mcp_config: config.optional(),
   }),
   tools: z
-    .array(z.object({ name: text(256), description: text(4_096).optional() }))
+    .array(z.object({ name: name(256), description: about(4_096).optional() }))
     .max(1_000)
     .optional(),
-  compatibility: z.object({ platforms: z.array(text(32)).max(20).optional() }).optional(),
+  compatibility: z.object({ platforms: z.array(name(32)).max(20).optional() }).optional(),
   user_config: z.record(text(100).regex(/^[A-Za-z0-9_.-]+$/), option).optional(),
 })
 

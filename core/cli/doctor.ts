@@ -21,9 +21,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   if (values.json) printJson(io, findings)
   else {
     for (const { state, subject, detail, remedy } of findings) {
-      io.stdout(
-        `${MARK[state]}  ${subject}: ${plain(detail)}\n${remedy === undefined ? '' : `       → ${plain(remedy)}\n`}`,
-      )
+      io.stdout(plain(`${MARK[state]}  ${subject}: ${detail}\n${remedy === undefined ? '' : `       → ${remedy}\n`}`))
     }
   }
   return findings.some(finding => finding.state === 'wrong') ? 1 : 0

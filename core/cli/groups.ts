@@ -72,6 +72,6 @@ async function remove(argv: readonly string[], io: CommandIo): Promise<number> {
   const { positionals } = readArguments(argv, { options: {}, positionals: ['group'] })
   const ref = positionals[0] ?? ''
   await (await HubClient.connect(io)).send('DELETE', path(ref))
-  io.stdout(`removed ${ref}\n`)
+  io.stdout(plain(`removed ${ref}\n`))
   return 0
 }

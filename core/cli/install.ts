@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { quotedWords } from '../domain/text/quoted-words.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
@@ -95,7 +96,7 @@ function planText(bundle: JsonObject, plan: JsonObject): string {
   const words = Array.isArray(plan.argv) ? plan.argv.map(String) : []
   const warnings = Array.isArray(plan.warnings) ? plan.warnings.map(String) : []
   const title = `${String(bundle.title)} ${String(bundle.version)}`
-  return [`${title} runs: ${words.map(word => JSON.stringify(word)).join(' ')}`, ...warnings, ''].join('\n')
+  return [`${title} runs: ${quotedWords(words)}`, ...warnings, ''].join('\n')
 }
 
 function askText(bundle: JsonObject): string {

@@ -1,10 +1,12 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { StartError } from '../config/start-error.ts'
 import { HubError } from '../contract/errors.ts'
+import { quoteName } from '../domain/names.ts'
 import { nearest } from '../domain/nearest.ts'
 import { CommandError, UsageError } from './arguments.ts'
 import { COMMANDS, type CommandEntry } from './commands.ts'
 import type { CommandIo } from './io.ts'
+import { plain } from './output.ts'
 
 /**
  * Runs the command that argv (without program and script) names; default `serve`. Resolves with the exit code: 0, 1 for
@@ -47,7 +49,7 @@ async function help(name: string, io: CommandIo): Promise<number> {
 function unknown(name: string, io: CommandIo): number {
   const meant = nearest(name, COMMANDS.keys())
   const guess = meant === undefined ? 'patchbay --help lists the commands' : `is "${meant}" meant?`
-  io.stderr(`error: usage: there is no command ${JSON.stringify(name.slice(0, 64))}; ${guess}\n`)
+  io.stderr(`error: usage: there is no command ${quoteName(name)}; ${guess}\n`)
   return 2
 }
 
@@ -56,19 +58,19 @@ async function runEntry(name: string, entry: CommandEntry, args: readonly string
     return await (await entry.load()).run(args, io)
   } catch (error) {
     if (error instanceof UsageError) {
-      io.stderr(`error: usage: ${error.message}\nSee: patchbay ${name} --help\n`)
+      io.stderr(plain(`error: usage: ${error.message}\nSee: patchbay ${name} --help\n`))
       return 2
     }
     if (error instanceof StartError) {
-      io.stderr(`error: ${error.code}: ${error.message}\n`)
+      io.stderr(plain(`error: ${error.code}: ${error.message}\n`))
       return error.exitCode
     }
     if (error instanceof CommandError) {
-      io.stderr(`error: ${error.message}\n`)
+      io.stderr(plain(`error: ${error.message}\n`))
       return 1
     }
     if (!(error instanceof HubError)) throw error
-    io.stderr(`error: ${error.code}: ${error.message}\n${error.hint === undefined ? '' : `${error.hint}\n`}`)
+    io.stderr(plain(`error: ${error.code}: ${error.message}\n${error.hint === undefined ? '' : `${error.hint}\n`}`))
     return 1
   }
 }

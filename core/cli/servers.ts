@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import { CommandError, OUTPUT, readArguments, readVerb, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
-import { printJson, printTable } from './output.ts'
+import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay servers --help`. */
 export const help = `patchbay servers list [--all | --visible] [--state online|connecting|offline] [--json]
@@ -99,7 +99,7 @@ async function add(argv: readonly string[], io: CommandIo): Promise<number> {
   if (values.disabled) body.enabled = false
   const server = await (await HubClient.connect(io)).post('/api/servers', body)
   if (values.json) printJson(io, server)
-  else io.stdout(`created ${refOf(server)}\n`)
+  else io.stdout(plain(`created ${refOf(server)}\n`))
   return 0
 }
 
@@ -117,7 +117,7 @@ async function remove(argv: readonly string[], io: CommandIo): Promise<number> {
   const { positionals } = readArguments(argv, { options: {}, positionals: ['server'] })
   const ref = positionals[0] ?? ''
   await (await HubClient.connect(io)).send('DELETE', path(ref))
-  io.stdout(`removed ${ref}\n`)
+  io.stdout(plain(`removed ${ref}\n`))
   return 0
 }
 
@@ -130,7 +130,7 @@ async function control(verb: 'start' | 'stop' | 'restart', argv: readonly string
   const server = await (await HubClient.connect(io)).post(`${path(positionals[0] ?? '')}/${verb}${wait}`)
   const [ref, , state, , why] = row(server)
   if (values.json) printJson(io, server)
-  else io.stdout(`${ref}: ${state}${why ? ` (${why})` : ''}\n`)
+  else io.stdout(plain(`${ref}: ${state}${why ? ` (${why})` : ''}\n`))
   if (wait !== '' && verb !== 'stop' && state === 'offline') throw new CommandError(`${ref} did not come online`)
   return 0
 }

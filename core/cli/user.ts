@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { CommandError, OUTPUT, readArguments, readVerb, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
-import { printJson, printTable } from './output.ts'
+import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay user --help`. */
 export const help = `patchbay user list [--json]
@@ -30,7 +30,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   if (verb === 'remove') return remove(rest, io)
   const { positionals } = readArguments(rest, { options: {}, positionals: ['name'] })
   await (await HubClient.connect(io)).send('PATCH', path(positionals[0]), { disabled: verb === 'disable' })
-  io.stdout(`${verb}d ${positionals[0]}\n`)
+  io.stdout(plain(`${verb}d ${positionals[0]}\n`))
   return 0
 }
 
@@ -109,6 +109,6 @@ async function remove(argv: readonly string[], io: CommandIo): Promise<number> {
   if (values.cascade) query.set('cascade', 'true')
   const rest = query.size === 0 ? '' : `?${query}`
   await (await HubClient.connect(io)).send('DELETE', `${path(positionals[0])}${rest}`)
-  io.stdout(`removed ${positionals[0]}\n`)
+  io.stdout(plain(`removed ${positionals[0]}\n`))
   return 0
 }

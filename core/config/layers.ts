@@ -12,9 +12,13 @@ export interface ConfigLayers {
   readonly store: ConfigLayer
 }
 
+/** Sizes and durations as they were written, such as `100MB`, by their key; those that nobody wrote are absent. */
+export type WrittenAmounts = Readonly<Partial<Record<keyof HubConfig, JsonValue>>>
+
 /** The configuration in effect, with the source of each value. */
 export interface Layered {
   readonly config: HubConfig
+  readonly written: WrittenAmounts
   /** The layer that each value comes from. */
   readonly sources: ReadonlyMap<keyof HubConfig, ConfigSource>
 }
@@ -64,8 +68,31 @@ function asText(value: JsonValue): string | undefined {
   return value.every(item => typeof item === 'string') ? value.join(',') : undefined
 }
 
+/** Whether a setting is a size or a duration, which is kept as it is written. */
+export function isAmount(key: string): boolean {
+  const type = VARIABLES.find(variable => variable.key === key)?.parse.type
+  return type === 'bytes' || type === 'duration'
+}
+
+/** The texts and numbers of the layers from which the amounts in effect were read. `env`: by the name of the variable. */
+export interface WrittenLayers {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly file: JsonObject
+  readonly store: JsonObject
+}
+
+function amountsOf(sources: ReadonlyMap<keyof HubConfig, ConfigSource>, written: WrittenLayers): WrittenAmounts {
+  const amounts = VARIABLES.flatMap(({ key, name }) => {
+    const source = sources.get(key)
+    if (!isAmount(key) || source === undefined || source === 'default') return []
+    const value = source === 'env' ? written.env[name]?.trim() : written[source][key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(amounts)
+}
+
 /** Precedence: environment, file, store, default. */
-export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered {
+export function mergeLayers(layers: ConfigLayers, around: Surroundings, written: WrittenLayers): Layered {
   const given = { ...layers.store, ...layers.file, ...layers.env }
   const sources = new Map<keyof HubConfig, ConfigSource>()
   for (const { key } of VARIABLES) {
@@ -112,7 +139,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings): Layered
     allowedHosts: hosts(given),
     allowedOrigins: origins(given),
   }
-  return { config, sources }
+  return { config, sources, written: amountsOf(sources, written) }
 }
 
 /** Always allowed: no foreign page can make a browser send one as its Host, and health checks and the command line need

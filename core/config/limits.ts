@@ -187,6 +187,8 @@ export const LIMITS = {
   /** The part of it that starts for the sessions of one user, unless an administrator uses a server of its own. */
   sessionStartsAtOnce: 2,
   drainMs: 30_000,
+  /** Longest pause in a request body; of a body under `/mcp` of at most 4 KiB, the time for the whole. */
+  bodySilenceMs: 15_000,
   eventReplayEvents: 1_000,
   eventReplayBytes: 1 * MiB,
   eventReplayMs: 10 * 60_000,

@@ -68,7 +68,8 @@ export async function loadConfig(env: Environment, cwd: string, options: LoadOpt
     settingsFile,
     isTerminal: options.isTerminal ?? process.stdout.isTTY === true,
   }
-  const layered = mergeLayers(layers, around)
+  const written = { env, file: settings.state.systemConfig, store: {} }
+  const layered = mergeLayers(layers, around, written)
   if (layered.config.logFile !== undefined) await checkLogFile(layered.config.logFile, dataDir, [settingsFile])
   return {
     ...layered,
@@ -77,7 +78,7 @@ export async function loadConfig(env: Environment, cwd: string, options: LoadOpt
     withStored(stored) {
       const more: string[] = []
       const store = readJsonLayer(stored, 'stored settings', message => more.push(message))
-      return { ...mergeLayers({ ...layers, store }, around), warnings: more }
+      return { ...mergeLayers({ ...layers, store }, around, { ...written, store: stored }), warnings: more }
     },
   }
 }

@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { parseDuration } from '../domain/duration.ts'
 import { checkName, isNameProblem } from '../domain/names.ts'
 import { parseSize } from '../domain/size.ts'
+import { wordIn } from '../domain/spelling/words.ts'
 
 /** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
@@ -55,12 +56,12 @@ export function key(): Parser<string> {
   )
 }
 
-/** One of these words, ignoring letter case. */
+/** One of these words, in any letter case; see `wordIn`. */
 export function oneOf<T extends string>(...words: readonly T[]): Parser<T> {
   return typed(
     'choice',
     text => {
-      const found = words.find(word => word.toLowerCase() === text.toLowerCase())
+      const found = wordIn(words, text)
       return found === undefined ? wanted(`one of ${words.join(', ')}`) : ok(found)
     },
     words,
@@ -75,11 +76,9 @@ export function matching(pattern: RegExp, legal: string): Parser<string> {
 /** Size in bytes: `100MB` is 100,000,000 and `10MiB` is 10,485,760; a bare number counts bytes. At least `least` bytes, 1 by default. */
 export function size(least = 1): Parser<number> {
   return typed('bytes', text => {
-    const bytes = parseSize(/^\d+$/.test(text) ? Number(text) : text) ?? 0
+    const bytes = parseSize(text) ?? 0
     const floor = least > 1 ? `, at least ${least} bytes` : ''
-    return bytes >= least
-      ? ok(bytes)
-      : wanted(`a size such as 100MB or 10MiB (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)${floor}`)
+    return bytes >= least ? ok(bytes) : wanted(`a size such as 100MB, 100M, 10MiB or 1000000 bytes${floor}`)
   })
 }
 

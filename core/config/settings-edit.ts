@@ -17,6 +17,7 @@ const DEFAULTS: Readonly<Record<string, JsonValue>> = {
   start: 'eager',
   isolate: false,
   healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
+  logging: { callErrors: true },
   naming: 'auto',
 }
 

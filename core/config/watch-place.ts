@@ -1,15 +1,28 @@
 import { statSync } from 'node:fs'
 
+/** Errors of a path on which something else stands now. Others, such as EIO, say nothing about it. */
+const ELSEWHERE: ReadonlySet<unknown> = new Set(['ENOTDIR', 'EACCES', 'ELOOP'])
+
 /**
  * Remembers which file or folder is at a path. The returned function checks whether it is still there: false once it was
- * moved, removed or replaced. Always true when nothing was there at first.
+ * moved, removed or replaced. Always true when nothing was there at first, and while the system cannot say. Never throws.
  */
 export function watchPlace(path: string): () => boolean {
-  const before = identityOf(path)
-  return () => before === undefined || identityOf(path) === before
+  let before = identityOf(path)
+  return () => {
+    const now = identityOf(path)
+    if (now === 'unknown') return true
+    if (before === 'unknown') before = now
+    return before === undefined || now === before
+  }
 }
 
+/** Undefined when nothing is there. */
 function identityOf(path: string): string | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false, bigint: true })
-  return stats && `${stats.dev}:${stats.ino}`
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false, bigint: true })
+    return stats && `${stats.dev}:${stats.ino}`
+  } catch (error) {
+    return ELSEWHERE.has((error as NodeJS.ErrnoException).code) ? undefined : 'unknown'
+  }
 }

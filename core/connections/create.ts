@@ -92,13 +92,12 @@ class LocalConnections implements Connections {
       },
       redactors: options.redactors,
       ended: () => this.#bundles.tidy(),
+      freeDescriptors: options.freeDescriptors,
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#bundles = new BundleUnpacker({
-      sandbox: options.sandbox,
-      files: options.bundles,
+      ...{ sandbox: options.sandbox, files: options.bundles, log },
       used: () => [...this.#supervisor.bundlePlaces(), ...this.#children.bundlePlaces()],
-      log,
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)

@@ -49,6 +49,8 @@ export interface ConnectionsOptions {
   readonly startTimeoutMs?: number
   /** Whether servers are probed for server requests; default true; false for tests of other things. */
   readonly probes?: boolean
+  /** See `ChildrenOptions`. */
+  readonly freeDescriptors?: () => number | undefined
   /** Carries children's bytes through main; for tests. */
   readonly relay?: boolean
 }

@@ -93,6 +93,8 @@ export interface HealthReport {
   readonly misses: number
   /** Absent: the check succeeded. */
   readonly error?: WireError
+  /** Paths of `healthCheck.endpoints` that the server does not have, each with its status. Absent: not known yet. */
+  readonly missing?: readonly string[]
 }
 
 /** A rare message from a worker to main; `conn` is the number of the connection. */
@@ -123,6 +125,8 @@ export type FromWorker =
       readonly level: 'debug' | 'info' | 'warn' | 'error'
       readonly message: string
     }
+  /** This number of messages were malformed since the last report of the connection; `detail` describes the last one. */
+  | { readonly type: 'malformed'; readonly conn: number; readonly detail: string; readonly count: number }
   /** The upstream sent a server request on a connection that declared no capability for it; once for each method. */
   | { readonly type: 'refused'; readonly conn: number; readonly method: string }
   /** A health check of the connection that reads the lists has ended. */

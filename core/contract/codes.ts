@@ -160,6 +160,7 @@ export const ERROR_CODES = {
   log_unwritable: { status: 503, title: 'The log cannot be written' },
   plugin_failed: { status: 503, title: 'The plugin failed' },
   command_not_found: { status: 503, title: 'The command does not exist' },
+  command_not_executable: { status: 503, title: 'The command exists and cannot be executed' },
   cwd_not_found: { status: 503, title: 'The working directory does not exist' },
   spawn_failed: { status: 503, title: 'The process could not be started' },
   sandbox_lost: { status: 503, title: 'The sandbox is lost' },
@@ -270,6 +271,7 @@ export const FIELD_CODES = {
   condition_unknown: 'names a field or operator that cannot be searched',
   query_too_complex: 'has too many conditions, too deep or too long ones',
   condition_invalid: 'is no condition that can be read; the detail names the column',
+  read_only: 'is shown here and changed elsewhere; it may be sent back as it was read',
   metric_unavailable: 'names a metric or a window that this hub does not measure',
 } as const
 

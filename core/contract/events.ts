@@ -46,7 +46,7 @@ export interface PluginEvents {
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
-  /** Each 10 s: the calls of one owner's servers in that time, if there were any, or were any before; `ownerId` null: all. */
+  /** Each 10 s: the calls of one user's servers and that the user made in that time, if there were any, or were any before; `ownerId` null: all. */
   'metrics.tick': { seconds: number; calls: number; errors: number; avgMs: number | null; maxMs: number | null }
   'alert.pending': AlertEvent
   'alert.fired': AlertEvent

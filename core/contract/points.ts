@@ -249,12 +249,25 @@ export interface AlertSubject
   readonly threshold?: number
 }
 
+/** Where a channel sends, in the rights that its owner has now. */
+export interface ChannelTarget {
+  readonly config: JsonObject
+  /** Reaches what the channel's owner may. */
+  readonly fetch: GuardedFetch
+  /**
+   * The addresses of a host, for a channel that connects by itself: connect to one of these and not to the name. Rejects with
+   * `url_address_blocked` when one of them is closed to the owner, and `upstream_dns_error` when there is none.
+   */
+  resolve(host: string): Promise<readonly string[]>
+}
+
 /** Sends messages about alerts; the id of the contribution is the `type` of its channels. */
 export interface NotificationChannel {
   readonly label: LocalText
   /**
    * JSON Schema of `config`, from which the console draws the form: `title` and `description` of each field, and beside them
    * `x-zh: {title, description}` with the same in Chinese. So in the schema of a transport, and of a plugin's configuration.
+   * A value with the `format` `uri` or `host` is an address to which the channel sends: its owner must be allowed to reach it.
    */
   readonly configSchema: JsonObject
   /** Pointers into `config` of what is kept sealed and shown masked; `*` stands for any key. */
@@ -264,8 +277,8 @@ export interface NotificationChannel {
   readonly maxPerMinute?: number
   /** Every wrong field of `config`, with pointers into it such as `#/url`. */
   check(config: JsonObject): readonly FieldError[]
-  /** Rejects with `delivery_failed`, data {permanent?, retryAfterMs?}. `fetch` reaches what the channel's owner may. */
-  send(message: AlertMessage, to: { config: JsonObject; fetch: GuardedFetch }, signal: AbortSignal): Promise<string>
+  /** Rejects with `delivery_failed`, data {permanent?, retryAfterMs?}. */
+  send(message: AlertMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
 }
 
 /** A search of one caller among the caller's own tools. */

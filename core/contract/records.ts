@@ -22,6 +22,8 @@ export type Credential =
   | {
       readonly kind: 'key'
       readonly keyId: string
+      /** As its owner named it. */
+      readonly label: string
       readonly scopes: readonly KeyScope[]
       readonly expiresAtMs?: number
     }
@@ -120,6 +122,8 @@ export interface ServerSettings {
   readonly idleTimeoutMs?: number
   readonly isolate: boolean
   readonly healthCheck: HealthCheck
+  /** `callErrors: false`: records of failed calls hold no text of the error. Absent: they do. */
+  readonly logging?: { readonly callErrors: false }
   readonly passthroughHeaders: readonly string[]
   /** By the tool's original name. */
   readonly tools: Readonly<Record<string, ToolOverride>>
@@ -196,30 +200,46 @@ export interface GroupRecord {
   readonly updatedAt: string
 }
 
-/** One finished tools/call. Never holds arguments or results. */
+/**
+ * How a tools/call ended. `ok`; `tool_error`: the tool set isError; `upstream_error`: the server returned an error, could
+ * not be reached or broke the protocol; `timeout`: the server did not answer in time; `cancelled`: the caller gave up;
+ * `refused`: the hub refused it, such as for an unknown tool, wrong arguments or a quota; `blocked`: a middleware did.
+ */
+export type CallOutcome = 'ok' | 'tool_error' | 'upstream_error' | 'refused' | 'blocked' | 'cancelled' | 'timeout'
+
+/** One tools/call that ended, in whatever way. Never holds arguments or results, but for the text of an error. */
 export interface ToolCallRecord {
   readonly at: string
   readonly requestId: string
   readonly userId: string
   readonly userName: string
+  /** The owner of the server; the caller where the call reached no server. */
   readonly ownerId: string
+  /** Empty, as `server` is, where the call reached no server. */
   readonly serverId: string
   readonly server: string
   readonly group: string
   /** Of the group; a server's own id, or `all:` and the caller's, where the caller used no group. */
   readonly groupId: string
+  /** The server's own name of the tool; as the caller named it where the call reached no server. */
   readonly tool: string
   readonly durationMs: number
+  readonly outcome: CallOutcome
   /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string
+  /** What the caller was told of a call that failed, at most 500 characters; absent where the server's `logging.callErrors` is false. */
+  readonly error?: string | undefined
   /** The caller's address, after trusted proxies. */
   readonly client?: string
   /** As the MCP client named itself, at most 64 characters; absent for calls through the REST API. */
   readonly clientName?: string | undefined
+  /** The version in the client's `clientInfo`, at most 64 characters. */
+  readonly clientVersion?: string | undefined
   /** Of a call that is traced. */
   readonly traceId?: string | undefined
   /** The access key of the caller, if it used one. */
   readonly keyId?: string | undefined
+  readonly keyLabel?: string | undefined
 }
 
 /** Most severe first. */

@@ -153,6 +153,8 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   plugin_failed:
     'Read its message and stack under Plugins; correct the plugin or its configuration, and switch it on again.',
   command_not_found: 'Install the program where the hub runs, or give its whole path.',
+  command_not_executable:
+    'Make the file executable (chmod +x), or name its interpreter as the command and the file as its first argument.',
   cwd_not_found: 'Make the folder, or leave "cwd" out.',
   spawn_failed: 'See the system’s reason in the message.',
   sandbox_lost:

@@ -61,8 +61,13 @@ export class ByteAccount {
   /** Adds bytes that are already in memory, regardless of limits. */
   add(bytes: number): void {
     this.#used += bytes
+    this.#whole.used += bytes
+    this.dropped(bytes)
+  }
+
+  /** Counts bytes that were in memory and are garbage now, such as an answer that did not fit, for the collector alone. */
+  dropped(bytes: number): void {
     const whole = this.#whole
-    whole.used += bytes
     whole.taken += bytes
     if (whole.taken < PASSED_BYTES) return
     whole.passed(whole.taken)

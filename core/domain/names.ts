@@ -1,4 +1,5 @@
 import type { FieldCode } from '../contract/errors.ts'
+import { visibleName } from './text/visible-text.ts'
 
 /** What is named; names of users have further rules. */
 export type NameKind = 'server' | 'group' | 'user' | 'alias'
@@ -90,8 +91,8 @@ export function formatRef(owner: string, name: string): string {
   return `${owner}~${name}`
 }
 
-/** A value in double quotes for a message, truncated after 64 characters, control characters escaped. */
+/** A value in double quotes for a message, truncated after 64 characters, hidden characters shown. */
 export function quoteName(value: string): string {
   const characters = [...value]
-  return JSON.stringify(characters.length > 64 ? `${characters.slice(0, 64).join('')}…` : value)
+  return JSON.stringify(visibleName(characters.length > 64 ? `${characters.slice(0, 64).join('')}…` : value))
 }

@@ -37,3 +37,8 @@ export function isAdmin(actor: Actor): boolean {
 export function keyIdOf({ credential }: Pick<UserActor, 'credential'>): string | undefined {
   return credential.kind === 'key' ? credential.keyId : undefined
 }
+
+/** The label of that key. */
+export function keyLabelOf({ credential }: Pick<UserActor, 'credential'>): string | undefined {
+  return credential.kind === 'key' ? credential.label : undefined
+}

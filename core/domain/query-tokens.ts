@@ -1,4 +1,5 @@
 import { parseDuration } from './duration.ts'
+import { wordIn } from './spelling/words.ts'
 
 /** One word, sign, number or quoted text of a condition or a query. */
 export interface Token {
@@ -48,10 +49,11 @@ export class TokenReader {
     return token
   }
 
-  /** Takes the next token if its text is one of these. */
+  /** Takes the next token if its text is one of these, a name in any letter case. */
   take(...texts: readonly string[]): Token | undefined {
     const { kind, text } = this.next
-    return kind === 'string' || kind === 'end' || !texts.includes(text) ? undefined : this.skip()
+    if (kind === 'string' || kind === 'end') return undefined
+    return texts.includes(kind === 'name' ? text.toLowerCase() : text) ? this.skip() : undefined
   }
 
   require(text: string, where: string): void {
@@ -61,7 +63,7 @@ export class TokenReader {
   /** Takes one of these names. */
   oneOf<Name extends string>(known: readonly Name[], missing: string): Name {
     const { kind, text } = this.next
-    const name = known.find(each => kind === 'name' && each === text)
+    const name = kind === 'name' ? wordIn(known, text) : undefined
     if (name === undefined) throw this.mistake(missing)
     this.skip()
     return name

@@ -11,17 +11,25 @@ const UNITS: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 }
 
+/** The factor of each unit in lower case, with and without its `b`: `100M` is `100MB`. */
+const FACTORS = new Map(
+  Object.entries(UNITS).flatMap(([unit, factor]) => {
+    const word = unit.toLowerCase()
+    return [[word, factor] as const, [word.slice(0, -1), factor] as const]
+  }),
+)
+
 /**
- * A size in bytes: `"100MB"` (decimal), `"10MiB"` (binary), `"512B"`, or a whole number of bytes. Strict: a whole
- * number and one unit in this spelling (`Mb` would be megabits), without a space; undefined for anything else.
+ * A size in bytes: `"100MB"` or `"100M"` (decimal), `"10MiB"` (binary), `"512B"`, or whole bytes as a number or as digits alone.
+ * Whole numbers, one unit in any letter case, no space; undefined for anything else.
  */
 export function parseSize(input: unknown): number | undefined {
   if (typeof input === 'number') return Number.isSafeInteger(input) && input >= 0 ? input : undefined
   if (typeof input !== 'string') return undefined
-  const match = /^(\d+)([kKMGT]?i?B)$/.exec(input)
-  const unit = match?.[2]
-  if (!match || unit === undefined || !Object.hasOwn(UNITS, unit)) return undefined
-  const bytes = Number(match[1]) * (UNITS[unit] ?? Number.NaN)
+  const [, digits, unit = ''] = /^(\d+)([a-z]*)$/i.exec(input) ?? []
+  const factor = FACTORS.get(unit.toLowerCase())
+  if (digits === undefined || factor === undefined) return undefined
+  const bytes = Number(digits) * factor
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 

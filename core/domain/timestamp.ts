@@ -1,3 +1,5 @@
+import { parseDuration } from './duration.ts'
+
 const TIME =
   /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
@@ -14,6 +16,21 @@ export function parseTimestamp(text: string): number | undefined {
   }
   const ms = Date.parse(text)
   return Number.isNaN(ms) ? undefined : ms
+}
+
+/**
+ * As `parseTimestamp`, and besides `now` and a time before or after it: `now-1h`, `now+30d`. `nowMs`: milliseconds since 1970;
+ * without it these are not read.
+ */
+export function parseTime(text: string, nowMs?: number): number | undefined {
+  if (nowMs === undefined) return parseTimestamp(text)
+  const [, sign, span] = /^now(?:([+-])(\w+))?$/i.exec(text.replaceAll(' ', '')) ?? []
+  if (/^now$/i.test(text)) return nowMs
+  if (span === undefined) return parseTimestamp(text)
+  const ms = /^\d+$/.test(span) ? undefined : parseDuration(span)
+  if (ms === undefined) return undefined
+  const at = nowMs + (sign === '-' ? -ms : ms)
+  return Math.abs(at) <= 8.64e15 ? at : undefined
 }
 
 /** Times as ISO 8601 texts, for one who asks many times within a millisecond: making such a text takes 0.3 µs. */

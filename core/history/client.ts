@@ -2,10 +2,12 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
+import { announceThread } from '../events/thread-starts.ts'
 import type { DurationRow } from '../telemetry/duration-series.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
 import type { SinkBatch } from '../telemetry/record-blocks.ts'
 import type { SinkQueue } from '../telemetry/sink-queue.ts'
+import { type HistoryFault, historyFault } from './fault.ts'
 import type {
   Counted,
   ExportFormat,
@@ -46,7 +48,7 @@ interface Pending<R> {
 
 /** What the history stores. */
 export interface HistorySources {
-  readonly queue: Pick<SinkQueue, 'flush' | 'waiting'>
+  readonly queue: Pick<SinkQueue, 'flush' | 'waiting' | 'fault'>
   readonly tally: Pending<TallyRow>
   readonly durations: Pending<DurationRow>
 }
@@ -93,6 +95,8 @@ export class History {
   #worker: Worker | undefined
   #lastId = 0
   #sources: HistorySources | undefined
+  /** Why the last counts or durations were not stored. */
+  readonly #numberFaults = new Map<'tally' | 'durations', unknown>()
   #closed = false
 
   /** `answerSeconds`: how long the thread may take for an answer before it is ended; 1 or more, default 10. */
@@ -105,6 +109,12 @@ export class History {
   /** Searches wait for the queue, whose batches come to `write`; numbers come from the others. */
   reads(sources: HistorySources): void {
     this.#sources = sources
+  }
+
+  /** Why records or numbers are not stored now; undefined while they are. */
+  get fault(): HistoryFault | undefined {
+    const [error] = [this.#sources?.queue.fault, ...this.#numberFaults.values()].filter(each => each !== undefined)
+    return error === undefined ? undefined : historyFault(error)
   }
 
   /** Stores a batch, and rests `rest` times as long. Rejects when it is not stored. */
@@ -162,7 +172,13 @@ export class History {
   async #storePending<R>(type: 'tally' | 'durations', pending: Pending<R>): Promise<void> {
     const rows = pending.take()
     if (rows.length === 0) return
-    await this.#ask({ type, rows } as Request).catch(() => pending.putBack(rows))
+    try {
+      await this.#ask({ type, rows } as Request)
+      this.#numberFaults.delete(type)
+    } catch (error) {
+      this.#numberFaults.set(type, error)
+      pending.putBack(rows)
+    }
   }
 
   /** Stores what waits without a rest from now on. */
@@ -197,13 +213,9 @@ export class History {
   #begin(userId: string): void {
     const own = this.#searching.get(userId) ?? 0
     if (own >= SEARCHES_PER_USER || this.#searches >= SEARCHES) {
-      throw new HubError(
-        'rate_limited',
-        `Cannot search: ${own} searches of yours are under way, ${this.#searches} in all`,
-        {
-          retryAfterSeconds: 1,
-        },
-      )
+      throw new HubError('rate_limited', `Cannot search: ${own} searches of yours are under way`, {
+        retryAfterSeconds: 1,
+      })
     }
     this.#searching.set(userId, own + 1)
     this.#searches += 1
@@ -248,6 +260,7 @@ export class History {
 
   #start(): Worker {
     // The hub's environment contains secrets, which the thread does not need.
+    announceThread()
     const worker = new Worker(new URL('./worker.ts', import.meta.url).href, {
       env: {},
       name: 'patchbay-history',
@@ -260,7 +273,7 @@ export class History {
         return
       }
       const waiting = this.#waiting.get(data.id)
-      if ('failure' in data) waiting?.reject(new Error(data.failure))
+      if ('failure' in data) waiting?.reject(Object.assign(new Error(data.failure), { code: data.code }))
       else waiting?.resolve(data)
     }
     worker.onerror = event => {
@@ -292,5 +305,7 @@ function afterRunning(seconds: number, over: () => void): () => void {
 }
 
 function unavailable(error: unknown): never {
-  throw new HubError('history_unavailable', `The history cannot be searched now: ${String(error)}`, { cause: error })
+  throw new HubError('history_unavailable', `The history cannot be searched now: ${historyFault(error).message}`, {
+    cause: error,
+  })
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import type { DurationRow } from '../telemetry/duration-series.ts'
+import type { DurationRow, SeriesKind } from '../telemetry/duration-series.ts'
 import { Histogram } from '../telemetry/histogram.ts'
 import type { Measure, Measured, MeasureQuery } from './protocol.ts'
 import { type Level, RollupFile } from './rollup-file.ts'
@@ -37,6 +37,8 @@ interface Series {
   readonly serverId: string
   readonly server: string
   readonly tool: string
+  /** Its rows have durations. */
+  readonly timed: boolean
 }
 
 /** Durations by time and series, with their distribution, kept in three tables of different fineness. */
@@ -88,7 +90,7 @@ export class DurationStore {
         const key = `${slot ?? ''}\n${keyOf(series, by)}`
         const sum = sums.get(key) ?? new Sums(labelsOf(series, by), slot)
         sums.set(key, sum)
-        sum.add(row, !countsOnly)
+        sum.add(row, !countsOnly, series.timed)
       }
     }
     const measures = ofBusiest(
@@ -115,6 +117,7 @@ class Sums {
   readonly #slot: number | undefined
   readonly #histogram = new Histogram()
   #count = 0
+  #timed = 0
   #failed = 0
   #sum = 0
   #least = Number.POSITIVE_INFINITY
@@ -125,9 +128,11 @@ class Sums {
     this.#slot = slot
   }
 
-  add({ count, failed, sum, least, greatest, histogram }: Stored, withDistribution = true): void {
+  add({ count, failed, sum, least, greatest, histogram }: Stored, withDistribution = true, timed = true): void {
     this.#count += count
     this.#failed += failed
+    if (!timed) return
+    this.#timed += count
     this.#sum += sum
     this.#least = Math.min(this.#least, least)
     this.#greatest = Math.max(this.#greatest, greatest)
@@ -144,9 +149,9 @@ class Sums {
       ...(this.#slot === undefined ? {} : { slot: this.#slot }),
       count: this.#count,
       failed: this.#failed,
-      avgMs: this.#sum / this.#count / 1_000,
-      minMs: this.#least / 1_000,
-      maxMs: this.#greatest / 1_000,
+      avgMs: this.#milliseconds(this.#sum / this.#timed),
+      minMs: this.#milliseconds(this.#least),
+      maxMs: this.#milliseconds(this.#greatest),
       p50Ms: this.#quantileMs(0.5),
       p95Ms: this.#quantileMs(0.95),
       p99Ms: this.#quantileMs(0.99),
@@ -154,9 +159,13 @@ class Sums {
   }
 
   /** Never outside of what was seen: the middle of a bucket may be. */
-  #quantileMs(part: number): number {
+  #quantileMs(part: number): number | null {
     const middle = this.#histogram.quantile(part) ?? 0
-    return Math.min(Math.max(middle, this.#least), this.#greatest) / 1_000
+    return this.#milliseconds(Math.min(Math.max(middle, this.#least), this.#greatest))
+  }
+
+  #milliseconds(micros: number): number | null {
+    return this.#timed === 0 ? null : micros / 1_000
   }
 }
 
@@ -167,17 +176,33 @@ function addTo(db: Database, { table, slotMs }: Level, rows: readonly DurationRo
   for (const [index, row] of rows.entries()) {
     const place = [Math.floor(row.at / slotMs) * slotMs, ids[index] ?? 0]
     const [before] = select.all(place) as Stored[]
-    const sums = new Sums({ kind: row.kind }, undefined)
+    const sums = new Sums({ kind: READ_AS[row.kind] }, undefined)
     if (before) sums.add(before)
     sums.add(row)
     replace.run([...place, ...sums.stored()])
   }
 }
 
+/** What the series of each kind are read as. */
+const READ_AS: Readonly<Record<SeriesKind, Measure['kind']>> = {
+  server_startup: 'server_startup',
+  tool_execution: 'tool_execution',
+  api_requests: 'api_requests',
+  calls_elsewhere: 'tool_execution',
+  calls_unsent: 'tool_execution',
+}
+
+/** The kinds that are stored of what is asked for. Who reads all has the calls of others' servers already. */
+function storedKinds(kinds: MeasureQuery['kinds'], readsAll: boolean): readonly SeriesKind[] {
+  if (!kinds.includes('tool_execution')) return kinds
+  return [...kinds, 'calls_unsent', ...(readsAll ? [] : (['calls_elsewhere'] as const))]
+}
+
 /** The series that the asker may read, by id. The hub's own, which have no owner, may be read by everybody. */
 function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery): ReadonlyMap<number, Series> {
-  const conditions = [`kind in (${marks(kinds)})`]
-  const values: string[] = [...kinds]
+  const stored = storedKinds(kinds, readers === 'all')
+  const conditions = [`kind in (${marks(stored)})`]
+  const values: string[] = [...stored]
   if (readers !== 'all') {
     conditions.push(`(owner in (${marks(readers)}) or owner = '')`)
     values.push(...readers)
@@ -192,7 +217,10 @@ function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery
   }
   const rows = db.prepare(`select id, kind, server_id serverId, server, tool from series
     where ${conditions.join(' and ')}`)
-  return new Map((rows.all(values) as Series[]).map(series => [series.id, series]))
+  const found = rows.all(values) as (Omit<Series, 'kind' | 'timed'> & { readonly kind: SeriesKind })[]
+  return new Map(
+    found.map(({ kind, ...series }) => [series.id, { ...series, kind: READ_AS[kind], timed: kind !== 'calls_unsent' }]),
+  )
 }
 
 function keyOf({ kind, serverId, tool }: Series, by: MeasureQuery['by']): string {

@@ -1,3 +1,4 @@
+import { csvCell } from '../domain/text/csv-cell.ts'
 import { type MetricFamily, prometheusText } from '../telemetry/metrics-text.ts'
 import type { ExportFormat, Measure, Measured } from './protocol.ts'
 
@@ -22,7 +23,7 @@ export async function exportText(
 }
 
 function lineOf(row: Row): string {
-  return COLUMNS.map(column => cell(row[column])).join(',')
+  return COLUMNS.map(column => csvCell(row[column])).join(',')
 }
 
 function rowOf(measure: Measure): Row {
@@ -39,30 +40,24 @@ function rowOf(measure: Measure): Row {
   }
 }
 
-/** Spreadsheets take a cell that begins with one of these for a formula. */
-function cell(value: string | number | null): string {
-  if (value === null) return ''
-  if (typeof value === 'number') return String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
 /** Each step is a sample with its time. Numbers of a step may fall, so that they are gauges. */
 function* familiesOf(measures: readonly Measure[]): Generator<MetricFamily> {
-  const family = (name: string, help: string, value: (measure: Measure) => number): MetricFamily => ({
+  const family = (name: string, help: string, value: (measure: Measure) => number | null): MetricFamily => ({
     name: `export_${name}`,
     help,
     type: 'gauge',
-    samples: bySeries(measures).map(measure => {
+    samples: bySeries(measures).flatMap(measure => {
       const { kind, server = '', serverId = '', tool = '', slot = 0 } = measure
-      return { labels: { kind, server, server_id: serverId, tool }, value: value(measure), atSeconds: slot / 1_000 }
+      const labels = { kind, server, server_id: serverId, tool }
+      const number = value(measure)
+      return number === null ? [] : [{ labels, value: number, atSeconds: slot / 1_000 }]
     }),
   })
-  yield family('events', 'Calls, starts or requests in a step', ({ count }) => count)
+  yield family('events', 'All calls, starts or requests in a step', ({ count }) => count)
   yield family('errors', 'Those that failed', ({ failed }) => failed)
-  yield family('duration_avg_seconds', 'How long they took, on average', ({ avgMs }) => avgMs / 1_000)
-  yield family('duration_p95_seconds', 'How long 95 % of them took at most', ({ p95Ms }) => p95Ms / 1_000)
-  yield family('duration_p99_seconds', 'How long 99 % of them took at most', ({ p99Ms }) => p99Ms / 1_000)
+  yield family('duration_avg_seconds', 'How long they took, on average', ({ avgMs }) => seconds(avgMs))
+  yield family('duration_p95_seconds', 'How long 95 % of them took at most', ({ p95Ms }) => seconds(p95Ms))
+  yield family('duration_p99_seconds', 'How long 99 % of them took at most', ({ p99Ms }) => seconds(p99Ms))
 }
 
 /** The samples of a series stand together, in order of time. */
@@ -72,6 +67,10 @@ function bySeries(measures: readonly Measure[]): readonly Measure[] {
 }
 
 /** Milliseconds with two digits after the point. */
-function rounded(ms: number): number {
-  return Number(ms.toFixed(2))
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Number(ms.toFixed(2))
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1_000
 }

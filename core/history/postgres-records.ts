@@ -17,7 +17,10 @@ const LONGEST_END = 10
 const FIRST_ROWS = 200
 const MOST_ROWS = 2_000
 /** Members of a record that are columns too, for queries by hand. */
-const MEMBERS = ['server', 'tool', 'status', 'requestId', 'userId'] as const
+const MEMBERS = [
+  ...(['server', 'tool', 'status', 'requestId', 'userId'] as const),
+  ...(['outcome', 'error', 'clientName', 'clientVersion', 'keyLabel'] as const),
+]
 /** Names of indexed fields that are columns under another name. */
 const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
 
@@ -174,6 +177,8 @@ export class PostgresRecords implements RecordStore {
       id bigint generated always as identity, at bigint not null, level int not null,
       readers text not null, record text not null, terms tsvector not null, duration bigint,
       ${MEMBERS.map(name => `"${name}" text`).join(', ')}) partition by range (at)`)
+    // A table of an earlier hub has fewer columns.
+    for (const name of MEMBERS) await client.query(`alter table "${table}" add column if not exists "${name}" text`)
     await client.query(`create index if not exists "${this.#named('id')}" on "${table}"(id)`)
     await client.query(`create index if not exists "${this.#named('terms')}" on "${table}" using gin(terms)`)
     for (const field of indexes) {

@@ -1,3 +1,4 @@
+import type { CallOutcome } from '../contract/records.ts'
 import type { LogCondition } from '../domain/log/log-query.ts'
 import type { DurationKind, DurationRow } from '../telemetry/duration-series.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
@@ -51,7 +52,7 @@ export interface TallyQuery {
   /** Errors: records of level ERROR, and calls that failed. */
   readonly only: 'all' | 'calls' | 'errors'
   /** `user`: who made the calls. */
-  readonly by: 'server' | 'tool' | 'code' | 'level' | 'user'
+  readonly by: 'server' | 'tool' | 'code' | 'level' | 'user' | 'outcome'
   /** How far back it goes, in milliseconds. */
   readonly rangeMs: number
   /** Counted for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
@@ -67,6 +68,8 @@ export interface TallyCount {
   readonly tool?: string
   readonly code?: string
   readonly userId?: string
+  /** Of calls; absent for records that are none. */
+  readonly outcome?: CallOutcome
   /** 10 to 50. */
   readonly level?: number
   /** When the step begins, in ms since 1970. */
@@ -104,7 +107,10 @@ export interface MeasureQuery {
   readonly limit: number
 }
 
-/** Durations in milliseconds; a percentile is off by 0.8 % at most. */
+/**
+ * How often something happened, and how long it took, in milliseconds; a percentile is off by 0.8 % at most. Times are null where
+ * nothing was timed, as of calls that reached no server.
+ */
 export interface Measure {
   readonly kind: DurationKind
   readonly serverId?: string
@@ -114,12 +120,12 @@ export interface Measure {
   readonly slot?: number
   readonly count: number
   readonly failed: number
-  readonly avgMs: number
-  readonly minMs: number
-  readonly maxMs: number
-  readonly p50Ms: number
-  readonly p95Ms: number
-  readonly p99Ms: number
+  readonly avgMs: number | null
+  readonly minMs: number | null
+  readonly maxMs: number | null
+  readonly p50Ms: number | null
+  readonly p95Ms: number | null
+  readonly p99Ms: number | null
 }
 
 /** Measures, and the time that they cover, in ms since 1970: less than was asked for where that is kept no longer. */
@@ -167,5 +173,10 @@ export type HistoryAnswer =
   | { readonly id: number; readonly measured: Measured }
   | { readonly id: number; readonly text: string }
   | { readonly id: number; readonly done: true }
-  | { readonly id: number; readonly failure: string }
+  | {
+      readonly id: number
+      readonly failure: string
+      /** SQLite's result code, PostgreSQL's SQLSTATE or the system's errno name. */
+      readonly code?: string | undefined
+    }
   | { readonly note: string }

@@ -38,12 +38,12 @@ export class RollupFile {
 
   constructor(options: RollupOptions) {
     this.#options = options
-    if (existsSync(options.path) || hasRoom(dirname(options.path))) this.#open()
   }
 
-  /** Undefined while the disk never had room for it. */
+  /** Undefined while the disk never had room for it. Throws the error of a file that cannot be opened now. */
   get db(): Database | undefined {
-    return this.#db
+    const { path } = this.#options
+    return this.#db ?? (existsSync(path) || hasRoom(dirname(path)) ? this.#open() : undefined)
   }
 
   /** Stores in one transaction. Throws the database's error, or that the disk is nearly full; nothing is stored then. */
@@ -62,7 +62,7 @@ export class RollupFile {
 
   /** Removes a part of what is too old, or too much. */
   retain(nowMs: number): void {
-    const db = this.#db
+    const { db } = this
     if (!db) return
     const tooMuch = bytesOf(db) > this.#options.mostBytes
     for (const { table, slotMs, keptMs } of this.#options.levels) {
@@ -86,12 +86,17 @@ export class RollupFile {
 
 function openDatabase(path: string, schema: string): Database {
   const db = new Database(path, { timeout: 250 })
-  chmodSync(path, 0o600)
-  db.pragma('journal_mode = WAL')
-  db.pragma('synchronous = NORMAL')
-  db.pragma('cache_size = -4000')
-  db.exec(schema)
-  return db
+  try {
+    chmodSync(path, 0o600)
+    db.pragma('journal_mode = WAL')
+    db.pragma('synchronous = NORMAL')
+    db.pragma('cache_size = -4000')
+    db.exec(schema)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
 }
 
 function bytesOf(db: Database): number {

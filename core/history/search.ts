@@ -19,6 +19,11 @@ const OWN_MEMBERS = [
     'serverId',
     'group',
     'code',
+    'outcome',
+    'error',
+    'clientName',
+    'clientVersion',
+    'keyLabel',
     'traceId',
     'keyId',
     'client',
@@ -144,12 +149,16 @@ function mayRead(stored: string, readers: HistoryQuery['readers']): boolean {
   return readers.some(id => ids.includes(id))
 }
 
-/** A caller's address and key are its own and administrators': the owner of the server neither sees nor finds them. */
+/** What shows where and who a caller is. */
+const OF_THE_CALLER = ['client', 'clientName', 'clientVersion', 'keyId', 'keyLabel'] as const
+
+/** A caller's address, program and key are its own and administrators': the owner of the server neither sees nor finds them. */
 function visible(record: SearchedRecord, readers: HistoryQuery['readers']): SearchedRecord {
   const { userId } = record
   if (readers === 'all' || typeof userId !== 'string' || readers.includes(userId)) return record
-  const { client: _, keyId: __, ...rest } = record as SearchedRecord & { readonly client?: string }
-  return rest
+  const rest: Record<string, unknown> = { ...record }
+  for (const name of OF_THE_CALLER) delete rest[name]
+  return rest as SearchedRecord
 }
 
 /** The record as the API answers it: the members of its own kind under `fields`. */

@@ -30,14 +30,17 @@ export type SegmentOptions = Pick<HistoryOptions, 'table' | 'indexes'>
  * Members of the record that are columns for queries by hand. They are those of a view, and read from the JSON: as columns of
  * the table, even virtual ones, they would double the time that a row takes. An index of one holds its values.
  */
-const MEMBERS = ['message', 'server', 'tool', 'duration', 'status', 'requestId', 'userId'] as const
+const MEMBERS = [
+  ...(['message', 'server', 'tool', 'duration', 'status', 'requestId', 'userId'] as const),
+  ...(['outcome', 'error', 'clientName', 'clientVersion', 'keyLabel'] as const),
+]
 /**
  * Parts of the index of terms that are merged into one: the most there is. Each batch makes one, and with SQLite's 4 the same terms
  * were merged twice as often: 2.1 ms a batch of 150 records in place of 1.5, and 30 ms in place of 11 for one in a hundred.
  */
 const MERGED_AT_ONCE = 16
 /** What is indexed for a field, where it is no member. */
-const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
+const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at', level: 'level' }
 
 /** One SQLite file of log records with its index of terms. `id` rises over all segments. */
 export class Segment {
@@ -59,18 +62,27 @@ export class Segment {
   constructor(path: string, { table, indexes }: SegmentOptions) {
     this.path = path
     this.#db = new Database(path, { timeout: 250 })
-    chmodSync(path, 0o600)
-    this.#db.pragma('journal_mode = WAL')
-    this.#db.pragma('synchronous = NORMAL')
-    this.#db.pragma('cache_size = -8000')
-    const { name, rows } = tableOf(this.#db) ?? makeTable(this.#db, table, indexes)
-    this.#table = rows
-    this.#termsTable = `${name}_terms`
-    this.#ids = new SegmentIds(this.#db, name)
-    this.#insert = this.#db.prepare(
-      `insert into "${this.#table}"(id, at, level, readers, record) values (?, ?, ?, ?, ?)`,
-    )
-    this.#insertTerms = this.#db.prepare(`insert into "${this.#termsTable}"(rowid, terms) values (?, ?)`)
+    try {
+      chmodSync(path, 0o600)
+      this.#db.pragma('journal_mode = WAL')
+      this.#db.pragma('synchronous = NORMAL')
+      this.#db.pragma('cache_size = -8000')
+      const { name, rows } = tableOf(this.#db) ?? makeTable(this.#db, table, indexes)
+      this.#table = rows
+      this.#termsTable = `${name}_terms`
+      this.#ids = new SegmentIds(this.#db, name)
+      this.#insert = this.#db.prepare(
+        `insert into "${this.#table}"(id, at, level, readers, record) values (?, ?, ?, ?, ?)`,
+      )
+      this.#insertTerms = this.#db.prepare(`insert into "${this.#termsTable}"(rowid, terms) values (?, ?)`)
+      this.#readEnds()
+    } catch (error) {
+      this.#db.close()
+      throw error
+    }
+  }
+
+  #readEnds(): void {
     const [ends] = this.#db
       .prepare(`select count(*) n, min(id) first, max(id) last, min(at) least, max(at) greatest from "${this.#table}"`)
       .all() as { n: number; first: number; last: number; least: number; greatest: number }[]
@@ -117,8 +129,8 @@ export class Segment {
       }
       this.#db.exec('commit')
     } catch (error) {
-      if (this.#db.inTransaction) this.#db.exec('rollback')
       this.#ids.rolledBack()
+      if (this.#db.inTransaction) this.#db.exec('rollback')
       throw error
     }
     if (this.#records === 0) this.#firstId = firstId
@@ -164,15 +176,19 @@ function tableOf(db: Database): Tables | undefined {
 function makeTable(db: Database, name: string, indexes: readonly string[]): Tables {
   const rows = `${name}_records`
   const columns = MEMBERS.map(member => `${memberOf(member)} as ${member}`)
-  db.exec(`create table "${rows}"(id integer primary key, at integer not null, level integer not null,
-      readers text not null, record text not null);
-    create view "${name}" as select id, at, level, readers, record, ${columns.join(', ')} from "${rows}";
-    create virtual table "${name}_terms" using fts5(terms, content='', detail=none, tokenize='ascii');
-    insert into "${name}_terms"("${name}_terms", rank) values ('automerge', ${MERGED_AT_ONCE})`)
-  // Times are always looked for.
-  for (const field of new Set(['timestamp', ...indexes])) {
-    db.exec(`create index "${name}_${field.toLowerCase()}" on "${rows}"(${COLUMNS[field] ?? memberOf(field)})`)
-  }
+  const made = [
+    `create table "${rows}"(id integer primary key, at integer not null, level integer not null,
+      readers text not null, record text not null)`,
+    `create view "${name}" as select id, at, level, readers, record, ${columns.join(', ')} from "${rows}"`,
+    `create virtual table "${name}_terms" using fts5(terms, content='', detail=none, tokenize='ascii')`,
+    `insert into "${name}_terms"("${name}_terms", rank) values ('automerge', ${MERGED_AT_ONCE})`,
+    // Times are always looked for.
+    ...[...new Set(['timestamp', ...indexes])].map(
+      field => `create index "${name}_${field.toLowerCase()}" on "${rows}"(${COLUMNS[field] ?? memberOf(field)})`,
+    ),
+  ]
+  // In one transaction: a file in which only some of them are there could not be opened again.
+  db.exec(['begin', ...made, 'commit'].join(';\n'))
   return { name, rows }
 }
 

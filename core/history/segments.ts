@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertRoom, freeBytes } from './disk.ts'
+import { assertRoom } from './disk.ts'
 import type { HistoryOptions } from './protocol.ts'
 import { openOrPutAside } from './put-aside.ts'
 import { type Row, Segment } from './segment.ts'
@@ -8,41 +8,39 @@ import { type Row, Segment } from './segment.ts'
 const NAME = /^log-\d{4}-\d{2}-\d{2}(?:\.\d+)?\.db$/
 const MOST_RECORDS = 1_000_000
 const MOST_BYTES = 256 * 1024 * 1024
-/** Segments go while the disk has less room than this. */
-const LEAST_FREE_BYTES = 200 * 1024 * 1024
 /** Sizes are asked for once in so many records. */
 const LOOK_RECORDS = 20_000
 const DAY_MS = 86_400_000
 
-/** All segments of the log. A new one begins with each UTC day, and when the last one is full. */
+/**
+ * All segments of the log. A new one begins with each UTC day, and when the last one is full. While one of them cannot be opened,
+ * nothing is stored or found, since ids go on behind those of the newest one: every use tries again.
+ */
 export class Segments {
   readonly #options: HistoryOptions
   readonly #note: (text: string) => void
   /** By the ids of their records. */
   #all: Segment[] = []
   #nextId = 1
+  #isOpen = false
   #sinceLook = 0
   #isFull = false
 
-  /** Opens what is there. A damaged segment is put aside, and `note` reports it. */
+  /** `note` reports each damaged segment that is put aside. */
   constructor(options: HistoryOptions, note: (text: string) => void) {
     this.#options = options
     this.#note = note
-    for (const name of readdirSync(options.folder).filter(each => NAME.test(each))) {
-      const segment = this.#open(name)
-      if (segment) this.#all.push(segment)
-    }
-    this.#all.sort((a, b) => a.firstId - b.firstId)
-    this.#nextId = Math.max(0, ...this.#all.map(segment => segment.lastId)) + 1
   }
 
-  /** In the order of their ids. */
+  /** In the order of their ids. Throws the error of a segment that cannot be opened now. */
   get all(): readonly Segment[] {
+    this.#open()
     return this.#all
   }
 
   /** Stores rows of one or more days. Throws the database's error, or that the disk is nearly full. */
   append(rows: readonly Row[]): void {
+    this.#open()
     assertRoom(this.#options.folder)
     let at = 0
     while (at < rows.length) {
@@ -59,13 +57,14 @@ export class Segments {
 
   /** Removes segments that are too old or too many; the newest one stays. */
   retain(nowMs: number): void {
-    const { retentionMs, maxBytes, folder } = this.#options
+    const { retentionMs, maxBytes } = this.#options
+    this.#open()
     const old = this.#all.slice(0, -1)
     for (const segment of old) if (segment.times.greatest < nowMs - retentionMs) this.#remove(segment)
     let bytes = this.#all.reduce((sum, segment) => sum + segment.bytes, 0)
-    while (this.#all.length > 1) {
+    while (this.#all.length > 1 && bytes > maxBytes) {
       const [oldest] = this.#all
-      if (!oldest || (bytes <= maxBytes && freeBytes(folder) >= LEAST_FREE_BYTES)) return
+      if (!oldest) return
       bytes -= oldest.bytes
       this.#remove(oldest)
     }
@@ -84,7 +83,7 @@ export class Segments {
     const names = new Set(readdirSync(this.#options.folder))
     let name = `log-${date}.db`
     for (let number = 1; names.has(name); number += 1) name = `log-${date}.${number}.db`
-    const segment = new Segment(join(this.#options.folder, name), this.#options)
+    const segment = this.#make(join(this.#options.folder, name))
     this.#isFull = false
     this.#all.push(segment)
     return segment
@@ -98,15 +97,40 @@ export class Segments {
     return this.#isFull || segment.records >= MOST_RECORDS
   }
 
-  #open(name: string): Segment | undefined {
-    return openOrPutAside(join(this.#options.folder, name), path => new Segment(path, this.#options), this.#note)
+  #make(path: string): Segment {
+    try {
+      return new Segment(path, this.#options)
+    } catch (error) {
+      removeFiles(path)
+      throw error
+    }
+  }
+
+  /** Opens what is not open yet. Those that are open stay so when a later one fails. */
+  #open(): void {
+    if (this.#isOpen) return
+    const { folder } = this.#options
+    const open = new Set(this.#all.map(({ path }) => path))
+    for (const name of readdirSync(folder).filter(each => NAME.test(each))) {
+      const path = join(folder, name)
+      if (open.has(path)) continue
+      const segment = openOrPutAside(path, () => new Segment(path, this.#options), this.#note)
+      if (segment) this.#all.push(segment)
+    }
+    this.#all.sort((a, b) => a.firstId - b.firstId)
+    this.#nextId = Math.max(0, ...this.#all.map(segment => segment.lastId)) + 1
+    this.#isOpen = true
   }
 
   #remove(segment: Segment): void {
     segment.close()
     this.#all = this.#all.filter(each => each !== segment)
-    for (const end of ['', '-wal', '-shm']) rmSync(segment.path + end, { force: true })
+    removeFiles(segment.path)
   }
+}
+
+function removeFiles(path: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(path + end, { force: true })
 }
 
 function dayOf(ms: number): number {

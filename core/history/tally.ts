@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { CALL_OUTCOMES } from '../domain/log/call-outcome.ts'
 import { severityOf } from '../domain/log/log-query.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
 import type { Counted, TallyCount, TallyQuery } from './protocol.ts'
@@ -17,6 +18,8 @@ const MOST_BYTES = 256 * 1024 * 1024
 /** What `kind` says: of an error or a call, and of a failed call both. */
 const FAILED = 1
 const CALL = 2
+/** Above these the outcome of a call, its place in `CALL_OUTCOMES` and 1; 0 in rows from before there were outcomes. */
+const OUTCOME_BITS = 2
 
 /** By what is counted: the columns of an answer, those that distinguish its rows, and those that order equal counts. */
 const GROUPED = {
@@ -24,6 +27,7 @@ const GROUPED = {
   tool: ['server_id serverId, max(server) server, tool', 'server_id, tool', 'server, tool, serverId'],
   code: ['code', 'code', 'code'],
   level: ['level', 'level', 'level'],
+  outcome: [`kind >> ${OUTCOME_BITS} outcome`, 'outcome', 'outcome'],
   // The caller of an owner's own call is not named twice.
   user: ["case caller when '' then owner else caller end userId", 'userId', 'userId'],
 } as const
@@ -54,10 +58,9 @@ export class TallyStore {
       for (const { table, slotMs } of LEVELS) {
         const insert = db.prepare(`insert into ${table} values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           on conflict do update set n = n + excluded.n, server = excluded.server`)
-        for (const { at, owner, caller, serverId, server, tool, code, level, isCall, failed, count } of rows) {
-          const kind = (failed ? FAILED : 0) + (isCall ? CALL : 0)
+        for (const { at, owner, caller, serverId, server, tool, code, level, count, ...row } of rows) {
           const slot = Math.floor(at / slotMs) * slotMs
-          insert.run([slot, owner, caller, serverId, server, tool, code, severityOf(level) ?? 0, kind, count])
+          insert.run([slot, owner, caller, serverId, server, tool, code, severityOf(level) ?? 0, kindOf(row), count])
         }
       }
     })
@@ -77,7 +80,8 @@ export class TallyStore {
       where at >= ? ${own} ${kinds} group by ${key} ${bySlot} order by ${order} limit ?`)
     const steps = stepMs ? [stepMs, stepMs] : []
     const ids = readers === 'all' ? [] : [...readers, ...readers]
-    return { from, to: nowMs, counts: (statement?.all([...steps, from, ...ids, limit]) ?? []) as TallyCount[] }
+    const counts = (statement?.all([...steps, from, ...ids, limit]) ?? []) as Row[]
+    return { from, to: nowMs, counts: counts.map(named) }
   }
 
   retain(nowMs: number): void {
@@ -87,6 +91,18 @@ export class TallyStore {
   close(): void {
     this.#file.close()
   }
+}
+
+function kindOf({ isCall, failed, outcome }: Pick<TallyRow, 'isCall' | 'failed' | 'outcome'>): number {
+  const place = outcome === undefined ? 0 : CALL_OUTCOMES.indexOf(outcome) + 1
+  return (failed ? FAILED : 0) + (isCall ? CALL : 0) + (place << OUTCOME_BITS)
+}
+
+type Row = Omit<TallyCount, 'outcome'> & { readonly outcome?: number }
+
+function named({ outcome = 0, ...row }: Row): TallyCount {
+  const name = CALL_OUTCOMES[outcome - 1]
+  return name === undefined ? row : { ...row, outcome: name }
 }
 
 /** The coarsest table that such steps can be put together of; without steps the finest that goes back so far. */

@@ -1,6 +1,7 @@
 /** The history thread: stores log records and searches them, so that main waits for no disk. */
 import { setPriority } from 'node:os'
 import { TextTerms } from '../domain/log/log-terms.ts'
+import { storageCode } from '../store/errors.ts'
 import { linesOf } from '../telemetry/record-blocks.ts'
 import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
@@ -79,7 +80,7 @@ class HistoryThread {
     try {
       send({ id, text: await exportText(format, this.#durations.measures(query, Date.now()), query) })
     } catch (error) {
-      send({ id, failure: String(error) })
+      fail(id, error)
     }
   }
 
@@ -103,7 +104,7 @@ class HistoryThread {
       await this.#rest(Math.min((performance.now() - startedAt) * rest, LONGEST_REST_MS))
       send({ id, rejected: lines.length - rows.length })
     } catch (error) {
-      send({ id, failure: String(error) })
+      fail(id, error)
     }
   }
 
@@ -116,12 +117,12 @@ class HistoryThread {
   }
 
   async #retain(): Promise<void> {
-    try {
-      await this.#records.retain(Date.now())
-      this.#tally.retain(Date.now())
-      this.#durations.retain(Date.now())
-    } catch (error) {
-      send({ note: `Old files of the log history cannot be removed: ${String(error)}` })
+    for (const part of [this.#records, this.#tally, this.#durations]) {
+      try {
+        await part.retain(Date.now())
+      } catch (error) {
+        send({ note: `What is too old in the log history cannot be removed: ${String(error)}` })
+      }
     }
   }
 }
@@ -135,8 +136,12 @@ async function answer(id: number, work: () => object | Promise<object>): Promise
     const made = await work()
     self.postMessage({ id, ...made })
   } catch (error) {
-    send({ id, failure: String(error) })
+    fail(id, error)
   }
+}
+
+function fail(id: number, error: unknown): void {
+  send({ id, failure: String(error), code: storageCode(error) })
 }
 
 /** PostgreSQL is loaded only where it is used. The folder is not made: a data folder that went away would begin anew. */

@@ -3,12 +3,11 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
-import { heldResponse } from '../request/held-body.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
 import { RequestBytes } from './body/request-bytes.ts'
-import { compressed } from './compress.ts'
 import type { Console } from './console/console.ts'
 import { preflightResponse, withCors } from './cors.ts'
+import { countedResponse } from './counted-answer.ts'
 import { problemResponse } from './errors.ts'
 import { refuseOAuth } from './no-oauth.ts'
 import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
@@ -86,16 +85,19 @@ export function createApp(deps: AppDeps): App {
   })
 
   const answer = async (request: Request, { path, info }: Admitted, matched: Matched): Promise<Response> => {
-    const { requestId } = info
     const held = new RequestBytes(deps.bytes, info)
+    const problem = (error: unknown): Response =>
+      problemResponse(error, { requestId: info.requestId, method: request.method, path, log: deps.log })
     try {
       const response =
         refuseOAuth(path) ??
         (await deps.console?.answer(request, path, info)) ??
         (await hono.fetch(request, { admitted: { path, info }, held, matched }))
-      return await heldResponse(await compressed(request, response), held)
+      held.settle()
+      return await countedResponse(request, response, held)
     } catch (error) {
-      return problemResponse(error, { requestId, method: request.method, path, log: deps.log })
+      held.settle()
+      return await countedResponse(request, problem(error), held).catch(problem)
     } finally {
       held.release()
     }

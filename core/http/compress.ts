@@ -4,29 +4,21 @@ import { gzip } from 'node:zlib'
 const zipped = promisify(gzip)
 /** For fewer bytes the saving is not worth the gzip header and the work. */
 const WORTH_BYTES = 1_024
+/** More would occupy a thread that compresses for everybody for some hundred milliseconds. */
+const MOST_BYTES = 4 * 1024 * 1024
 const COMPRESSIBLE =
   /^(?:application\/(?:[\w.-]+\+)?json|text\/(?!event-stream)[\w.-]+|application\/javascript|image\/svg\+xml)\b/i
 
-/**
- * Compresses a body of known length with gzip, if the request accepts it and the type is compressible. Streams are not
- * compressed, since a compressor would delay their chunks.
- */
-export async function compressed(request: Request, response: Response): Promise<Response> {
-  const { headers } = response
-  const length = Number(headers.get('content-length') ?? Number.NaN)
-  if (!(length >= WORTH_BYTES) || response.body === null || headers.has('content-encoding')) return response
-  if (!COMPRESSIBLE.test(headers.get('content-type') ?? '')) return response
-  const varied = new Headers(headers)
-  varied.append('vary', 'Accept-Encoding')
-  const status = { status: response.status, statusText: response.statusText }
-  if (!acceptsGzip(request.headers.get('accept-encoding'))) {
-    return new Response(response.body, { ...status, headers: varied })
-  }
-  // On a thread of its own: a CompressionStream was seen to hold the main thread for 12 ms per MiB.
-  const packed = await zipped(new Uint8Array(await response.arrayBuffer()))
-  varied.set('content-encoding', 'gzip')
-  varied.set('content-length', String(packed.byteLength))
-  return new Response(packed, { ...status, headers: varied })
+/** How a body of known length is sent: `none` if it cannot be compressed, else what its request accepts. */
+export function codingOf(request: Request, headers: Headers, byteLength: number): 'none' | 'identity' | 'gzip' {
+  if (byteLength < WORTH_BYTES || byteLength > MOST_BYTES || headers.has('content-encoding')) return 'none'
+  if (!COMPRESSIBLE.test(headers.get('content-type') ?? '')) return 'none'
+  return acceptsGzip(request.headers.get('accept-encoding')) ? 'gzip' : 'identity'
+}
+
+/** The bytes compressed with gzip, on a thread of its own: a CompressionStream holds the main thread for 12 ms a MiB. */
+export function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  return zipped(bytes)
 }
 
 /** Whether gzip (or `*`) is listed with a weight above 0. */
@@ -41,13 +33,4 @@ export function acceptsGzip(header: string | null): boolean {
     if (coding === '*') wildcard = wanted
   }
   return wildcard
-}
-
-/** A response with a body of known length, so that {@link compressed} may compress it. */
-export function wholeBody(text: string, contentType: string, init: ResponseInit = {}): Response {
-  const bytes = new TextEncoder().encode(text)
-  const headers = new Headers(init.headers)
-  headers.set('content-type', contentType)
-  headers.set('content-length', String(bytes.byteLength))
-  return new Response(bytes, { ...init, headers })
 }

@@ -31,7 +31,7 @@ import { resetRoutes } from './routes/people/reset.ts'
 import { setupRoutes } from './routes/people/setup.ts'
 import { signInRoutes } from './routes/people/sign-ins.ts'
 import { userRoutes } from './routes/people/users.ts'
-import { serveBun } from './serve-bun.ts'
+import { type ServeOptions, serveBun } from './serve-bun.ts'
 
 /** What the HTTP side needs of the rest of the hub. */
 export interface HttpDeps {
@@ -77,6 +77,8 @@ export interface HttpDeps {
   readonly streamIdleSeconds?: number
   /** See `AppDeps`. */
   readonly countRequest?: NonNullable<AppDeps['countRequest']>
+  /** Keeps descriptors back from connections. */
+  readonly reserve?: ServeOptions['reserve']
 }
 
 /** The HTTP side of a hub, as the composition root uses it. */
@@ -153,9 +155,9 @@ export function createHttp(deps: HttpDeps): Http {
     ...(deps.marks ? { marks: deps.marks } : {}),
   })
   const { host, port, basePath } = config
-  const { mcp, streamIdleSeconds } = deps
+  const { mcp, streamIdleSeconds, reserve } = deps
   const idle = streamIdleSeconds === undefined ? {} : { streamIdleSeconds }
-  const server = serveBun({ host, port, basePath, guard, app, mcp, log, nextId, requestLog, ...idle })
+  const server = serveBun({ host, port, basePath, guard, app, mcp, log, nextId, requestLog, reserve, ...idle })
   return {
     guard,
     routes,

@@ -1,8 +1,11 @@
 import { ERROR_CODES } from '../contract/codes.ts'
 import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
+import { visibleValue } from '../domain/json/visible-json.ts'
 import { rpcError } from '../domain/rpc-error.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
 import { LOOP_HEADER } from '../transport-kit/remote.ts'
 
@@ -29,15 +32,22 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
     title: ERROR_CODES[error.code].title,
     status,
     code: error.code,
-    detail: error.message,
+    detail: visibleText(error.message),
     instance: context.path.slice(0, 512),
     requestId: context.requestId,
-    ...(error.errors === undefined ? {} : { errors: error.errors }),
-    ...(hint === undefined ? {} : { hint }),
+    ...(error.errors === undefined ? {} : { errors: visibleValue(error.errors as unknown as JsonValue) }),
+    ...(hint === undefined ? {} : { hint: visibleText(hint) }),
   }
-  return new Response(JSON.stringify(body), {
+  const text = JSON.stringify(body)
+  return new Response(text, {
     status,
-    headers: { ...baseHeaders(context), 'content-type': 'application/problem+json', ...errorHeaders(error) },
+    headers: {
+      ...baseHeaders(context),
+      'content-type': 'application/problem+json',
+      // Says that it is short, where it is.
+      'content-length': String(Buffer.byteLength(text)),
+      ...errorHeaders(error),
+    },
   })
 }
 

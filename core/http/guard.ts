@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
@@ -16,13 +17,22 @@ export type GuardConfig = Pick<
 
 const FORWARDING = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-real-ip'] as const
 
-/** Creates request ids: a random prefix per process and an increasing number. */
+/** Bytes of one request id; 16 characters in base64url. */
+const ID_BYTES = 12
+/** Ids that are drawn at a time: asking the system for each would cost as much as a check. */
+const IDS_AT_ONCE = 256
+
+/** Creates request ids. Each is random as a whole: two of them say nothing of how many requests of others came in between. */
 export function createRequestIds(): () => string {
-  const start = crypto.getRandomValues(new Uint32Array(2)).reduce((text, part) => text + part.toString(36), '')
-  let count = 0
+  const bytes = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
+  let at = bytes.length
   return () => {
-    count += 1
-    return `${start}-${count.toString(36)}`
+    if (at === bytes.length) {
+      crypto.getRandomValues(bytes)
+      at = 0
+    }
+    at += ID_BYTES
+    return bytes.toString('base64url', at - ID_BYTES, at)
   }
 }
 

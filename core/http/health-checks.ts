@@ -12,6 +12,8 @@ export interface HealthParts {
   /** Whether the log goes to a file, and whether writing it fails. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
+  /** Whether log records are stored, and why they are not now. */
+  history(): { readonly isKept: boolean; readonly fault: HealthChecks['historyFault'] }
   /** A sentence when the hub reserves its last file descriptors for itself; otherwise undefined. */
   descriptorShortage(): string | undefined
   sandbox(): { readonly present: HealthChecks['sandbox']; readonly notes: readonly string[] }
@@ -36,12 +38,18 @@ export function createHealthChecks(parts: HealthParts): () => Promise<HealthChec
     return {
       store,
       sinks: failing ? 'failed' : toFile ? 'ok' : 'none',
+      ...historyCheck(parts.history()),
       plugins: parts.anyPluginFailed() ? 'failed' : 'ok',
       descriptors: descriptorsShort() ? 'short' : 'ok',
       sandbox: present,
       ...(notes.length > 0 ? { sandboxNotes: notes } : {}),
     }
   }
+}
+
+function historyCheck({ isKept, fault }: ReturnType<HealthParts['history']>) {
+  if (!isKept) return { history: 'none' } as const
+  return fault ? ({ history: 'paused', historyFault: fault } as const) : ({ history: 'ok' } as const)
 }
 
 async function answered(ping: Promise<'ok' | 'unwritable'>): Promise<HealthChecks['store']> {

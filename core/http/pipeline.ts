@@ -6,13 +6,14 @@ import { LIMITS } from '../config/limits.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { LongText, partsOf } from '../domain/json/long-text.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
 import { type JsonBodyOptions, readJsonBody, readRawBody } from './body/body.ts'
 import type { RequestBytes } from './body/request-bytes.ts'
-import { wholeBody } from './compress.ts'
+import { textResponse } from './counted-answer.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
 import { type SenderTurn, SenderTurns } from './sender-turns.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
@@ -146,6 +147,7 @@ export function createPipeline(deps: PipelineDeps) {
       query,
       body: undefined,
       readBody,
+      take() {},
       signal: request.signal,
     })
     // Never sent: the connection is already a WebSocket.
@@ -157,6 +159,8 @@ export function createPipeline(deps: PipelineDeps) {
     request: Request,
     { info, params, held, actor, turn }: Admission,
   ): Promise<Response> => {
+    // An authenticated caller may send slowly, and wait for work of unknown length.
+    if (actor) info.keepOpen()
     const bodyRead = {
       ...bodyOptions(route, bodyParser),
       sender: actor ? actor.userId : info.addressKey,
@@ -169,15 +173,16 @@ export function createPipeline(deps: PipelineDeps) {
     const waited = body === undefined && ((await turn?.wait()) ?? false)
     if (actor && (route.body || waited) && route.access !== 'public') await requireLive(authenticator, actor)
     const fields = readFields(route, request, params, body)
-    // An authenticated caller may wait for work of unknown length.
-    if (actor) info.keepOpen()
     const readBody = async () => {
       const bytes = await readRawBody(request, { limit: route.rawBody ?? 0, account: held })
       if (actor) await requireLive(authenticator, actor)
       return bytes
     }
-    const reply = await route.handle({ request, info, actor, ...fields, readBody, signal: request.signal })
-    return reply instanceof Response ? reply : replyResponse(reply)
+    const take = (bytes: number): void => held.take(bytes)
+    const reply = await route.handle({ request, info, actor, ...fields, readBody, take, signal: request.signal })
+    if (reply instanceof Response) return reply
+    held.settle()
+    return replyResponse(request, reply, held)
   }
 
   return {
@@ -284,7 +289,10 @@ function read(schema: z.ZodType, input: unknown, where: 'query' | 'params' | 'bo
   return undefined
 }
 
-function replyResponse({ status = 200, body, headers = {} }: Reply): Response {
-  if (body === undefined) return new Response(null, { status, headers })
-  return wholeBody(JSON.stringify(body), 'application/json', { status, headers })
+async function replyResponse(request: Request, reply: Reply, held: RequestBytes): Promise<Response> {
+  const { status = 200, body, type = 'application/json', headers: own = {} } = reply
+  const text = body === undefined ? reply.text : JSON.stringify(body)
+  if (text === undefined) return new Response(null, { status, headers: own })
+  const headers = new Headers({ ...own, 'content-type': type })
+  return textResponse(request, { status, headers }, text instanceof LongText ? text : new LongText(partsOf(text)), held)
 }

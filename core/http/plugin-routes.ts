@@ -40,11 +40,19 @@ export function pluginRoute(path: string, method: string, find: FindPluginRoute)
       passed.headers.delete('authorization')
       passed.headers.delete('x-auth-token')
       try {
-        return await offered.fetch(passed, actor)
+        return unannounced(await offered.fetch(passed, actor))
       } catch (error) {
         if (error instanceof HubError) throw error
         throw new HubError('internal', `The plugin "${plugin}" failed at this path`, { cause: error })
       }
     },
   }
+}
+
+/** Without the plugin's own word for its length, so that the bytes themselves are counted. */
+function unannounced(response: Response): Response {
+  if (!response.headers.has('content-length')) return response
+  const headers = new Headers(response.headers)
+  headers.delete('content-length')
+  return new Response(response.body, { status: response.status, statusText: response.statusText, headers })
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { JsonLimits } from '../domain/json/json-guard.ts'
+import type { JsonText } from '../domain/json/long-text.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 
 /** Who may call a route: anybody, any authenticated user, or administrators. */
@@ -20,12 +21,22 @@ export interface RouteContext<Params, Query, Body> {
   readonly signal: AbortSignal
   /** Reads the bytes of the body of a route with `rawBody`. Throws `body_too_large` and what else reading throws. */
   readBody(): Promise<Uint8Array>
+  /**
+   * Charges the caller for bytes of which the answer is made, until it is whole; a reply's own bytes are charged then.
+   * To be called before memory is used for them. Throws `quota_bytes`, `overloaded`.
+   */
+  take(bytes: number): void
 }
 
-/** A response with a JSON body. Default: status 200, no body. */
+/** A response. Default: status 200, no body. More than 64 KiB are charged to the caller until they are read. */
 export interface Reply {
   readonly status?: number
+  /** Sent as JSON. */
   readonly body?: JsonValue | object
+  /** A body that is written already; the pipeline takes ownership of it. */
+  readonly text?: JsonText
+  /** The content type of `text`. Default `application/json`. */
+  readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 

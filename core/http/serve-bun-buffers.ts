@@ -1,4 +1,4 @@
-import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { dlopen, type FFIFunction, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { cLibraries } from '../config/c-library.ts'
 
@@ -8,7 +8,14 @@ import { cLibraries } from '../config/c-library.ts'
  */
 export const RECEIVE_BUFFER_BYTES = 128 * 1024
 
+/**
+ * The same for the send buffer, which grows to `tcp_wmem` by default: what it takes of an answer that nobody reads is on no
+ * account.
+ */
+export const SEND_BUFFER_BYTES = 256 * 1024
+
 const SOL_SOCKET = 1
+const SO_SNDBUF = 7
 const SO_RCVBUF = 8
 const LISTEN = '0A'
 
@@ -17,15 +24,21 @@ const SYMBOLS = {
 } as const
 
 /**
- * Limits the receive buffer of every connection accepted at `port` from now on; they inherit it from the listening
+ * Limits the buffers of every connection accepted at `port` from now on; they inherit them from the listening
  * socket. Bun has no option for that. False where it cannot be done: not on Linux, or without /proc.
  */
-export function boundReceiveBuffers(port: number): boolean {
+export function boundSocketBuffers(port: number): boolean {
   if (process.platform !== 'linux') return false
   try {
-    const { setsockopt } = cSymbols()
-    const value = new Int32Array([RECEIVE_BUFFER_BYTES])
-    const done = listeningAt(port).map(fd => setsockopt(fd, SOL_SOCKET, SO_RCVBUF, ptr(value), value.byteLength) === 0)
+    const { setsockopt } = openC(SYMBOLS)
+    const set = (fd: number, option: number, bytes: number): boolean => {
+      const value = new Int32Array([bytes])
+      return setsockopt(fd, SOL_SOCKET, option, ptr(value), value.byteLength) === 0
+    }
+    const done = listeningAt(port).flatMap(fd => [
+      set(fd, SO_RCVBUF, RECEIVE_BUFFER_BYTES),
+      set(fd, SO_SNDBUF, SEND_BUFFER_BYTES),
+    ])
     return done.length > 0 && done.every(Boolean)
   } catch {
     // /proc is hidden, or the C library cannot be called: connections then have the system's default buffers.
@@ -33,17 +46,18 @@ export function boundReceiveBuffers(port: number): boolean {
   }
 }
 
-function cSymbols() {
+/** Functions of the C library. Throws where it cannot be called. */
+export function openC<const Functions extends Record<string, FFIFunction>>(functions: Functions) {
   const [glibc = '', musl = ''] = cLibraries()
   try {
-    return dlopen(glibc, SYMBOLS).symbols
+    return dlopen(glibc, functions).symbols
   } catch {
-    return dlopen(musl, SYMBOLS).symbols
+    return dlopen(musl, functions).symbols
   }
 }
 
 /** Descriptors of this process that listen at a TCP port. */
-function listeningAt(port: number): number[] {
+export function listeningAt(port: number): number[] {
   const sockets = new Set(['tcp', 'tcp6'].flatMap(table => inodesListeningAt(port, `/proc/self/net/${table}`)))
   return readdirSync('/proc/self/fd').flatMap(fd => (sockets.has(linkOf(fd)) ? Number(fd) : []))
 }

@@ -1,3 +1,4 @@
+import type { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { StartError } from '../config/start-error.ts'
 import type { ErrorCode } from '../contract/errors.ts'
@@ -6,19 +7,21 @@ import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
-import type { Socket, SocketHandler } from '../request/request-info.ts'
-import type { Admitted, Peer, RequestGuard } from './api.ts'
+import type { Socket } from '../request/request-info.ts'
+import type { Admitted, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
 import { Arrivals } from './arrivals.ts'
 import { preflightResponse, withCors } from './cors.ts'
+import { crowded, lastOf, wantsStream } from './crowded.ts'
 import { problemResponse, rpcErrorResponse } from './errors.ts'
 import type { RequestLog } from './request-log.ts'
-import { boundReceiveBuffers } from './serve-bun-buffers.ts'
+import { connectionGate } from './serve-bun-accept.ts'
+import { boundSocketBuffers } from './serve-bun-buffers.ts'
+import { BunPeer, IDLE_SECONDS, type Server, type SocketState } from './serve-bun-peer.ts'
 
-/** Idle timeout of a connection in seconds: longer than the body timeout, so that the client gets that error first. */
-const IDLE_SECONDS = 40
 /**
- * The same for event streams, which send a keep-alive every 15 s. A client that reads nothing for so long is
+/**
+ * The idle timeout of event streams in seconds, which send a keep-alive every 15 s. A client that reads nothing for so long is
  * disconnected, even after the end of its stream, since the unread rest would be held in memory.
  */
 const STREAM_IDLE_SECONDS = 120
@@ -41,6 +44,8 @@ export interface ServeOptions {
   readonly log: Pick<PluginLogger, 'error'>
   /** Logs each answered request below `/mcp`; the app logs the others. */
   readonly requestLog?: RequestLog | undefined
+  /** Keeps descriptors back from connections; streams are refused while it is crowded. */
+  readonly reserve?: Pick<DescriptorReserve, 'guard' | 'isCrowded'> | undefined
   /** Returns an id for a request that was rejected before it got one. */
   readonly nextId: () => string
   /** Seconds after which a client is disconnected that reads nothing of an event stream. Default 120, at most 255. */
@@ -66,27 +71,25 @@ const MCP_PATTERN = '/mcp/{path}'
 /** A client is disconnected after so many unanswered pings, though the system may keep its connection for hours. */
 const MISSED_PINGS = 2
 
-interface SocketState {
-  readonly handler: SocketHandler
-  socket: Socket | undefined
-  frames: number
-  secondStartedAtMs: number
-  /** Since the last frame of the client. */
-  pingsUnanswered: number
-  ended: boolean
-}
-
-type Server = Bun.Server<SocketState>
 type BunSocket = Bun.ServerWebSocket<SocketState>
 
 /** A server on `Bun.serve`: MCP requests go to their endpoint, all others to the app, all through the guard. */
 export function serveBun(options: ServeOptions): HttpServer {
-  const { guard, app, mcp, requestLog } = options
+  const { guard, app, mcp, requestLog, reserve } = options
   const arrivals = new Arrivals()
+  /** Ports of clients whose connection has a request that may be silent for long. */
+  const longLived = new Set<number>()
   let server: Server | undefined
 
   const fetch = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
-    const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS)
+    if (!reserve?.isCrowded) return answered(request, running)
+    if (wantsStream(request)) return lastOf(refuse(options, request, crowded()))
+    const response = answered(request, running)
+    return response instanceof Promise ? response.then(lastOf) : lastOf(response)
+  }
+
+  const answered = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
+    const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS, longLived)
     let admitted: Admitted
     try {
       admitted = guard.admit(request, peer)
@@ -116,7 +119,9 @@ export function serveBun(options: ServeOptions): HttpServer {
       const running = start(options, fetch)
       server = running
       const port = running.port ?? options.port
-      boundReceiveBuffers(port)
+      boundSocketBuffers(port)
+      const gate = reserve && connectionGate(port, peerPort => longLived.has(peerPort))
+      if (gate) reserve.guard(gate)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
@@ -278,43 +283,6 @@ function startError(error: unknown, host: string, port: number): StartError {
   return new StartError('bind_failed', `Cannot listen on ${host}, port ${port} (${faultWords(error)})`, {
     cause: error,
   })
-}
-
-class BunPeer implements Peer {
-  upgraded = false
-  #keptOpen = false
-  readonly #server: Server
-  readonly #request: Request
-  readonly #streamIdleSeconds: number
-
-  constructor(server: Server, request: Request, streamIdleSeconds: number) {
-    this.#server = server
-    this.#request = request
-    this.#streamIdleSeconds = streamIdleSeconds
-  }
-
-  get address(): string {
-    return this.#server.requestIP(this.#request)?.address ?? ''
-  }
-
-  keepOpen(): void {
-    this.#keptOpen = true
-    this.#server.timeout(this.#request, 0)
-  }
-
-  upgrade(handler: SocketHandler): boolean {
-    const counts = { frames: 0, secondStartedAtMs: 0, pingsUnanswered: 0 }
-    const data: SocketState = { handler, socket: undefined, ...counts, ended: false }
-    this.upgraded = this.#server.upgrade(this.#request, { data })
-    return this.upgraded
-  }
-
-  /** `keepOpen` lifts the timeout of the whole connection; not restored, an idle client would never be disconnected. */
-  answered(response: Response): void {
-    if (!this.#keptOpen) return
-    const isStream = response.headers.get('content-type') === 'text/event-stream'
-    this.#server.timeout(this.#request, isStream ? this.#streamIdleSeconds : IDLE_SECONDS)
-  }
 }
 
 class BunSocketEnd implements Socket {

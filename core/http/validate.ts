@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { FieldCode, FieldError } from '../contract/errors.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nearest, SUGGESTIONS } from '../domain/nearest.ts'
+import { wordIn } from '../domain/spelling/words.ts'
 import { MOST_ERRORS } from '../domain/validation-error.ts'
 import { wordsFor } from './issue-words.ts'
 
@@ -15,7 +16,10 @@ export type Checked = { readonly value: unknown } | { readonly errors: readonly 
  * schema without a rule for unknown keys rejects them: see {@link closed}.
  */
 export function check(schema: z.ZodType, input: unknown, where: Where): Checked {
-  const result = schema.safeParse(input, { error: issue => wordsFor(issue) })
+  const parse = (given: unknown) => schema.safeParse(given, { error: issue => wordsFor(issue) })
+  const first = parse(input)
+  const known = first.success ? undefined : withKnownWords(input, first.error.issues)
+  const result = known === undefined ? first : parse(known.input)
   if (result.success) return { value: result.data }
   return { errors: result.error.issues.flatMap(issue => fieldErrors(issue, input, where, schema)) }
 }
@@ -70,6 +74,44 @@ export function queryObject(query: string): Record<string, string | string[]> {
 }
 
 type Issue = z.core.$ZodIssue
+
+/**
+ * The input with the words of enumerations as the schema spells them, where a text means one of them (see `wordIn`). Undefined
+ * when there is nothing to respell. The input itself stays as it is.
+ */
+function withKnownWords(input: unknown, issues: readonly Issue[]): { readonly input: unknown } | undefined {
+  const words = issues.flatMap(issue => knownWords(issue, input, []))
+  if (words.length === 0) return undefined
+  const holder = { input }
+  for (const { path, word } of words) setAt(holder, ['input', ...path], word)
+  return holder
+}
+
+type Path = readonly PropertyKey[]
+
+function knownWords(issue: Issue, input: unknown, at: Path): { readonly path: Path; readonly word: string }[] {
+  const path = [...at, ...issue.path]
+  if (issue.code === 'invalid_union') return issue.errors.flat().flatMap(each => knownWords(each, input, path))
+  const text = issue.code === 'invalid_value' ? valueAt(input, path) : undefined
+  if (issue.code !== 'invalid_value' || typeof text !== 'string') return []
+  const word = wordIn(
+    issue.values.filter(value => typeof value === 'string'),
+    text,
+  )
+  return word === undefined ? [] : [{ path, word }]
+}
+
+/** Sets one value; the objects and arrays on the way to it are copied, and nothing else. */
+function setAt(holder: Record<PropertyKey, unknown>, path: Path, word: string): void {
+  let at = holder
+  for (const part of path.slice(0, -1)) {
+    const inner = at[part]
+    const copy = Array.isArray(inner) ? [...inner] : { ...(inner as object) }
+    at[part] = copy
+    at = copy as Record<PropertyKey, unknown>
+  }
+  at[path.at(-1) as PropertyKey] = word
+}
 
 function fieldErrors(issue: Issue, input: unknown, where: Where, schema: z.ZodType): FieldError[] {
   if (issue.code === 'unrecognized_keys') {

@@ -6,6 +6,7 @@ import { createBundles } from '../bundles/create.ts'
 import { BundleStore } from '../bundles/store.ts'
 import { requireDatabase } from '../config/data-dir.ts'
 import { type DataLock, lockDataDir } from '../config/data-lock.ts'
+import { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
@@ -13,7 +14,6 @@ import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { isInside } from '../connections/sandbox/command.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
-import type { ToolCallRecord } from '../contract/records.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
@@ -38,6 +38,7 @@ import { type HubKeys, readHubKeys } from '../secrets/key-file.ts'
 import { openSealer } from '../secrets/own-secrets.ts'
 import { keyTexts } from '../secrets/parts.ts'
 import { SQLITE_FILE } from '../store/open.ts'
+import type { EndedCall } from '../telemetry/calls/ended-call.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
@@ -75,6 +76,8 @@ export async function startHub(options: HubOptions): Promise<Hub> {
 
 async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<Hub> {
   const { loaded } = options
+  const reserve = new DescriptorReserve()
+  undo.defer(() => reserve.dispose())
   const lock: DataLock = await lockDataDir(loaded.config.dataDir)
   undo.defer(() => lock.release())
   undo.defer(() => loaded.settings.dispose())
@@ -129,7 +132,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
-  const { config, sources, warnings } = loaded.withStored(await registry.settings.allSystem())
+  const { config, sources, written, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
   hubLog.configure(logOptions(config))
@@ -167,6 +170,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const connections: Connections = createConnections({
     bundles: bundleStore,
     garbage,
+    freeDescriptors: () => reserve.free,
     registry,
     store,
     bus,
@@ -184,7 +188,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => connections.dispose())
 
   let draining = false
-  const recordCall = (record: ToolCallRecord): void => {
+  // The one place where calls are counted and recorded.
+  const recordCall = (call: EndedCall): void => {
+    const record = hubLog.readable(call)
     hubLog.call(record)
     meters.call(record)
     if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, forOwner(record))
@@ -203,10 +209,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     toolSets: () => plugins.contributions('tools'),
     recordCall,
-    recordRefusal(call) {
-      hubLog.refusedCall(call)
-      meters.refusedCall(call)
-    },
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
     tracer: traces,
     marks,
@@ -254,6 +256,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),
     countRequest: meters.request,
+    reserve,
     setupToken,
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
@@ -262,7 +265,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       ...openMoving({
         ...{ registry, store, transports, alerts, assistant, config: loaded.config },
         ...{ settings: loaded.settings, passwords: auth.passwords },
-        ...{ together: room.together, readDocument: importDocument, sources: importSources },
+        ...{ within: room.within, readDocument: importDocument, sources: importSources },
         parseText: bodyParser.parseText.bind(bodyParser),
       }),
       importSources,
@@ -282,15 +285,16 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         version: manifest.version,
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources), live: MARKET_KEYS },
+      config: { values: config, sources: Object.fromEntries(sources), written, live: MARKET_KEYS },
       importDocument,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({
         // A lost data folder is an error with PostgreSQL too: it contains the keys.
         pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
+        history: () => ({ isKept: history !== undefined, fault: history?.fault }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
-        descriptorShortage,
+        descriptorShortage: () => descriptorShortage(reserve.free),
         sandbox: () => sandbox,
       }),
       features: {

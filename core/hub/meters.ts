@@ -1,12 +1,12 @@
-import type { ToolCallRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
-import { CallLinks } from '../telemetry/call-links.ts'
+import { CallLinks } from '../telemetry/calls/call-links.ts'
+import { type EndedCall, isFailedCall, reachedServer } from '../telemetry/calls/ended-call.ts'
+import { MetricsTicks } from '../telemetry/calls/metrics-ticks.ts'
 import { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { DurationSeries } from '../telemetry/duration-series.ts'
 import { HubMetrics } from '../telemetry/hub-metrics.ts'
-import type { HubLog, RefusedCall } from '../telemetry/log.ts'
+import type { HubLog } from '../telemetry/log.ts'
 import type { SinkState } from '../telemetry/log-feed.ts'
-import { MetricsTicks } from '../telemetry/metrics-ticks.ts'
 import { SystemMonitor } from '../telemetry/system-usage.ts'
 import { Uptime } from '../telemetry/uptime.ts'
 
@@ -25,10 +25,8 @@ export interface Meters {
   readonly custom: CustomMetrics
   /** Calls of the last hour between clients, groups and servers. */
   readonly links: CallLinks
-  /** A finished tools/call. */
-  call(record: ToolCallRecord): void
-  /** A tools/call that reached no server. */
-  refusedCall(call: RefusedCall): void
+  /** A tools/call that ended: all numbers of calls but those of the log come from here. */
+  call(call: EndedCall): void
   /** An answered HTTP request; `route` is a pattern. */
   request(route: string, method: string, status: number, ms: number): void
   dispose(): void
@@ -65,16 +63,11 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
       system.dispose()
       ticks.dispose()
     },
-    call(record) {
-      const { ownerId: owner, serverId, server, tool, durationMs, status } = record
-      metrics.call(record)
-      links.add(record)
-      ticks.call(record)
-      durations.add({ kind: 'tool_execution', owner, serverId, server, tool }, durationMs, status !== 'success')
-    },
-    refusedCall(call) {
-      metrics.refusedCall(call)
+    call(call) {
+      metrics.call(call)
       links.add(call)
+      ticks.call(call)
+      addToSeries(durations, call)
     },
     request(route, method, status, ms) {
       metrics.request(route, method, status, ms)
@@ -82,6 +75,18 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
       durations.add({ kind: 'api_requests', owner: '', serverId: '', server: '', tool: '' }, ms, status >= 500)
     },
   }
+}
+
+function addToSeries(series: DurationSeries, call: EndedCall): void {
+  const { ownerId: owner, userId, serverId, server, tool, durationMs } = call
+  const failed = isFailedCall(call)
+  if (!reachedServer(call)) {
+    series.add({ kind: 'calls_unsent', owner, serverId: '', server: '', tool: '' }, undefined, failed)
+    return
+  }
+  series.add({ kind: 'tool_execution', owner, serverId, server, tool }, durationMs, failed)
+  if (userId !== owner)
+    series.add({ kind: 'calls_elsewhere', owner: userId, serverId, server, tool }, durationMs, failed)
 }
 
 /** Records that did not get into one of the sinks. */

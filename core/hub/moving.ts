@@ -5,15 +5,16 @@ import type { SettingsFile } from '../config/settings-file.ts'
 import type { BackupDownloads } from '../moving/backup/download.ts'
 import type { ExportRegistry, ExportService } from '../moving/export.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
+import type { Registry } from '../registry/api.ts'
 import { movingDashboards } from '../registry/owned/dashboards.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 
 /** What moving in and out needs. */
-export interface MovingParts extends Omit<ImportDeps, 'records'> {
+export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings'> {
   readonly alerts: Pick<Alerts, 'moving'>
   readonly assistant: Pick<Assistant, 'moving'>
   readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
-  readonly registry: ExportRegistry
+  readonly registry: ExportRegistry & Pick<Registry, 'settings'>
   readonly settings: Pick<SettingsFile, 'path' | 'state'>
 }
 
@@ -32,7 +33,9 @@ export function openMoving(parts: MovingParts): {
   let exports: Promise<ExportService> | undefined
   let backups: Promise<BackupDownloads> | undefined
   const importService = () => {
-    imports ??= import('../moving/imports.ts').then(({ Imports }) => new Imports({ ...parts, records }))
+    imports ??= import('../moving/imports.ts').then(
+      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings }),
+    )
     return imports
   }
   const exportService = () => {

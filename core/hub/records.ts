@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HubConfig } from '../config/schema.ts'
 import type { ToolCallRecord } from '../contract/records.ts'
@@ -38,7 +38,7 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
   const { logTable: table = 'log_record', logIndexes: indexes = [] } = config
   if (logDatabase !== true || retentionMs === undefined || maxBytes === undefined) return undefined
   const folder = join(dataDir, 'history')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const makeFolder = folderMaker(folder)
   const history = new History(
     {
       ...{ folder, retentionMs, maxBytes, table, indexes },
@@ -53,7 +53,10 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
     get maxBatch() {
       return pace.batch
     },
-    send: batch => history.write(batch, pace.restAfter(queue.arrived)),
+    async send(batch) {
+      makeFolder()
+      return await history.write(batch, pace.restAfter(queue.arrived))
+    },
     changed(state, error) {
       bus.emit('sink.state', null, { sink: 'database', state })
       if (state === 'up') log.info('Log records are stored again')
@@ -75,6 +78,26 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
   return history
 }
 
+/**
+ * Makes the folder at once if it can, and else with the first call that can. Once it was there it is not made again: the data
+ * folder may have been moved away.
+ */
+function folderMaker(folder: string): () => void {
+  let isMade = false
+  const make = (): void => {
+    if (isMade) return
+    // Not the folders above it, for the same reason.
+    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
+    isMade = true
+  }
+  try {
+    make()
+  } catch {
+    // The first batch of records fails for the same reason, and says so.
+  }
+  return make
+}
+
 /** The part of the configuration that says where and how records are written. */
 export function logOptions(config: HubConfig) {
   const { logLevel: level, logFormat: format, logFile: file } = config
@@ -87,6 +110,6 @@ export function logOptions(config: HubConfig) {
 /** A call as the owner of its server may see it: what shows where another caller is is left out. */
 export function forOwner(record: ToolCallRecord): ToolCallRecord {
   if (record.userId === record.ownerId) return record
-  const { client: _, keyId: __, clientName: ___, ...rest } = record
+  const { client: _, keyId: __, keyLabel: ___, clientName: ____, clientVersion: _____, ...rest } = record
   return rest
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { MarketTemplate, MarketVariant } from '../contract/market.ts'
+import { hasHidden, visibleName } from '../domain/text/visible-text.ts'
 
 /** What templates are sorted by; other words of a source become tags. */
 export const CATEGORIES = [
@@ -7,15 +8,18 @@ export const CATEGORIES = [
   ...['files', 'finance', 'knowledge', 'maps', 'media', 'monitoring', 'productivity', 'search', 'travel', 'utility'],
 ] as const
 
-/** A text of one line. */
-export const line = (most: number) =>
-  z
-    .string()
-    .min(1)
-    .max(most)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
-    .regex(/^[^\u0000-\u001f\u007f]*$/)
-const link = z.url({ protocol: /^https$/ }).max(2_048)
+const oneLine = (most: number) => z.string().min(1).max(most)
+/** A text of one line that is run, sent or compared: one with hidden characters is refused. */
+export const line = (most: number) => oneLine(most).refine(text => !hasHidden(text))
+/** A text of one line that people read, with hidden characters shown. Control characters are refused. */
+const shown = (most: number) =>
+  oneLine(most)
+    .regex(/^\P{Cc}*$/u)
+    .transform(visibleName)
+const link = z
+  .url({ protocol: /^https$/ })
+  .max(2_048)
+  .refine(text => !hasHidden(text))
 const word = line(4_096)
 const words = z.record(line(256), word)
 
@@ -38,10 +42,10 @@ export const variant = z.strictObject({
 /** What a user enters. */
 export const input = z.strictObject({
   name: line(128).regex(/^[^{}]+$/),
-  label: line(100).optional(),
-  description: line(1_000).optional(),
+  label: shown(100).optional(),
+  description: shown(1_000).optional(),
   format: z.enum(['string', 'number', 'boolean', 'path']).optional(),
-  placeholder: line(500).optional(),
+  placeholder: shown(500).optional(),
   required: z.boolean().optional(),
   secret: z.boolean().optional(),
   default: word.optional(),
@@ -50,17 +54,17 @@ export const input = z.strictObject({
 
 const schema = z.strictObject({
   name: line(200),
-  title: line(100),
-  description: z.union([line(500), z.strictObject({ en: line(500), zh: line(500) })]),
+  title: shown(100),
+  description: z.union([shown(500), z.strictObject({ en: shown(500), zh: shown(500) })]),
   version: line(64),
   status: z.enum(['active', 'deprecated']).optional(),
-  message: line(500).optional(),
-  publisher: line(100).optional(),
+  message: shown(500).optional(),
+  publisher: shown(100).optional(),
   homepage: link.optional(),
   repository: link.optional(),
-  license: line(64).optional(),
-  categories: z.array(line(64)).max(20),
-  tags: z.array(line(64)).max(50).optional(),
+  license: shown(64).optional(),
+  categories: z.array(shown(64)).max(20),
+  tags: z.array(shown(64)).max(50).optional(),
   toolCount: z.int().min(0).max(10_000).optional(),
   updatedAt: z.iso.datetime().max(64).optional(),
   variants: z.array(variant).min(1).max(10),

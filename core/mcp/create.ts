@@ -4,12 +4,12 @@ import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
-import type { ServerRecord, ToolCallRecord, UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
-import type { RefusedCall } from '../telemetry/log.ts'
+import type { EndedCall } from '../telemetry/calls/ended-call.ts'
 import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
 import { type DirectCall, directExchange, directScope, type RefusedDirectCall } from './call/direct-call.ts'
@@ -18,7 +18,6 @@ import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
 import { Pages, type Sealer } from './call/pages.ts'
-import { refusedCall } from './call/refused-calls.ts'
 import { Router } from './call/router.ts'
 import { TaskTable } from './call/task-table.ts'
 import { Tasks } from './call/tasks.ts'
@@ -60,10 +59,8 @@ interface McpDeps {
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
   readonly toolSets: () => ReadonlyMap<string, ToolSet>
-  /** Called with each finished tools/call; must not block. */
-  readonly recordCall: (record: ToolCallRecord) => void
-  /** Called with each tools/call that reached no server. Default: not recorded. */
-  readonly recordRefusal?: (call: RefusedCall) => void
+  /** Called once for each tools/call that ended, also where it reached no server; must not block. */
+  readonly recordCall: (call: EndedCall) => void
   /** Called for each request of MCP clients that ended; methods that the hub does not know are `other`. Default: nothing is called. */
   readonly requestEnded?: RequestEnded
   /** Traces tool calls. */
@@ -138,8 +135,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   // With its server in place of a group, as other direct calls are recorded.
   const recordRefusal = (call: RefusedDirectCall, error: unknown): void => {
     const { id, name } = call.server
-    const refused = refusedCall(call, { id, name: '' }, { name: call.tool }, error, 0)
-    deps.recordRefusal?.({ ...refused, calledServer: { id, name } })
+    router.refused(call, { id, name: '' }, 'tools/call', { name: call.tool }, error, { id, name })
   }
   const refusal = (call: DirectCall) => (error: unknown) => recordRefusal(call, error)
   return {
@@ -229,9 +225,9 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
     recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
   })
   const tasks = new Tasks(table, forwarder)
-  const { middlewares, recordCall, recordRefusal } = deps
+  const { middlewares, recordCall } = deps
   const router = new Router(
-    { forwarder, middlewares, recordCall, recordRefusal, now, refusals, tasks, tracer: deps.tracer },
+    { forwarder, middlewares, recordCall, now, refusals, tasks, tracer: deps.tracer },
     {
       ...listRoutes(new Pages(deps.sealer, deps.marks.make()), (scope, capabilities) =>
         fanout.settled(scope, capabilities),

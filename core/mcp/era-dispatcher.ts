@@ -56,7 +56,7 @@ export class EraDispatcher {
       checkPostAccept(headers)
       checkBodyType(headers)
       const account = session?.load.bytes ?? this.#bytes.user(actor.userId)
-      return readBody(request, account).then(text => {
+      return readBody({ request, account, keepOpen: () => scoped.info.keepOpen() }).then(text => {
         const receive = () =>
           text.length > LARGE_BODY ? this.#later(scoped, text, account) : this.#received(scoped, text, account)
         const checked = this.#credentials.require(actor)

@@ -2,12 +2,13 @@ import manifest from '../../package.json' with { type: 'json' }
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
+import type { LongText } from '../domain/json/long-text.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { Registry } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretAt } from './export-form.ts'
-import { exportHash } from './json-pieces.ts'
+import { exportHash, jsonParts } from './json-pieces.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
@@ -19,15 +20,17 @@ export type ExportRecords = ReturnType<MovingKinds>
 
 /** Exports, one at a time. */
 export interface ExportService {
-  /** Throws `overloaded`. */
-  make(actor: UserActor, passphrase: string | undefined): Promise<JsonObject>
+  /** The export as JSON. Throws `overloaded`. */
+  make(actor: UserActor, passphrase: string | undefined): Promise<LongText>
 }
 
 /** Makes exports of this registry. */
 export function createExports(registry: ExportRegistry, records: ExportRecords): ExportService {
   // Sealing takes 128 MiB for a moment, and the documents of one user up to 64.
   const turns = new OneAtATime('Too many exports are made at this moment')
-  return { make: (actor, passphrase) => turns.run(() => exportOf(registry, records, actor, passphrase)) }
+  return {
+    make: (actor, passphrase) => turns.run(async () => jsonParts(await exportOf(registry, records, actor, passphrase))),
+  }
 }
 
 /**

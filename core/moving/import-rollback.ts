@@ -7,6 +7,7 @@ import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { SettingLimit } from '../registry/owned/limits.ts'
 import type { MovingKinds, OwnedKind } from '../registry/owned/moving.ts'
+import { pauses } from '../store/pauses.ts'
 import type { MadeItem } from './import-items.ts'
 
 type Named = Pick<MadeItem, 'kind' | 'name'>
@@ -17,6 +18,8 @@ export interface Rollback {
   /** What the import had replaced, which is there again. */
   readonly restored: readonly Named[]
   readonly kept: readonly (Named & { readonly why: string })[]
+  /** Somebody had removed it before. */
+  readonly gone: readonly Named[]
 }
 
 /** What taking back works on. */
@@ -26,27 +29,40 @@ export interface RollbackParts extends TogetherParts {
 
 /** Removes or puts back what an import has made, the last first, since what refers to another goes before it. */
 export async function takeBack(parts: RollbackParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
-  const result = { removed: [] as Named[], restored: [] as Named[], kept: [] as Rollback['kept'][number][] }
+  const result = {
+    removed: [] as Named[],
+    restored: [] as Named[],
+    kept: [] as Rollback['kept'][number][],
+    gone: [] as Named[],
+  }
+  // The copy is in memory and answers at once: without pauses all would be one turn of the event loop.
+  const pause = pauses()
   for (const item of made.toReversed()) {
     const { kind, name, replaced } = item
-    const why = await takeOneBack(parts, actor, item)
-    if (why !== undefined) result.kept.push({ kind, name, why })
+    await pause()
+    const outcome = await takeOneBack(parts, actor, item)
+    if (outcome === 'gone') result.gone.push({ kind, name })
+    else if (outcome !== undefined) result.kept.push({ kind, name, why: outcome.why })
     else (replaced === undefined ? result.removed : result.restored).push({ kind, name })
     if (replaced !== undefined) await parts.registry.settings.setUser(actor, actor.userId, {}, { [replaced]: null })
   }
   return result
 }
 
-/** Undefined when it was taken back or is gone; else why it was kept. */
-async function takeOneBack(parts: RollbackParts, actor: UserActor, item: MadeItem): Promise<string | undefined> {
+/** Undefined when it was taken back; else why it was kept. */
+async function takeOneBack(
+  parts: RollbackParts,
+  actor: UserActor,
+  item: MadeItem,
+): Promise<'gone' | { readonly why: string } | undefined> {
   try {
     const before = await beforeOf(parts, actor, item)
     const undo = UNDO[item.kind]
-    const isKept = await parts.attempt(async () => (await undo(parts, actor, item, before)) === 'changed')
-    return isKept ? 'it was changed since' : undefined
+    const outcome = await parts.attempt(() => undo(parts, actor, item, before))
+    return outcome === 'changed' ? { why: 'it was changed since' } : outcome
   } catch (error) {
     if (!(error instanceof HubError) || error.status >= 500) throw error
-    return error.status === 404 && item.replaced === undefined ? undefined : error.message
+    return error.status === 404 && item.replaced === undefined ? 'gone' : { why: error.message }
   }
 }
 
@@ -77,7 +93,7 @@ type Undo = (
   actor: UserActor,
   item: MadeItem,
   before: Before | undefined,
-) => Promise<'changed' | undefined>
+) => Promise<'changed' | 'gone' | undefined>
 
 const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   async group({ registry }, actor, { id, revision }, before) {
@@ -99,16 +115,18 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   },
   async user({ registry }, actor, { id, revision }) {
     const user = await registry.users.byId(id)
-    if (user?.revision !== revision) return user && 'changed'
+    if (user?.revision !== revision) return user ? 'changed' : 'gone'
     if (actor.credential.kind === 'key') {
       throw new HubError('insufficient_scope', 'An access key does not remove users: sign in to do this')
     }
     await registry.users.remove(actor, user.name, {})
     return undefined
   },
-  async key({ registry }, actor, { id, revision }) {
+  async key({ registry }, actor, item) {
+    const { id, revision } = item
     // One that was rotated has another secret by now.
-    if ((await registry.keys.byHash(String(revision)))?.id !== id) return 'changed'
+    const owned = await registry.keys.byHash(String(revision))
+    if (owned?.id !== id) return (await isKeyThere(registry, actor, item)) ? 'changed' : 'gone'
     await registry.keys.remove(actor, id)
     return undefined
   },
@@ -116,14 +134,14 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
     const { settings } = registry
     const key = `${HOSTED_KEY_PREFIX}${id}`
     const setAt = (await settings.userSecretTimes(owner, key))[key]
-    if (setAt !== revision) return setAt === undefined ? undefined : 'changed'
+    if (setAt !== revision) return setAt === undefined ? 'gone' : 'changed'
     const value = typeof before?.value === 'string' ? before.value : null
     await settings.setUser(actor, owner, {}, { [key]: value })
     return undefined
   },
   async setting({ registry }, actor, { id, owner, revision }, before) {
     const present = (await registry.settings.user(owner))[id]
-    if (present !== revision) return present === undefined ? undefined : 'changed'
+    if (present !== revision) return present === undefined ? 'gone' : 'changed'
     await registry.settings.setUser(actor, owner, { [id]: before?.value ?? null })
     return undefined
   },
@@ -134,15 +152,24 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
 }
 
 /** Of what is gone nothing can be put back. */
-function changedOr(present: unknown, before: Before | undefined): 'changed' | undefined {
-  return present === undefined && before === undefined ? undefined : 'changed'
+function changedOr(present: unknown, before: Before | undefined): 'changed' | 'gone' {
+  return present === undefined && before === undefined ? 'gone' : 'changed'
+}
+
+async function isKeyThere(
+  { keys, users }: RollbackParts['registry'],
+  actor: UserActor,
+  item: MadeItem,
+): Promise<boolean> {
+  const owner = (await users.byId(item.owner))?.name
+  return owner !== undefined && (await keys.list(actor, owner)).some(({ id }) => id === item.id)
 }
 
 function undoOwned(kind: OwnedKind): Undo {
   return async ({ records, registry }, actor, { id, owner, revision }, before) => {
     const { settings, prepare, remove } = records[kind]
     const ownerName = owner === actor.userId ? undefined : (await registry.users.byId(owner))?.name
-    if (owner !== actor.userId && ownerName === undefined) return undefined
+    if (owner !== actor.userId && ownerName === undefined) return 'gone'
     const present = (await settings.list(actor, ownerName)).find(one => one.id === id)
     if (present?.revision !== revision) return changedOr(present, before)
     const ref = formatRef(present.owner.name, present.name)

@@ -1,7 +1,8 @@
 import { hashAccessKey } from '../auth/access-keys.ts'
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonValue } from '../contract/json.ts'
-import { nameKey } from '../domain/names.ts'
+import { nameKey, quoteName } from '../domain/names.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import type { UserRecord } from '../registry/api.ts'
 import { pauses } from '../store/pauses.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
@@ -33,7 +34,7 @@ export class ImportRun {
       if (typeof choice === 'object') this.#scope.rename(item, choice.rename)
     }
     const outcomes: ImportOutcome[] = []
-    // SQLite answers at once: without pauses a whole hub would be made in one turn of the event loop.
+    // The copy is in memory and answers at once: without pauses all would be one turn of the event loop.
     const pause = pauses()
     for (const item of items) {
       outcomes.push(await this.#outcome(item, weak))
@@ -47,7 +48,13 @@ export class ImportRun {
     const name = this.#scope.nameOf(kind, item.name)
     const warnings = [...(item.warnings ?? [])]
     const owner = item.kind === 'user' ? undefined : await this.#ownerOf(item.owner, warnings)
-    const common = { kind, pointer, name, ...(owner === undefined ? {} : { owner: owner.name }), warnings }
+    const common = {
+      kind,
+      pointer,
+      name: visibleName(name),
+      ...(owner === undefined ? {} : { owner: owner.name }),
+      warnings,
+    }
     if (this.#scope.options.choices[pointer] === 'skip') return { ...common, verdict: 'skipped' }
     this.#scope.missing = []
     try {
@@ -90,7 +97,7 @@ export class ImportRun {
     if (named === undefined || !isAdmin) return self
     const name = this.#scope.nameOf('user', named)
     const found = await this.#known(nameKey(name), () => users.byName(actor, name).catch(missing))
-    if (!found) warnings.push(`There is no user ${JSON.stringify(named.slice(0, 64))} here: it becomes yours`)
+    if (!found) warnings.push(`There is no user ${quoteName(named)} here: it becomes yours`)
     return found ?? self
   }
 

@@ -1,28 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HubError } from '../contract/errors.ts'
-import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
 
 /** A user's next import begins no sooner than this many times as long as the last one took: others' turns come in between. */
 const PAUSE_FACTOR = 3
 const MOST_WAITING = 20
 
 /**
- * One import at a time: SQLite has one connection that writes, which the transaction of an import holds. Of each user one waits or
- * runs; nobody waits for another one's pause.
+ * One import at a time, since each holds a copy of what it reads in memory. Of each user one waits or runs; nobody waits for another
+ * one's pause.
  */
 export class ImportTurns {
-  readonly #together: OpenRegistry['together']
   readonly #users = new Set<string>()
   /** By user: the pause after the last import. */
   readonly #pauses = new Map<string, Promise<void>>()
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(together: OpenRegistry['together']) {
-    this.#together = together
-  }
-
   /** Throws `overloaded` while this user has another one, or 20 wait. */
-  async take<T>(userId: string, work: (parts: TogetherParts) => Promise<T>): Promise<T> {
+  async take<T>(userId: string, work: () => Promise<T>): Promise<T> {
     if (this.#users.has(userId) || this.#users.size >= MOST_WAITING) {
       const what = this.#users.has(userId) ? 'Another import of yours is under way' : 'Too many imports are under way'
       throw new HubError('overloaded', what, { retryAfterSeconds: 2 })
@@ -38,10 +32,10 @@ export class ImportTurns {
     }
   }
 
-  async #run<T>(userId: string, work: (parts: TogetherParts) => Promise<T>): Promise<T> {
+  async #run<T>(userId: string, work: () => Promise<T>): Promise<T> {
     const begunAtMs = performance.now()
     try {
-      return await this.#together(work)
+      return await work()
     } finally {
       this.#pause(userId, (performance.now() - begunAtMs) * PAUSE_FACTOR)
     }

@@ -6,25 +6,30 @@ import type { NotCarried } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { Transports } from '../domain/server/transports.ts'
+import type { Registry } from '../registry/api.ts'
 import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
+import { Apart } from './apart/apart.ts'
+import { rowsOf } from './apart/copied-rows.ts'
 import type { ImportContent, ImportItem, MadeItem } from './import-items.ts'
 import { ImportReader, type ImportReaderDeps } from './import-reader.ts'
 import { type ImportRecord, listImports, pruneImports } from './import-records.ts'
 import { type Rollback, takeBack } from './import-rollback.ts'
 import { ImportRun, type WeakPasswords } from './import-run.ts'
 import { type ImportOptions, type ImportOutcome, ImportScope } from './import-scope.ts'
+import { thingsOfItems, thingsOfMade } from './import-things.ts'
 import { ImportTurns } from './import-turns.ts'
 
 /** What imports need. */
 export interface ImportDeps extends ImportReaderDeps {
   readonly store: Store
-  readonly together: OpenRegistry['together']
+  readonly within: OpenRegistry['within']
   readonly passwords: Pick<Passwords, 'verify'>
   readonly transports: Transports
   readonly records: MovingKinds
+  readonly settings: Pick<Registry['settings'], 'openUserSecret'>
 }
 
 /** What an import would do. */
@@ -46,7 +51,10 @@ const MOST_VERIFIED = 20
 export interface ImportService {
   /** Throws `validation_failed` for a document of which nothing is understood, `overloaded`. */
   plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan>
-  /** Makes it, in one transaction. Throws `plan_changed` when the outcome would not be the one planned. */
+  /**
+   * Makes it, all or nothing. Throws `plan_changed` when the outcome would not be the one planned, and `storage_busy` while the same
+   * things are changed all the time.
+   */
   apply(
     actor: UserActor,
     document: JsonValue,
@@ -55,35 +63,33 @@ export interface ImportService {
   ): Promise<ImportPlan & { readonly id: string }>
   /** The actor's imports of the last seven days, newest first. */
   list(actor: UserActor): Promise<readonly ImportRecord[]>
-  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`. */
+  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`, `storage_busy`. */
   rollBack(actor: UserActor, id: string): Promise<Rollback>
 }
 
-/** Imports into the store. */
+/** Imports into the store. Each is made on a copy of what it reads, so that others' changes wait for its last moment alone. */
 export class Imports implements ImportService {
   readonly #deps: ImportDeps
-  readonly #turns: ImportTurns
+  readonly #turns = new ImportTurns()
+  readonly #apart: Apart
   readonly #reader: ImportReader
 
   constructor(deps: ImportDeps) {
     this.#deps = deps
-    this.#turns = new ImportTurns(deps.together)
+    this.#apart = new Apart(deps.store)
     this.#reader = new ImportReader(deps)
   }
 
   async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
     const content = await this.#reader.read(document, actor, options)
     const weak = await this.#weakPasswords(content, actor)
-    let plan: ImportPlan | undefined
-    try {
-      await this.#turns.take(actor.userId, async parts => {
-        plan = (await this.#run(randomUUID(), parts, actor, content, options, weak)).plan
-        throw new OnlyPlanned()
-      })
-    } catch (error) {
-      if (!(error instanceof OnlyPlanned) || !plan) throw error
-    }
-    return plan as ImportPlan
+    const rows = rowsOf(thingsOfItems(content.items, actor, options))
+    return this.#turns.take(actor.userId, () =>
+      this.#apart.rehearse(rows, async together => {
+        const parts = this.#deps.within(together)
+        return (await this.#run(randomUUID(), parts, actor, content, options, weak)).plan
+      }),
+    )
   }
 
   async apply(
@@ -95,19 +101,27 @@ export class Imports implements ImportService {
     const content = await this.#reader.read(document, actor, options)
     const weak = await this.#weakPasswords(content, actor)
     const id = randomUUID()
-    const plan = await this.#turns.take(actor.userId, async parts => {
-      const { plan, made } = await this.#run(id, parts, actor, content, options, weak)
-      if (plan.planHash !== planHash) {
-        throw new HubError('plan_changed', 'What this import would do is not what was planned')
-      }
-      const createdAt = new Date().toISOString()
-      const row = { id, owner_id: actor.userId, source: plan.source, made: JSON.stringify(made), created_at: createdAt }
-      await write(parts.store, async trx => {
-        await pruneImports(trx)
-        await trx.insertInto('import_run').values(row).execute()
-      })
-      return plan
-    })
+    const rows = rowsOf(thingsOfItems(content.items, actor, options))
+    const plan = await this.#turns.take(actor.userId, () =>
+      this.#apart.change(rows, async together => {
+        const parts = this.#deps.within(together)
+        const { plan, made } = await this.#run(id, parts, actor, content, options, weak)
+        if (plan.planHash !== planHash) {
+          throw new HubError('plan_changed', 'What this import would do is not what was planned')
+        }
+        const createdAt = new Date().toISOString()
+        const row = {
+          id,
+          owner_id: actor.userId,
+          source: plan.source,
+          made: JSON.stringify(made),
+          created_at: createdAt,
+        }
+        await write(parts.store, trx => trx.insertInto('import_run').values(row).execute())
+        return plan
+      }),
+    )
+    await write(this.#deps.store, pruneImports)
     return { ...plan, id }
   }
 
@@ -116,24 +130,30 @@ export class Imports implements ImportService {
   }
 
   async rollBack(actor: UserActor, id: string): Promise<Rollback> {
-    return this.#turns.take(actor.userId, async parts => {
-      const row = await read(parts.store, db =>
-        db
-          .selectFrom('import_run')
-          .selectAll()
-          .where('id', '=', id)
-          .where('owner_id', '=', actor.userId)
-          .executeTakeFirst(),
-      )
-      if (!row) throw new HubError('import_not_found', 'There is no such import of the last seven days')
-      const result = await takeBack(
-        { ...parts, records: this.#deps.records(parts) },
-        actor,
-        JSON.parse(row.made) as MadeItem[],
-      )
-      await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
-      return result
+    return this.#turns.take(actor.userId, async () => {
+      const items = await this.#madeBy(actor, id)
+      const before = await Promise.all(items.map(({ replaced }) => this.#replaced(actor, replaced)))
+      return this.#apart.change(rowsOf(thingsOfMade(items, before, actor)), async together => {
+        const parts = this.#deps.within(together)
+        const result = await takeBack({ ...parts, records: this.#deps.records(parts) }, actor, items)
+        await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
+        return result
+      })
     })
+  }
+
+  async #madeBy({ userId }: UserActor, id: string): Promise<readonly MadeItem[]> {
+    const row = await read(this.#deps.store, db =>
+      db.selectFrom('import_run').selectAll().where('id', '=', id).where('owner_id', '=', userId).executeTakeFirst(),
+    )
+    if (!row) throw new HubError('import_not_found', 'There is no such import of the last seven days')
+    return JSON.parse(row.made) as MadeItem[]
+  }
+
+  /** The body of what an item had replaced; null for none, and where it is not kept any more. */
+  async #replaced({ userId }: UserActor, name: string | undefined): Promise<JsonValue> {
+    const text = name === undefined ? undefined : await this.#deps.settings.openUserSecret(userId, name)
+    return text === undefined ? null : ((JSON.parse(text) as { readonly body?: JsonValue }).body ?? null)
   }
 
   async #run(
@@ -183,9 +203,4 @@ async function hashOf(
     await nextTurn()
   }
   return hash.digest('hex')
-}
-
-/** Not an error: a plan leaves nothing behind. */
-class OnlyPlanned extends Error {
-  override readonly name = 'OnlyPlanned'
 }

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { canonical } from '../domain/json/canonical-json.ts'
+import { LongText } from '../domain/json/long-text.ts'
 import { pauses } from '../store/pauses.ts'
 
 /** Sections, the things in them, and the members of each are taken one by one. */
 const DEPTH = 3
-/** So much is put into its place between two pauses: new memory costs some milliseconds a MiB. */
-const COPIED_BYTES = 256 * 1024
+/** Shorter pieces are joined to parts of about this length, in characters. */
+const PART_CHARACTERS = 256 * 1024
 
 /** SHA-256 of the canonical text of an export, made in turns: what a user owns may be 64 MiB of it. */
 export async function exportHash(content: JsonObject): Promise<string> {
@@ -15,23 +16,23 @@ export async function exportHash(content: JsonObject): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The bytes of a large object as JSON, made in turns. */
-export async function jsonBytes(content: JsonObject): Promise<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder()
-  const parts: Uint8Array<ArrayBuffer>[] = []
-  await eachPiece(content, { names: Object.keys, text: JSON.stringify }, piece => parts.push(encoder.encode(piece)))
-  const whole = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  const pause = pauses()
-  let at = 0
-  for (const part of parts) {
-    for (let from = 0; from < part.byteLength; from += COPIED_BYTES) {
-      const some = part.subarray(from, from + COPIED_BYTES)
-      whole.set(some, at)
-      at += some.byteLength
-      await pause()
-    }
+/** A large object as JSON text, made in turns. */
+export async function jsonParts(content: JsonObject): Promise<LongText> {
+  const parts: Buffer<ArrayBuffer>[] = []
+  let open: string[] = []
+  let characters = 0
+  const close = (): void => {
+    parts.push(Buffer.from(open.join('')))
+    open = []
+    characters = 0
   }
-  return whole
+  await eachPiece(content, { names: Object.keys, text: JSON.stringify }, piece => {
+    open.push(piece)
+    characters += piece.length
+    if (characters >= PART_CHARACTERS) close()
+  })
+  close()
+  return new LongText(parts)
 }
 
 /** In which order members come, and the text of what is not taken apart. */

@@ -40,6 +40,13 @@ export async function resolveTargets(
   return addresses.map(address => ({ address, port, tls, origin: url.origin }))
 }
 
+/** The addresses of a host, a name or an address, all of which these rights permit. Rejects as `resolveTargets`. */
+export async function resolveHost(host: string, rights: AddressRights, lookup: Lookup): Promise<readonly string[]> {
+  const url = URL.parse(`http://${host.includes(':') ? `[${host}]` : host}/`)
+  if (!url) throw blocked(host)
+  return (await resolveTargets(url, rights, lookup, undefined)).map(({ address }) => address)
+}
+
 /** The name's addresses, each of them permitted for servers of this owner. */
 async function resolveName(
   origin: string,

@@ -2,6 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints, RouteContribution, TransportContribution } from '../contract/points.ts'
+import type { Actor } from '../contract/records.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
@@ -113,6 +114,7 @@ export class PluginHost {
    * with its old one where its setup does. Masks in the configuration stand for the secrets that it has.
    */
   async configure(
+    actor: Actor,
     name: string,
     wanted: { readonly enabled?: boolean; readonly config?: JsonObject },
   ): Promise<PluginInfo | undefined> {
@@ -121,7 +123,8 @@ export class PluginHost {
     if (!old) return undefined
     const stored = isJsonObject(old.entry.config) ? old.entry.config : {}
     const { config } = wanted
-    const change = config === undefined ? wanted : { ...wanted, config: keepSecrets(config, stored, shapeOf(old)) }
+    const change =
+      config === undefined ? wanted : { ...wanted, config: keepSecrets(actor, config, stored, shapeOf(old)) }
     if (change.config !== undefined) {
       await checkPluginConfig(
         { ...old.entry, config: change.config },

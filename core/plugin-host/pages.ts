@@ -4,6 +4,7 @@ import { dirname, isAbsolute, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { PageContribution } from '../contract/page.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import { refuseWritableByOthers } from './resolve.ts'
 
 /** A page of a plugin that runs, with its script. */
@@ -19,7 +20,7 @@ export type HeldPage = Omit<OpenPage, 'plugin'>
 
 /** Longest script, in bytes. */
 const MOST_BYTES = 2 * 1024 * 1024
-const title = z.string().trim().min(1).max(64)
+const title = z.string().trim().min(1).max(64).transform(visibleName)
 // Names that the standard of custom elements keeps for itself have a dash too, and cannot be defined.
 const contribution = z.object({
   path: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'lower-case letters, digits and dashes are wanted'),

@@ -1,12 +1,13 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
 import { mapStrings, pointerToken } from '../domain/json/json-pointer.ts'
+import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.ts'
 import { isSecretName, looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 
 /** What is known of the schema of a configuration; `unread`: the plugin's module was never loaded. */
 export type ConfigShape = JsonObject | undefined | 'unread'
 
-const ADDRESS_NAME = /url|uri|host|endpoint|address|server|proxy|port/i
 /** Parts of a schema that are looked into. */
 const MOST_PARTS = 10_000
 
@@ -22,22 +23,23 @@ export function shownConfig(config: JsonObject, shape: ConfigShape): JsonObject 
 
 /**
  * The configuration that is wanted, with the stored secret in place of each mask. Throws `validation_failed`: for a mask where
- * no secret is stored, and for each kept secret when an address is another one, so that nobody sends a secret elsewhere who only
- * knows its mask.
+ * no secret is stored, and by {@link refuseMovedSecrets} when an address is another one. A plugin's secrets are nobody's own: an
+ * administrator who knows only the mask sends none of them elsewhere.
  */
-export function keepSecrets(wanted: JsonObject, stored: JsonObject, shape: ConfigShape): JsonObject {
+export function keepSecrets(actor: Actor, wanted: JsonObject, stored: JsonObject, shape: ConfigShape): JsonObject {
   const before = textsOf(stored)
   const secret = secretTexts(stored, shape)
   const masks = [...textsOf(wanted)].filter(([, text]) => looksMasked(text)).map(([pointer]) => pointer)
   const unknown = masks.filter(pointer => !secret.has(pointer))
-  if (unknown.length > 0) throw refusal(unknown, 'A mask stands here, but no secret is stored: enter the secret')
+  if (unknown.length > 0) throw unknownMasks(unknown)
   const config = mapStrings(wanted, (text, pointer) => (looksMasked(text) ? (before.get(pointer) ?? text) : text))
-  if (masks.length > 0 && addresses(config) !== addresses(stored))
-    throw refusal(masks, 'An address is another one now, and the secret might go there: enter the secret again')
+  const moved = addressesIn(config) !== addressesIn(stored)
+  refuseMovedSecrets(actor, { kept: masks.map(pointer => `#/config${pointer}`), moved, isOwn: false }, Date.now())
   return config
 }
 
-function refusal(pointers: readonly string[], detail: string) {
+function unknownMasks(pointers: readonly string[]) {
+  const detail = 'A mask stands here, but no secret is stored: enter the secret'
   return validationError(
     pointers.map(pointer => ({ pointer: `#/config${pointer}`, code: 'secret_required' as const, detail })),
   )
@@ -107,23 +109,6 @@ function itemOf({ prefixItems, items }: JsonObject, at: number): JsonValue | und
 
 function memberOf({ properties, additionalProperties }: JsonObject, name: string): JsonValue | undefined {
   return isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-}
-
-/** Everything by which a configuration says where something is sent. */
-function addresses(config: JsonObject): string {
-  const found: string[] = []
-  const visit = (value: JsonValue, pointer: string): void => {
-    if (typeof value === 'object' && value !== null) {
-      for (const [name, one] of Object.entries(value)) visit(one, `${pointer}/${pointerToken(name)}`)
-      return
-    }
-    const names = pointer.split('/')
-    const isAddress =
-      names.some(name => ADDRESS_NAME.test(name)) || (typeof value === 'string' && value.includes('://'))
-    if (isAddress && !names.some(isSecretName)) found.push(`${pointer}=${JSON.stringify(value)}`)
-  }
-  visit(config, '')
-  return found.sort().join('\n')
 }
 
 function textsOf(value: JsonValue): ReadonlyMap<string, string> {

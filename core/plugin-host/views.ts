@@ -31,8 +31,8 @@ export function pluginsView(host: PluginHost): PluginsView & PluginPageDeps {
   return {
     pages: () => host.pages(),
     list: () => host.list(),
-    async configure(name, change) {
-      const info = await host.configure(name, change)
+    async configure(actor, name, change) {
+      const info = await host.configure(actor, name, change)
       if (!info) throw new HubError('plugin_not_found', `There is no plugin "${name.slice(0, 64)}"`)
       return info
     },

@@ -72,8 +72,11 @@ export interface ServerRegistry {
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<ServerRecord>
   remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
   setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord>
-  /** The inline OpenAPI document of a server that the actor may edit, as UTF-8. Undefined when it has none. */
-  document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined>
+  /**
+   * The inline OpenAPI document of a server that the actor may edit, as UTF-8, in memory of its own. Undefined when it has
+   * none. `take` is called with its bytes before it is read, and may throw.
+   */
+  document(actor: Actor, ref: Ref, take?: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** The flat body for the API, for an actor who may edit: secrets masked. */
   publicBody(record: ServerRecord): JsonObject
   /**

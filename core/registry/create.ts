@@ -1,4 +1,4 @@
-import { type Together, writeTogether } from '../store/transact.ts'
+import type { Together } from '../store/transact.ts'
 import type { FileMirror, Registry } from './api.ts'
 import { Audit } from './audit.ts'
 import type { RegistryDeps } from './context.ts'
@@ -13,11 +13,8 @@ import { createMirror } from './settings-file/mirror.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /**
-   * Runs many changes in one transaction, of which nothing is left when `work` throws. Events come after the commit. The
-   * settings file is not part of it.
-   */
-  together<T>(work: (parts: TogetherParts) => Promise<T>): Promise<T>
+  /** The registry within a transaction, whose events come after its commit. The settings file is not part of it. */
+  within(together: Together): TogetherParts
   /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>
 }
@@ -41,15 +38,14 @@ export function createRegistry(deps: RegistryDeps): OpenRegistry {
       audit,
     },
     mirror: createMirror(deps),
-    together: work =>
-      writeTogether(deps.store, ({ store, attempt }) => {
-        const joined = { ...deps, store }
-        const registry = {
-          ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },
-          ...{ keys: new Keys(joined), settings: new Settings(joined) },
-        }
-        return work({ store, attempt, registry })
-      }),
+    within: ({ store, attempt }) => {
+      const joined = { ...deps, store }
+      const registry = {
+        ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },
+        ...{ keys: new Keys(joined), settings: new Settings(joined) },
+      }
+      return { store, attempt, registry }
+    },
     async close() {
       await Promise.all([keys.close(), audit.close()])
     },

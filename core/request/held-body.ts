@@ -5,12 +5,26 @@ import { freePart, LongText } from '../domain/json/long-text.ts'
 export const HELD_BYTES = 64 * 1024
 /** Bytes per chunk; the runtime pulls the next when the socket has taken one. */
 const SLICE_BYTES = 64 * 1024
+/**
+ * Most bytes that {@link countedBody} reads of a body before its first byte is sent. Bodies that are whole already end
+ * within it; of a stream this much at most waits in memory.
+ */
+const AHEAD_BYTES = 16 * 1024 * 1024
+
+type Bytes = Uint8Array<ArrayBuffer>
+type Reader = ReadableStreamDefaultReader<Uint8Array>
+
+/**
+ * A response body whose bytes are charged to an account where they wait for the client. The application counts every other
+ * body with {@link countedBody}; the class survives copies of the response.
+ */
+export class CountedBody extends ReadableStream<Uint8Array> {}
 
 /**
  * A body whose bytes are charged to an account until the socket has taken the last of them or the client disconnects.
  * Adds them without a check: the caller has made sure that they fit. The body takes ownership of the text.
  */
-export function heldBody(text: LongText, account: ByteAccount): ReadableStream<Uint8Array> {
+export function heldBody(text: LongText, account: ByteAccount): CountedBody {
   account.add(text.byteLength)
   const parts = [...text.parts]
   let at = 0
@@ -21,7 +35,7 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
     for (const part of parts.splice(0)) freePart(part)
     account.give(text.byteLength)
   }
-  return new ReadableStream<Uint8Array>(
+  return new CountedBody(
     {
       pull(controller) {
         const [part] = parts
@@ -44,17 +58,110 @@ export function heldBody(text: LongText, account: ByteAccount): ReadableStream<U
   )
 }
 
-/** The same response with its body charged to an account, if it is complete and large. Throws `quota_bytes`,
- * `overloaded`. */
-export async function heldResponse(response: Response, holder: { readonly account: ByteAccount }): Promise<Response> {
-  const length = Number(response.headers.get('content-length') ?? Number.NaN)
-  if (!(length > HELD_BYTES) || response.body === null) return response
-  const { account } = holder
-  if (!account.fits(length)) throw account.refusal(length)
-  const { status, statusText } = response
-  const headers = new Headers(response.headers)
-  // The runtime sends the parts chunked, as the client reads them.
-  headers.delete('content-length')
-  const text = new LongText([new Uint8Array(await response.arrayBuffer())])
-  return new Response(heldBody(text, account), { status, statusText, headers })
+/**
+ * Counts a body of unknown length. Reads as much as is ready, up to 16 MiB, and charges it. Resolves with the whole text if
+ * the body ended, which is no longer charged then; otherwise with a stream that charges each further chunk until the
+ * socket has taken it. A chunk that does not fit ends the connection. Throws `quota_bytes`, `overloaded`, and the
+ * body's own error.
+ */
+export async function countedBody(
+  body: ReadableStream<Uint8Array>,
+  account: ByteAccount,
+): Promise<LongText | CountedBody> {
+  const reader = body.getReader()
+  const parts: Bytes[] = []
+  let bytes = 0
+  try {
+    for (;;) {
+      const reading = reader.read()
+      const ready = bytes < AHEAD_BYTES && (await isReady(reading))
+      if (!ready) return restOf({ reader, reading, parts, bytes }, account)
+      const { done, value } = await reading
+      if (done) break
+      account.take(value.byteLength)
+      bytes += value.byteLength
+      if (value.byteLength > 0) parts.push(value as Bytes)
+    }
+  } catch (error) {
+    account.give(bytes)
+    for (const part of parts) freePart(part)
+    // An error while cancelling does not matter: the body is not needed.
+    reader.cancel().catch(() => {})
+    throw error
+  }
+  account.give(bytes)
+  return new LongText(parts)
+}
+
+interface Begun {
+  readonly reader: Reader
+  /** The next chunk, asked for already. */
+  readonly reading: ReturnType<Reader['read']>
+  readonly parts: Bytes[]
+  /** Of the parts; charged. */
+  readonly bytes: number
+}
+
+function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount): CountedBody {
+  let next: typeof reading | undefined = reading
+  // It is awaited by the first pull behind the parts, which may never come.
+  reading.catch(() => {})
+  let held = bytes
+  let at = 0
+  let cancelled = false
+  const release = (): void => {
+    account.give(held)
+    held = 0
+    parts.length = 0
+  }
+  const read = async (): Promise<Bytes | undefined> => {
+    release()
+    const { done, value } = await (next ?? reader.read())
+    next = undefined
+    if (done || cancelled) return undefined
+    account.take(value.byteLength)
+    held = value.byteLength
+    if (value.byteLength > 0) parts.push(value as Bytes)
+    return value as Bytes
+  }
+  return new CountedBody(
+    {
+      async pull(controller) {
+        let part = parts[0]
+        try {
+          // An empty chunk is skipped: it would not cause another pull.
+          while (!part?.byteLength) {
+            part = await read()
+            if (part === undefined) return cancelled ? undefined : controller.close()
+          }
+        } catch (error) {
+          reader.cancel().catch(() => {})
+          throw error
+        }
+        controller.enqueue(new Uint8Array(part.subarray(at, at + SLICE_BYTES)))
+        at += SLICE_BYTES
+        if (at < part.byteLength) return
+        at = 0
+        // Charged with the others until all that was read is gone, or the next chunk is read.
+        parts.shift()
+      },
+      cancel(reason) {
+        cancelled = true
+        release()
+        return reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** Whether a promise settles before the event loop has turned twice: a body in memory is read without waiting for anything. */
+async function isReady(promise: Promise<unknown>): Promise<boolean> {
+  const later = Promise.withResolvers<false>()
+  const timers = setImmediate(() => setImmediate(later.resolve, false))
+  try {
+    return await Promise.race([promise.then(() => true), later.promise])
+  } finally {
+    clearImmediate(timers)
+  }
 }

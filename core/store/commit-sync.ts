@@ -86,7 +86,7 @@ export class CommitSync {
       this.#handle ??= open(`${this.#path}-wal`, 'r+')
       await (await this.#handle).datasync()
     } catch (error) {
-      this.#handle = undefined
+      await this.#closeLog()
       if (this.#checkpointed()) return
       this.#unconfirmed = error
       this.#watch.markUnwritable()
@@ -98,7 +98,14 @@ export class CommitSync {
   /** Waits for a running checkpoint, so that closing the database removes the log. */
   async close(): Promise<void> {
     await this.#checkpointer.finished()
-    await this.#handle?.then(handle => handle.close()).catch(() => undefined)
+    await this.#closeLog()
+  }
+
+  /** Never rejects. The runtime ends the process when it collects an open handle that nothing refers to. */
+  async #closeLog(): Promise<void> {
+    const handle = this.#handle
+    this.#handle = undefined
+    await handle?.then(open => open.close()).catch(() => undefined)
   }
 
   /**

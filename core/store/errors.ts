@@ -23,6 +23,12 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
 }
 
+/** Whether a row refers to one that does not exist. */
+export function isMissingReference(error: unknown): boolean {
+  const code = storageCode(error)
+  return code === 'SQLITE_CONSTRAINT_FOREIGNKEY' || code === '23503'
+}
+
 /** Whether a concurrent transaction won, so that the whole transaction should be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   const code = storageCode(error)
@@ -34,7 +40,7 @@ const FULL = new Set(['SQLITE_FULL', '53100', 'ENOSPC', 'EDQUOT'])
 const NO_WRITES = /^(?:SQLITE_(?:READONLY|IOERR)|EROFS|EIO|25006$)/
 const BUSY = /^(?:SQLITE_BUSY|SQLITE_LOCKED)|^(?:55P03|57014|40001|40P01)$/
 const UNAVAILABLE =
-  /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000|25006)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)/
+  /^(?:SQLITE_(?:IOERR|CANTOPEN|READONLY|PERM|CORRUPT|NOTADB|PROTOCOL|NOMEM))|^(?:08...|57P0.|53...|28...|3D000|25006)$|^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE|ENOTDIR)/
 /** The code for a committed change that the disk did not confirm. */
 export const UNCONFIRMED = 'SQLITE_IOERR_FSYNC'
 const NOT_CONFIRMED = 'The disk did not confirm the change: it may be lost when the machine stops'
@@ -58,6 +64,16 @@ export function storageError(error: unknown): unknown {
     return new HubError('storage_unavailable', 'The database does not answer', { cause: error, retryAfterSeconds: 5 })
   }
   return error
+}
+
+/** Whether a write failed because the disk is full. */
+export function isFull(error: unknown): boolean {
+  return FULL.has(storageCode(error) ?? '')
+}
+
+/** Whether a statement failed because another connection held a lock. */
+export function isBusy(error: unknown): boolean {
+  return BUSY.test(storageCode(error) ?? '')
 }
 
 /** Whether a write failed because of the database's disk, so that the next one will fail as well. */

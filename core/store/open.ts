@@ -19,7 +19,7 @@ import { WriteWatch } from './write-watch.ts'
 /** The databases that the hub supports. */
 export type DialectName = 'sqlite' | 'postgres'
 
-/** A transaction that many reads and writes are parts of; see `writeTogether`. */
+/** A transaction that many reads and writes are parts of; see `togetherIn`. */
 export interface JoinedTransaction {
   readonly trx: Transaction<Tables>
   /** Registers an effect for after the commit. */

@@ -64,29 +64,31 @@ export interface Together {
   attempt<T>(part: () => Promise<T>): Promise<T>
 }
 
-/** Runs many writes as one transaction, with all that is said of `write`. Nothing of it is left when `work` throws. */
-export function writeTogether<T>(store: Store, work: (together: Together) => Promise<T>): Promise<T> {
-  return write(store, (trx, after) => {
-    let effects: (() => void)[] = []
-    after(() => {
-      for (const effect of effects) effect()
-    })
-    const joined: JoinedTransaction = { trx, after: effect => void effects.push(effect) }
-    return work({
-      store: { ...store, joined },
-      async attempt(part) {
-        const before = effects.length
-        await sql`savepoint part`.execute(trx)
-        try {
-          const value = await part()
-          await sql`release savepoint part`.execute(trx)
-          return value
-        } catch (error) {
-          effects = effects.slice(0, before)
-          await sql`rollback to savepoint part`.execute(trx)
-          throw error
-        }
-      },
-    })
-  })
+/**
+ * Splits one open transaction into parts. `effects` returns what the parts registered for after the commit, in order; the caller
+ * runs it.
+ */
+export function togetherIn(
+  store: Store,
+  trx: Writer,
+): { readonly together: Together; readonly effects: () => readonly (() => void)[] } {
+  let effects: (() => void)[] = []
+  const joined: JoinedTransaction = { trx, after: effect => void effects.push(effect) }
+  const together: Together = {
+    store: { ...store, joined },
+    async attempt(part) {
+      const before = effects.length
+      await sql`savepoint part`.execute(trx)
+      try {
+        const value = await part()
+        await sql`release savepoint part`.execute(trx)
+        return value
+      } catch (error) {
+        effects = effects.slice(0, before)
+        await sql`rollback to savepoint part`.execute(trx)
+        throw error
+      }
+    },
+  }
+  return { together, effects: () => effects }
 }

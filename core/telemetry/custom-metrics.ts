@@ -47,11 +47,15 @@ export class CustomMetrics {
 
   /**
    * Takes all reports, or none: throws `quota_custom_metrics` beyond 200 series of the owner, and `validation_failed` where a
-   * name would be both a counter and a gauge, whose sum would say nothing.
+   * name would be both a counter and a gauge, whose sum would say nothing; `pointerOf` says where an update stood.
    */
-  add(ownerId: string, updates: readonly CustomUpdate[]): void {
+  add(
+    ownerId: string,
+    updates: readonly CustomUpdate[],
+    pointerOf = (index: number): string => `#/metrics/${index}/kind`,
+  ): void {
     const own = this.#owners.get(ownerId) ?? new Map<string, Series>()
-    refuseSecondKind(own, updates)
+    refuseSecondKind(own, updates, pointerOf)
     const added = new Set(updates.map(keyOf).filter(key => !own.has(key)))
     if (own.size + added.size > MOST_CUSTOM_SERIES) {
       const limit = `A user may have ${MOST_CUSTOM_SERIES} of them`
@@ -108,14 +112,18 @@ export class CustomMetrics {
   }
 }
 
-function refuseSecondKind(own: ReadonlyMap<string, Series>, updates: readonly CustomUpdate[]): void {
+function refuseSecondKind(
+  own: ReadonlyMap<string, Series>,
+  updates: readonly CustomUpdate[],
+  pointerOf: (index: number) => string,
+): void {
   const kinds = new Map([...own.values()].map(({ update }) => [update.name, update.kind]))
   for (const [index, { name, kind }] of updates.entries()) {
     const known = kinds.get(name) ?? kind
     kinds.set(name, known)
     if (known === kind) continue
     const detail = `"${name}" is a ${known} of yours already; give the ${kind} another name`
-    throw validationError([{ pointer: `#/metrics/${index}/kind`, code: 'ambiguous', detail }])
+    throw validationError([{ pointer: pointerOf(index), code: 'ambiguous', detail }])
   }
 }
 

@@ -10,9 +10,15 @@ const MOST_WAITING = 3_000
 export const DURATION_KINDS = ['server_startup', 'tool_execution', 'api_requests'] as const
 export type DurationKind = (typeof DURATION_KINDS)[number]
 
+/**
+ * What a stored series is of. `calls_elsewhere` are a user's calls of others' servers, once more, for that user; `calls_unsent`
+ * those that reached no server, which have no durations. Both are read as `tool_execution`.
+ */
+export type SeriesKind = DurationKind | 'calls_elsewhere' | 'calls_unsent'
+
 /** Whose time it is. Texts are empty where there is none: the hub's own requests have no owner. */
 export interface DurationKey {
-  readonly kind: DurationKind
+  readonly kind: SeriesKind
   /** User id. */
   readonly owner: string
   readonly serverId: string
@@ -53,13 +59,15 @@ export class DurationSeries {
     this.#now = now
   }
 
-  add(key: DurationKey, ms: number, failed: boolean): void {
+  /** `ms` undefined: it is counted, and has no duration. */
+  add(key: DurationKey, ms: number | undefined, failed: boolean): void {
     const at = Math.floor(this.#now() / SLOT_MS) * SLOT_MS
     if (at !== this.#at) this.#finish(at)
-    const micros = Math.round(ms * 1_000)
     const sums = this.#sums(key)
     sums.count += 1
     if (failed) sums.failed += 1
+    if (ms === undefined) return
+    const micros = Math.round(ms * 1_000)
     sums.sum += micros
     if (micros < sums.least) sums.least = micros
     if (micros > sums.greatest) sums.greatest = micros
@@ -82,7 +90,8 @@ export class DurationSeries {
   #finish(nextAt: number): void {
     for (const { key, histogram, ...numbers } of this.#slot.values()) {
       if (this.#finished.length >= MOST_WAITING) this.#finished.shift()
-      this.#finished.push({ ...key, ...numbers, at: this.#at, histogram: histogram.encode() })
+      const least = Number.isFinite(numbers.least) ? numbers.least : 0
+      this.#finished.push({ ...key, ...numbers, least, at: this.#at, histogram: histogram.encode() })
     }
     this.#slot = new Map()
     this.#at = nextAt

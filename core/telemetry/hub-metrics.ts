@@ -1,8 +1,8 @@
-import type { LogLevel, ToolCallRecord } from '../contract/records.ts'
+import type { CallOutcome, LogLevel } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import { type EndedCall, reachedServer } from './calls/ended-call.ts'
 import { DurationHistogram, LabelledValues } from './counters.ts'
 import type { CustomSeries } from './custom-metrics.ts'
-import type { RefusedCall } from './log.ts'
 import type { SinkState } from './log-feed.ts'
 import {
   childFamilies,
@@ -61,7 +61,7 @@ export class HubMetrics {
   /** By names, so that a server that is made again under its name goes on where it was. */
   readonly #calls = new LabelledValues(
     () => 0,
-    ([, , , status = OTHER]) => [NOBODY, OTHER, OTHER, status],
+    ([, , , status = OTHER, outcome = OTHER]) => [NOBODY, OTHER, OTHER, status, outcome],
   )
   readonly #durations = new LabelledValues(
     () => new DurationHistogram(),
@@ -94,15 +94,12 @@ export class HubMetrics {
   /** Since when servers are gone whose calls are counted, by owner and name. */
   readonly #goneMs = new Map<string, number>()
 
-  /** A finished tools/call. */
-  call({ ownerId, server, tool, status, durationMs }: ToolCallRecord): void {
-    this.#calls.row([ownerId, server, tool, status]).value += 1
-    this.#durations.row([ownerId, server]).value.add(durationMs / 1_000)
-  }
-
-  /** A tools/call that reached no server. The tool's name is the caller's, so that it is left out. */
-  refusedCall({ userId, code }: RefusedCall): void {
-    this.#calls.row([userId, '', '', code]).value += 1
+  /** A tools/call that ended. Where it reached no server, the tool's name is the caller's and is left out. */
+  call(call: EndedCall): void {
+    const { ownerId, server, status, outcome, durationMs } = call
+    const isSent = reachedServer(call)
+    this.#calls.row([ownerId, server, isSent ? call.tool : '', status, outcome satisfies CallOutcome]).value += 1
+    if (isSent) this.#durations.row([ownerId, server]).value.add(durationMs / 1_000)
   }
 
   /** A server's shared connection stands; `again`: not for the first time. */
@@ -166,14 +163,14 @@ export class HubMetrics {
     yield gauge('server_up', 'Whether the server is online', upOf(servers, owner))
     yield counter(
       'tool_calls_total',
-      'Calls of tools that ended, by outcome: success, error, or the code of the hub',
-      from(this.#calls.rows(), ([id = '', server = '', tool = '', status = ''], value) => [
-        { labels: { owner: owner(id), server, tool, status }, value },
+      'All calls of tools that ended; those that reached no server have their caller as owner and no server',
+      from(this.#calls.rows(), ([id = '', server = '', tool = '', status = '', outcome = ''], value) => [
+        { labels: { owner: owner(id), server, tool, status, outcome }, value },
       ]),
     )
     yield histogram(
       'tool_call_duration_seconds',
-      'How long calls of tools took',
+      'How long calls of tools took that reached a server',
       from(this.#durations.rows(), ([id = '', server = ''], value) => value.samples({ owner: owner(id), server })),
     )
     yield* this.#startFamilies(owner)
@@ -183,7 +180,7 @@ export class HubMetrics {
     ])
     yield counter(
       'mcp_requests_total',
-      'MCP requests that ended, by outcome: success, error of a server, cancelled, or the code of the hub',
+      'MCP requests of all methods that ended; a result is a success, also that of a tool that failed',
       from(this.#mcpRequests.rows(), ([method = '', era = '', status = ''], value) => [
         { labels: { method, era, status }, value },
       ]),

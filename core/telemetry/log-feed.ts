@@ -1,4 +1,5 @@
 import { type ErrorCode, HubError } from '../contract/errors.ts'
+import type { Losses } from './record-blocks.ts'
 import type { RecordLine } from './record-line.ts'
 import { type Dropped, SinkQueue, type SinkQueueOptions } from './sink-queue.ts'
 
@@ -16,6 +17,8 @@ export interface SinkState {
   /** Records that have arrived. */
   readonly sent: number
   readonly dropped: Dropped
+  /** Who lost records to a full queue, by user id or component. */
+  readonly losses: Losses
   /** Why it takes nothing: the last attempt, with the stable code of its error. */
   readonly reason?: SinkFault
 }
@@ -31,15 +34,15 @@ export class LogFeed {
   readonly #queues = new Map<string, SinkQueue>()
   /** The same queues, each with its sink's component: going through a map makes a pair of each entry, which is garbage. */
   #fed: readonly { readonly queue: SinkQueue; readonly self: string }[] = []
-  #early: { readonly line: string; readonly readers: string }[] | undefined = []
+  #early: { readonly line: string; readonly readers: string; readonly holder: string }[] | undefined = []
 
-  /** `readers`: ids, joined by commas. `component`: who logged it. */
-  push(line: string | RecordLine, readers: string, component: string | undefined): void {
-    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line: String(line), readers })
+  /** `readers`: ids, joined by commas. `component`: who logged it. `holder`: whose share of the queues it takes. */
+  push(line: string | RecordLine, readers: string, component: string | undefined, holder = component ?? ''): void {
+    if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line: String(line), readers, holder })
     for (const { queue, self } of this.#fed) {
       // What a failing sink says of itself would only make its queue longer.
       if (queue.failing && component === self) continue
-      queue.push(line, readers)
+      queue.push(line, readers, holder)
     }
   }
 
@@ -48,7 +51,7 @@ export class LogFeed {
     const queue = new SinkQueue(options)
     this.#queues.set(id, queue)
     this.#list()
-    for (const { line, readers } of this.#early ?? []) queue.push(line, readers)
+    for (const { line, readers, holder } of this.#early ?? []) queue.push(line, readers, holder)
     return queue
   }
 
@@ -72,6 +75,7 @@ export class LogFeed {
       waiting: queue.waiting,
       sent: queue.sent,
       dropped: queue.dropped,
+      losses: queue.losses,
       ...(queue.failing ? { reason: faultOf(queue.fault) } : {}),
     }))
   }

@@ -40,8 +40,7 @@ export class LogFile {
   /** Opens the file for appending. Until `rotateBy` it only grows. Throws the file system's error. */
   static async open(path: string, rotation?: RotationOptions): Promise<LogFile> {
     await mkdir(dirname(path), { recursive: true })
-    const handle = await open(path, 'a', 0o600)
-    const stats = await handle.stat()
+    const { handle, stats } = await openToAppend(path)
     // What an earlier hub wrote belongs to the time of its last line.
     const begunAtMs = stats.size > 0 ? stats.mtimeMs : (rotation?.now ?? Date.now)()
     const file = new LogFile(path, handle, stats.isFile(), stats.size, begunAtMs)
@@ -93,15 +92,15 @@ export class LogFile {
       const nowMs = this.#now()
       const aside = await this.#old.nameFor(nowMs)
       await rename(this.#path, aside)
-      const handle = await open(this.#path, 'a', 0o600).catch(async error => {
+      const { handle, stats } = await openToAppend(this.#path).catch(async error => {
         await rename(aside, this.#path)
         throw error
       })
       const last = this.#handle
       this.#handle = handle
-      this.#bytes = (await handle.stat()).size
+      this.#bytes = stats.size
       this.#begunAtMs = nowMs
-      await last.close()
+      await closed(last)
       this.#old.tidy()
       return undefined
     } catch (error) {
@@ -123,15 +122,18 @@ export class LogFile {
 
   async #reopen(): Promise<string | undefined> {
     try {
-      const handle = await open(this.#path, 'a', 0o600)
-      const [there, own] = await Promise.all([handle.stat(), (this.#reopened?.handle ?? this.#handle).stat()])
+      const { handle, stats: there } = await openToAppend(this.#path)
+      const own = await (this.#reopened?.handle ?? this.#handle).stat().catch(async error => {
+        await closed(handle)
+        throw error
+      })
       if (isSame(there, own)) {
-        await handle.close()
+        await closed(handle)
         return undefined
       }
       const unused = this.#reopened
       this.#reopened = { handle, bytes: there.size }
-      await unused?.handle.close()
+      await closed(unused?.handle)
       return undefined
     } catch (error) {
       return String(error)
@@ -157,7 +159,7 @@ export class LogFile {
     this.#bytes = this.#reopened.bytes
     this.#begunAtMs = this.#now()
     this.#reopened = undefined
-    void old.close().catch(() => undefined)
+    void closed(old)
   }
 
   async #reopenWhenMoved(): Promise<void> {
@@ -168,8 +170,7 @@ export class LogFile {
 
   /** Does not wait for its turn: opening a pipe that nobody reads can take forever. */
   async close(): Promise<void> {
-    await this.#handle.close()
-    await this.#reopened?.handle.close()
+    await Promise.all([closed(this.#handle), closed(this.#reopened?.handle)])
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -185,4 +186,20 @@ export class LogFile {
 
 function isSame(one: Stats, other: Stats): boolean {
   return one.ino === other.ino && one.dev === other.dev
+}
+
+/** Opens a file for appending, and creates it with the mode 0600. Throws the file system's error; nothing is open then. */
+async function openToAppend(path: string): Promise<{ readonly handle: FileHandle; readonly stats: Stats }> {
+  const handle = await open(path, 'a', 0o600)
+  try {
+    return { handle, stats: await handle.stat() }
+  } catch (error) {
+    await closed(handle)
+    throw error
+  }
+}
+
+/** Never rejects: the descriptor is released even when the disk reports an error of an earlier write at this point. */
+async function closed(handle: FileHandle | undefined): Promise<void> {
+  await handle?.close().catch(() => undefined)
 }

@@ -1,4 +1,4 @@
-import type { LogLevel } from '../contract/records.ts'
+import type { CallOutcome, LogLevel } from '../contract/records.ts'
 
 /** Most different rows of one slot; what is beyond them is counted by level alone. */
 const MOST_ROWS = 300
@@ -17,7 +17,9 @@ export interface TallyKey {
   /** The hub's error code, or `error` for a tool's own error. */
   readonly code: string
   readonly isCall: boolean
-  /** A call that did not succeed, or a record of level ERROR. */
+  /** Of a call. */
+  readonly outcome?: CallOutcome
+  /** A call whose outcome is not `ok`, or a record of level ERROR. */
   readonly failed: boolean
 }
 
@@ -79,8 +81,8 @@ export class LogTally {
 
   /** Returns the row that holds it. */
   #count(key: TallyKey, at: number, count: number): Row {
-    const { level, owner, caller, serverId, server, tool, code, isCall, failed } = key
-    const name = `${at}\n${level}${isCall}${failed}\n${owner}\n${caller}\n${serverId}\n${code}\n${tool}`
+    const { level, owner, caller, serverId, server, tool, code, isCall, failed, outcome } = key
+    const name = `${at}\n${level}${isCall}${failed}${outcome}\n${owner}\n${caller}\n${serverId}\n${code}\n${tool}`
     const known = this.#rows.get(name)
     if (known) {
       known.count += count
@@ -88,7 +90,8 @@ export class LogTally {
     }
     if (this.#inSlot >= MOST_ROWS && !isRest(key)) return this.#count({ ...key, ...REST }, at, count)
     this.#inSlot += 1
-    const row = { key: { level, owner, caller, serverId, server, tool, code, isCall, failed }, at, count }
+    const kept = { level, owner, caller, serverId, server, tool, code, isCall, failed }
+    const row = { key: outcome === undefined ? kept : { ...kept, outcome }, at, count }
     this.#rows.set(name, row)
     return row
   }
@@ -97,6 +100,7 @@ export class LogTally {
 /** Whether both are counted in one row; servers are distinguished by their ids. */
 function isSame(a: TallyKey, b: TallyKey): boolean {
   const isOfOne = a.serverId === b.serverId && a.tool === b.tool && a.owner === b.owner && a.caller === b.caller
+  if (a.outcome !== b.outcome) return false
   return isOfOne && a.level === b.level && a.code === b.code && a.isCall === b.isCall && a.failed === b.failed
 }
 

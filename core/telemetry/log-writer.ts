@@ -10,7 +10,7 @@ const BATCH_MS = 200
 const BATCH_BYTES = 512 * 1024
 /** Fewer than may wait. */
 const BATCH_LINES = 5_000
-/** Limits of the queue while the log cannot be written; beyond them the oldest lines are lost. */
+/** Limits of the queue while the log cannot be written; beyond them the holder of most loses its oldest lines. */
 const MOST_LINES = 10_000
 const MOST_BYTES = 16 * 1024 * 1024
 const RETRY_MS = 1_000
@@ -43,14 +43,13 @@ export class LogWriter {
   readonly #file: LogFile | undefined
   readonly #lost: LogWriterOptions['lost']
   readonly #render: (line: string | RecordLine) => string | RecordLine
-  readonly #waiting = new RecordBlocks()
+  readonly #waiting = new RecordBlocks({ maxCount: MOST_LINES, maxBytes: MOST_BYTES })
   /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
   /** Where its lines lie. */
   #taken: Taken | undefined
-  /** Lost since the last line that says so. */
-  #dropped = 0
-  #droppedInAll = 0
+  /** Lost when the last line said so. */
+  #droppedBefore = 0
   #sent = 0
   /** Lines in `#batch`. */
   #batchLines = 0
@@ -89,6 +88,11 @@ export class LogWriter {
     return this.#refused || this.#dropped > 0
   }
 
+  /** Lost since the last line that says so. */
+  get #dropped(): number {
+    return this.#waiting.dropped - this.#droppedBefore
+  }
+
   get #isBatch(): boolean {
     const { bytes, count } = this.#waiting
     return bytes >= Math.min(BATCH_BYTES, this.#mostBytes) || count >= BATCH_LINES
@@ -106,20 +110,15 @@ export class LogWriter {
       state: this.failing ? 'failing' : 'up',
       waiting,
       sent: this.#sent,
-      dropped: { full: this.#droppedInAll, rejected: 0, late: 0 },
+      dropped: { full: this.#waiting.dropped, rejected: 0, late: 0 },
+      losses: this.#waiting.losses(),
       ...(this.#refused ? { reason: refusalOf(this.#refusal) } : {}),
     }
   }
 
-  /** `line` ends with a line feed. */
-  write(line: string | RecordLine): void {
-    const waiting = this.#waiting
-    waiting.push(this.#render(line), '')
-    while (waiting.count > MOST_LINES || waiting.bytes > MOST_BYTES) {
-      waiting.dropOldest()
-      this.#dropped += 1
-      this.#droppedInAll += 1
-    }
+  /** `line` ends with a line feed. `holder`: whose share of the queue it takes. */
+  write(line: string | RecordLine, holder?: string): void {
+    this.#waiting.push(this.#render(line), '', holder)
     if (this.#batch) return
     if (this.#isBatch) this.flushNow()
     else this.#timer ??= setTimeout(() => this.flushNow(), BATCH_MS)
@@ -131,7 +130,7 @@ export class LogWriter {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const lost = this.#dropped > 0 ? Buffer.from(String(this.#render(this.#lost(this.#dropped)))) : undefined
-    this.#dropped = 0
+    this.#droppedBefore = this.#waiting.dropped
     const taken = this.#waiting.takeBlock(this.#mostBytes)
     this.#taken = taken
     this.#batchLines = (taken?.count ?? 0) + (lost ? 1 : 0)

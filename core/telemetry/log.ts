@@ -1,16 +1,18 @@
-import type { ErrorCode } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { LogLevel, LogRecord, ToolCallRecord } from '../contract/records.ts'
+import type { LogLevel, LogRecord } from '../contract/records.ts'
+import { cutShort } from '../domain/cut-short.ts'
 import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
+import { CALLS, CallLog } from './call-log.ts'
+import type { EndedCall } from './calls/ended-call.ts'
+import { type CallFields, FoldedCalls } from './folding/folded-calls.ts'
 import { LogLevels } from './levels.ts'
 import { LogFeed, type SinkState } from './log-feed.ts'
 import type { RotationOptions } from './log-rotation.ts'
 import type { TallyKey } from './log-tally.ts'
 import { LogWriter } from './log-writer.ts'
-import { RecordAllowance } from './record-allowance.ts'
 import { cut, fieldOf, type LogFields, RecordFields } from './record-fields.ts'
 import { prettyLine, RecordLine } from './record-line.ts'
 
@@ -32,8 +34,8 @@ const NO_CALL: TallyKey = {
   tool: '',
   code: '',
 }
-/** The component of the records of calls. */
-const CALLS = 'mcp'
+/** Longest text of an error in the record of a call, in UTF-16 code units. */
+const ERROR_CHARACTERS = 500
 
 /** Format, destination and redaction of the log. */
 export interface LogOptions {
@@ -50,22 +52,10 @@ export interface LogOptions {
   readonly bus: EventBus
 }
 
-/** A tools/call that the hub rejected before it reached a server. */
-export interface RefusedCall {
-  readonly requestId: string
-  readonly userId: string
-  readonly client?: string
-  readonly keyId: string | undefined
-  readonly clientName?: string | undefined
-  /** Empty: none, a server itself was called. */
-  readonly group: string
-  readonly groupId: string
-  readonly calledServer?: { readonly id: string; readonly name: string }
-  /** As the caller named it. */
-  readonly tool: string
-  readonly durationMs: number
-  readonly code: ErrorCode
-}
+/** What shows where and who a caller is: not in the live record for the owner of somebody else's server. */
+const OF_THE_CALLER = Object.freeze({
+  ...{ client: undefined, clientName: undefined, clientVersion: undefined, keyId: undefined, keyLabel: undefined },
+})
 
 /**
  * The hub's log: one JSON record per line, in the specified format, and the same records for the sinks of `feed`. Nothing
@@ -87,10 +77,8 @@ export class HubLog {
   /** That of the last record which is no call: a new one for each would be garbage. */
   readonly #kind: { -readonly [Key in keyof TallyKey]: TallyKey[Key] } = { ...NO_CALL }
   #counted: readonly ((key: TallyKey) => void)[] = []
-  readonly #refusals = new RecordAllowance<{ readonly id: string }>(({ id: ownerId }, leftOut) => {
-    const text = `${leftOut} records of refused calls were left out: a user had more than 100 a second`
-    this.with({ component: CALLS, ownerId }).warn(text, { userId: ownerId })
-  })
+  readonly #folded = new FoldedCalls((...call) => this.#callLine(...call))
+  readonly #calls: CallLog
   #written: ((level: LogLevel) => void) | undefined
 
   private constructor(writer: LogWriter, form: Form, { level, bus, redactor, servers }: LogOptions) {
@@ -101,6 +89,12 @@ export class HubLog {
     this.#redactor = redactor
     this.#fields = new RecordFields(redactor)
     this.#servers = servers
+    this.#calls = new CallLog({
+      levels: this.levels,
+      redactor,
+      tally: key => this.#tally(key),
+      write: (...call) => this.#folded.add(...call),
+    })
   }
 
   /** Throws the error of the file system when the file cannot be opened. */
@@ -160,48 +154,19 @@ export class HubLog {
     }
   }
 
-  /** Logs one finished tools/call. The owner of the server and the caller may read it. */
-  call(record: ToolCallRecord): void {
-    const { server, tool, durationMs, status, requestId, userId, group, serverId, ownerId, keyId, client, traceId } =
-      record
-    const code = status === 'success' ? '' : status
-    const caller = userId === ownerId ? '' : userId
-    const failed = code !== ''
-    this.#tally({ level: 'INFO', isCall: true, failed, owner: ownerId, caller, serverId, server, tool, code })
-    if (!this.levels.allows('INFO', CALLS, serverId)) return
-    // Nothing is redacted: the names identify the call.
-    const fields = {
-      component: CALLS,
-      server: cut(server),
-      serverId,
-      tool: cut(tool),
-      duration: Math.round(durationMs),
-      status,
-      code: status === 'success' || status === 'error' ? undefined : status,
-      requestId,
-      userId,
-      keyId,
-      client,
-      traceId,
-      group: cut(group),
-    }
-    this.#callLine(fields, userId === ownerId ? ownerId : `${ownerId},${userId}`, ownerId)
+  /** Logs one tools/call that ended. The caller and the owner of its server may read it; see {@link CallLog}. */
+  call(record: EndedCall): void {
+    this.#calls.add(record)
   }
 
-  /** Logs a tools/call that reached no server, of one user 100 a second. The caller may read it. */
-  refusedCall({ requestId, userId, keyId, client, group, tool, durationMs, code, calledServer }: RefusedCall): void {
-    // The tool's name is the caller's: any number of different ones.
-    const nowhere = { caller: '', serverId: '', server: '', tool: '' }
-    this.#tally({ level: 'INFO', isCall: true, failed: true, owner: userId, code, ...nowhere })
-    if (!this.levels.allows('INFO', CALLS, undefined)) return
-    // A call that is refused costs its caller next to nothing: others' records must not be lost for it.
-    if (!this.#refusals.take({ id: userId })) return
-    // The name comes from the caller: it may hold anything.
-    const place = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : { group: cut(group) }
-    const named = { tool: cut(this.#redactor.text(tool)), ...place }
-    const duration = Math.round(durationMs)
-    const fields = { component: CALLS, ...named, duration, status: code, code, requestId, userId, keyId, client }
-    this.#callLine(fields, userId, userId)
+  /** The call with the text of its error as it may be read: secrets of its server are redacted, and it is cut. */
+  readable(record: EndedCall): EndedCall {
+    const { error, serverId } = record
+    if (error === undefined) return record
+    const server = serverId === '' ? undefined : this.#servers.of(serverId)
+    // Redacted before it is cut: half a secret would not be recognised.
+    const text = this.#redactor.text(server ? server.text(error) : error)
+    return { ...record, error: cutShort(text, ERROR_CHARACTERS) }
   }
 
   /** Where records go, with what was lost on the way; the log file or standard output first. */
@@ -224,19 +189,19 @@ export class HubLog {
 
   /** Writes queued records, within a second, and closes the file. */
   end(): Promise<void> {
+    this.#folded.flush()
     return this.#writer.end()
   }
 
-  #callLine(fields: Record<string, unknown>, readers: string, ownerId: string): void {
+  #callLine(level: LogLevel, fields: CallFields, readers: string, ownerId: string): void {
     const timestamp = this.#times.of(Date.now())
-    this.#written?.('INFO')
-    const line = this.#begin('INFO', timestamp)
+    this.#written?.(level)
+    const line = this.#begin(level, timestamp)
     for (const name in fields) line.member(name, fields[name])
-    this.#hand(line, 'tools/call', readers, CALLS)
+    this.#hand(line, 'tools/call', readers, CALLS, fields.userId)
     if (!this.#bus.wants('log.record')) return
-    // A caller's address and key are not for the owner of the server.
-    const withheld = fields.userId === ownerId ? {} : { client: undefined, keyId: undefined }
-    this.#emit('INFO', 'tools/call', { ...fields, ...withheld }, ownerId, timestamp)
+    const withheld = fields.userId === ownerId ? {} : OF_THE_CALLER
+    this.#emit(level, 'tools/call', { ...fields, ...withheld }, ownerId, timestamp)
   }
 
   #tally(key: TallyKey): void {
@@ -251,10 +216,11 @@ export class HubLog {
     return line
   }
 
-  #hand(line: RecordLine, message: string, readers: string, component: string | undefined): void {
+  /** `holder`: whose share of the queues it takes. */
+  #hand(line: RecordLine, message: string, readers: string, component: string | undefined, holder: string): void {
     line.end(message)
-    this.#writer.write(line)
-    this.feed.push(line, readers, component)
+    this.#writer.write(line, holder)
+    this.feed.push(line, readers, component, holder)
     this.#line = line
   }
 
@@ -270,7 +236,7 @@ export class HubLog {
     const copy = this.#bus.wants('log.record') ? (Object.create(null) as Record<string, unknown>) : undefined
     const line = this.#begin(level, timestamp)
     this.#fields.write(logger, record, line, copy, server)
-    this.#hand(line, text, owner ?? '', component)
+    this.#hand(line, text, owner ?? '', component, owner ?? component ?? '')
     this.#written?.(level)
     const failed = level === 'ERROR'
     const kind = this.#kind

@@ -1,3 +1,4 @@
+import { type Holder, HolderShares, type SharedLimits } from '../transport-kit/holder-shares.ts'
 import type { RecordLine } from './record-line.ts'
 
 /** Records of one batch, as they are logged. */
@@ -20,6 +21,9 @@ const WIDEST = 3
  */
 const MOST_SPARE = 2
 
+/** What holders lost for want of room, most first. */
+export type Losses = ReturnType<HolderShares['losses']>
+
 /** Records that lie one behind the other, where they were written. */
 export interface Taken {
   readonly bytes: Uint8Array
@@ -29,27 +33,53 @@ export interface Taken {
   giveBack(): void
 }
 
+const UNLIMITED: SharedLimits = { maxCount: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
+/** Where the oldest record is not that of the largest holder, this part of its records goes at once, since all are copied then. */
+const DROPPED_PART = 1 / 8
+
 /**
- * Records that wait, the oldest first. They lie as bytes in large blocks: tens of thousands of waiting texts would have to be
+ * Records that wait, the oldest first, as a bounded queue with shares: when it is full, the holder of most loses records. They lie as bytes in large blocks: tens of thousands of waiting texts would have to be
  * looked at by each garbage collection, and copied one by one on their way to another thread.
  */
 export class RecordBlocks {
   readonly #blocks: Block[] = []
   readonly #spare: Block[] = []
-  #count = 0
-  #bytes = 0
+  readonly #shares: HolderShares
+  #dropped = 0
+
+  /** Default: no limits. */
+  constructor(limits = UNLIMITED) {
+    this.#shares = new HolderShares(limits)
+  }
 
   /** Number of records. */
   get count(): number {
-    return this.#count
+    return this.#shares.count
   }
 
   /** Of all lines together. */
   get bytes(): number {
-    return this.#bytes
+    return this.#shares.bytes
   }
 
-  push(line: string | RecordLine, readers: string): void {
+  /** Records that were lost for want of room. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** Who lost them: ids of holders, at most 20, with their numbers. */
+  losses(): Losses {
+    return this.#shares.losses()
+  }
+
+  /** `holderId`: whose share of the room the record takes. */
+  push(line: string | RecordLine, readers: string, holderId = ''): void {
+    const holder = this.#shares.of(holderId)
+    this.#append(line, readers, holder)
+    while (this.#shares.isOverShare(holder) && this.#makeRoom(holder));
+  }
+
+  #append(line: string | RecordLine | Uint8Array, readers: string, holder: Holder): void {
     const most = typeof line === 'string' ? line.length * WIDEST : line.length
     let block = this.#blocks.at(-1)
     if (!block?.fits(most)) {
@@ -58,21 +88,56 @@ export class RecordBlocks {
       block = (most <= BLOCK_BYTES ? this.#spare.pop() : undefined) ?? new Block(most)
       this.#blocks.push(block)
     }
-    this.#bytes += block.push(line, readers)
-    this.#count += 1
+    this.#shares.add(holder, block.push(line, readers, holder))
   }
 
-  dropOldest(): void {
-    const [block] = this.#blocks
-    if (!block || this.#count === 0) return
-    this.#bytes -= block.skip(1)
-    this.#count -= 1
-    this.#tidy(block)
+  /** `holder`: of the newest record. False when that one went. */
+  #makeRoom(holder: Holder): boolean {
+    const largest = this.#shares.largest()
+    const [first] = this.#blocks
+    if (!largest || !first) return false
+    if (first.oldestHolder === largest) {
+      this.#lose(largest)
+      this.#release(first, 1)
+      this.#tidy(first)
+    } else if (largest === holder) {
+      // Its oldest ones lie between those of others: to drop the newest costs nothing.
+      const last = this.#blocks.at(-1)
+      this.#lose(largest)
+      this.#shares.remove(largest, last?.dropNewest() ?? 0)
+      return false
+    } else this.#dropOf(largest, Math.ceil(largest.count * DROPPED_PART))
+    return true
+  }
+
+  #lose(holder: Holder): void {
+    holder.dropped += 1
+    this.#dropped += 1
+  }
+
+  /** Drops the oldest records of one holder, wherever they lie. */
+  #dropOf(holder: Holder, count: number): void {
+    let left = count
+    for (const block of this.#blocks.splice(0)) {
+      for (let at = 0; at < block.count; at += 1) {
+        const { bytes, readers, holder: of } = block.at(at)
+        this.#shares.remove(of, bytes.length)
+        if (of === holder && left > 0) {
+          left -= 1
+          this.#lose(holder)
+        } else this.#append(bytes, readers, of)
+      }
+    }
+  }
+
+  /** The first records of a block go. Returns their bytes. */
+  #release(block: Block, count: number): number {
+    return block.skip(count, this.#shares)
   }
 
   /** Takes out the oldest records, `most` at the most. */
   take(most: number): SinkBatch {
-    const count = Math.min(most, this.#count)
+    const count = Math.min(most, this.count)
     const parts: Uint8Array[] = []
     const ends = new Uint32Array(count)
     const readers: string[] = []
@@ -84,17 +149,15 @@ export class RecordBlocks {
       for (const [index, end] of part.ends.entries()) ends[readers.length + index] = bytes + end
       parts.push(part.bytes)
       readers.push(...part.readers)
-      bytes += block.skip(part.readers.length)
+      bytes += this.#release(block, part.readers.length)
       this.#tidy(block)
     }
-    this.#count -= count
-    this.#bytes -= bytes
     return { bytes: joined(parts, bytes), ends, readers }
   }
 
   /** Takes out the oldest block as it is, without a copy; if it has more than `most` bytes, those of its first records that fit. */
   takeBlock(most = Number.POSITIVE_INFINITY): Taken | undefined {
-    const block = this.#count > 0 ? this.#blocks[0] : undefined
+    const block = this.count > 0 ? this.#blocks[0] : undefined
     if (!block) return undefined
     const { bytes, count } = block
     if (bytes.length > most) {
@@ -102,8 +165,7 @@ export class RecordBlocks {
       return { bytes: first, count: readers.length, giveBack: () => undefined }
     }
     this.#blocks.shift()
-    this.#count -= count
-    this.#bytes -= bytes.length
+    this.#release(block, count)
     return { bytes, count, giveBack: () => this.#keep(block) }
   }
 
@@ -127,6 +189,7 @@ class Block {
   /** Parallel, and longer than `#pushed` in a block that is used again. */
   readonly #ends: number[] = []
   readonly #readers: string[] = []
+  readonly #holders: Holder[] = []
   #pushed = 0
   #used = 0
   /** Index of the oldest record, and where it begins. */
@@ -160,15 +223,45 @@ class Block {
     return this.#used + bytes <= this.#buffer.length
   }
 
+  /** The holder of the oldest record. */
+  get oldestHolder(): Holder | undefined {
+    return this.#holders[this.#head]
+  }
+
   /** Returns the bytes of the line. */
-  push(line: string | RecordLine, readers: string): number {
-    const written =
-      typeof line === 'string' ? this.#buffer.write(line, this.#used) : line.copyTo(this.#buffer, this.#used)
+  push(line: string | RecordLine | Uint8Array, readers: string, holder: Holder): number {
+    const written = this.#write(line)
     this.#used += written
     this.#ends[this.#pushed] = this.#used
     this.#readers[this.#pushed] = readers
+    this.#holders[this.#pushed] = holder
     this.#pushed += 1
     return written
+  }
+
+  #write(line: string | RecordLine | Uint8Array): number {
+    if (typeof line === 'string') return this.#buffer.write(line, this.#used)
+    if (!(line instanceof Uint8Array)) return line.copyTo(this.#buffer, this.#used)
+    this.#buffer.set(line, this.#used)
+    return line.length
+  }
+
+  /** The record at a place behind the oldest one; the bytes are those of the block. */
+  at(place: number): { readonly bytes: Uint8Array; readonly readers: string; readonly holder: Holder } {
+    const index = this.#head + place
+    const from = index === this.#head ? this.#from : (this.#ends[index - 1] ?? 0)
+    const { [index]: holder } = this.#holders
+    if (!holder) throw new RangeError(`There is no record ${place}`)
+    return { bytes: this.#buffer.subarray(from, this.#ends[index]), readers: this.#readers[index] ?? '', holder }
+  }
+
+  /** Returns the bytes of the newest record, which is gone. */
+  dropNewest(): number {
+    this.#pushed -= 1
+    const from = this.#pushed === this.#head ? this.#from : (this.#ends[this.#pushed - 1] ?? 0)
+    const bytes = this.#used - from
+    this.#used = from
+    return bytes
   }
 
   /** How many of the first records fit into so many bytes; one if none does. */
@@ -178,14 +271,17 @@ class Block {
     return to - this.#head
   }
 
-  /** Returns the bytes of the records that are gone. */
-  skip(count: number): number {
-    if (count === 0) return 0
-    const { [this.#head + count - 1]: end = this.#from } = this.#ends
-    const bytes = end - this.#from
-    this.#head += count
-    this.#from = end
-    return bytes
+  /** Takes the first records off the accounts of their holders. Returns the bytes of these records, which are gone. */
+  skip(count: number, shares: HolderShares): number {
+    const begin = this.#from
+    for (let left = count; left > 0; left -= 1) {
+      const { [this.#head]: end = this.#from } = this.#ends
+      const { [this.#head]: holder } = this.#holders
+      if (holder) shares.remove(holder, end - this.#from)
+      this.#head += 1
+      this.#from = end
+    }
+    return this.#from - begin
   }
 
   /** The first records, which stay; the bytes are those of the block. */

@@ -1,3 +1,6 @@
+import type { JsonValue } from '../contract/json.ts'
+import { visibleValue } from '../domain/json/visible-json.ts'
+import { visibleName, visibleText } from '../domain/text/visible-text.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { RecordLine } from './record-line.ts'
 
@@ -15,7 +18,8 @@ export function fieldOf(logger: LogFields, record: LogFields, name: string): unk
 }
 
 /**
- * Writes the fields of a logger and of one record, which replace the logger's of the same name, redacted and truncated. They go
+ * Writes the fields of a logger and of one record, which replace the logger's of the same name, redacted, with hidden characters
+ * shown, and truncated. They go
  * straight into the line: a busy hub makes tens of thousands of records a second, and objects that hold them for a moment are work
  * for the garbage collector.
  */
@@ -55,9 +59,11 @@ export class RecordFields {
     if (value === undefined) return
     const said = value instanceof Error ? (value.stack ?? value.message) : value
     const safe = this.#redactor.member(key, server ? server.member(key, said) : said)
-    const written = typeof safe === 'string' ? cut(safe) : safe
-    line.member(name, written)
-    if (copy) copy[name] = written
+    const written =
+      typeof safe === 'string' ? cut(safe) : typeof safe === 'object' ? visibleValue(safe as JsonValue) : safe
+    const shownName = visibleName(name)
+    line.member(shownName, written)
+    if (copy) copy[shownName] = written
   }
 }
 
@@ -69,9 +75,10 @@ function nameOf(key: string, logger: LogFields, record: LogFields): string | und
   return Object.hasOwn(logger, name) || Object.hasOwn(record, name) ? undefined : name
 }
 
-/** A text of at most 8,192 characters, and how many more there were. */
+/** A text with its hidden characters shown, of at most 8,192 characters, and how many more there were. */
 export function cut(text: string): string {
-  return text.length <= FIELD_LIMIT
-    ? text
-    : `${text.slice(0, FIELD_LIMIT)}… (${text.length - FIELD_LIMIT} more characters)`
+  const shown = visibleText(text)
+  return shown.length <= FIELD_LIMIT
+    ? shown
+    : `${shown.slice(0, FIELD_LIMIT)}… (${shown.length - FIELD_LIMIT} more characters)`
 }

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { LogLevel } from '../contract/records.ts'
+import { escapeHidden } from '../domain/text/visible-text.ts'
 
 /** Longest line, in characters; of a longer record only its first members are written. */
 const LINE_LIMIT = 32 * 1024
@@ -19,8 +20,6 @@ const SPACE = 0x20
 const TILDE = 0x7e
 /** What JSON escapes, and all that is not printed ASCII: C1 controls and Unicode line ends are among it. */
 const NOT_PLAIN = /[^ !#-[\]-~]/
-/** JSON has these as they are, but terminals and readers of logs act on them. */
-const CONTROLS = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 /**
  * One line of the log after the other: a record as JSON in UTF-8, its members in the order of the specification. A line is written
@@ -107,7 +106,7 @@ export class RecordLine {
       this.#characters += 2
     } else {
       this.#length = from
-      this.#text(escapeControls(JSON.stringify(text)))
+      this.#text(escapeHidden(JSON.stringify(text)))
     }
   }
 
@@ -175,17 +174,13 @@ export class RecordLine {
 /** What a plugin logs may hold big integers, which JSON does not know. Undefined for what JSON does not have. */
 function jsonOf(value: unknown): string | undefined {
   const json = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
-  return json === undefined ? undefined : escapeControls(json)
-}
-
-function escapeControls(json: string): string {
-  return json.replace(CONTROLS, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return json === undefined ? undefined : escapeHidden(json)
 }
 
 function shortened(line: string, characters: number): string {
   const { level, timestamp, component, message } = JSON.parse(line) as Record<string, unknown>
   const cut = `the record had ${characters} characters`
-  return `${escapeControls(JSON.stringify({ level, timestamp, component, message, cut }))}\n`
+  return `${escapeHidden(JSON.stringify({ level, timestamp, component, message, cut }))}\n`
 }
 
 /** For people who watch: the time of day, the level and the message, with the other members behind them. */
@@ -193,5 +188,5 @@ export function prettyLine(line: string): string {
   const { level, timestamp, message, ...rest } = JSON.parse(line) as Record<string, unknown>
   const fields = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`)
   const text = `${String(timestamp).slice(11, 23)} ${String(level).padEnd(5)} ${JSON.stringify(message).slice(1, -1)}`
-  return escapeControls(`${text}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`)
+  return escapeHidden(`${text}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`)
 }

@@ -1,4 +1,4 @@
-import { RecordBlocks, type SinkBatch } from './record-blocks.ts'
+import { type Losses, RecordBlocks, type SinkBatch } from './record-blocks.ts'
 import type { RecordLine } from './record-line.ts'
 
 /** What became of records that did not arrive: `full` queue, `rejected` by the sink for good, `late` at the end. */
@@ -30,13 +30,12 @@ const BATCH_MS = 200
 const SEND_MS = 30_000
 const PAUSES_MS = [1_000, 5_000, 25_000, 60_000]
 
-/** Waiting records of one sink. One batch is under way at a time; when the queue is full the oldest records are lost. */
+/** Waiting records of one sink. One batch is under way at a time; when the queue is full, the holder of most loses its oldest. */
 export class SinkQueue {
   readonly #options: SinkQueueOptions
-  #waiting = new RecordBlocks()
+  #waiting: RecordBlocks
   #inFlight = 0
   #sent = 0
-  #full = 0
   #rejected = 0
   #late = 0
   #failures = 0
@@ -48,6 +47,7 @@ export class SinkQueue {
 
   constructor(options: SinkQueueOptions) {
     this.#options = options
+    this.#waiting = newQueue(options)
   }
 
   get failing(): boolean {
@@ -66,7 +66,7 @@ export class SinkQueue {
 
   /** All records that ever came. */
   get arrived(): number {
-    return this.waiting + this.#sent + this.#full + this.#rejected + this.#late
+    return this.waiting + this.#sent + this.#waiting.dropped + this.#rejected + this.#late
   }
 
   get sent(): number {
@@ -74,23 +74,24 @@ export class SinkQueue {
   }
 
   get dropped(): Dropped {
-    return { full: this.#full, rejected: this.#rejected, late: this.#late }
+    return { full: this.#waiting.dropped, rejected: this.#rejected, late: this.#late }
   }
 
-  push(line: string | RecordLine, readers: string): void {
+  /** Who lost records to a full queue: ids of users and names of components, most first. */
+  get losses(): Losses {
+    return this.#waiting.losses()
+  }
+
+  /** `holder`: whose share of the queue the record takes. */
+  push(line: string | RecordLine, readers: string, holder?: string): void {
     if (this.#end.signal.aborted) {
       this.#late += 1
       return
     }
     const waiting = this.#waiting
-    waiting.push(line, readers)
-    const { maxRecords, maxBytes, maxBatch } = this.#options
-    while (waiting.count > maxRecords || waiting.bytes > maxBytes) {
-      waiting.dropOldest()
-      this.#full += 1
-    }
+    waiting.push(line, readers, holder)
     if (this.#inFlight > 0) return
-    if (waiting.count >= maxBatch) this.#begin()
+    if (waiting.count >= this.#options.maxBatch) this.#begin()
     else this.#timer ??= setTimeout(() => this.#begin(), BATCH_MS)
   }
 
@@ -114,7 +115,7 @@ export class SinkQueue {
     this.#end.abort()
     clearTimeout(this.#timer)
     this.#retry?.()
-    this.#waiting = new RecordBlocks()
+    while (this.#waiting.count > 0) this.#waiting.take(this.#waiting.count)
     this.#inFlight = 0
   }
 
@@ -182,4 +183,8 @@ export class SinkQueue {
       this.#retry = undefined
     })
   }
+}
+
+function newQueue({ maxRecords, maxBytes }: SinkQueueOptions): RecordBlocks {
+  return new RecordBlocks({ maxCount: maxRecords, maxBytes })
 }

@@ -1,4 +1,5 @@
 import type { PluginLogger } from '../contract/plugin.ts'
+import { GatheredNotices } from '../domain/log/gathered-notices.ts'
 import { RecordAllowance } from './record-allowance.ts'
 
 /** The server that said something. */
@@ -12,6 +13,8 @@ interface Speaker {
 export class UpstreamRecords {
   readonly #log: Pick<PluginLogger, 'debug' | 'info' | 'warn' | 'error'>
   readonly #allowance: RecordAllowance<Speaker>
+  /** By server, over all its connections. */
+  readonly #malformed = new Map<string, GatheredNotices>()
 
   /** `now`: milliseconds of a clock that never goes back. */
   constructor(log: Pick<PluginLogger, 'debug' | 'info' | 'warn' | 'error'>, now?: () => number) {
@@ -30,8 +33,25 @@ export class UpstreamRecords {
     if (this.#allowance.take(server)) this.#log[level](message, { ...of(server), ...fields })
   }
 
+  /** `count` messages of the server were malformed, the last one as `detail` says. One WARN a second at most reports them. */
+  malformed(server: Speaker, detail: string, count: number): void {
+    let notices = this.#malformed.get(server.id)
+    if (!notices) {
+      notices = new GatheredNotices((last, sent) => {
+        const message =
+          sent === 1 ? `The server sent ${last}` : `The server sent ${sent} malformed messages, last ${last}`
+        const { component: _, ...about } = of(server)
+        this.#log.warn(message, { ...about, count: sent })
+      })
+      this.#malformed.set(server.id, notices)
+    }
+    notices.add(detail, count)
+  }
+
   /** The server was deleted. */
   forget(serverId: string): void {
+    this.#malformed.get(serverId)?.flush()
+    this.#malformed.delete(serverId)
     this.#allowance.forget(serverId)
   }
 }

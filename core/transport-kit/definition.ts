@@ -64,8 +64,11 @@ export interface AnswerLink {
   call(call: AnswerCall): Promise<AnswerResult>
   /** Reads the tools again. A rejection is reported, and the tools known before stay. */
   refresh?(signal: AbortSignal): Promise<void>
-  /** Checks that the upstream is alive; rejects when it is not. Absent: it cannot be checked. */
-  alive?(signal: AbortSignal): Promise<void>
+  /**
+   * Checks that the upstream is alive; rejects when it is not. May return those of `healthEndpoints` that the upstream
+   * does not have, each with its status. Absent: it cannot be checked.
+   */
+  alive?(signal: AbortSignal): Promise<readonly string[] | undefined>
   /** Resolves when nothing is left open; at most 2 s. */
   close(): Promise<void>
 }

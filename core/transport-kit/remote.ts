@@ -113,6 +113,11 @@ function dateOf(text = ''): number {
 /** Sent by a hub with HTTP 508: others use that status for limits of their own. */
 export const LOOP_HEADER = 'x-patchbay-loop'
 
+/** Whether a status says that a server has no such path, or takes no GET there: 404, 405 or 501. */
+export function isMissingPath(status: number): boolean {
+  return status === 404 || status === 405 || status === 501
+}
+
 /** The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
 export function statusReason(response: Pick<GuardedResponse, 'status' | 'headers'>, rpcCode?: number): WireError {
   const { status } = response

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { type AlertMessage, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { discordText, feishuText, markdownText, slackText, tagless, telegramText } from './escape.ts'
 import { cutBytes, cutCharacters, linesOf, titleOf } from './text.ts'
 
 /** What a channel has besides its address. */
@@ -37,7 +38,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
       const timestamp = String(Math.floor(nowMs / 1_000))
       // The service signs the empty text with a key made of the secret.
       const sign = secret && createHmac('sha256', `${timestamp}\n${secret}`).update('').digest('base64')
-      const text = cutBytes(plainText(message), 18_000)
+      const text = cutBytes(feishuText(plainText(message)), 18_000)
       const body: JsonObject = { msg_type: 'text', content: { text } }
       return { url: webhook, body: sign ? { timestamp, sign, ...body } : body }
     },
@@ -51,7 +52,10 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
         url.searchParams.set('timestamp', String(nowMs))
         url.searchParams.set('sign', createHmac('sha256', secret).update(`${nowMs}\n${secret}`).digest('base64'))
       }
-      const markdown = { title: cutBytes(titleOf(message), 200), text: cutBytes(markdownText(message), 18_000) }
+      const markdown = {
+        title: cutBytes(tagless(titleOf(message)), 200),
+        text: cutBytes(markdownBody(message), 18_000),
+      }
       return { url: url.href, body: { msgtype: 'markdown', markdown, at: { isAtAll: false } } }
     },
     problem: (_status, answer) => codeProblem(answer, 'errcode'),
@@ -60,7 +64,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
     host: /^qyapi\.weixin\.qq\.com$/,
     request: (message, { webhook }) => ({
       url: webhook,
-      body: { msgtype: 'markdown', markdown: { content: cutBytes(markdownText(message), 4_096) } },
+      body: { msgtype: 'markdown', markdown: { content: cutBytes(markdownBody(message), 4_096) } },
     }),
     problem: (_status, answer) => codeProblem(answer, 'errcode'),
   },
@@ -77,7 +81,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
       url: webhook,
       body: {
         chat_id: channel,
-        text: cutCharacters(plainText(message), 4_096),
+        text: cutCharacters(telegramText(plainText(message)), 4_096),
         link_preview_options: { is_disabled: true },
       },
     }),
@@ -100,42 +104,39 @@ function plainText(message: AlertMessage): string {
   return [titleOf(message), ...linesOf(message)].join('\n')
 }
 
-/** Names of servers and tools are other people's text: what Markdown would read in them is escaped. */
-function markdownText(message: AlertMessage): string {
-  const escaped = linesOf(message).map(line => `> ${line.replace(/[\\`*_{}[\]()#+!|<>~-]/g, '\\$&')}`)
-  return [`**${titleOf(message).replace(/[\\`*_<>]/g, '\\$&')}**`, ...escaped].join('\n\n')
+function markdownBody(message: AlertMessage): string {
+  const quoted = linesOf(message).map(line => `> ${markdownText(line)}`)
+  return [`**${markdownText(titleOf(message))}**`, ...quoted].join('\n\n')
 }
 
 function slackBody(message: AlertMessage, channel: string | undefined): JsonObject {
-  const entities = (text: string): string =>
-    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  const title = entities(titleOf(message))
+  const title = slackText(titleOf(message))
   const attachment = {
     color: message.kind === 'resolved' ? 'good' : message.severity === 'critical' ? 'danger' : 'warning',
     title,
-    text: entities(cutCharacters(linesOf(message).join('\n'), 3_000)),
+    text: slackText(cutCharacters(linesOf(message).join('\n'), 3_000)),
+    // No field is read as Slack's markup: names have its characters.
+    mrkdwn_in: [],
     fields: [
       { title: 'Severity', value: message.severity, short: true },
-      { title: 'Owner', value: entities(message.owner), short: true },
+      { title: 'Owner', value: slackText(message.owner), short: true },
     ],
     ts: Math.floor(Date.parse(message.at) / 1_000),
   }
-  return { text: title, ...(channel ? { channel } : {}), attachments: [attachment] }
+  return { text: title, mrkdwn: false, ...(channel ? { channel } : {}), attachments: [attachment] }
 }
 
 function discordBody(message: AlertMessage): JsonObject {
-  const description = linesOf(message)
-    .join('\n')
-    .replace(/[\\`*_~|>]/g, '\\$&')
+  const title = discordText(titleOf(message))
   const embed = {
-    title: cutCharacters(titleOf(message), 256),
-    description: cutCharacters(description, 2_000),
+    title: cutCharacters(title, 256),
+    description: cutCharacters(linesOf(message).map(discordText).join('\n'), 2_000),
     color: COLOURS[message.kind === 'resolved' ? 'resolved' : message.severity],
-    fields: [{ name: 'Owner', value: cutCharacters(message.owner, 200), inline: true }],
+    fields: [{ name: 'Owner', value: cutCharacters(discordText(message.owner), 200), inline: true }],
     timestamp: message.at,
   }
   // Nobody is called by a name in a text.
-  return { content: cutCharacters(titleOf(message), 2_000), embeds: [embed], allowed_mentions: { parse: [] } }
+  return { content: cutCharacters(title, 2_000), embeds: [embed], allowed_mentions: { parse: [] } }
 }
 
 function codeProblem(answer: JsonValue | undefined, name: 'code' | 'errcode'): string | undefined {

@@ -38,7 +38,7 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
     adminOnly: plugin.allowUsers === true && plugin.smtp ? ['smtp', 'from'] : true,
     maxPerMinute: 6,
     check: config => checkConfig(config, plugin.smtp === undefined),
-    async send(message, { config }, signal) {
+    async send(message, { config, resolve }, signal) {
       const { smtp, recipients, from } = config as unknown as EmailConfig
       const server = smtp ?? plugin.smtp
       if (!server) throw new HubError('delivery_failed', 'The channel names no mail server, and the plugin has none')
@@ -47,7 +47,9 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
       if (![sender, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
       const takeBack = smtp ? undefined : countFor(message.owner, recipients.length)
       try {
-        return await deliver(message, server, sender, recipients, signal)
+        // The plugin's own server is the administrator's choice; a channel's must be open to its owner.
+        const address = smtp ? (await resolve(smtp.host))[0] : undefined
+        return await deliver(message, { ...server, address }, sender, recipients, signal)
       } catch (error) {
         takeBack?.()
         throw error
@@ -56,9 +58,14 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
   }
 }
 
+/** A server, and the address to which its name was resolved; without one the name is resolved when it is connected to. */
+interface Dialled extends MailServer {
+  readonly address?: string | undefined
+}
+
 async function deliver(
   message: AlertMessage,
-  smtp: MailServer,
+  smtp: Dialled,
   from: string,
   recipients: readonly string[],
   signal: AbortSignal,
@@ -97,6 +104,7 @@ function schemaFor({ smtp }: EmailPluginConfig): JsonObject {
         properties: {
           host: {
             type: 'string',
+            format: 'host',
             maxLength: 253,
             title: 'Host',
             description: 'A host name or an IP address.',
@@ -181,13 +189,14 @@ function schemaFor({ smtp }: EmailPluginConfig): JsonObject {
   }
 }
 
-function options({ host, port, secure = port === 465, auth, allowInsecureAuth, ca }: MailServer) {
+function options({ host, address = host, port, secure = port === 465, auth, allowInsecureAuth, ca }: Dialled) {
+  const servername = isLiteral(host) ? {} : { servername: host }
   return {
-    ...{ host, port: port ?? (secure ? 465 : 587), secure },
+    ...{ host: address, port: port ?? (secure ? 465 : 587), secure },
     ...(auth ? { auth: { ...auth } } : {}),
     // Where STARTTLS is missing the password would go in the clear.
     requireTLS: auth !== undefined && allowInsecureAuth !== true,
-    tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) } as const,
+    tls: { minVersion: 'TLSv1.2', ...servername, ...(ca === undefined ? {} : { ca }) } as const,
     ...{
       connectionTimeout: TIMEOUT_MS,
       greetingTimeout: TIMEOUT_MS,
@@ -200,7 +209,12 @@ function options({ host, port, secure = port === 465, auth, allowInsecureAuth, c
 
 function senderOf({ host, auth }: MailServer): string {
   if (auth && isAddress(auth.user)) return auth.user
-  return /^[\d.]+$|:/.test(host) ? 'patchbay@localhost' : `patchbay@${host}`
+  return isLiteral(host) ? 'patchbay@localhost' : `patchbay@${host}`
+}
+
+/** Whether a host is an address, not a name. */
+function isLiteral(host: string): boolean {
+  return /^[\d.]+$|:/.test(host)
 }
 
 interface SmtpError extends Error {

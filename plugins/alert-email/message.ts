@@ -17,7 +17,8 @@ export interface Mail {
 
 /** The mail about a message. */
 export function mailOf(message: AlertMessage): Mail {
-  const { id, kind, severity, rule, condition, instances, flapping, owner, at } = message
+  const { id, kind, severity, instances, flapping, at } = message
+  const [rule, owner, condition] = [message.rule, message.owner, message.condition].map(oneLine)
   const shown = instances.slice(0, SUBJECTS).map(describe)
   if (instances.length > SUBJECTS) shown.push(`… and ${instances.length - SUBJECTS} more`)
   const rest = [`Rule: ${owner}~${rule}`, `Condition: ${condition}`, `Severity: ${severity}`, `At: ${at}`]
@@ -33,16 +34,21 @@ export function mailOf(message: AlertMessage): Mail {
 /** The first subjects, since a list of mails shows no more. */
 function namesOf(instances: readonly AlertSubject[]): string {
   if (instances.length === 0) return ''
-  const names = instances.slice(0, 3).map(({ subject }) => subject)
+  const names = instances.slice(0, 3).map(({ subject }) => oneLine(subject))
   return ` (${names.join(', ')}${instances.length > 3 ? ', …' : ''})`
+}
+
+/** A name stays on its line: what follows a line end could pass for a line of the mail, or a header. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*[\r\n\v\f\u0085\u2028\u2029]+\s*/g, ' ')
 }
 
 function describe({ subject, state, value, threshold, reason, startsAt, endsAt }: AlertSubject): string {
   const lines = [
-    `${subject}: ${state}`,
+    `${oneLine(subject)}: ${state}`,
     `  value: ${value ?? 'none'}${threshold === undefined ? '' : ` (limit ${threshold})`}`,
     state === 'firing' ? `  since: ${startsAt}` : `  from: ${startsAt} to ${endsAt ?? 'now'}`,
   ]
-  if (reason !== undefined) lines.push(`  reason: ${reason}`)
+  if (reason !== undefined) lines.push(`  reason: ${oneLine(reason)}`)
   return lines.join('\n')
 }

@@ -23,7 +23,7 @@ export class EmbeddingRanker {
     const asked = this.#vectors.ofQuery(actor.userId, query)
     asked.catch(() => undefined)
     const keys = this.#keys.get(tools) ?? (await this.#read(tools))
-    const missing = keys.filter(([key]) => this.#vectors.get(key) === undefined)
+    const missing = keys.filter(([key]) => this.#vectors.get(actor.userId, key) === undefined)
     if (missing.length > 0) this.#vectors.want(actor.userId, new Map(missing.map(([key, tool]) => [key, textOf(tool)])))
     if (missing.length > keys.length * MOST_UNKNOWN_SHARE)
       throw new HubError('starting', 'The vectors of the tools are not there yet', { retryAfterSeconds: 5 })
@@ -31,7 +31,7 @@ export class EmbeddingRanker {
     const scores: { readonly name: string; readonly score: number }[] = []
     const pause = slices(signal)
     for (const [key, { name }] of keys) {
-      const vector = this.#vectors.get(key)
+      const vector = this.#vectors.get(actor.userId, key)
       if (vector?.length === wanted.length) scores.push({ name, score: product(vector, wanted) })
       await pause()
     }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { HubError } from 'patchbay/contract'
+import { SharedCache } from 'patchbay/transport-kit'
 
 const MOST_BYTES = 64 * 1024 * 1024
 /** Texts of one request. */
@@ -26,7 +26,8 @@ export interface VectorsState {
 }
 
 /**
- * Vectors by the SHA-256 of model and text, at most 64 MiB of them. What is missing is asked for in the background, 64 texts at
+ * Vectors by the SHA-256 of model and text, at most 64 MiB of them, beyond which the user with
+ * most of them loses first. What is missing is asked for in the background, 64 texts at
  * a time and the users in turn; after a failure nothing is asked for half a minute.
  */
 export class Vectors {
@@ -34,9 +35,9 @@ export class Vectors {
   readonly #model: string
   readonly #signal: AbortSignal
   readonly #now: () => number
-  readonly #known = new LRUCache<string, Float32Array>({
+  readonly #known = new SharedCache<string, Float32Array>({
     maxSize: MOST_BYTES,
-    sizeCalculation: vector => vector.byteLength + 128,
+    sizeOf: vector => vector.byteLength + 128,
   })
   /** By user, then by hash. */
   readonly #waiting = new Map<string, Map<string, string>>()
@@ -60,21 +61,22 @@ export class Vectors {
       .digest('base64')
   }
 
-  get(key: string): Float32Array | undefined {
-    return this.#known.get(key)
+  /** The vector, which is then a part of the user's share. */
+  get(userId: string, key: string): Float32Array | undefined {
+    return this.#known.get(userId, key)
   }
 
   /** The vector of a search, asked for at once. Rejects with `rate_limited`, `server_offline` while it rests, and what asking fails with. */
   async ofQuery(userId: string, query: string): Promise<Float32Array> {
     const key = this.key(query)
-    const known = this.#known.get(key)
+    const known = this.#known.get(userId, key)
     if (known) return known
     const spent = this.#spentBy(userId)
     if (spent.queries >= QUERIES_PER_HOUR) throw new HubError('rate_limited', 'Too many searches in an hour')
     spent.queries += 1
     const [vector] = await this.#ask([query])
     if (!vector) throw new HubError('upstream_protocol', 'There is no vector')
-    this.#known.set(key, vector)
+    this.#known.set(userId, key, vector)
     return vector
   }
 
@@ -89,7 +91,7 @@ export class Vectors {
   state(): VectorsState {
     const waiting = [...this.#waiting.values()].reduce((sum, texts) => sum + texts.size, 0)
     const failed = this.#lastError ? { lastError: this.#lastError } : {}
-    return { vectors: this.#known.size, waiting, requests: this.#requests, ...failed }
+    return { vectors: this.#known.count, waiting, requests: this.#requests, ...failed }
   }
 
   async #fill(): Promise<void> {
@@ -119,7 +121,7 @@ export class Vectors {
     const vectors = await this.#ask(batch.map(([, text]) => text))
     for (const [at, [key]] of batch.entries()) {
       const vector = vectors[at]
-      if (vector) this.#known.set(key, vector)
+      if (vector) this.#known.set(userId, key, vector)
     }
     // What came meanwhile is kept.
     const left = new Map([...missing.slice(batch.length), ...(this.#waiting.get(userId) ?? [])])

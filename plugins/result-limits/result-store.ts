@@ -54,10 +54,7 @@ export class ResultStore {
       if (own.bytes + bytes <= keptResultBytesPerUser) break
       this.#forget(oldest)
     }
-    for (const oldest of this.#kept.keys()) {
-      if (this.#bytes + bytes <= keptResultBytes) break
-      this.#forget(oldest)
-    }
+    while (this.#bytes + bytes > keptResultBytes && this.#kept.size > 0) this.#forgetOldestOfMost()
     this.#ofUser.set(actor.userId, own)
     own.ids.add(id)
     own.bytes += bytes
@@ -90,6 +87,14 @@ export class ResultStore {
       if (untilMs > now) return
       this.#forget(id)
     }
+  }
+
+  /** Who holds most loses first. */
+  #forgetOldestOfMost(): void {
+    let most: { readonly bytes: number; readonly ids: ReadonlySet<string> } | undefined
+    for (const each of this.#ofUser.values()) if (!most || each.bytes > most.bytes) most = each
+    const [oldest] = most?.ids ?? []
+    if (oldest !== undefined) this.#forget(oldest)
   }
 
   #forget(id: string): void {

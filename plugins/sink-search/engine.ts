@@ -3,7 +3,7 @@ import { objectOf } from 'patchbay/transport-kit'
 
 const KEYWORDS = [
   ...['level', 'server', 'serverId', 'tool', 'status', 'requestId', 'userId', 'keyId', 'group', 'component', 'code'],
-  ...['traceId', 'client', 'logger', 'stream', 'plugin'],
+  ...['traceId', 'client', 'logger', 'stream', 'plugin', 'outcome', 'clientName', 'clientVersion', 'keyLabel'],
 ]
 
 /** Fields of a record that the engine knows by name; all others stand in `fields`. */

@@ -22,7 +22,7 @@ export interface Sender {
 export function syslogMessage(record: LogRecord, { facility, host, processId }: Sender): Buffer {
   const priority = facility * 8 + (SEVERITIES[record.level] ?? SEVERITIES.INFO)
   const header = `<${priority}>1 ${record.timestamp} ${printable(host, 255)} patchbay ${processId}`
-  return Buffer.from(`${header} ${printable(record.component ?? '', 32)} ${dataOf(record)} ${record.message}`)
+  return Buffer.from(`${header} ${printable(record.component ?? '', 32)} ${dataOf(record)} ${oneLine(record.message)}`)
 }
 
 /** The first bytes of a message, at most `most`, without a part of a character at the end. */
@@ -44,12 +44,20 @@ function dataOf(record: LogRecord): string {
   for (const [name, value] of Object.entries(record)) {
     if (NOT_IN_DATA.has(name) || value === undefined || value === null) continue
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    const cut = text.slice(0, MOST_VALUE_CHARACTERS).toWellFormed()
+    const cut = oneLine(text).slice(0, MOST_VALUE_CHARACTERS).toWellFormed()
     const parameter = ` ${nameOf(name)}="${cut.replaceAll(/["\\\]]/g, '\\$&')}"`
     if (Buffer.byteLength(data) + Buffer.byteLength(parameter) > MOST_DATA_BYTES) continue
     data += parameter
   }
   return data === '' ? '-' : `[${SD_ID}${data}]`
+}
+
+/** A collector that splits at line ends would take what follows for a message of its own (RFC 5424, section 8.2). */
+function oneLine(text: string): string {
+  return text
+    .replaceAll('\n', '\\n')
+    .replaceAll('\t', ' ')
+    .replaceAll(/\p{Cc}/gu, '?')
 }
 
 /** A name holds no blank, `=`, `]` or `"`, and at most 32 characters. */

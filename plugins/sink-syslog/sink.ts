@@ -34,7 +34,7 @@ export class SyslogSink {
         messages.map(message => cutBytes(message, MOST_DATAGRAM_BYTES)),
         signal,
       )
-    // Octet counting (RFC 6587, section 3.4.1): a message may then have several lines.
+    // Octet counting (RFC 6587, section 3.4.1).
     const framed = messages.flatMap(message => [Buffer.from(`${message.length} `), message])
     return this.#carrier.send([Buffer.concat(framed)], signal)
   }

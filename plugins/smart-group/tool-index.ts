@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { ScopeTool, ScopeView } from 'patchbay/contract'
+import { SharedCache } from 'patchbay/transport-kit'
 import { bestOf, rank } from './rank.ts'
 import { type ToolDocument, toolDocument } from './tool-document.ts'
 import type { Words } from './words.ts'
@@ -18,20 +18,21 @@ interface View {
 }
 
 /**
- * The words of the tools that callers see. Those of one tool are shared by all who see it in the same words; what is
+ * The words of the tools that callers see. Those of one tool are stored once for all who see it in the same words, and stay as long as
+ * one of them has room for it: who has most in the index loses first. What is
  * rare or common is found for each caller among the caller's own.
  */
 export class ToolIndex {
   readonly #words: Words
   readonly #now: () => number
   /** By a hash of what a tool says. */
-  readonly #documents = new LRUCache<string, ToolDocument>({
+  readonly #documents = new SharedCache<string, ToolDocument>({
     maxSize: MOST_WORDS,
-    sizeCalculation: ({ words }) => Math.max(1, words.length),
+    sizeOf: ({ words }) => Math.max(1, words.length),
   })
-  readonly #views = new LRUCache<string, View>({
+  readonly #views = new SharedCache<string, View>({
     maxSize: MOST_VIEWED,
-    sizeCalculation: ({ tools }) => Math.max(1, tools.length),
+    sizeOf: ({ tools }) => Math.max(1, tools.length),
   })
   readonly #building = new Map<string, { readonly tools: readonly ScopeTool[]; readonly done: Promise<View> }>()
 
@@ -42,37 +43,37 @@ export class ToolIndex {
 
   /** The tools that fit a query, best first. `of`: those that may be found; default all. */
   async search(
-    { key, tools }: Pick<ScopeView, 'key' | 'tools'>,
+    { key, tools, actor }: Pick<ScopeView, 'key' | 'tools'> & { readonly actor?: { readonly userId: string } },
     query: string,
     of?: (tool: ScopeTool) => boolean,
   ): Promise<readonly ScopeTool[]> {
-    const { documents } = await this.#view(key, tools)
+    const { documents } = await this.#view(key, tools, actor?.userId ?? '')
     const scores = rank(documents, this.#words.ofQuery(query))
     const fitting = of ? new Map([...scores].filter(([at]) => isIn(tools[at], of))) : scores
     return bestOf(fitting, fitting.size).flatMap(at => tools[at] ?? [])
   }
 
-  async #view(key: string, tools: readonly ScopeTool[]): Promise<View> {
-    const known = this.#views.get(key)
+  async #view(key: string, tools: readonly ScopeTool[], userId: string): Promise<View> {
+    const known = this.#views.get(userId, key)
     if (known?.tools === tools) return known
     const running = this.#building.get(key)
     if (running?.tools === tools) return running.done
-    const done = this.#build(tools)
+    const done = this.#build(tools, userId)
     this.#building.set(key, { tools, done })
     try {
       const view = await done
-      this.#views.set(key, view)
+      this.#views.set(userId, key, view)
       return view
     } finally {
       if (this.#building.get(key)?.done === done) this.#building.delete(key)
     }
   }
 
-  async #build(tools: readonly ScopeTool[]): Promise<View> {
+  async #build(tools: readonly ScopeTool[], userId: string): Promise<View> {
     const documents: ToolDocument[] = []
     let since = this.#now()
     for (const tool of tools) {
-      documents.push(this.#document(tool))
+      documents.push(this.#document(tool, userId))
       if (this.#now() - since < SLICE_MS) continue
       await new Promise(resolve => setTimeout(resolve, 0))
       since = this.#now()
@@ -80,12 +81,12 @@ export class ToolIndex {
     return { tools, documents }
   }
 
-  #document({ name, server, definition }: ScopeTool): ToolDocument {
+  #document({ name, server, definition }: ScopeTool, userId: string): ToolDocument {
     const text = { name, server, definition: definition() }
     const key = createHash('sha256').update(JSON.stringify(text)).digest('base64')
-    const known = this.#documents.get(key)
+    const known = this.#documents.get(userId, key)
     const document = known ?? toolDocument(text, this.#words)
-    if (!known) this.#documents.set(key, document)
+    if (!known) this.#documents.set(userId, key, document)
     return document
   }
 }

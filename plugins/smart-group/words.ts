@@ -1,4 +1,5 @@
 import glossary from './glossary.json' with { type: 'json' }
+import spoken from './spoken.json' with { type: 'json' }
 import lists from './words.json' with { type: 'json' }
 
 /** One thing that a query asks for: the words that stand for it, each with how well it does, 0 to 1. */
@@ -117,7 +118,9 @@ export class Words {
         continue
       }
       flush()
-      parts.push({ chinese: entry, english: this.#tables.glossary.get(entry) ?? [] })
+      // Words that only hold a sentence together stand for nothing.
+      const english = this.#tables.glossary.get(entry) ?? []
+      if (english.length > 0) parts.push({ chinese: entry, english })
       at += entry.length
     }
     flush()
@@ -148,7 +151,9 @@ function readTables(): Tables {
   const near = new Map<string, Map<string, number>>()
   for (const group of lists.near) relate(near, group, NEAR_WEIGHT)
   for (const group of lists.same) relate(near, group, SAME_WEIGHT)
-  const entries = Object.entries(glossary).map(([chinese, english]) => [chinese, translationOf(english)] as const)
+  const entries = Object.entries({ ...glossary, ...spoken }).map(
+    ([chinese, english]) => [chinese, translationOf(english)] as const,
+  )
   return {
     stop: new Set(lists.stop.split(' ').map(stem)),
     near,
@@ -184,6 +189,7 @@ function spread(text: string): string {
 
 /** `line+chart graph` stands for `line`, and one of `chart` and `graph`; `dialog popup` for either. */
 function translationOf(english: string): Translation {
+  if (english === '') return []
   const [joined = '', ...others] = english.split(' ')
   const parts = joined.split('+').map(word => [stem(word)])
   return [...parts.slice(0, -1), [...(parts.at(-1) ?? []), ...others.map(stem)]]

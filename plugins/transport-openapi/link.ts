@@ -5,6 +5,7 @@ import {
   type AnswerLink,
   type AnswerResult,
   fetchFollowing,
+  isMissingPath,
   withoutEnd,
 } from 'patchbay/transport-kit'
 import { addProofs, type CallPlan, type Placed, placeArguments } from './call-plan.ts'
@@ -105,10 +106,13 @@ export class OpenapiLink implements AnswerLink {
     return { proofs: sendable, kept }
   }
 
-  /** Polls the endpoints; without any, no request is known to be safe, and only a connection is opened. */
-  async alive(signal: AbortSignal): Promise<void> {
+  /**
+   * Polls the endpoints, and returns those that the API does not have; without any that it has, no request is known to be
+   * safe, and only a connection is opened.
+   */
+  async alive(signal: AbortSignal): Promise<readonly string[]> {
     const { base } = this.#catalog
-    if (this.#io.healthEndpoints.length === 0) return await this.#io.reach(base.href, signal)
+    const missing: string[] = []
     for (const path of this.#io.healthEndpoints) {
       const url = URL.parse(`${withoutEnd(base.href, '/')}/${path.replace(/^\/+/, '')}`)
       if (url?.origin !== base.origin) {
@@ -120,10 +124,13 @@ export class OpenapiLink implements AnswerLink {
       const request = { method: 'GET', headers: this.#config.headers, signal }
       const { response } = await fetchFollowing(this.#io.fetch, url.href, request)
       response.cancel()
-      if (response.status < 200 || response.status > 299) {
+      if (isMissingPath(response.status)) missing.push(`${path} (HTTP ${response.status})`)
+      else if (response.status < 200 || response.status > 299) {
         const message = `The health endpoint ${JSON.stringify(path.slice(0, 100))} answered with HTTP ${response.status}`
         throw new HubError('upstream_http_error', message)
       }
     }
+    if (missing.length === this.#io.healthEndpoints.length) await this.#io.reach(base.href, signal)
+    return missing
   }
 }

@@ -83,7 +83,7 @@ test('a server that goes away is pending and fires, with one message', async () 
   const server = { name: 'remote', url: `http://127.0.0.1:${way.port}/mcp` }
   await admin.ok('POST', '/api/servers', {
     ...server,
-    healthCheck: { enabled: true, interval: 1_000, timeout: 30_000 },
+    healthCheck: { enabled: true, interval: 1_000, timeout: 1_000 },
   })
   await online(admin, ['remote'])
   const tab = await openTab(browser, hub, admin)

@@ -35,7 +35,9 @@ let env: Record<string, string>
 beforeAll(async () => {
   browser = await openBrowser()
   env = { PORT: String(await freePort()), ...LOOPBACK }
-  hub = await startHub({ env })
+  // As a new hub has it.
+  const mcpServers = { sample: stdioFixture('echo') }
+  hub = await startHub({ env, settings: { mcpServers, groups: [{ name: 'sample', servers: ['sample'] }] } })
 }, 120_000)
 
 afterAll(async () => {
@@ -106,19 +108,21 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   expect(setup.status).toBe(404)
   expect((await fetch(`${hub.url}/api/setup`)).status).toBe(404)
   const { command, args } = stdioFixture('echo') as { command: string; args: string[] }
-  await page.fill('main textarea', JSON.stringify({ mcpServers: { mine: { command, args } } }))
-  await click('main button.pri')
+  // The box has the focus: what is copied elsewhere is pasted without a click, and read.
+  await page.waitForFunction(() => document.activeElement?.id === 'paste')
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  const copied = JSON.stringify({ mcpServers: { mine: { command, args }, yours: { command, args } } })
+  await page.evaluate(text => navigator.clipboard.writeText(text), copied)
+  await page.keyboard.press('Control+V')
   await page.waitForSelector('pb-entry')
   await click('section.entry .foot button.pri')
-  await page.waitForURL(/admin~mine/)
-  await online(await hub.signIn('admin'), ['mine'])
-  // As the list of servers leads there.
-  await tab.go('/groups/new?servers=mine', '#g-name')
-  clicks += 1
-  await page.fill('#g-name', 'work')
-  await page.waitForSelector('[role=tree] >> text=mine')
-  await click('button:has-text("Make group")')
-  await page.waitForURL(/admin~work/)
+  await page.waitForURL(/\/servers$/)
+  await online(await hub.signIn('admin'), ['mine', 'yours'])
+  // Beside the group that came with the sample server.
+  await click('nav a[href="/groups"]')
+  await page.waitForSelector('pb-table >> text=sample')
+  await click('main button:has-text("Group all online servers")')
+  await page.waitForURL(/admin~all/)
   await click('button:has-text("Connect a client")')
   await click('pb-connect >> text=Make key')
   await page.waitForFunction(() => document.querySelector('pb-connect .connect-text')?.textContent?.includes('pb_'))
@@ -127,7 +131,7 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   expect(secret).not.toBe('')
   const client = new McpClient({ name: 'newcomer', version: '1' })
   await client.connect(
-    new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/work`), {
+    new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/all`), {
       requestInit: { headers: { authorization: `Bearer ${secret}` } },
     }),
   )

@@ -1,6 +1,8 @@
 /** Real nginx and Caddy, with the files of `deploy/`, before a real hub: at the root and below a path. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdir, readFile } from 'node:fs/promises'
 import { connect as connectTcp } from 'node:net'
+import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { Client as NewerClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { below, Client } from '../support/client.ts'
@@ -341,4 +343,21 @@ test('files of the console are kept by nginx for a day, and by browsers for as l
     expect(asked).toBe(start === nginxBefore ? 1 : 2)
   }
   await files.stop(true)
+}, 120_000)
+
+test('the token of an assistant in the query is in no file that nginx writes, also when the hub is down', async () => {
+  const token = `pba_${crypto.randomUUID()}`
+  const up = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('ok') })
+  for (const upstream of [`http://127.0.0.1:${up.port}`, 'http://127.0.0.1:9', 'http://127.0.0.1:9/hub']) {
+    await using proxy = await nginxBefore(upstream)
+    await (await fetch(below(proxy.url, `/api/assistant/ws?token=${token}`))).text()
+    await (await fetch(`${proxy.plainUrl}/api/assistant/ws?token=${token}`, { redirect: 'manual' })).text()
+    const lines = () => readFile(join(proxy.folder, 'patchbay.log'), 'utf8')
+    await until(async () => (await lines()).split('/api/assistant/ws').length > 2, { what: 'both requests in the log' })
+    const files = (await readdir(proxy.folder)).filter(name => name.endsWith('.log'))
+    const texts = await Promise.all(files.map(name => readFile(join(proxy.folder, name), 'utf8')))
+    expect(texts.join('\n')).not.toContain(token)
+    expect(files.length).toBeGreaterThan(1)
+  }
+  await up.stop(true)
 }, 120_000)

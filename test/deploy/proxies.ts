@@ -9,6 +9,8 @@ import { makeTemp } from '../support/temp.ts'
 
 /** A proxy that runs with a file of `deploy/`. */
 export interface RunningProxy extends AsyncDisposable {
+  /** Where it writes all that it writes. */
+  readonly folder: string
   /** https, with the base path. */
   readonly url: string
   /** Of the port that leads to https. */
@@ -41,11 +43,12 @@ export async function nginxBefore(hubUrl: string, apiTimeout = '300s'): Promise<
     ['/etc/ssl/patchbay/fullchain.pem', join(folder, 'hub.pem')],
     ['/etc/ssl/patchbay/privkey.pem', join(folder, 'hub.key')],
     ['/var/cache/nginx/patchbay', join(folder, 'cache')],
+    ['/var/log/nginx/', `${folder}/`],
     ['proxy_read_timeout 300s', `proxy_read_timeout ${apiTimeout}`],
   ])
-  const types = 'default_type application/octet-stream; access_log off;'
+  const types = 'default_type application/octet-stream;'
   const nginx = await startNginxWith(`${types}\n${config}`, folder, url)
-  return { url: url + basePath, plainUrl: `http://127.0.0.1:${plainPort}`, ...disposing(nginx) }
+  return { url: url + basePath, plainUrl: `http://127.0.0.1:${plainPort}`, folder, ...disposing(nginx) }
 }
 
 /** Caddy with `deploy/caddy/…` before the hub at `hubUrl`; calls of the API may take `apiTimeout`, in Caddy's words. */
@@ -67,7 +70,7 @@ export async function caddyBefore(hubUrl: string, apiTimeout = '300s'): Promise<
     ['\ttls {', `\ttls ${join(folder, 'hub.pem')} ${join(folder, 'hub.key')} {`],
   ])
   const caddy = await startCaddy(config, folder, url)
-  return { url: url + basePath, plainUrl: `http://127.0.0.1:${plainPort}`, ...disposing(caddy) }
+  return { url: url + basePath, plainUrl: `http://127.0.0.1:${plainPort}`, folder, ...disposing(caddy) }
 }
 
 async function place(name: string, hubUrl: string) {

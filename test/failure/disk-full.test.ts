@@ -11,6 +11,8 @@ import { until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
 const DISK_BYTES = 2_097_152
+/** The history stores nothing where less than 32 MiB are free. */
+const STORE_DISK_BYTES = 48 * 1024 * 1024
 const SETTINGS = { mcpServers: { echo: known('echo'), other: known('echo', { WHO: 'other' }) } }
 
 /** Of the disk that holds the settings file, and of the one that holds the data folder. */
@@ -33,15 +35,16 @@ beforeAll(async () => {
   const script = [
     `cp ${source}/mcp_settings.json ${settingsDisk}/ && chmod 600 ${settingsDisk}/mcp_settings.json`,
     `head -c ${DISK_BYTES - SETTINGS_FREE} /dev/zero > ${settingsDisk}/ballast`,
-    `head -c ${DISK_BYTES - STORE_FREE} /dev/zero > ${storeDisk}/ballast`,
+    `head -c ${STORE_DISK_BYTES - STORE_FREE} /dev/zero > ${storeDisk}/ballast`,
     'exec "$@"',
   ]
-  const disk = (folder: string) => ['--size', String(DISK_BYTES), '--tmpfs', folder]
+  const disk = (folder: string, bytes: number) => ['--size', String(bytes), '--tmpfs', folder]
   hub = await startHub({
     settings: SETTINGS,
     env: { SETTINGS_FILE: join(settingsDisk, 'mcp_settings.json'), DATA_DIR: storeDisk },
     wrap: [
-      ...['bwrap', '--dev-bind', '/', '/', ...disk(settingsDisk), ...disk(storeDisk), '--die-with-parent', '--'],
+      ...['bwrap', '--dev-bind', '/', '/', '--die-with-parent'],
+      ...[...disk(settingsDisk, DISK_BYTES), ...disk(storeDisk, STORE_DISK_BYTES), '--'],
       ...['sh', '-c', script.join('\n'), 'sh'],
     ],
   })
@@ -93,13 +96,21 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
   expect(await callText(client, 'echo', { text: 'on' })).toBe('on')
   const health = async () => {
     const { status, json } = await admin.request('GET', '/health')
-    return { httpStatus: status, status: json.status, store: json.checks.store }
+    const { store, history, historyFault } = json.checks
+    return { httpStatus: status, status: json.status, store, history, code: historyFault?.code }
   }
-  expect(await health()).toEqual({ httpStatus: 200, status: 'degraded', store: 'unwritable' })
+  const paused = { history: 'paused', code: 'storage_full' }
+  expect(await health()).toEqual({ httpStatus: 200, status: 'degraded', store: 'unwritable', ...paused })
   // What is seen and counted never takes the room that changes need.
   expect(await readdir(join(seen, 'history'))).toEqual([])
   // Room again, and nobody has to write anything for the hub to see it.
   await unlink(join(seen, 'ballast'))
+  await until(async () => (await health()).store === 'ok')
+  // A search stores what waits, from the first record on: nothing of it was lost.
+  await until(async () => {
+    const { items } = await admin.ok('GET', '/api/logs/search?order=asc&limit=10')
+    return items.some(({ message }: { message: string }) => message === 'The hub is running')
+  })
   await until(async () => (await health()).status === 'ok')
   await admin.ok('POST', '/api/groups', { name: 'after', members: [] })
 }, 120_000)

@@ -86,7 +86,7 @@ test('who imports again and again is answered one at a time, and others go on', 
     // So that the looks are spread over the imports.
     await Bun.sleep(20)
   }
-  // Each import holds the database's lock for about a second.
+  // Each import takes about a second.
   expect(Math.max(...waits)).toBeLessThan(atMost(250))
   const statuses = (await answers).map(({ status, json }) => (status === 200 ? status : json.code))
   expect(new Set(statuses)).toEqual(new Set([200, 'overloaded']))

@@ -41,7 +41,7 @@ beforeAll(async () => {
         stubborn: known('unruly', { STUBBORN: '1' }),
         ...extent(
           {},
-          { frozen: { ...known('echo'), healthCheck: { interval: 200, timeout: atLeast(500), retries: 2 } } },
+          { frozen: { ...known('echo'), healthCheck: { interval: atLeast(500), timeout: atLeast(500), retries: 2 } } },
         ),
         deep: { ...known('deep'), timeout: 3_000 },
         slow: known('slow'),

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beyondCore } from '../support/extent.ts'
 import { type Client, startHub } from '../support/hub.ts'
@@ -185,9 +185,40 @@ if (level !== 'full') {
       expect(await reason('outside', join(hub.folder, 'program'))).toBe('command_not_found')
       expect(await reason('own', './program')).toBe('command_not_found')
       expect(await reason('below', '/usr/bin/env/x')).toBe('command_not_found')
+      expect(await reason('directory', '/usr/bin')).toBe('command_not_executable')
+      expect(await reason('unexecutable', '/usr/share/common-licenses/GPL-3')).toBe('command_not_executable')
       expect(await reason('endless', 'x'.repeat(300))).toBe('command_not_found')
       expect(await reason('nowhere', `/usr/${'x'.repeat(300)}`)).toBe('command_not_found')
     })
+
+    test('tells a program of its own folder that cannot be executed from one that is not there', async () => {
+      await bob.ok('POST', '/api/servers', { name: 'programs', command: './none' })
+      await until(async () => (await statusOf(bob, 'programs')).reason?.code === 'command_not_found')
+      const { folder } = await bobsFolder('programs')
+      mkdirSync(join(folder, 'folder'))
+      const files = { plain: ['#!/bin/sh\n', 0o644], orphan: ['#!/no/such/interpreter\n', 0o755] } as const
+      for (const [name, [text, mode]] of Object.entries(files)) {
+        writeFileSync(join(folder, name), text)
+        chmodSync(join(folder, name), mode)
+      }
+      const codeOf = async (command: string) => {
+        await bob.ok('POST', '/api/servers/programs/stop?wait=30s')
+        await bob.ok('PATCH', '/api/servers/programs', { command, args: [] })
+        await bob.ok('POST', '/api/servers/programs/start')
+        const said = `the reason of ${command}`
+        return until(
+          async () => {
+            const { reason } = await statusOf(bob, 'programs')
+            return reason?.message.includes(`"${command}"`) ? reason.code : undefined
+          },
+          { what: said },
+        )
+      }
+      for (const command of ['./plain', './orphan', './folder']) {
+        expect([command, await codeOf(command)]).toEqual([command, 'command_not_executable'])
+      }
+      expect(await codeOf('./gone')).toBe('command_not_found')
+    }, 60_000)
 
     beyondCore(() => {
       test('says of its folder that it is not there, whatever stands in its place', async () => {

@@ -37,6 +37,7 @@ beforeAll(async () => {
         ...extent({}, { family: known('grandchild', { SETSID: '0' }) }),
         daemon: known('grandchild'),
         missing: { command: 'no-such-program-anywhere' },
+        mixed: known('flooding'),
         lost: { ...known('echo'), cwd: '/nonexistent/folder' },
       },
     },
@@ -95,6 +96,20 @@ test('a program that exits at every start ends as crash_loop, with its last word
   expect(status.state).toBe('offline')
   expect(status.reason?.message).toContain('as it was told')
 }, 120_000)
+
+test('malformed lines between valid messages give one WARN a second at most, which count all of them', async () => {
+  await online(admin, ['mixed'])
+  await callText(await admin.mcp('/mcp/mixed'), 'flood', { mode: 'mixed' })
+  const search = (): Promise<{ items: { timestamp: string; message: string; fields: { count: number } }[] }> =>
+    admin.ok('GET', '/api/logs/search?server=mixed&level=warn&limit=1000')
+  const counted = async () => (await search()).items.reduce((sum, { fields }) => sum + fields.count, 0)
+  await until(async () => (await counted()) === 2_000, { timeoutMs: 20_000, what: 'all malformed lines are counted' })
+  const { items } = await search()
+  expect(items.length).toBeGreaterThan(1)
+  const times = items.map(({ timestamp }) => Date.parse(timestamp)).sort((a, b) => a - b)
+  for (const [at, time] of times.entries()) if (at > 0) expect(time - (times[at - 1] ?? 0)).toBeGreaterThan(900)
+  for (const { message } of items) expect(message).toContain('a line that is not JSON')
+}, 60_000)
 
 test('a missing program and a missing folder are told apart', async () => {
   const reasonOf = (name: string) => until(async () => (await statusOf(admin, name)).reason?.code)

@@ -22,6 +22,8 @@ let admin: Client
 let ann: Client
 const receiver = startReceiver()
 const webhook = { type: 'webhook', config: { url: `${receiver.url}/hook` } }
+/** Open to everybody, and nobody answers there. */
+const far = { type: 'webhook', config: { url: 'https://one.example/hook' } }
 const bridged = { direction: 'outbound', url: `${receiver.url.replace('http', 'ws')}/bridge?token=0123456789abcdef` }
 
 beforeAll(async () => {
@@ -56,37 +58,45 @@ async function tried(by: (method: string, path: string, body?: object) => Promis
 }
 const inside = (method: string, path: string, body?: object) => admin.request(method, path, body)
 
-test('a channel from outside the list reaches no private network until the whole of it is sent from a listed address', async () => {
+/** What a trial message to one channel met, and whether it arrived. */
+async function triedChannel(name: string): Promise<readonly [string, boolean]> {
+  const before = receiver.received.length
+  const { ok, code } = await admin.ok('POST', `${CHANNELS}/${name}/test`)
+  return [ok ? 'ok' : code, receiver.received.length > before]
+}
+
+test('a channel reaches no private network for whoever is outside the list, until the whole of it is sent from a listed address', async () => {
   await admin.ok('POST', RULES, RULE)
-  await admin.ok('POST', CHANNELS, { name: 'plain', ...webhook })
-  const made = await outside('POST', CHANNELS, { name: 'hook', ...webhook })
-  expect([made.status, made.json.limited]).toEqual([201, true])
+  for (const name of ['plain', 'hook']) await admin.ok('POST', CHANNELS, { name, ...webhook })
+  expect(told(await outside('POST', CHANNELS, { name: 'new', ...webhook }))).toBe('403 url_address_blocked')
+  expect(told(await outside('PATCH', `${CHANNELS}/hook`, { enabled: true }))).toBe('403 url_address_blocked')
+  const seen = await outside('POST', CHANNELS, { name: 'far', ...far })
+  expect([seen.status, seen.json.limited]).toEqual([201, true])
+  // What only switches it off is saved, and takes its rights.
+  expect((await outside('PATCH', `${CHANNELS}/hook`, { enabled: false })).json.limited).toBe(true)
   expect((await admin.ok('GET', `${CHANNELS}/plain`)).limited).toBeUndefined()
+  expect(await triedChannel('hook')).toEqual(['url_address_blocked', false])
 
   // The rule sees the servers of all; a channel that does not may not be told of them, and no rule of outside sees them.
   expect(await tried(inside, 'down')).toMatchObject({ arrived: true, deliveries: [['plain', true]] })
-  const narrow = await outside('POST', RULES, { ...RULE, name: 'narrow', channels: ['hook'] })
+  const narrow = await outside('POST', RULES, { ...RULE, name: 'narrow', channels: ['far'] })
   expect([narrow.status, narrow.json.limited]).toEqual([201, true])
-  for (const by of [inside, outside]) {
-    expect(await tried(by, 'narrow')).toEqual({
-      arrived: false,
-      deliveries: [['hook', false]],
-      subjects: ['admin~own'],
-    })
-  }
-  const { json } = await outside('POST', '/api/monitoring/test-alert', { rule: 'down' })
+  expect(await tried(outside, 'narrow')).toEqual({
+    ...{ arrived: false, deliveries: [['far', false]], subjects: ['admin~own'] },
+  })
+  const { json } = await outside('POST', '/api/monitoring/test-alert', { rule: 'down', send: false })
   expect(json.subjects.map(({ subject }: { subject: string }) => subject)).toEqual(['admin~own'])
 
   // Neither a change of one field nor a mask, behind which nobody sees where it leads.
-  expect((await admin.ok('PATCH', `${CHANNELS}/hook`, { enabled: true })).limited).toBe(true)
-  expect((await admin.ok('PUT', `${CHANNELS}/hook`, await admin.ok('GET', `${CHANNELS}/hook`))).limited).toBe(true)
+  expect(told(await inside('PATCH', `${CHANNELS}/hook`, { enabled: true }))).toBe('409 review_required')
+  const masked = { ...(await admin.ok('GET', `${CHANNELS}/hook`)), enabled: true }
+  expect(told(await inside('PUT', `${CHANNELS}/hook`, masked))).toBe('409 review_required')
   expect((await admin.ok('PUT', `${CHANNELS}/hook`, { name: 'hook', ...webhook })).limited).toBeUndefined()
+  expect(await triedChannel('hook')).toEqual(['ok', true])
   expect((await admin.ok('PUT', `${RULES}/narrow`, { ...RULE, name: 'narrow', channels: ['hook'] })).limited).toBe(
     undefined,
   )
   expect(await tried(inside, 'narrow')).toMatchObject({ arrived: true, subjects: ['admin~own', 'ann~hers'] })
-  // And back.
-  expect((await outside('PATCH', `${CHANNELS}/hook`, { enabled: true })).json.limited).toBe(true)
 })
 
 test('outside the list alerts about others are neither listed nor acknowledged', async () => {
@@ -118,7 +128,7 @@ test('outside the list a kind of channel that is for administrators is refused, 
   const config = { recipients: ['a@example.com'], from: 'hub@example.com', smtp: { host: '127.0.0.1', port: 2525 } }
   const mail = { name: 'mail', type: 'email', config }
   expect(told(await outside('POST', CHANNELS, mail))).toBe('403 admin_only')
-  expect((await outside('POST', CHANNELS, { name: 'other', ...webhook })).status).toBe(201)
+  expect((await outside('POST', CHANNELS, { name: 'other', ...far })).status).toBe(201)
   const patched = await admin.request('PATCH', `${CHANNELS}/other`, { type: 'email', config: { ...config, url: null } })
   expect(told(patched)).toBe('409 review_required')
   expect((await admin.ok('PUT', `${CHANNELS}/other`, { ...mail, name: 'other' })).limited).toBeUndefined()
@@ -135,7 +145,9 @@ async function dialled(by: Client, name: string): Promise<boolean> {
 
 test('an endpoint from outside the list dials no private network until the whole of it is sent from a listed address', async () => {
   const body = { name: 'speaker', group: 'g', enabled: false, ...bridged }
-  expect((await outside('POST', ENDPOINTS, body)).json.limited).toBe(true)
+  expect(told(await outside('POST', ENDPOINTS, body))).toBe('403 url_address_blocked')
+  await admin.ok('POST', ENDPOINTS, body)
+  expect((await outside('PATCH', `${ENDPOINTS}/speaker`, { enabled: false })).json.limited).toBe(true)
   expect(await dialled(admin, 'speaker')).toBe(false)
   expect((await admin.ok('PATCH', `${ENDPOINTS}/speaker`, { enabled: false })).limited).toBe(true)
   expect(await dialled(admin, 'speaker')).toBe(false)
@@ -146,9 +158,16 @@ test('an endpoint from outside the list dials no private network until the whole
 test('what a user has made reaches no more when the user becomes an administrator, also by a rollback', async () => {
   const eve = await hub.user('eve')
   await eve.ok('POST', '/api/groups', { name: 'g', members: [] })
-  await eve.ok('POST', CHANNELS, { name: 'hook', ...webhook })
+  expect(told(await eve.request('POST', CHANNELS, { name: 'hook', ...webhook }))).toBe('403 url_address_blocked')
+  await eve.ok('POST', CHANNELS, { name: 'hook', ...far })
   await eve.ok('POST', RULES, { ...RULE, channels: ['hook'] })
-  await eve.ok('POST', ENDPOINTS, { name: 'speaker', group: 'g', enabled: false, ...bridged })
+  await eve.ok('POST', ENDPOINTS, {
+    name: 'speaker',
+    group: 'g',
+    enabled: false,
+    direction: 'outbound',
+    url: 'wss://one.example/',
+  })
   await admin.ok('PATCH', '/api/admin/users/eve', { role: 'admin' })
   const now = await hub.signIn('eve')
   const limits = async () =>
@@ -179,7 +198,7 @@ test('what a user has made reaches no more when the user becomes an administrato
 test('a channel of somebody else’s export is off, and has the rights of an ordinary user when it is switched on', async () => {
   const document = {
     ...{ format: 'patchbay-export', version: 1, owner: 'ann', sha256: '' },
-    channels: { hers: { name: 'hers', ...webhook } },
+    channels: { hers: { name: 'hers', ...far } },
   }
   const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
   await admin.ok('POST', '/api/import', { document, planHash })

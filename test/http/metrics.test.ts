@@ -38,10 +38,12 @@ function valueIn(said: string, line: string): number {
 test('totals are those of the client, and promtool has nothing to say', async () => {
   const said = await text()
   const value = (line: string): number => valueIn(said, line)
-  const labels = '{owner="admin",server="echo",tool="echo",status="success"}'
+  const labels = '{owner="admin",server="echo",tool="echo",status="success",outcome="ok"}'
   expect(value(`patchbay_tool_calls_total${labels}`)).toBe(CALLS)
   // The name of a tool that is not there is the caller’s: it becomes no label.
-  expect(value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found"}')).toBe(2)
+  expect(
+    value('patchbay_tool_calls_total{owner="admin",server="",tool="",status="tool_not_found",outcome="refused"}'),
+  ).toBe(2)
   expect(said).not.toContain('no\\"')
   expect(value('patchbay_tool_call_duration_seconds_count{owner="admin",server="echo"}')).toBe(CALLS)
   expect(value('patchbay_tool_call_duration_seconds_bucket{owner="admin",server="echo",le="+Inf"}')).toBe(CALLS)
@@ -94,7 +96,7 @@ beyondCore(() => {
 
 beyondCore(() => {
   test('a server that is removed and made again under its name goes on where it was', async () => {
-    const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success"}'
+    const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success",outcome="ok"}'
     for (const count of [1, 2]) {
       await admin.ok('POST', '/api/servers', { name: 'second', ...stdioFixture('echo') })
       await online(admin, ['second'])
@@ -179,4 +181,44 @@ test('numbers of users’ own stand there with their owner, and a user may have 
   expect([status, json.code]).toEqual([409, 'quota_custom_metrics'])
   expect((await eve.ok('GET', path)).total).toBe(102)
   await eve.ok('POST', path, many(100, 98))
+})
+
+test('free-form numbers are flattened, limited, and shown with the rest', async () => {
+  const path = '/api/monitoring/custom-metrics'
+  const gus = await hub.user('gus')
+  const free = {
+    toolUsage: { 'web-search': 12, files: { read: 3 } },
+    activeUsers: 5.5,
+    'business counters': { 订单: 1, A: 2 },
+  }
+  const odd = await gus.request('POST', path, free)
+  expect([odd.status, odd.json.errors]).toEqual([200, undefined])
+  expect(await gus.ok('POST', path, { metrics: { toolUsage: { 'web-search': 13 } } })).toEqual({ taken: 1 })
+  const { custom } = await gus.ok('GET', '/api/monitoring/metrics')
+  expect(custom).toMatchObject({ tool_usage_web_search: 13, tool_usage_files_read: 3, active_users: 5.5 })
+  expect((await (await hub.user('hal')).ok('GET', '/api/monitoring/metrics')).custom).toEqual({})
+  const line = 'patchbay_custom_value{owner="gus",name="tool_usage_web_search"} 13\n'
+  await until(async () => (await text()).includes(line))
+  expect(await promtoolSays(await text())).toBe('')
+  const nested = (depth: number): object => (depth === 0 ? { n: 1 } : { a: nested(depth - 1) })
+  const wrong: readonly (readonly [object, string])[] = [
+    [{}, 'required #'],
+    [{ metrics: {} }, 'required #/metrics'],
+    [{ a: { b: 'x' } }, 'type #/a/b'],
+    [{ a: [1] }, 'type #/a'],
+    [{ a: null }, 'type #/a'],
+    [{ '1st': 1 }, 'format #/1st'],
+    [{ ['x'.repeat(65)]: 1 }, `format #/${'x'.repeat(64)}`],
+    [{ aB: 1, a_b: 2 }, 'duplicate #/a_b'],
+    [nested(8), `length #${'/a'.repeat(8)}`],
+    [Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`n${n}`, n])), 'length #'],
+  ]
+  for (const [body, expected] of wrong) {
+    const { status, json } = await gus.request('POST', path, body)
+    const [error] = json.errors
+    expect([status, `${error.code} ${error.pointer.slice(0, 66)}`]).toEqual([400, expected])
+  }
+  await gus.ok('POST', path, { metrics: [{ name: 'sold', kind: 'counter', value: 1 }] })
+  const { json } = await gus.request('POST', path, { sold: 2 })
+  expect(json.errors[0]).toMatchObject({ code: 'ambiguous', pointer: '#/sold' })
 })

@@ -38,7 +38,7 @@ test('the settings file: sections at the top level and in systemConfig', async (
   expect(healthCheck).toEqual({ ...CHECKED, timeout: 5_000 })
   expect(logRotation).toMatchObject({ enabled: true, interval: 'weekly', maxFiles: 3, compress: true })
   const { database } = logging
-  expect(database).toMatchObject({ enabled: true, table: 'order', retention: 7 * 86_400_000 })
+  expect(database).toMatchObject({ enabled: true, table: 'order', retention: '7d' })
   expect(database.indexes).toEqual(['timestamp', 'server', 'requestId'])
   expect([notifications, alerting.rules, dashboards.length]).toEqual([{}, [], 5])
 })
@@ -91,7 +91,66 @@ test('PUT is an administrator’s, and names what is wrong or held by file or en
     const refused = await admin.request('PUT', CONFIG, body)
     expect([refused.status, refused.json.code]).toEqual([409, 'setting_locked'])
   }
-  expect((await admin.request('PUT', CONFIG, { alerting: { rules: [] } })).json.errors[0].code).toBe('unknown_field')
+  for (const part of [
+    { alerting: { rules: [{ name: 'x' }] } },
+    { notifications: { ops: {} } },
+    { dashboards: [] },
+    { healthCheck: { interval: 1 } },
+    { problems: [{}] },
+  ]) {
+    const { status: answered, json: said } = await admin.request('PUT', CONFIG, part)
+    expect([answered, said.errors]).toEqual([
+      400,
+      [expect.objectContaining({ code: 'read_only', pointer: `#/${Object.keys(part)[0]}` })],
+    ])
+  }
+  expect((await admin.request('PUT', CONFIG, { other: 1 })).json.errors[0].code).toBe('unknown_field')
+})
+
+test('the whole answer is sent back, and nothing changes; sizes and durations read as they were written', async () => {
+  const channel = { name: 'hook', type: 'webhook', config: { url: 'http://127.0.0.1:9/', secret: undefined } }
+  await admin.ok('POST', '/api/monitoring/channels', channel)
+  const rule = {
+    name: 'r',
+    condition: 'servers_offline >= 0',
+    severity: 'warning',
+    duration: '90m',
+    repeatInterval: '60m',
+  }
+  await admin.ok('POST', '/api/monitoring/rules', rule)
+  const before = await admin.request('GET', CONFIG)
+  expect(before.json.alerting.rules).toMatchObject([{ duration: '90m', repeatInterval: '60m' }])
+  const audit = async () => (await admin.ok('GET', '/api/admin/audit?action=settings.update')).total
+  const audited = await audit()
+  const back = await admin.request('PUT', CONFIG, before.json, { 'if-match': before.headers.get('etag') ?? '' })
+  expect([back.status, back.headers.get('etag')]).toEqual([200, before.headers.get('etag')])
+  const steady = (config: { alerting: { rules: object[] } }) => ({
+    ...config,
+    alerting: { rules: config.alerting.rules.map(one => ({ ...one, pending: undefined, health: undefined })) },
+  })
+  expect(steady(back.json)).toEqual(steady(before.json))
+  expect(await audit()).toBe(audited)
+  for (const maxSize of ['10MB', '10M', '1GiB', 5_000_000, '700000']) {
+    const { logRotation, logging } = await admin.ok('PUT', CONFIG, {
+      logRotation: { maxSize },
+      logging: { level: 'WARNING', database: { maxSize } },
+    })
+    expect([logRotation.maxSize, logging.database.maxSize, logging.level]).toEqual([maxSize, maxSize, 'warn'])
+    const settings = await admin.ok('GET', '/api/admin/settings')
+    expect([typeof settings.logMaxSizeBytes, typeof settings.historyMaxBytes]).toEqual(['number', 'number'])
+    const { logMaxSizeBytes } = await admin.ok('GET', '/api/admin/settings/sources')
+    expect(logMaxSizeBytes).toMatchObject({ text: String(maxSize), pending: true })
+    const again = await admin.ok('GET', CONFIG)
+    expect((await admin.request('PUT', CONFIG, again)).status).toBe(200)
+  }
+  // In the file, which holds it: the same text is taken back, another one is not.
+  expect((await admin.request('PUT', CONFIG, { logging: { database: { retention: '7d' } } })).status).toBe(200)
+  expect((await admin.request('PUT', CONFIG, { logging: { database: { retention: '8d' } } })).json.code).toBe(
+    'setting_locked',
+  )
+  await admin.ok('PATCH', '/api/admin/settings', { logMaxSizeBytes: null, historyMaxBytes: null, logLevel: null })
+  await admin.ok('DELETE', '/api/monitoring/rules/r')
+  await admin.ok('DELETE', '/api/monitoring/channels/hook')
 })
 
 beyondCore(() => {
@@ -100,7 +159,7 @@ beyondCore(() => {
       logging: { database: { maxSize: '100MB' } },
       logRotation: { maxSize: '5MB', compress: false },
     })
-    expect([changed.logging.database.maxSize, changed.logRotation.maxSize]).toEqual([100_000_000, 5_000_000])
+    expect([changed.logging.database.maxSize, changed.logRotation.maxSize]).toEqual(['100MB', '5MB'])
     await hub.stop({ keep: true })
 
     // Without the sections of the file, so that the API may set the rest.
@@ -128,8 +187,8 @@ beyondCore(() => {
     hub = await startHub({ folder, env })
     admin = await hub.signIn('admin')
     const { logRotation, logging } = await admin.ok('GET', CONFIG)
-    expect(logRotation).toMatchObject({ maxFiles: 30, maxSize: 5_000_000, compress: false })
-    expect(logging).toMatchObject({ level: 'warn', database: { maxSize: 100_000_000 } })
+    expect(logRotation).toMatchObject({ maxFiles: 30, maxSize: '5MB', compress: false })
+    expect(logging).toMatchObject({ level: 'warn', database: { maxSize: '100MB' } })
     await hub.stop({ keep: true })
     expect((await readdir(logs)).filter(name => name.startsWith('hub-')).sort()).toEqual(old)
     // Nor does anything go wrong while it stops.

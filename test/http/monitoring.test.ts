@@ -34,7 +34,7 @@ let slowestMs = 0
 let ticks: Awaited<ReturnType<typeof openStream>>[]
 
 beforeAll(async () => {
-  const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 30_000 } }
+  const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 1_000, retries: 100 } }
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: { ...stdioFixture('echo'), ...checked } } } })
   admin = await hub.setup()
   ada = await hub.user('ada')
@@ -234,6 +234,7 @@ describe('GET /api/monitoring/activity', () => {
       user: { id: expect.any(String), name: 'admin' },
       key: { id: expect.any(String), label: 'test' },
       ...{ client: '127.0.0.1', group: 'echo', server: 'echo', tool: 'echo', status: 'success' },
+      ...{ outcome: 'ok', clientName: 'patchbay-test', clientVersion: '1.0.0' },
       serverId: (await admin.ok('GET', '/api/servers/echo')).id,
       duration: expect.any(Number),
       requestId: expect.any(String),

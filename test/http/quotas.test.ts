@@ -212,7 +212,7 @@ describe('what a user may have open', () => {
     // Each has a record, for its caller.
     const found = await until(async () => {
       const page = await bob.ok('GET', '/api/logs/search?q=code:quota_calls&limit=1')
-      return page.behind === 0 ? page : undefined
+      return page.total >= 3 * LIMITS.batchMessages - LIMITS.callsPerUser + 2 ? page : undefined
     })
     expect(found.total).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser + 2)
     expect(found.items[0]).toMatchObject({ message: 'tools/call', tool: 'wait', status: 'quota_calls', server: 'slow' })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { rawRequest } from '../support/raw-http.ts'
 import { RawClient } from '../support/raw-mcp.ts'
 import { noteCodes } from '../support/seen-codes.ts'
 import { until } from '../support/wait.ts'
@@ -21,22 +22,76 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
-test('a body that stops in the middle is 408 request_timeout after 30 s, and costs nobody else anything', async () => {
-  const socket = connect(Number(new URL(hub.url).port), '127.0.0.1')
+/** What comes back for a body of which, after its beginning, so many bytes more are sent, one a second. */
+async function slowBody(path: string, credential: string, [begun, further]: readonly [string, string], length: number) {
+  const { host, port } = new URL(hub.url)
+  const socket = connect(Number(port), '127.0.0.1')
   let text = ''
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString()
   })
   socket.on('error', () => {})
-  const head = ['POST /api/groups HTTP/1.1', `Host: ${new URL(hub.url).host}`, `Authorization: Bearer ${alice.token}`]
-  socket.write([...head, 'Content-Type: application/json', 'Content-Length: 99', '', '{"name":'].join('\r\n'))
-  await until(() => text.includes('\r\n\r\n'), { timeoutMs: 60_000, intervalMs: 500 })
+  const sinceMs = performance.now()
+  const head = [`POST ${path} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${credential}`]
+  const type = ['Content-Type: application/json', 'Accept: application/json, text/event-stream']
+  socket.write([...head, ...type, `Content-Length: ${length}`, '', begun].join('\r\n'))
+  const left = [...further]
+  const sending = setInterval(() => {
+    const next = left.shift()
+    if (next === undefined) clearInterval(sending)
+    else socket.write(next)
+  }, 1_000)
+  await until(() => text.includes('\r\n\r\n'), { timeoutMs: 60_000, intervalMs: 100 })
+  clearInterval(sending)
   noteCodes(text)
   socket.destroy()
-  expect(text).toStartWith('HTTP/1.1 408 ')
-  expect(text).toContain('"code":"request_timeout"')
+  return { text, seconds: (performance.now() - sinceMs) / 1_000 }
+}
+
+test('a body of which nothing comes for 15 s is 408 request_timeout, one that comes slowly is taken', async () => {
+  const key = await alice.mcpKey()
+  const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { a: 'x'.repeat(5_000) } })
+  const group = JSON.stringify({ name: 'slow', description: 'comes slowly' })
+  const cut = (text: string, at: number) => [text.slice(0, text.length - at), text.slice(text.length - at)] as const
+  const [silent, silentMessage, silentShort, slow, slowMessage] = await Promise.all([
+    slowBody('/api/groups', alice.token, ['{"name":', ''], 99),
+    slowBody('/mcp', key, [message.slice(0, 4_999), ''], message.length),
+    slowBody('/mcp', key, ['{"jsonrpc":', ''], 99),
+    slowBody('/api/groups', alice.token, cut(group, 20), group.length),
+    slowBody('/mcp', key, cut(message, 20), message.length),
+  ])
+  for (const { text, seconds } of [silent, silentMessage, silentShort]) {
+    expect(text).toStartWith('HTTP/1.1 408 ')
+    expect(text).toContain('"code":"request_timeout"')
+    expect(seconds).toBeGreaterThan(14)
+    expect(seconds).toBeLessThan(29)
+  }
+  expect(slow.text).toStartWith('HTTP/1.1 201 ')
+  expect(slow.seconds).toBeGreaterThan(18)
+  expect(slowMessage.text).not.toContain('request_timeout')
+  expect(slowMessage.seconds).toBeGreaterThan(18)
   await expectWell(hub)
 }, 120_000)
+
+test('GET / is the page of the console, unless JSON alone is accepted', async () => {
+  const typeFor = async (accept: string | undefined) => {
+    const head = [
+      'GET / HTTP/1.1',
+      `Host: ${new URL(hub.url).host}`,
+      'Connection: close',
+      ...(accept ? [`Accept: ${accept}`] : []),
+    ]
+    const { text } = await rawRequest(hub.url, [...head, '', ''].join('\r\n'))
+    return /^content-type: *([^;\r]*)/im.exec(text)?.[1]
+  }
+  const pages = [undefined, '*/*', 'text/html', 'TEXT/HTML;q=0.9', 'image/*', 'text/plain', 'application/*']
+  const mixed = ['application/json, text/plain, */*', 'application/json;q=0.5, text/html']
+  for (const accept of [...pages, ...mixed]) expect([accept, await typeFor(accept)]).toEqual([accept, 'text/html'])
+  for (const accept of ['application/json', 'application/json;q=0.9', 'application/problem+json, application/json'])
+    expect([accept, await typeFor(accept)]).toEqual([accept, 'application/problem+json'])
+  const elsewhere = await fetch(`${hub.url}/nothing-here`, { headers: { accept: '*/*' } })
+  expect([elsewhere.status, elsewhere.headers.get('content-type')]).toEqual([404, 'application/problem+json'])
+}, 30_000)
 
 test('a name that fits things of several owners is 409 with their full names', async () => {
   for (const who of [alice, bob]) {

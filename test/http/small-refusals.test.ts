@@ -1,6 +1,6 @@
 /** What is wrong is said in the hub's own words: line and column, the whole pointer, what is wanted and what came. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
@@ -87,24 +87,32 @@ test('digits of other scripts are', async () => {
   expect((await admin.request('POST', '/api/groups', { name: '組٣', members: [] })).status).toBe(201)
 })
 
-test('a folder as command is spawn_failed, and PATH is not printed', async () => {
-  const folder = join(hub.folder, 'a-folder')
-  await mkdir(folder)
-  await admin.ok('POST', '/api/servers', { name: 'folder', command: folder })
+test('a command that is there and cannot be executed is told from one that is not, and PATH is not printed', async () => {
+  const folder = join(hub.folder, 'programs')
+  await mkdir(join(folder, 'folder'), { recursive: true })
+  const files = {
+    plain: ['#!/bin/sh\n', 0o644],
+    orphan: ['#!/no/such/interpreter -x\n', 0o755],
+    foreign: [`\x7fELF${'\0'.repeat(200)}`, 0o755],
+    wordless: ['echo nothing\n', 0o755],
+    guarded: [`#!${join(folder, 'plain')}\n`, 0o755],
+  } as const
+  for (const [name, [text, mode]] of Object.entries(files)) await writeFile(join(folder, name), text, { mode })
+  const wanted = {
+    ...{ folder: 'is a folder', plain: 'may not execute', foreign: 'ENOEXEC', wordless: '#! line' },
+    ...{ orphan: '"/no/such/interpreter" that it names does not exist', guarded: 'that it names (EACCES)' },
+  }
+  for (const name of Object.keys(wanted)) await admin.ok('POST', '/api/servers', { name, command: join(folder, name) })
+  await admin.ok('POST', '/api/servers', { name: 'relative', command: './plain', cwd: folder })
   await admin.ok('POST', '/api/servers', { name: 'missing', command: 'no-such-program-here' })
-  for (const [name, code] of [
-    ['folder', 'spawn_failed'],
-    ['missing', 'command_not_found'],
-  ] as const) {
-    const status = await until(
-      async () => {
-        const { status } = await admin.ok('GET', `/api/servers/${name}`)
-        return status.reason ? status : undefined
-      },
-      { what: `the reason of ${name}` },
-    )
-    expect(status.reason.code).toBe(code)
-    expect(status.reason.message).not.toContain('/usr/bin')
+  await admin.ok('POST', '/api/servers', { name: 'gone', command: join(folder, 'gone') })
+  const reasonOf = (name: string) =>
+    until(async () => (await admin.ok('GET', `/api/servers/${name}`)).status.reason, { what: `the reason of ${name}` })
+  for (const name of ['missing', 'gone']) expect((await reasonOf(name)).code).toBe('command_not_found')
+  for (const [name, words] of Object.entries({ ...wanted, relative: 'may not execute' })) {
+    const { code, message } = await reasonOf(name)
+    expect([name, code, message]).toEqual([name, 'command_not_executable', expect.stringContaining(words)])
+    expect(message).not.toContain('/usr/bin')
   }
 })
 

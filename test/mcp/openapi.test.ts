@@ -17,6 +17,7 @@ beforeAll(async () => {
     if (target === '/openapi.json') return Response.json({ ...PETS, servers: [{ url: '/v1' }] })
     if (target.startsWith('/v1/slow')) await new Promise(resolve => setTimeout(resolve, 5_000).unref())
     if (target === '/health') return new Response('ok')
+    if (target === '/v1/sick') return new Response('sick', { status: 503 })
     if (target === '/v1/pets/none') return Response.json({ error: 'no such pet' }, { status: 404 })
     return Response.json({ method, target, key: headers['x-key'] === CANARY, body: body.toString() })
   })
@@ -222,12 +223,17 @@ describe('an OpenAPI document as a server', () => {
     await ann.ok('POST', '/api/servers', {
       name: 'sick',
       openapi: { ...openapi, baseUrl: `${api.url}/v1` },
-      healthCheck: check('/pets/none'),
+      healthCheck: check('/sick'),
     })
     await until(async () => (await statusOf(ann, 'sick')).reason?.code === 'upstream_http_error', {
       what: 'the reason',
     })
-    for (const name of ['well', 'sick']) await ann.ok('DELETE', `/api/servers/${name}`)
+    await ann.ok('POST', '/api/servers', { name: 'without', openapi, healthCheck: check('/v1/pets/none') })
+    await online(ann, ['without'])
+    const without = (await ann.ok('GET', '/api/servers/without')).status
+    expect(without.health).toMatchObject({ state: 'healthy', missingPaths: ['/v1/pets/none (HTTP 404)'] })
+    expect(without.warnings).toMatchObject([{ code: 'health_path_missing' }])
+    for (const name of ['well', 'sick', 'without']) await ann.ok('DELETE', `/api/servers/${name}`)
   }, 120_000)
 
   test('somebody else who changes the document must enter the secrets anew', async () => {

@@ -4,6 +4,7 @@ import { atMost } from '../support/pace.ts'
 import { pluginHost } from '../support/plugin-host.ts'
 import { until } from '../support/wait.ts'
 
+const SYSTEM = { kind: 'system', purpose: 'test' } as const
 const NAMES = ['a', 'b', 'c', 'd']
 
 /** Plugins whose clean-up never ends: withdrawn together, and stopped together with the hub. */
@@ -13,9 +14,9 @@ export async function hangingPlugins(): Promise<void> {
   const host = pluginHost({ folder: import.meta.dir, bundled: NAMES.map(hanging) })
   await host.start()
   const withdrawnMs = performance.now()
-  await Promise.all(NAMES.map(name => host.configure(name, { enabled: false })))
+  await Promise.all(NAMES.map(name => host.configure(SYSTEM, name, { enabled: false })))
   expect(performance.now() - withdrawnMs).toBeLessThan(atMost(8_000))
-  await Promise.all(NAMES.map(name => host.configure(name, { enabled: true })))
+  await Promise.all(NAMES.map(name => host.configure(SYSTEM, name, { enabled: true })))
   expect(host.list().map(({ state }) => state)).toEqual(NAMES.map(() => 'running'))
   const stoppedMs = performance.now()
   await host.stop()

@@ -25,7 +25,7 @@ const MESSAGE: AlertMessage = {
 
 async function sent(template: string, config: object = {}, message = MESSAGE): Promise<Received> {
   const webhook = `${receiver.url}/hook?access_token=t`
-  const to = { config: { webhook, template, ...config }, fetch }
+  const to = { config: { webhook, template, ...config }, fetch, resolve: async () => [] }
   await chatChannel.send(message, to, AbortSignal.timeout(60_000))
   return receiver.received.at(-1) as Received
 }
@@ -43,14 +43,14 @@ describe('the form of', () => {
     answer = () => new Response('ok')
     const { json } = await sent('slack', { channel: '#ops' })
     expect(json).toMatchObject({ text: '[FIRING] critical: down', channel: '#ops', attachments: [{ color: 'danger' }] })
-    expect(json.attachments[0].text).toContain('ann~a*b &lt;@here&gt; &amp; c')
+    expect(json.attachments[0].text).toContain('ann~a*b &lt;＠here&gt; &amp; c')
     expect(json.attachments[0].ts).toBe(1_795_339_800)
   })
 
   test('feishu, signed', async () => {
     answer = () => Response.json({ code: 0 })
     const { json } = await sent('feishu', { secret: 's3cret' })
-    expect(json).toMatchObject({ msg_type: 'text', content: { text: expect.stringContaining('ann~a*b <@here> & c') } })
+    expect(json).toMatchObject({ msg_type: 'text', content: { text: expect.stringContaining('ann~a*b ＜@here> & c') } })
     expect(json.sign).toBe(createHmac('sha256', `${json.timestamp}\ns3cret`).update('').digest('base64'))
     expect(json.timestamp).toMatch(/^\d{10}$/)
   })
@@ -63,7 +63,7 @@ describe('the form of', () => {
     expect(query.get('access_token')).toBe('t')
     expect(query.get('sign')).toBe(createHmac('sha256', 'SEC1').update(`${timestamp}\nSEC1`).digest('base64'))
     expect(json).toMatchObject({ msgtype: 'markdown', markdown: { title: '[FIRING] critical: down' } })
-    expect(json.markdown.text).toContain('a\\*b \\<@here\\>')
+    expect(json.markdown.text).toContain('a\\*b ＜＠here\\>')
     expect(json.at).toEqual({ isAtAll: false })
   })
 

@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createServer } from 'node:net'
 import type { AlertMessage, HubError } from '../../core/contract/mod.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
+import { resolveHost } from '../../core/outbound/dial.ts'
+import { createLookup } from '../../core/outbound/lookup.ts'
 import { parsePluginConfig } from '../../core/plugin-host/resolve.ts'
 import { emailChannel } from '../../plugins/alert-email/email.ts'
 import plugin from '../../plugins/alert-email/plugin.ts'
@@ -31,7 +33,11 @@ let folder: string
 let certificate: Certificate
 let ca: string
 let stop: (() => Promise<void>) | undefined
-const fetch = createGuardedFetch({ rights: { networks: [], admin: true }, instanceId: 'x' })
+const rights = { networks: [], admin: true }
+const reach = {
+  fetch: createGuardedFetch({ rights, instanceId: 'x' }),
+  resolve: (host: string) => resolveHost(host, rights, createLookup()),
+}
 
 beforeAll(async () => {
   folder = await makeTemp('mail')
@@ -54,8 +60,15 @@ async function serve(options: MailServerOptions = {}) {
 function send(port: number, smtp: object = {}, more: object = {}, message = MESSAGE): Promise<string> {
   const config = { smtp: { host: '127.0.0.1', port, ...smtp }, recipients: ['ops@example.com'], ...more }
   expect(channel.check(config)).toEqual([])
-  return channel.send(message, { config, fetch }, AbortSignal.timeout(60_000))
+  return channel.send(message, { config, ...reach }, AbortSignal.timeout(60_000))
 }
+
+test('a host that is closed to its owner gets no connection, and a name is connected to at the address that was judged', async () => {
+  const server = await serve()
+  const [code] = await refusal(send(server.port, { host: '169.254.169.254' }))
+  expect(code).toBe('url_address_blocked')
+  expect(await send(server.port, { host: 'localhost' })).toContain('250')
+})
 
 async function refusal(work: Promise<string>): Promise<readonly [string, boolean, string]> {
   const error: HubError = await work.then(
@@ -186,7 +199,7 @@ describe('a configuration', () => {
     expect(channel.check(config).map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
       'email_invalid #/recipients/0',
     ])
-    const [, , words] = await refusal(channel.send(MESSAGE, { config, fetch }, AbortSignal.timeout(60_000)))
+    const [, , words] = await refusal(channel.send(MESSAGE, { config, ...reach }, AbortSignal.timeout(60_000)))
     expect(words).toBe('An address is not valid')
   })
 })
@@ -200,7 +213,7 @@ describe('the plugin’s own server', () => {
     const own = { smtp: { host: '127.0.0.1', port }, from: 'hub@example.com', allowUsers: true }
     const shared = emailChannel(own, () => nowMs)
     const deliver = (config: object, owner = 'ann') =>
-      shared.send({ ...MESSAGE, owner }, { config: config as never, fetch }, AbortSignal.timeout(60_000))
+      shared.send({ ...MESSAGE, owner }, { config: config as never, ...reach }, AbortSignal.timeout(60_000))
     expect(shared.check(to('a@b.example'))).toEqual([])
     expect(channel.check(to('a@b.example'))).toMatchObject([{ code: 'required', pointer: '#/smtp' }])
     expect([shared.adminOnly, channel.adminOnly]).toEqual([['smtp', 'from'], true])
@@ -227,7 +240,7 @@ describe('the plugin’s own server', () => {
       () => 0,
     )
     const config = to(...Array.from({ length: 29 }, (_, n) => `r${n}@example.com`)) as never
-    const deliver = () => shared.send(MESSAGE, { config, fetch }, AbortSignal.timeout(60_000))
+    const deliver = () => shared.send(MESSAGE, { config, ...reach }, AbortSignal.timeout(60_000))
     await deliver()
     await end()
     for (let n = 0; n < 3; n += 1) {

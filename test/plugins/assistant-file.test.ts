@@ -263,10 +263,11 @@ describe('assistants of a hub', () => {
   }, 120_000)
 
   test('an ordinary user’s test reaches no address that the user may not', async () => {
-    const { text } = await bob.request('POST', ENDPOINTS, {
-      ...{ name: 'inside', direction: 'outbound', url: 'ws://169.254.169.254/x?token=0123456789', group: '$smart' },
-      enabled: false,
-    })
+    const inside = { name: 'inside', direction: 'outbound', group: '$smart', enabled: false }
+    const closed = await bob.request('POST', ENDPOINTS, { ...inside, url: 'ws://169.254.169.254/x?token=0123456789' })
+    expect([closed.status, closed.json.code]).toEqual([403, 'url_address_blocked'])
+    // Of a name that leads nowhere they hear the same when it is dialled.
+    const { text } = await bob.request('POST', ENDPOINTS, { ...inside, url: 'ws://nowhere.invalid/x?token=0123456789' })
     expect(text).toContain('inside')
     const { steps: all } = await bob.ok('POST', `${ENDPOINTS}/inside/test`)
     expect(all[2]).toMatchObject({ name: 'address', outcome: 'failed', code: 'url_address_blocked' })

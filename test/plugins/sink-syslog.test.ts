@@ -78,7 +78,7 @@ test('over TLS the certificate is checked, by the authority that is configured',
   await expect(write('localhost', authority.certificate)).rejects.toMatchObject({ code: 'delivery_failed' })
   await write('127.0.0.1', authority.certificate)
   const [only] = await until(async () => ((await syslog.received()).length > 0 ? syslog.received() : undefined))
-  expect(only?.msg.trim()).toBe('two lines\nover 127.0.0.1')
+  expect(only?.msg.trim()).toBe('two lines\\nover 127.0.0.1')
   for (const sink of sinks) sink.close()
   await removeTemp(folder)
 }, 120_000)

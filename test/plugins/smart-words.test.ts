@@ -50,6 +50,22 @@ describe('search', () => {
     tool('发送邮件', '给收件人发送一封电子邮件', 'mail'),
   ]
 
+  // None of these is a request of the recall set.
+  test.each([
+    ['帮我瞧瞧这份稿子里写的啥', 'read_file'],
+    ['跟大伙儿说一声', 'send_message'],
+    ['程序老出毛病，开个单子', 'create_issue'],
+    ['给他回个话，寄封信过去', '发送邮件'],
+    ['跑一下这句', 'run'],
+  ])('spoken Chinese: %s finds %s', async (query, wanted) => {
+    expect((await first(query, tools)).slice(0, 2)).toContain(wanted)
+  })
+
+  test('words that only hold a Chinese sentence together find nothing', async () => {
+    expect(words.ofQuery('把这个给我弄一下吧').flatMap(one => [...one.keys()])).not.toContain('这个')
+    expect(await first('那个呢', tools)).toEqual([])
+  })
+
   test('finds by name, server, description, argument, synonym and Chinese', async () => {
     expect((await first('create issue', tools))[0]).toBe('create_issue')
     expect((await first('slack', tools))[0]).toBe('send_message')

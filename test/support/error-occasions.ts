@@ -75,7 +75,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   delivery_not_found: 'it is missing, of another channel, or somebody else’s',
   method_not_allowed: 'the path is there, with other methods',
   not_acceptable: '`Accept` leaves nothing that can be sent',
-  request_timeout: 'no byte of the body for 30 s',
+  request_timeout: 'no byte of the body for 15 s',
   server_name_taken: 'the owner has one of this name, in any letter case',
   group_name_taken: 'the owner has one of this name, in any letter case',
   account_disabled: 'a reset link for a user whose account is disabled',
@@ -159,6 +159,8 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   log_unwritable: 'the sink `file`: the system does not take the lines of the log',
   plugin_failed: 'a plugin: its module or its setup threw, or its worker ended',
   command_not_found: 'state: the program is not on the PATH',
+  command_not_executable:
+    'state: the file is a folder, has no execute permission, names a missing interpreter, or is built for another machine',
   cwd_not_found: 'state',
   spawn_failed: 'state: the system refused to start the process',
   sandbox_lost: 'state: bubblewrap, setpriv or prlimit is gone or fails since the start of the hub',

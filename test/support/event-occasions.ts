@@ -21,10 +21,11 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'catalog.changed': 'A server’s lists changed. `older`: those of the legacy side of a server that speaks both eras',
   'tool.definition_changed':
     'The definition of a tool has changed; `blocked`: it cannot be called until its owner approves it',
-  'tool.called': 'A tools/call ended; of others’ calls without their address, key and client',
+  'tool.called':
+    'A tools/call ended, also one that reached no server; of others’ calls without their address, key and client',
   'log.record': 'A record of the log, as it stands in the file',
   'metrics.tick':
-    'Each 10 s: the calls of one owner’s servers in that time, if there were any, or were any before; `ownerId` null: all',
+    'Each 10 s: the calls of one user’s servers and that the user made in that time, if there were any, or were any before; `ownerId` null: all',
   'alert.pending': 'The condition of a rule holds for a subject, and its duration has not passed',
   'alert.fired': 'An alert fires',
   'alert.resolved': 'An alert is over',

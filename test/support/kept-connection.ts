@@ -14,14 +14,17 @@ export interface WholeAnswer {
  */
 export class KeptConnection {
   readonly #socket: Socket
+  readonly #path: string
+  /** The rest of the first line, and the headers of every request. */
   readonly #head: string
   #buffered: Buffer | undefined
   #waiting: PromiseWithResolvers<WholeAnswer> | undefined
 
   private constructor(socket: Socket, url: URL, headers: Readonly<Record<string, string>>) {
     this.#socket = socket
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    this.#head = `${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.map(line => `${line}\r\n`).join('')}`
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    this.#path = url.pathname
+    this.#head = ` HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('')}`
   }
 
   /** `headers` go out with every request. */
@@ -45,13 +48,24 @@ export class KeptConnection {
    * headers of this request alone.
    */
   post(body: string, more: Readonly<Record<string, string>> = {}): Promise<WholeAnswer> {
-    const lines = Object.entries({ ...more, 'content-length': Buffer.byteLength(body) })
-    return this.#send(`POST ${this.#head}${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`)
+    return this.request('POST', this.#path, body, more)
   }
 
   /** The same, without a body. */
   get(): Promise<WholeAnswer> {
-    return this.#send(`GET ${this.#head}\r\n`)
+    return this.#send(`GET ${this.#path}${this.#head}\r\n`)
+  }
+
+  /** The same for any method and path. */
+  request(
+    method: string,
+    path: string,
+    body: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<WholeAnswer> {
+    const lines = Object.entries({ ...more, 'content-length': Buffer.byteLength(body) })
+    const headers = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+    return this.#send(`${method} ${path}${this.#head}${headers}\r\n${body}`)
   }
 
   #send(text: string): Promise<WholeAnswer> {

@@ -39,7 +39,7 @@ async function latencyOf(start: LatencyWatchStart): Promise<number> {
   try {
     const connection = idle.pop() ?? (await KeptConnection.open(new URL(start.url), start.headers ?? {}))
     const answer = await Promise.race([ask(connection, start), late()])
-    if (answer?.status !== 200 || answer.text.includes('"error"')) return LOST_MS
+    if (answer?.status !== 200 || (start.call && answer.text.includes('"error"'))) return LOST_MS
     idle.push(connection)
     return performance.now() - sinceMs
   } catch {
@@ -47,9 +47,16 @@ async function latencyOf(start: LatencyWatchStart): Promise<number> {
   }
 }
 
-function ask(connection: KeptConnection, { call }: LatencyWatchStart): Promise<WholeAnswer> {
-  if (!call) return connection.get()
+function ask(connection: KeptConnection, { call, requests }: LatencyWatchStart): Promise<WholeAnswer> {
   calls += 1
+  const request = requests?.[calls % requests.length]
+  if (request) {
+    const { method, path, body } = request
+    return connection.request(method, path, body.replaceAll('{n}', String(calls)), {
+      'content-type': 'application/json',
+    })
+  }
+  if (!call) return connection.get()
   const params = { name: call.tool, arguments: call.args }
   return connection.post(JSON.stringify({ jsonrpc: '2.0', id: calls, method: 'tools/call', params }))
 }

@@ -8,6 +8,8 @@ export interface LatencyWatchStart {
   readonly headers?: Readonly<Record<string, string>>
   /** A tool that is called by POST; absent: the URL is read by GET. */
   readonly call?: { readonly tool: string; readonly args: object }
+  /** Requests that are sent in turn instead. `{n}` in a body becomes another number each time. */
+  readonly requests?: readonly { readonly method: string; readonly path: string; readonly body: string }[]
 }
 
 export type LatencyWatchMessage = LatencyWatchStart | 'stop'

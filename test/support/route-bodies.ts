@@ -145,6 +145,7 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('labels', [5, 9_000], n => ({
       metrics: [{ name: 'm', kind: 'gauge', value: 1, labels: map(n, at => [`l${at}`, 'v']) }],
     })),
+    growth('free-form', [100, 9_000], n => map(n, at => [`n${at}`, at])),
   ],
   ...records('/api/assistant/endpoints', endpointGrowths),
   ...records('/api/groups', groupGrowths),
@@ -175,7 +176,10 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'PATCH /api/admin/users/{name}': [growth('grants', [5_000], n => ({ grants: map(n, at => [`g${at}`, 1]) }))],
   'PATCH /api/admin/settings': [growth('hosts', [5_000], n => ({ allowedHosts: many(n, at => `${at}:`) }))],
   'PATCH /api/admin/logging': [growth('levels', [90, 9_000], n => ({ levels: map(n, at => [`c${at}`, 'loud']) }))],
-  'PUT /api/monitoring/config': [growth('logging', [5_000], n => ({ logging: map(n, at => [`c${at}`, 'loud']) }))],
+  'PUT /api/monitoring/config': [
+    growth('logging', [5_000], n => ({ logging: map(n, at => [`c${at}`, 'loud']) })),
+    growth('dashboards', [50, 1_000], n => ({ dashboards: many(n, at => ({ name: `d${at}`, widgets: [] })) })),
+  ],
   'PATCH /api/admin/plugins/{name}': [growth('config', [500, 9_000], n => ({ config: map(n, at => [`c${at}`, 1]) }))],
   'POST /api/groups/{ref}/tools/{tool}': [
     growth('arguments', [500, 9_000], n => map(n, at => [`k${at}`, at])),

@@ -11,6 +11,9 @@ export interface LogRecord {
   readonly tool?: string
   readonly duration?: number
   readonly status?: string
+  /** How a call of a tool ended. */
+  readonly outcome?: string
+  readonly error?: unknown
   readonly requestId?: string
   readonly userId?: string
   readonly [field: string]: unknown

@@ -9,6 +9,7 @@ export function causeOf(code: string): string | undefined {
 function causes(): Readonly<Record<string, string>> {
   return {
     command_not_found: t('the program is not there'),
+    command_not_executable: t('the program cannot be executed'),
     cwd_not_found: t('its folder is not there'),
     spawn_failed: t('the program cannot be started'),
     connection_lost: t('the connection was lost'),

@@ -79,5 +79,9 @@ export function serverWarning({
     return t('Some sessions share its connection and cannot be asked: {detail}', {
       detail: message.slice(message.indexOf(': ') + 2),
     })
+  if (code === 'health_path_missing')
+    return t('The server has no such path for health checks, and is checked without it: {detail}', {
+      detail: message.slice(message.lastIndexOf(': ') + 2),
+    })
   return message
 }

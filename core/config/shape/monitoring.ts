@@ -15,9 +15,6 @@ export interface FileAlerts {
   readonly channels: readonly FileAlert[]
 }
 
-/** Keys of `notifications` that are another kind of channel than their name says. */
-const TYPES = new Map([['slack', 'chat']])
-
 /**
  * Reads both sections, at the top level and in `systemConfig`; of two entries with one name the top level's counts. Whether
  * an entry is right is evaluated later, by the kinds of channel that run.
@@ -83,9 +80,8 @@ function channelsOf(section: JsonValue | undefined, at: string, warnings: string
     return []
   }
   return Object.entries(section).map(([name, entry]) => {
-    const { type = TYPES.get(name) ?? name, enabled, ...config } = isJsonObject(entry) ? entry : { entry }
-    const on = enabled === undefined ? {} : { enabled }
-    return { pointer: `${at}/${pointerToken(name)}`, body: { name, type, ...on, config } }
+    const { type = name, config = {}, ...fields } = isJsonObject(entry) ? entry : { entry }
+    return { pointer: `${at}/${pointerToken(name)}`, body: { ...fields, name, type, config } }
   })
 }
 

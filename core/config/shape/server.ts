@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { COMMON_FIELDS } from '../../domain/server/server-table.ts'
+import { transportWord } from '../../domain/server/transport-name.ts'
 import { isToolFilter, readToolLists, TOOL_LISTS } from './tool-lists.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
@@ -25,6 +26,7 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   transport: ['type', 'transportType'],
   enabled: ['disabled', 'isActive'],
   url: ['serverUrl', 'httpUrl'],
+  openapi: ['url'],
   timeout: ['options'],
   maxTimeout: ['options'],
   tools: [...TOOL_LISTS, 'options'],
@@ -41,6 +43,7 @@ const IN_OPTIONS: Readonly<Record<string, string>> = {
 
 /** Whether this alias says anything of the field in this entry. */
 export function standsFor(alias: string, field: string, entry: JsonObject): boolean {
+  if (field === 'openapi') return isApi(entry) && Object.hasOwn(entry, alias)
   if (alias !== 'options') return Object.hasOwn(entry, alias)
   const inner = IN_OPTIONS[field]
   return inner !== undefined && isJsonObject(entry.options) && Object.hasOwn(entry.options, inner)
@@ -49,19 +52,11 @@ export function standsFor(alias: string, field: string, entry: JsonObject): bool
 /** Fields without a meaning here that are ignored without a warning. */
 const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id'])
 
-const TRANSPORTS: Readonly<Record<string, string>> = {
-  stdio: 'stdio',
-  local: 'stdio',
-  sse: 'sse',
-  openapi: 'openapi',
-  http: 'streamable-http',
-  streamablehttp: 'streamable-http',
-}
 /** Words for an address whose transport is to be found out, as for one without a word. */
 const FOUND_OUT: ReadonlySet<string> = new Set(['remote'])
 
 /** Transports whose fields are in the list above. */
-const KNOWN_HERE: ReadonlySet<string> = new Set(Object.values(TRANSPORTS))
+const KNOWN_HERE: ReadonlySet<string> = new Set(['stdio', 'sse', 'streamable-http', 'openapi'])
 
 /**
  * Reads one entry of `mcpServers` as Claude Desktop, Cursor, VS Code, Windsurf, Cline, Gemini and other hubs write it.
@@ -101,18 +96,24 @@ function readOwnFields(entry: JsonObject, body: Record<string, JsonValue>, used:
 function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void {
   const written = entry.transport ?? entry.type ?? entry.transportType
   if (written === undefined) return
-  const key = typeof written === 'string' ? written.toLowerCase().replaceAll(/[-_ ]/g, '') : ''
-  if (FOUND_OUT.has(key)) {
-    delete body.transport
-    return
-  }
-  body.transport = Object.hasOwn(TRANSPORTS, key) ? (TRANSPORTS[key] ?? written) : written
+  if (typeof written === 'string' && FOUND_OUT.has(written.toLowerCase())) delete body.transport
+  else body.transport = transportWord(written)
+}
+
+/** Whether the entry says that it is an HTTP API, whose `url` is the address of the document. */
+function isApi(entry: JsonObject): boolean {
+  return transportWord(entry.transport ?? entry.type ?? entry.transportType ?? null) === 'openapi'
 }
 
 /** Gemini CLI prefers `httpUrl` where both stand, and speaks streamable HTTP alone with it. */
 function readAddress(entry: JsonObject, body: Record<string, JsonValue>): void {
   const url = entry.httpUrl ?? body.url ?? entry.serverUrl
   if (url === undefined) return
+  if (isApi(entry) && (body.openapi === undefined || isJsonObject(body.openapi))) {
+    delete body.url
+    body.openapi = { url, ...body.openapi }
+    return
+  }
   body.url = url
   if (entry.httpUrl !== undefined) body.transport ??= 'streamable-http'
 }

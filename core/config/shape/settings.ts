@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
+import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { readAssistant } from './assistant.ts'
 import { readGroupEntry } from './group.ts'
@@ -223,7 +224,8 @@ function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntr
       continue
     }
     rejectDuplicate(seen, 'user', undefined, name, path)
-    const admin = fields.isAdmin === true || fields.role === 'admin'
+    const role = typeof fields.role === 'string' ? wordIn(['admin', 'user'], fields.role) : undefined
+    const admin = fields.isAdmin === true || role === 'admin'
     users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user' })
   }
   return users

@@ -12,14 +12,14 @@ const MAX_MATCHED = 8
 
 /** The calls in flight over one connection, and to which of them something belongs that the upstream sends meanwhile. */
 export class CallsInFlight {
-  readonly #events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification'>
+  readonly #events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification' | 'said'>
   readonly #calls = new SequenceMap<PendingCall>()
   readonly #cancelled = new RecentlyCancelled()
   readonly #serverRequests: ServerRequests
 
   /** `answer` sends the client's response to a server request. */
   constructor(
-    events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification'>,
+    events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification' | 'said'>,
     answer: ConstructorParameters<typeof ServerRequests>[0],
   ) {
     this.#events = events
@@ -82,6 +82,7 @@ export class CallsInFlight {
 
   /** `id` 0: it came on no call's own stream. */
   notification(id: number, { method, params }: { method: string; params?: JsonObject }): void {
+    if (method === 'notifications/message') this.#events.said?.(params)
     const named = id === 0 ? undefined : this.#calls.get(id)
     const call = named ?? (method === 'notifications/message' ? this.#onlyCall() : undefined)
     if (call?.request.notification) call.request.notification(method, params)

@@ -47,5 +47,9 @@ export interface ConnectionEvents {
   catalog(read: ListsRead): void
   stale(): void
   notification(method: string, params: JsonObject | undefined): void
+  /** The server sent a log message, in a call or outside of one. It is delivered as any notification besides. */
+  said?(params: JsonObject | undefined): void
+  /** `count` messages of the server were malformed, the last one as `detail` says; called once a second at most. */
+  malformed?(detail: string, count: number): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

@@ -215,6 +215,8 @@ export class Connection implements PortClient, CallHome {
         return this.#events.health?.(message.report)
       case 'log':
         return this.#events.log(message.level, message.message)
+      case 'malformed':
+        return this.#events.malformed?.(message.detail, message.count)
       case 'write':
         return this.child?.relay?.write(message.text)
       case 'end':

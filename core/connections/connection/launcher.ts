@@ -12,6 +12,7 @@ import { readPackageRun } from '../../domain/server/package-run.ts'
 import { isProjectRun } from '../../domain/server/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import type { ServerFace } from '../../domain/session-scope.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
 import type { Redactor } from '../../secrets/redact.ts'
@@ -221,7 +222,7 @@ export class Launcher {
       events: options.events,
       era: options.era,
       hubVersion: this.#options.hubVersion,
-      redact: plan.redactor.text.bind(plan.redactor),
+      redact: text => visibleText(plan.redactor.text(text)),
       variables: settings.variables,
       turns: work => this.#turns.add(plan.ownerId, work),
       released: () => pool.released(port),

@@ -1,4 +1,5 @@
 import type { WireError } from '../../contract/errors.ts'
+import { announceThread } from '../../events/thread-starts.ts'
 import { FrameQueue } from '../protocol/frame-queue.ts'
 import {
   type CallerFrame,
@@ -53,6 +54,7 @@ export class WorkerPort {
     this.isolatedFor = isolatedFor
     this.#events = events
     // The hub's environment holds its secrets; transports do not need it.
+    announceThread()
     this.#worker = new Worker(new URL('../worker/worker.ts', import.meta.url).href, {
       env: {},
       name: 'patchbay-connections',

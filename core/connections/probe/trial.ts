@@ -185,7 +185,7 @@ class TrialTools {
       this.#characters += entry.text.length
       if (this.#characters > SHOWN_CHARACTERS)
         return `a trial shows ${SHOWN_CHARACTERS} characters of tools; the rest is left out`
-      this.tools.push(itemJson(entry))
+      this.tools.push({ ...itemJson(entry), name: entry.key })
     }
     return undefined
   }

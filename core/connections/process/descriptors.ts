@@ -1,6 +1,7 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
-import { closeSync, fstatSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, writeSync } from 'node:fs'
 import { cLibraries } from '../../config/c-library.ts'
+import { descriptorLimit, freeDescriptors } from '../../config/descriptor-reserve.ts'
 
 /** Two connected ends of a Unix socket. */
 export interface SocketPair {
@@ -102,21 +103,11 @@ const KEPT_BACK = 32
 /** Most descriptors that one start needs at the same time. */
 const ONE_START = 14
 
-/** An error text when another child would take descriptors that the hub reserves for itself; otherwise undefined. */
-export function descriptorShortage(): string | undefined {
-  const limit = descriptorLimit()
-  if (limit === undefined) return undefined
-  const left = limit - readdirSync('/proc/self/fd').length
-  if (left >= KEPT_BACK + ONE_START) return undefined
-  return `EMFILE: of ${limit} file descriptors ${Math.max(0, left)} are left, and the hub keeps ${KEPT_BACK} for itself; raise the limit (ulimit -n)`
-}
-
-/** Undefined where there is none or it is not reported. Read each time, since it can be changed from outside. */
-function descriptorLimit(): number | undefined {
-  try {
-    const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
-    return soft === undefined ? undefined : Number(soft)
-  } catch {
-    return undefined
-  }
+/**
+ * An error text when another child would take descriptors that the hub reserves for itself; otherwise undefined. `free`: how many
+ * are free, those included that the hub holds; by default what the system counts.
+ */
+export function descriptorShortage(free = freeDescriptors()): string | undefined {
+  if (free === undefined || free >= KEPT_BACK + ONE_START) return undefined
+  return `EMFILE: of ${descriptorLimit()} file descriptors ${Math.max(0, free)} are left, and the hub keeps ${KEPT_BACK} for itself; raise the limit (ulimit -n)`
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { watchPlace } from '../../config/watch-place.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
@@ -92,10 +92,8 @@ export class ProcessTable {
       return { hub: { pid, startTime }, children: value.children.filter(isEntry) }
     } catch (error) {
       const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-      if (!missing) {
-        this.#log.warn(`The process table ${this.#file} cannot be read and is put aside`, { error: String(error) })
-        rmSync(this.#file, { force: true })
-      }
+      // It is replaced with the first process that starts.
+      if (!missing) this.#log.warn(`The process table ${this.#file} cannot be read`, { error: String(error) })
       return undefined
     }
   }

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
 
 const LINE_CHARACTERS = 2_000
 /** Only the end of a chunk is processed: earlier lines would be dropped anyway. */
@@ -7,6 +8,10 @@ const CHUNK_BYTES = 32 * 1024
 const BEGUN_CHARACTERS = 8 * 1024
 /** Number of processes whose incomplete lines are held separately. */
 const BEGUN_LINES = 64
+
+/** Colours of a terminal say nothing in a list of lines. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequence that is meant
+const COLOURS = /\x1b\[[\d;]*m/g
 
 /** One line of stderr; `at` is ISO 8601 UTC. */
 export interface TailLine {
@@ -43,7 +48,10 @@ export class StderrTail {
   /** Oldest first. */
   lines(): readonly TailLine[] {
     const at = new Date().toISOString()
-    const begun = [...this.#begun].map(([{ redact }, text]) => ({ at, line: redact(text).slice(-LINE_CHARACTERS) }))
+    const begun = [...this.#begun].map(([{ redact }, text]) => ({
+      at,
+      line: shown(redact(text)).slice(-LINE_CHARACTERS),
+    }))
     return begun.length === 0 ? this.#lines : [...this.#lines, ...begun].slice(-LIMITS.stderrLines)
   }
 
@@ -69,13 +77,17 @@ export class StderrTail {
   }
 
   #add(redacted: string): void {
-    const clean = redacted.trimEnd()
-    if (clean === '') return
-    const line = clean.slice(0, LINE_CHARACTERS)
+    const line = shown(redacted.trimEnd()).slice(0, LINE_CHARACTERS)
+    if (line === '') return
     this.#lines.push({ at: new Date().toISOString(), line })
     this.#heard?.(line)
     if (this.#lines.length > LIMITS.stderrLines) this.#lines.splice(0, this.#lines.length - LIMITS.stderrLines)
   }
+}
+
+/** Without colours, hidden characters shown. */
+function shown(line: string): string {
+  return visibleText(line.replaceAll(COLOURS, ''))
 }
 
 /** Identifies a process whose last line is incomplete. */

@@ -11,15 +11,16 @@ const OF_RUNTIME = ['bun', 'bunx']
 /** The stderr of the sandbox's stages when they fail, and their exit codes. */
 const STAGE = /^(?:bwrap|setpriv|prlimit): (.*)$/
 const STAGE_EXITS: ReadonlySet<number | null> = new Set([1, 126, 127])
-/** Messages of bubblewrap and of the shell behind it for a missing program or interpreter. */
-const NO_PROGRAM =
-  /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:No such file or directory|not found|.*required file not found)$/
+/** Messages of bubblewrap and of the shell behind it for a missing program, and for one that cannot be executed. */
+const NO_PROGRAM = /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:No such file or directory|not found)$/
+const NOT_EXECUTABLE =
+  /^(?:execvp|(?:line )?\d+: (?:exec: )?).*: (?:.*required file not found|.*Permission denied|.*Exec format error|.*Is a directory)$/
 /** Failures of one server alone: its program, its folders, its owner's limits. */
 const OWN_FAILURE = /^(?:execvp|(?:line )?\d+: |Can't chdir|Can't find source path)|Resource temporarily unavailable/
 
 /**
- * The error when a stage of the sandbox failed before the program ran: `command_not_found`, `spawn_failed`, or
- * `sandbox_lost` where the sandbox itself could not be created. Undefined for any other exit.
+ * The error when a stage of the sandbox failed before the program ran: `command_not_found`, `command_not_executable`,
+ * `spawn_failed`, or `sandbox_lost` where the sandbox itself could not be created. Undefined for any other exit.
  */
 export function stageFailure(command: string, exitCode: number | null, stderrTail: string): WireError | undefined {
   const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(stderrTail)?.[1] : undefined
@@ -27,6 +28,10 @@ export function stageFailure(command: string, exitCode: number | null, stderrTai
   if (NO_PROGRAM.test(said)) {
     const message = `Cannot start "${command}" in the sandbox: it, or the interpreter it names, does not exist there`
     return { code: 'command_not_found', message }
+  }
+  if (NOT_EXECUTABLE.test(said)) {
+    const why = said.endsWith('required file not found') ? 'the interpreter that it names does not exist there' : said
+    return { code: 'command_not_executable', message: `Cannot start "${command}" in the sandbox: ${why}` }
   }
   if (!OWN_FAILURE.test(said)) {
     const { code, message } = sandboxLost(command, said)
@@ -45,7 +50,7 @@ export function sandboxLost(command: string, why: string): HubError {
 
 /**
  * The path inside the sandbox of a command's program. One in the server's own folder is left to the sandbox, since its
- * links may lead elsewhere outside. Throws `command_not_found`.
+ * links may lead elsewhere outside. Throws `command_not_found`, and `command_not_executable` for a file that not everybody may execute.
  */
 export function resolveInside(command: string): string {
   if (command === process.execPath) return `${RUNTIME_FOLDER}/bun`
@@ -56,6 +61,8 @@ export function resolveInside(command: string): string {
     throw notFound(command, `of this machine’s programs the sandbox shows those below /usr`)
   }
   if (isProgram(command)) return command
+  const stats = statsOf(command)
+  if (stats) throw notExecutable(command, stats.isDirectory() ? 'it is a folder' : undefined)
   throw notFound(command, 'there is no such program')
 }
 
@@ -64,7 +71,7 @@ export function isInside(name: string): boolean {
   try {
     return resolveInside(name) !== ''
   } catch (error) {
-    if (error instanceof HubError && error.code === 'command_not_found') return false
+    if (error instanceof HubError && /^command_not_/.test(error.code)) return false
     throw error
   }
 }
@@ -75,6 +82,8 @@ function byName(command: string): string {
       return join(folder, command)
     }
   }
+  if (SANDBOX_PATH.some(folder => folder !== RUNTIME_FOLDER && statsOf(join(folder, command))?.isFile()))
+    throw notExecutable(command)
   throw notFound(command, `there is no such program in ${SANDBOX_PATH.join(':')}`)
 }
 
@@ -82,6 +91,12 @@ function isProgram(path: string): boolean {
   // A program that only its owner may execute cannot be run inside.
   const stats = statsOf(path)
   return stats?.isFile() === true && (stats.mode & 0o001) !== 0
+}
+
+function notExecutable(command: string, why = 'not everybody may execute it'): HubError {
+  return new HubError('command_not_executable', `Cannot start "${command}" in the sandbox: ${why}`, {
+    hint: 'Make it executable for everybody with chmod a+x, or name its interpreter in "command".',
+  })
 }
 
 function notFound(command: string, why: string): HubError {

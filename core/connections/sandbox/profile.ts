@@ -144,8 +144,11 @@ export function enclose(enclosure: Enclosure): EnclosedCommand {
 function withStreams(first: number, command: readonly string[]): readonly string[] {
   const [input, output] = [first, first + 1]
   // bubblewrap's own processes close the descriptors beyond stderr that they pass on. The shell is named like it, so
-  // that its message for a missing program counts as a failure of the start.
-  return ['/bin/sh', '-c', `exec "$@" <&${input} >&${output} ${input}<&- ${output}>&-`, 'bwrap', ...command]
+  // that its message for a missing program counts as a failure of the start. Some shells report a missing interpreter as a
+  // missing program: the trap, which runs only when exec failed, says that the file itself is there.
+  const there = `trap '[ $? -eq 127 ] && [ -f "$1" ] && echo "bwrap: 1: exec: $1: required file not found" >&2' EXIT`
+  const run = `exec "$@" <&${input} >&${output} ${input}<&- ${output}>&-`
+  return ['/bin/sh', '-c', `${there}; ${run}`, 'bwrap', ...command]
 }
 
 /** Names are resolved inside only where the host's network is shared. */

@@ -7,27 +7,32 @@ const LOGGED_CHARACTERS = 4_000
 const LOGGER_CHARACTERS = 200
 
 /**
- * Handles notifications and log messages of a connection that belong to no call. `own`: a dedicated connection;
+ * Handles notifications of a connection that belong to no call, and records all log messages of the server. `own`: a dedicated connection;
  * `hears`: it belongs to one client, which gets log messages too.
  */
 export function upstreamNotices(
   { bus, log, records, redact }: ServerContext,
   record: () => ServerRecord,
   own?: { readonly key: string; readonly hears: boolean },
-): Pick<ConnectionEvents, 'notification' | 'log'> {
+): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed'> {
   return {
-    notification: (method, params) => {
+    said: params => {
       const { id: serverId, ownerId, name } = record()
+      const { level, message, logger } = logMessage(params)
+      const said = redact(message).slice(0, LOGGED_CHARACTERS)
+      const from = logger === undefined ? {} : { logger: redact(logger).slice(0, LOGGER_CHARACTERS) }
+      records.write({ id: serverId, ownerId, name }, level, said, from)
+    },
+    notification: (method, params) => {
+      const { id: serverId, ownerId } = record()
       // On a shared connection a log message cannot be matched to a client, so no client gets it.
-      if (method === 'notifications/message' && !own?.hears) {
-        const { level, message, logger } = logMessage(params)
-        const said = redact(message).slice(0, LOGGED_CHARACTERS)
-        const from = logger === undefined ? {} : { logger: redact(logger).slice(0, LOGGER_CHARACTERS) }
-        records.write({ id: serverId, ownerId, name }, level, said, from)
-        return
-      }
+      if (method === 'notifications/message' && !own?.hears) return
       const data = { serverId, ...(own ? { sessionId: own.key } : {}), method, params }
       bus.emit('upstream.notification', ownerId, data, 'internal')
+    },
+    malformed: (detail, count) => {
+      const { id, ownerId, name } = record()
+      records.malformed({ id, ownerId, name }, detail, count)
     },
     log: (level, message) => {
       const { id: serverId, ownerId, name } = record()

@@ -5,6 +5,7 @@ import { type Era, eraOf } from '../../domain/era.ts'
 import { canUse } from '../../domain/ownership.ts'
 import type { HealthCheckResult, ServerStatus } from '../../domain/server/status.ts'
 import { userConnection } from '../../domain/session-scope.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
 import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
@@ -34,7 +35,8 @@ export class ManagedServer {
   #stored: StoredHead | undefined
 
   constructor(record: ServerRecord, shared: SharedContext, stored: StoredHead | undefined) {
-    const context = { ...shared, redact: (text: string) => shared.redactors.of(record.id).text(text) }
+    const redact = (text: string): string => visibleText(shared.redactors.of(record.id).text(text))
+    const context = { ...shared, redact }
     this.#record = record
     this.#stored = stored
     this.#parts = createParts(context, () => this.#record, record.enabled && mayRun(record))

@@ -39,7 +39,7 @@ export interface SharedContext {
 
 /** Dependencies of one server's state machine. */
 export interface ServerContext extends SharedContext {
-  /** Redacts the server's own secrets in a text. */
+  /** Redacts the server's own secrets in a text, and shows its hidden characters. */
   readonly redact: (text: string) => string
 }
 

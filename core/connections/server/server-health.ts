@@ -3,6 +3,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerHealth as Health, HealthCheckResult } from '../../domain/server/status.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
+import { logHealth } from './server-state.ts'
 
 /** Finished checks of one server that are held. */
 const CHECKS_HELD = 100
@@ -17,6 +18,8 @@ export class ServerHealth {
   #last: HealthReport | undefined
   /** Also those from before it was stopped or lost. */
   #checks: HealthCheckResult[] = []
+  /** Paths of `healthCheck.endpoints` that the server does not have. */
+  #missing: readonly string[] = []
 
   constructor(record: () => ServerRecord, context: ServerContext) {
     this.#record = record
@@ -29,6 +32,7 @@ export class ServerHealth {
     this.#checks.push({ at: report.at, ok: !report.error, durationMs: report.durationMs })
     const { id: serverId, ownerId, name, healthCheck } = this.#record()
     const data = { serverId, name, ok: !report.error }
+    this.#noteMissing(report.missing)
     if (healthCheck.enabled) this.#context.bus.emit('upstream.checked', ownerId, data, 'internal')
     this.#become(report.error ? 'failing' : 'healthy', report.error)
   }
@@ -54,7 +58,17 @@ export class ServerHealth {
     if (!this.#last) return { state: this.#state }
     const { at, durationMs, misses, error } = this.#last
     const failure = error ? { error: this.#shown(error) } : {}
-    return { state: this.#state, misses, lastCheck: { at, ok: !error, durationMs, ...failure } }
+    const missing = this.#missing.length === 0 ? {} : { missingPaths: this.#missing }
+    return { state: this.#state, misses, ...missing, lastCheck: { at, ok: !error, durationMs, ...failure } }
+  }
+
+  /** One record for each change of what is missing, not for each check. */
+  #noteMissing(missing: readonly string[] | undefined): void {
+    if (missing === undefined || missing.join() === this.#missing.join()) return
+    this.#missing = missing
+    if (missing.length === 0) return
+    const message = `healthCheck.endpoints: no such path on this server: ${missing.join(', ')}; it is checked without`
+    this.#context.records.write(this.#record(), 'warn', message, {})
   }
 
   #become(state: 'healthy' | 'failing', error: WireError | undefined): void {
@@ -65,6 +79,7 @@ export class ServerHealth {
     if (!healthCheck.enabled || before === state || (before === 'unknown' && state === 'healthy')) return
     const failure = error ? { error: this.#shown(error) } : {}
     this.#context.bus.emit('server.health', ownerId, { serverId, name, state, ...failure })
+    logHealth(this.#context, { id: serverId, ownerId, name }, failure.error)
   }
 
   #shown({ code, message }: WireError): { readonly code: ErrorCode; readonly message: string } {

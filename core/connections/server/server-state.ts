@@ -1,4 +1,4 @@
-import type { WireError } from '../../contract/errors.ts'
+import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
 import type { ServerContext } from './server-context.ts'
 
@@ -11,6 +11,9 @@ export interface Observation {
   /** Time of the next attempt (`Date.now()`). */
   readonly nextAttemptAtMs?: number
 }
+
+/** Reasons for which a server is offline without a fault: a person or its configuration wants it so. */
+const RESTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['stopped', 'idle', 'owner_disabled', 'draining'])
 
 /** The longest `retryAfterSeconds` sent to a caller, however late the next attempt is. */
 const MOST_WAIT_S = 300
@@ -39,6 +42,8 @@ export class ServerState {
     else if (problem) this.#now = { state: 'offline', since, reason: problem }
     else if (enabled) this.#now = { state: 'connecting', since }
     else this.#now = { state: 'offline', since, reason: STOPPED }
+    // A server that cannot run from the start on has no change of state that would be logged.
+    if (problem && !ownerDisabled) logState(context, record(), this.#now, { before: 'offline', attempts: 0 })
   }
 
   get now(): Observation {
@@ -65,6 +70,7 @@ export class ServerState {
       const reason = this.reason
       const data = { serverId, name, state, attempts: this.attempts }
       this.#context.bus.emit('connection.state', ownerId, reason ? { ...data, reason: reason } : data)
+      logState(this.#context, this.#record(), this.#now, { before: before.state, attempts: this.attempts })
     }
     this.changed()
   }
@@ -100,4 +106,54 @@ export class ServerState {
   changed(): void {
     for (const watcher of [...this.#watchers]) watcher()
   }
+}
+
+interface State {
+  readonly state: ConnectionState
+  readonly reason?: WireError
+}
+
+type Logger = Pick<ServerContext, 'log'>
+type Named = Pick<ServerRecord, 'id' | 'ownerId' | 'name'>
+
+/**
+ * Logs a change of a server's state with its cause: INFO where it is online, rests or connects for the first time, WARN where it
+ * connects again or is degraded, ERROR where it is offline by a fault.
+ */
+function logState(
+  { log }: Logger,
+  server: Named,
+  { state, reason }: State,
+  { before, attempts }: { readonly before: ConnectionState; readonly attempts: number },
+): void {
+  const isFault = reason !== undefined && !RESTING.has(reason.code)
+  const again = attempts > 0 || before === 'online' || isFault
+  const level = levelOf(state, isFault, again)
+  const why = reason ? `: ${reason.message}` : ''
+  log[level](`The server ${saidOf(state, isFault, again)}${why}`, {
+    ...of(server),
+    ...{ state, before, attempts, code: reason?.code },
+  })
+}
+
+/** Logs that the checks of a server began to fail, or succeed again. */
+export function logHealth({ log }: Logger, server: Named, error: State['reason']): void {
+  if (error)
+    log.warn(`The checks of the server fail: ${error.message}`, { ...of(server), health: 'failing', code: error.code })
+  else log.info('The checks of the server succeed again', { ...of(server), health: 'healthy' })
+}
+
+function of({ id: serverId, ownerId, name: server }: Named) {
+  return { component: 'server', server, serverId, ownerId }
+}
+
+function levelOf(state: ConnectionState, isFault: boolean, again: boolean): 'info' | 'warn' | 'error' {
+  if (state === 'offline') return isFault ? 'error' : 'info'
+  if (state === 'online') return isFault ? 'warn' : 'info'
+  return again ? 'warn' : 'info'
+}
+
+function saidOf(state: ConnectionState, isFault: boolean, again: boolean): string {
+  if (state === 'connecting') return again ? 'is connecting again' : 'is connecting'
+  return state === 'online' && isFault ? 'is online, but degraded' : `is ${state}`
 }

@@ -27,6 +27,7 @@ export function serverStatus(
   // Online, with truncated lists.
   const reason = serverState.reason ?? (state === 'online' ? lists?.refused : undefined)
   const said = opened ?? lists
+  const warnings = [...more.warnings, ...missingPaths(more.health)]
   return {
     state,
     since,
@@ -51,10 +52,16 @@ export function serverStatus(
     health: more.health,
     connections: more.connections,
     session: more.session,
-    ...(more.warnings.length === 0 ? {} : { warnings: more.warnings }),
+    ...(warnings.length === 0 ? {} : { warnings }),
     ...(more.pid === undefined ? {} : { pid: more.pid }),
     ...(more.latencyMs ? { latencyMs: more.latencyMs } : {}),
   }
+}
+
+function missingPaths({ missingPaths: paths = [] }: NonNullable<ServerStatus['health']>): readonly ServerWarning[] {
+  if (paths.length === 0) return []
+  const message = `healthCheck.endpoints: no such path on this server: ${paths.join(', ')}`
+  return [{ code: 'health_path_missing', message }]
 }
 
 /** The expected status of a server whose record, or latest change, has not reached this object yet. */

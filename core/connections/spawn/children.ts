@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { WireError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { ProcessInfo } from '../api.ts'
 import { lowerPriority, raiseOomScore } from '../process/child-priority.ts'
@@ -47,6 +48,8 @@ export interface ChildrenOptions {
   readonly heard?: (serverId: string, line: string) => void
   /** Redacts secrets in the stderr of children, and in their commands. */
   readonly redactors: Pick<ServerRedactors, 'of'>
+  /** How many descriptors are free, those included that the hub holds for itself. Default: what the system counts. */
+  readonly freeDescriptors?: (() => number | undefined) | undefined
   /** Carries the bytes through main even where descriptors could be passed to a worker. */
   readonly relay?: boolean
   /** Called after a process has ended. */
@@ -111,10 +114,10 @@ export class Children {
     return this.#table.sweep()
   }
 
-  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `spawn_failed`, and the errors of the sandbox. */
+  /** Starts a program; throws `cwd_not_found`, `command_not_found`, `command_not_executable`, `spawn_failed`, and the errors of the sandbox. */
   spawn(spec: ChildSpec): Child {
     const { confinement } = spec
-    const shortage = descriptorShortage()
+    const shortage = descriptorShortage(this.#options.freeDescriptors?.())
     if (shortage) throw spawnError(spec, new Error(shortage))
     const carried = this.#makePair !== undefined && spec.carriedByMain !== true
     const start = confinement ? this.#enclosed(spec, confinement, carried) : this.#plain(spec)
@@ -156,7 +159,7 @@ export class Children {
       serverId: spec.serverId,
       ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
       // Truncated after redaction: half a secret would not be recognized.
-      command: redact([spec.command, ...spec.args].join(' ')).slice(0, SHOWN_COMMAND),
+      command: visibleName(redact([spec.command, ...spec.args].join(' '))).slice(0, SHOWN_COMMAND),
       startedAt: new Date().toISOString(),
       sandbox: confinement ? 'full' : 'off',
     }
@@ -203,7 +206,7 @@ export class Children {
     } catch (error) {
       for (const pair of made) closeSync(pair.ours)
       start.close?.()
-      throw spawnError(spec, error)
+      throw spawnError(spec, error, spec.confinement ? undefined : start.argv[0])
     } finally {
       for (const pair of made) closeSync(pair.theirs)
     }

@@ -1,11 +1,20 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isPlainObject } from '../../domain/json/exact-json.ts'
+import { visibleJson } from '../../domain/json/visible-json.ts'
+import { visibleName, visibleText } from '../../domain/text/visible-text.ts'
 import { catalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import type { FromWorker, ListEntry, ListKind } from '../protocol.ts'
 
 type Redact = (text: string) => string
 
-/** Names and the keywords of a schema: never redacted, since calls and validation depend on them. */
+/** What is done to the texts of a message. */
+interface Cleaning {
+  readonly redact: Redact
+  /** Redacts, and shows hidden characters. */
+  readonly text: Redact
+}
+
+/** Names and the keywords of a schema: never changed, since calls and validation depend on them. */
 const STRUCTURE = new Set([
   ...['name', 'uri', 'uriTemplate', 'mimeType', 'type', 'format', 'pattern', 'required'],
   ...['$ref', '$schema', '$id', '$anchor', 'version', 'protocolVersion'],
@@ -18,61 +27,80 @@ const COMPARED = new Set(['enum', 'const'])
 const NAME_MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', '_meta'])
 
 /**
- * Redacts a server's secrets in what a worker reports: reasons, log messages, and the texts of its handshake and lists,
- * which are stored and shown to everybody who may use the server. Results of calls are not redacted. Definitions are
- * hashed before, so that a pin does not depend on the secrets.
+ * Redacts a server's secrets in what a worker reports, and shows its hidden characters (`visibleText`): reasons, log messages,
+ * and the texts of its handshake and lists, which are stored and shown to everybody who may use the server. Results of calls
+ * stay as they are. Definitions are hashed before, so that a pin does not depend on the secrets.
  */
-export function withoutSecrets(message: FromWorker, redact: Redact): FromWorker {
+export function cleaned(message: FromWorker, redact: Redact): FromWorker {
+  const cleaning: Cleaning = { redact, text: text => visibleText(redact(text)) }
+  const { text } = cleaning
   switch (message.type) {
     case 'failed':
-      return { ...message, error: { ...message.error, message: redact(message.error.message) } }
+      return { ...message, error: { ...message.error, message: text(message.error.message) } }
     case 'closed':
-      return { ...message, reason: { ...message.reason, message: redact(message.reason.message) } }
+      return { ...message, reason: { ...message.reason, message: text(message.reason.message) } }
     case 'log':
-      return { ...message, message: redact(message.message) }
+      return { ...message, message: text(message.message) }
+    case 'malformed':
+      return { ...message, detail: text(message.detail) }
     case 'health': {
       const { error } = message.report
       if (!error) return message
-      return { ...message, report: { ...message.report, error: { ...error, message: redact(error.message) } } }
+      return { ...message, report: { ...message.report, error: { ...error, message: text(error.message) } } }
     }
     case 'opened': {
       const { serverInfo, instructions } = message
       return {
         ...message,
-        serverInfo: described(serverInfo, redact) as JsonObject,
-        ...(instructions === undefined ? {} : { instructions: redact(instructions) }),
+        serverInfo: visibleJson(described(serverInfo, cleaning) as JsonObject),
+        ...(instructions === undefined ? {} : { instructions: text(instructions) }),
       }
     }
     case 'catalog':
-      return { ...message, lists: { ...message.lists, warnings: message.lists.warnings.map(redact) } }
+      return { ...message, lists: { ...message.lists, warnings: message.lists.warnings.map(text) } }
     case 'list':
-      return { ...message, entries: listWithoutSecrets(message.kind, message.entries, redact) }
+      return { ...message, entries: message.entries.map(entry => cleanedEntry(message.kind, entry, cleaning)) }
     default:
       return message
   }
 }
 
-/** The same for items of a list. Their hashes are those of what the upstream wrote, whatever is redacted here. */
-function listWithoutSecrets(kind: ListKind, entries: readonly ListEntry[], redact: Redact): readonly ListEntry[] {
-  return entries.map(entry => {
-    // Nearly always there is no secret, and the text stays as the upstream wrote it.
-    if (typeof entry === 'number' || redact(entry.text) === entry.text) return entry
-    return { ...catalogItem(kind, described(itemJson(entry), redact) as JsonObject), hash: entry.hash }
-  })
+/** The same for an item of a list. Its hash is that of what the upstream wrote, whatever is changed here. */
+function cleanedEntry(kind: ListKind, entry: ListEntry, { redact, text }: Cleaning): ListEntry {
+  // Nearly always there is nothing to change, and the text stays as the upstream wrote it.
+  if (typeof entry === 'number' || (redact(entry.text) === entry.text && !mayHide(entry.text))) return entry
+  let changed = redact(entry.text) !== entry.text
+  const noting = (given: string): string => {
+    const result = text(given)
+    if (result !== given) changed = true
+    return result
+  }
+  const item = described(itemJson(entry), { redact, text: noting }) as JsonObject
+  // The address identifies a resource; its name is for people alone.
+  const isNamedOnly = kind === 'resources' || kind === 'resourceTemplates'
+  const name = isNamedOnly && typeof item.name === 'string' ? visibleName(item.name) : item.name
+  if (!changed && name === item.name) return entry
+  return { ...catalogItem(kind, name === undefined ? item : { ...item, name }), hash: entry.hash }
 }
 
-function described(value: JsonValue, redact: Redact, isNameMap = false): JsonValue {
-  if (typeof value === 'string') return redact(value)
-  if (Array.isArray(value)) return value.map(item => described(item, redact))
+/** Whether a JSON text may hold hidden characters, as they are or escaped. */
+function mayHide(json: string): boolean {
+  return /\\[bfru]/.test(json) || visibleText(json) !== json
+}
+
+function described(value: JsonValue, cleaning: Cleaning, isNameMap = false): JsonValue {
+  const { redact, text } = cleaning
+  if (typeof value === 'string') return text(value)
+  if (Array.isArray(value)) return value.map(item => described(item, cleaning))
   if (!isPlainObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) => {
-      if (isNameMap) return [[key, described(item, redact)]]
+      if (isNameMap) return [[key, described(item, cleaning)]]
       const isCompared = COMPARED.has(key) || (STRUCTURE.has(key) && (typeof item !== 'object' || Array.isArray(item)))
       if (isCompared) return [[key, item]]
       // A client sends a default unchanged: one with a secret is omitted, since redacted it would be another argument.
       if (key === 'default') return redact(JSON.stringify(item)) === JSON.stringify(item) ? [[key, item]] : []
-      return [[key, described(item, redact, NAME_MAPS.has(key))]]
+      return [[key, described(item, cleaning, NAME_MAPS.has(key))]]
     }),
   )
 }

@@ -30,7 +30,7 @@ import { ModernLink } from './links/modern.ts'
 import type { LinkIo, UpstreamLink } from './links/upstream-link.ts'
 import { ListPaces } from './lists/list-paces.ts'
 import { openDescriptors, openRelay } from './open-pipe.ts'
-import { withoutSecrets } from './upstream-texts.ts'
+import { cleaned } from './upstream-texts.ts'
 import { WriteBacklog } from './write-backlog.ts'
 
 /** Bytes of large messages of a worker between two garbage collections. */
@@ -138,7 +138,7 @@ class ConnectionWorker {
   async #open(options: OpenMessage): Promise<void> {
     const { conn } = options
     const redactor = new Redactor(options.secrets)
-    const say = (message: FromWorker) => this.#post(withoutSecrets(message, text => redactor.text(text)))
+    const say = (message: FromWorker) => this.#post(cleaned(message, text => redactor.text(text)))
     const context: LinkContext = {
       version: this.#version,
       deadlines: this.#deadlines,

@@ -1,5 +1,6 @@
 import { QueryMistake, type Token, TokenReader } from '../query-tokens.ts'
-import { inRange, METRIC_NAMES, type MetricInfo, metricInfo, UNITS } from './metrics.ts'
+import { wordIn } from '../spelling/words.ts'
+import { inRange, METRIC_NAMES, type MetricInfo, metricInfo, metricName, UNITS } from './metrics.ts'
 
 /** Longest text of a condition, in characters. */
 export const CONDITION_CHARACTERS = 1_024
@@ -98,10 +99,11 @@ class Parser {
   #test(): ConditionTest {
     const name = this.#read.next
     if (name.kind !== 'name') throw this.#read.mistake(`a metric is missing; ${METRICS_KNOWN}`)
-    const info = metricInfo(name.text)
-    if (!info) throw this.#read.mistake(`there is no metric "${name.text}"; ${METRICS_KNOWN}`)
+    const metric = metricName(name.text)
+    const info = metric === undefined ? undefined : metricInfo(metric)
+    if (metric === undefined || !info) throw this.#read.mistake(`there is no metric "${name.text}"; ${METRICS_KNOWN}`)
     this.#read.skip()
-    const query = { metric: name.text, selector: this.#selector(), ...this.#window(info) }
+    const query = { metric, selector: this.#selector(), ...this.#window(info) }
     const operator = this.#read.next
     if (!this.#read.take(...OPERATORS)) {
       if (info.dimension === 'state') throw this.#read.mistake(`"${name.text}" wants == or != and a state`)
@@ -155,7 +157,7 @@ class Parser {
     if (operator.text !== '==' && operator.text !== '!=')
       throw this.#read.mistake('a state has only == and !=', operator)
     const named = token.kind === 'name' || token.kind === 'string' ? token.text : undefined
-    const state = STATES.find(known => known === named)
+    const state = named === undefined ? undefined : wordIn(STATES, named)
     if (!state) throw this.#read.mistake(`a state is missing; there are ${STATES.join(', ')}`)
     this.#read.skip()
     return { state }

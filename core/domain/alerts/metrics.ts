@@ -1,3 +1,5 @@
+import { wordIn } from '../spelling/words.ts'
+
 /** What the numbers of a metric mean. Values are kept in the base unit: ms, a ratio of 0 to 1, per second, bytes. */
 export type Dimension = 'ratio' | 'time' | 'rate' | 'count' | 'state' | 'any'
 
@@ -41,6 +43,11 @@ export const METRIC_NAMES: readonly string[] = Object.keys(METRICS)
 export function metricInfo(name: string): MetricInfo | undefined {
   if (Object.hasOwn(METRICS, name)) return METRICS[name]
   return /^custom\.[a-z][a-z0-9_]{0,63}$/.test(name) ? CUSTOM : undefined
+}
+
+/** The name of the metric that a condition means: `errorRate` is `error_rate`. Undefined for what is none. */
+export function metricName(text: string): string | undefined {
+  return metricInfo(text) ? text : wordIn(METRIC_NAMES, text)
 }
 
 /** The units of a condition, with their factor to the base unit and the dimensions that they fit. */

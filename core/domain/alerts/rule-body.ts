@@ -71,6 +71,8 @@ export const RULE_SCHEMAS: Readonly<Record<string, JsonObject>> = {
 }
 const ANSWER_FIELDS = [...ANSWERED_FIELDS, 'health', 'pending']
 
+const DURATIONS = ['duration', 'keepFiringFor', 'repeatInterval'] as const
+
 /** An alert rule with its defaults filled in. */
 export interface AlertRule extends AlertTiming {
   readonly name: string
@@ -83,6 +85,8 @@ export interface AlertRule extends AlertTiming {
   readonly per: (typeof SUBJECTS)[number]
   /** Names of its owner's channels; absent: all that are enabled. */
   readonly channels?: readonly string[]
+  /** Texts of durations that the hub would write in another way, such as `90s` for `1m30s`. */
+  readonly written?: Readonly<Partial<Record<(typeof DURATIONS)[number], string>>>
 }
 
 /**
@@ -113,7 +117,10 @@ export function parseRuleBody(
   if (fields.errors.length > 0 || name === undefined || text === undefined || !condition || !severity) {
     throw validationError(fields.errors, 'The alert rule cannot be saved')
   }
-  const optional = { ...(threshold === undefined ? {} : { threshold }), ...(channels ? { channels } : {}) }
+  const optional = {
+    ...{ ...(threshold === undefined ? {} : { threshold }), ...(channels ? { channels } : {}) },
+    ...writtenDurations(fields),
+  }
   return { rule: { name, condition: text, severity, ...rest, ...optional }, condition }
 }
 
@@ -124,13 +131,23 @@ function readChannels(fields: Fields): readonly string[] | undefined {
 }
 
 /** A rule as the API shows it, which `parseRuleBody` reads back. */
-export function ruleBody({ durationMs, keepFiringForMs, repeatIntervalMs, ...rule }: AlertRule): JsonObject {
+export function ruleBody({ durationMs, keepFiringForMs, repeatIntervalMs, written, ...rule }: AlertRule): JsonObject {
   return {
     ...(rule as unknown as JsonObject),
     duration: durationText(durationMs),
     keepFiringFor: durationText(keepFiringForMs),
     repeatInterval: durationText(repeatIntervalMs),
+    ...written,
   }
+}
+
+function writtenDurations(fields: Fields): Pick<AlertRule, 'written'> {
+  const texts = DURATIONS.flatMap(name => {
+    const text = fields.raw(name)
+    const ms = parseDuration(text)
+    return typeof text === 'string' && ms !== undefined && durationText(ms) !== text ? [[name, text] as const] : []
+  })
+  return texts.length === 0 ? {} : { written: Object.fromEntries(texts) }
 }
 
 /** The name of a rule or channel; undefined after a report. */
@@ -166,13 +183,23 @@ function readThreshold(fields: Fields, condition: Condition): number | undefined
     return fields.problem('threshold', 'required', '"threshold" is missing, with which the condition compares')
   }
   if (typeof value !== 'number') return fields.problem('threshold', 'type', '"threshold" must be a number')
-  if (compared.length === 0) {
-    const detail = 'The condition has comparisons of its own; leave "threshold" out, or write it in the condition'
-    return fields.problem('threshold', 'ambiguous', detail)
-  }
+  if (compared.length === 0) return readEqualThreshold(fields, condition, value)
   const fits = compared.every(({ query }) => inRange(metricInfo(query.metric)?.dimension ?? 'any', value))
   if (fits) return value
   return fields.problem('threshold', 'range', `${value} is no value of the metric; ratios have 0 to 1`)
+}
+
+/** A threshold beside a comparison says the same number once more, in the metric's base unit. */
+function readEqualThreshold(fields: Fields, condition: Condition, threshold: number): number | undefined {
+  const written = testsOf(condition).map(({ value }) => (typeof value === 'object' ? value.state : value))
+  if (written.some(value => typeof value === 'number' && isClose(value, threshold))) return threshold
+  const other = `"threshold" is ${threshold}, and the condition compares with ${written.join(', ')}`
+  return fields.problem('threshold', 'ambiguous', `${other}; leave "threshold" out, or give the same number`)
+}
+
+/** Percentages have rounding errors: 7 times 0.01 is no 0.07. */
+function isClose(a: number, b: number): boolean {
+  return Math.abs(a - b) <= Math.max(Math.abs(a), Math.abs(b)) * 1e-9
 }
 
 function readDuration(fields: Fields, name: string, mostMs: number): number | undefined {

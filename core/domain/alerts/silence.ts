@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { Fields } from '../json/fields.ts'
 import { nameKey } from '../names.ts'
-import { parseTimestamp } from '../timestamp.ts'
+import { parseTime } from '../timestamp.ts'
 import { validationError } from '../validation-error.ts'
 import { SEVERITIES } from './rule-body.ts'
 
@@ -33,8 +33,8 @@ export function parseSilence(body: JsonObject, nowMs: number): Silence {
   const server = readMatcher(fields, 'server')
   const severity = fields.oneOf('severity', SEVERITIES)
   const comment = fields.text('comment') ?? ''
-  const startsAtMs = readTime(fields, 'startsAt') ?? nowMs
-  const endsAtMs = fields.required('endsAt') ? readTime(fields, 'endsAt') : undefined
+  const startsAtMs = readTime(fields, 'startsAt', nowMs) ?? nowMs
+  const endsAtMs = fields.required('endsAt') ? readTime(fields, 'endsAt', nowMs) : undefined
   if (endsAtMs !== undefined && (endsAtMs <= startsAtMs || endsAtMs <= nowMs)) {
     fields.problem('endsAt', 'range_order', '"endsAt" must lie in the future and behind "startsAt"')
   } else if (endsAtMs !== undefined && endsAtMs - startsAtMs > LONGEST_MS) {
@@ -73,10 +73,14 @@ function readMatcher(fields: Fields, name: 'rule' | 'server'): string | undefine
   return text === '' ? fields.problem(name, 'length', `"${name}" is empty; leave it out for any ${name}`) : text
 }
 
-function readTime(fields: Fields, name: string): number | undefined {
+function readTime(fields: Fields, name: string, nowMs: number): number | undefined {
   const text = fields.string(name)
   if (text === undefined) return undefined
-  const ms = parseTimestamp(text)
+  const ms = parseTime(text, nowMs)
   if (ms !== undefined) return ms
-  return fields.problem(name, 'timestamp', `"${name}" must be an ISO 8601 time with its zone`)
+  return fields.problem(
+    name,
+    'timestamp',
+    `"${name}" must be an ISO 8601 time with its zone, or by now, such as now+2h`,
+  )
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { readName } from '../alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../json/fields.ts'
+import { hasHidden } from '../text/visible-text.ts'
 import { validationError } from '../validation-error.ts'
 import { parseWidgetQuery, type WidgetQuery } from './widget-query.ts'
 
@@ -63,6 +64,7 @@ function readWidget(fields: Fields): Widget | undefined {
   if (title.length > TITLE_CHARACTERS) {
     fields.problem('title', 'length', `"title" has more than ${TITLE_CHARACTERS} characters`)
   }
+  if (hasHidden(title)) fields.problem('title', 'format', '"title" holds characters that cannot be seen')
   const query = fields.required('query') ? fields.string('query') : undefined
   const kinds: readonly Widget['visualization'][] = type ? VISUALIZATIONS[type] : Object.values(VISUALIZATIONS).flat()
   const visualization = fields.oneOf('visualization', kinds) ?? kinds[0]

@@ -1,3 +1,5 @@
+import { wordIn } from '../spelling/words.ts'
+
 /** What the numbers of a source mean: milliseconds, a part of 1, a number in a second, or a count. */
 export type Unit = 'ms' | 'ratio' | 'per_second' | 'count' | 'any'
 
@@ -91,4 +93,10 @@ export const SOURCE_NAMES: readonly string[] = [...Object.keys(SOURCES), 'custom
 export function sourceOf(name: string): Source | undefined {
   if (Object.hasOwn(SOURCES, name)) return SOURCES[name]
   return CUSTOM.test(name) ? { from: 'now', unit: 'any', fields: [], overTime: true } : undefined
+}
+
+/** The name of the source that a query means, in any letter case; undefined where there is none. */
+export function sourceName(text: string): string | undefined {
+  if (sourceOf(text)) return text
+  return wordIn(Object.keys(SOURCES), text)
 }

@@ -1,5 +1,5 @@
 import { QueryMistake, TokenReader } from '../query-tokens.ts'
-import { SOURCE_NAMES, type Source, sourceOf } from './sources.ts'
+import { SOURCE_NAMES, type Source, sourceName, sourceOf } from './sources.ts'
 
 /** Longest text of a query, in characters. */
 export const QUERY_CHARACTERS = 512
@@ -47,11 +47,12 @@ class Parser {
   }
 
   whole(): WidgetQuery {
-    const { kind, text: name } = this.#read.next
+    const { kind, text } = this.#read.next
     const known = `there are ${SOURCE_NAMES.join(', ')}`
     if (kind !== 'name') throw this.#read.mistake(`a source is missing; ${known}`)
-    const source = sourceOf(name)
-    if (!source) throw this.#read.mistake(`there is no source "${name}"; ${known}`)
+    const name = sourceName(text)
+    const source = name === undefined ? undefined : sourceOf(name)
+    if (name === undefined || !source) throw this.#read.mistake(`there is no source "${text}"; ${known}`)
     this.#read.skip()
     const query = { name, source, ...this.#selector(source), ...this.#options(source) }
     if (this.#read.next.kind !== 'end')

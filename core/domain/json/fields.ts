@@ -3,6 +3,7 @@ import type { FieldCode, FieldError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { quoteName } from '../names.ts'
 import { nearest, SUGGESTIONS } from '../nearest.ts'
+import { wordIn } from '../spelling/words.ts'
 import { MOST_ERRORS } from '../validation-error.ts'
 import { pointerToken } from './json-pointer.ts'
 
@@ -48,6 +49,10 @@ export class Fields {
 
   has(name: string): boolean {
     return Object.hasOwn(this.#body, name)
+  }
+
+  names(): readonly string[] {
+    return Object.keys(this.#body)
   }
 
   raw(name: string): JsonValue | undefined {
@@ -112,11 +117,12 @@ export class Fields {
     return value
   }
 
+  /** One of these words, in any letter case; see `wordIn`. */
   oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (typeof value !== 'string') return this.problem(name, 'type', `"${name}" must be a string`)
-    const match = values.find(candidate => candidate === value)
+    const match = wordIn(values, value)
     if (match !== undefined) return match
     return this.problem(name, 'enum', `"${name}" is ${quoteName(value)}; it must be one of ${values.join(', ')}`)
   }

@@ -1,5 +1,6 @@
 import { parseDuration } from '../duration.ts'
-import { parseTimestamp } from '../timestamp.ts'
+import { visibleText } from '../text/visible-text.ts'
+import { parseTime } from '../timestamp.ts'
 import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
 
 /** What is wrong with a query. `column`: of its text, from 1. */
@@ -20,9 +21,11 @@ const OPERATORS: Readonly<Record<string, LogOperator>> = { '>=': 'gte', '>': 'gt
 
 /**
  * Reads the text of a search: terms that must all hold, each `word`, `"a phrase"`, `field:value`, `field:>=500`,
- * `field:(a or b)`, with `-` in front to exclude. Throws QueryProblem.
+ * `field:(a or b)`, with `-` in front to exclude. `nowMs`: for times such as `now-1h`, milliseconds since 1970. Throws QueryProblem.
  */
-export function parseQueryText(query: string): LogCondition {
+export function parseQueryText(given: string, nowMs?: number): LogCondition {
+  // Records have hidden characters in this form.
+  const query = visibleText(given)
   const parts: LogCondition[] = []
   let at = 0
   for (;;) {
@@ -31,7 +34,7 @@ export function parseQueryText(query: string): LogCondition {
     const where = `in column ${at + 1}`
     const match = TERM.exec(query.slice(at))
     if (!match) throw new QueryProblem('condition_invalid', `${where}: ${wordsFor(query.slice(at))}`)
-    parts.push(termCondition(match, where))
+    parts.push(termCondition(match, where, nowMs))
     if (parts.length > MOST_TERMS) throw new QueryProblem('query_too_complex', `more than ${MOST_TERMS} terms`)
     at += match[0].length
   }
@@ -43,7 +46,7 @@ function wordsFor(rest: string): string {
   return 'a word, "a phrase" or field:value is wanted; a text with brackets stands in quotes'
 }
 
-function termCondition(match: RegExpExecArray, where: string): LogCondition {
+function termCondition(match: RegExpExecArray, where: string, nowMs: number | undefined): LogCondition {
   const [, minus, field, operator, phrase, choice, word] = match
   const values = choice === undefined ? [phrase ?? word ?? ''] : choice.split(/\s+or\s+/i).map(each => each.trim())
   if (values.some(value => value === '')) throw new QueryProblem('condition_invalid', `${where}: the value is empty`)
@@ -56,7 +59,7 @@ function termCondition(match: RegExpExecArray, where: string): LogCondition {
   const condition =
     field === undefined
       ? { text: checkLength(values[0] ?? '', where) }
-      : fieldCondition(field, operatorOf(operator, values.length), values, where)
+      : fieldCondition(field, operatorOf(operator, values.length), values, where, nowMs)
   return minus === '-' ? { not: condition } : condition
 }
 
@@ -79,6 +82,7 @@ export function fieldCondition(
   op: LogOperator,
   values: readonly (string | number)[],
   where: string,
+  nowMs?: number,
 ): LogCondition {
   if (!isField(field)) throw new QueryProblem('condition_unknown', missingField(field, where))
   const isPart = op === 'contains' || op === 'prefix'
@@ -89,7 +93,7 @@ export function fieldCondition(
   if (field === 'user' && op !== 'eq' && op !== 'in') {
     throw new QueryProblem('condition_unknown', `${where}: a user is named in full, alone or in a list`)
   }
-  if (field === 'timestamp') return timeCondition(op, values, where)
+  if (field === 'timestamp') return timeCondition(op, values, where, nowMs)
   return { field, op, values: values.map(value => readValue(field, value, where)) }
 }
 
@@ -108,10 +112,15 @@ function readValue(field: string, value: string | number, where: string): string
   return checkLength(value, where)
 }
 
-function timeCondition(op: LogOperator, values: readonly (string | number)[], where: string): LogCondition {
+function timeCondition(
+  op: LogOperator,
+  values: readonly (string | number)[],
+  where: string,
+  nowMs: number | undefined,
+): LogCondition {
   const spans = values.map(value => {
     if (typeof value !== 'string') throw new QueryProblem('type', `${where}: a text is wanted`)
-    return { first: readTime(value, 'from', where), last: readTime(value, 'to', where) }
+    return { first: readTime(value, 'from', where, nowMs), last: readTime(value, 'to', where, nowMs) }
   })
   const at = (operator: LogOperator, ms: number): LogCondition => ({ field: 'timestamp', op: operator, values: [ms] })
   const each = spans.map(({ first, last }): LogCondition => {
@@ -122,11 +131,12 @@ function timeCondition(op: LogOperator, values: readonly (string | number)[], wh
   return each.length === 1 && each[0] ? each[0] : { or: each }
 }
 
-/** A time, or a date: as `to` it includes that UTC day. Milliseconds since 1970. Throws QueryProblem. */
-export function readTime(text: string, edge: 'from' | 'to', where: string): number {
+/** A time, one by `now` such as `now-15m`, or a date: as `to` it includes that UTC day. Milliseconds since 1970. Throws QueryProblem. */
+export function readTime(text: string, edge: 'from' | 'to', where: string, nowMs?: number): number {
   const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text)
-  const ms = parseTimestamp(isDate ? `${text}T00:00:00Z` : text)
-  if (ms === undefined) throw new QueryProblem('timestamp', `${where}: such as 2026-11-22 or 2026-11-22T09:30:00Z`)
+  const ms = parseTime(isDate ? `${text}T00:00:00Z` : text, nowMs)
+  if (ms === undefined)
+    throw new QueryProblem('timestamp', `${where}: such as 2026-11-22, 2026-11-22T09:30:00Z, now or now-1h`)
   return isDate && edge === 'to' ? ms + 86_400_000 - 1 : ms
 }
 

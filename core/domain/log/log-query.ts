@@ -1,4 +1,5 @@
 import type { LogLevel, LogRecord } from '../../contract/records.ts'
+import { wordIn } from '../spelling/words.ts'
 import {
   folded,
   INDEXED,
@@ -14,7 +15,8 @@ import {
 /** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */
 export const LOG_FIELDS = [
   ...['timestamp', 'level', 'message', 'server', 'tool', 'status', 'userId', 'requestId', 'duration'],
-  ...['component', 'group', 'code', 'traceId', 'keyId', 'user', 'serverId'],
+  ...['component', 'group', 'code', 'traceId', 'keyId', 'user', 'serverId', 'outcome', 'error', 'keyLabel'],
+  ...['clientName', 'clientVersion'],
 ] as const
 
 /** Operators of a condition on one field. */
@@ -38,9 +40,13 @@ interface FieldCondition {
 const SEVERITIES: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }
 const LEVELS = Object.keys(SEVERITIES) as LogLevel[]
 
-/** The severity of a level in any letter case; undefined for other words. */
+/** The severity of a level in any letter case, WARNING as WARN; undefined for other words. */
 export function severityOf(word: string): number | undefined {
-  return SEVERITIES[word.toUpperCase() as LogLevel]
+  // Each record comes with a level as it is written here.
+  const exact = SEVERITIES[word as LogLevel]
+  if (exact !== undefined) return exact
+  const level = wordIn(LEVELS, word)
+  return level && SEVERITIES[level]
 }
 
 /** Terms that a record has to have; undefined where terms cannot decide. */
@@ -94,13 +100,14 @@ export function indexOf(
 function nameTerms(record: SearchedRecord, readers: readonly string[]): string[] {
   const terms = [levelTerm(record.level)]
   for (const reader of readers) terms.push(nameTerm('r', reader))
-  const { serverId, userId, tool, component, status, requestId } = record
+  const { serverId, userId, tool, component, status, outcome, requestId } = record
   // A plugin may have given a field another type.
   if (typeof serverId === 'string') terms.push(nameTerm('s', serverId))
   if (typeof userId === 'string') terms.push(nameTerm('u', userId))
   if (typeof tool === 'string') terms.push(nameTerm('t', folded(tool)))
   if (typeof component === 'string') terms.push(nameTerm('k', folded(component)))
   if (typeof status === 'string') terms.push(nameTerm('x', folded(status)))
+  if (typeof outcome === 'string') terms.push(nameTerm('o', folded(outcome)))
   if (typeof requestId === 'string') terms.push(requestTerm(requestId))
   return terms
 }
@@ -155,6 +162,8 @@ function fieldTerms({ field, op, values }: FieldCondition): TermExpression | und
       return anyOf(texts.map(name => nameTerm('k', folded(name))))
     case 'status':
       return anyOf(texts.map(name => nameTerm('x', folded(name))))
+    case 'outcome':
+      return anyOf(texts.map(name => nameTerm('o', folded(name))))
     case 'timestamp':
     case 'duration':
       return undefined

@@ -13,7 +13,8 @@ import { secretFields, secretPointers } from './secrets.ts'
 import { ANSWER_FIELDS, COMMON_FIELDS, SECRET_COUNT } from './server-table.ts'
 import { checkPins } from './tool-override.ts'
 import { readTransport, refuseForeignFields } from './transport.ts'
-import { readTransportName } from './transport-name.ts'
+import { readTransportName, transportWord } from './transport-name.ts'
+import { withSchemaWords } from './transport-schema.ts'
 import { type Transports, transportFields } from './transports.ts'
 import { expandVariables, textFiller } from './variables.ts'
 
@@ -50,8 +51,9 @@ export interface ServerBodyOptions {
 }
 
 /**
- * The flat form of a body: `{name, config: {…}}` is flattened and `type` renamed to `transport`. A field with two
- * different values is added to `errors` as `ambiguous`.
+ * The flat form of a body: `{name, config: {…}}` is flattened, `type` renamed to `transport`, a transport's name spelt as the
+ * hub does, and the address of an API's document put into `openapi`. A field with two different values is added to `errors` as
+ * `ambiguous`.
  */
 export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonObject {
   const { config, ...outer } = body
@@ -61,12 +63,24 @@ export function flattenServerBody(body: JsonObject, errors: FieldError[]): JsonO
     else errors.push({ pointer: '#/config', code: 'type', detail: '"config" must be an object' })
   }
   const { type, ...rest } = flat
-  if (type === undefined) return rest
-  if (rest.transport !== undefined && canonical(rest.transport) !== canonical(type)) {
+  const { transport = type } = rest
+  if (transport === undefined) return withApi(rest, errors)
+  const name = transportWord(transport)
+  if (type !== undefined && canonical(name) !== canonical(transportWord(type)))
     errors.push({ pointer: '#/type', code: 'ambiguous', detail: '"type" and "transport" say different things' })
-    return rest
-  }
-  return { ...rest, transport: type }
+  return withApi({ ...rest, transport: name }, errors)
+}
+
+/** Beside `transport: openapi` the field `url` is the address of the document; `openapi` may be that address as a text. */
+function withApi(flat: JsonObject, errors: FieldError[]): JsonObject {
+  const { url, openapi: given, ...rest } = flat
+  const openapi = typeof given === 'string' ? { url: given } : given
+  const isBeside = flat.transport === 'openapi' && url !== undefined
+  if (!isBeside) return openapi === given || openapi === undefined ? flat : { ...flat, openapi }
+  if (openapi !== undefined && !isJsonObject(openapi)) return flat
+  if (openapi?.url !== undefined && canonical(openapi.url) !== canonical(url))
+    errors.push({ pointer: '#/url', code: 'ambiguous', detail: '"url" and the "url" in "openapi" are different' })
+  return { ...rest, openapi: { ...openapi, url } }
 }
 
 /** The error for a body with these problems; for a nested `body`, pointers lead into its `config`. */
@@ -102,7 +116,8 @@ export function readServerBody(
   const expanded = expandVariables(settings.variables)
   errors.push(...expanded.errors)
   if (transport?.open) refuseForeignFields(fields, transports, transport.open, settings.era)
-  const raw = pick(flat, transport?.open?.fields ?? keptFields)
+  const picked = pick(flat, transport?.open?.fields ?? keptFields)
+  const raw = transport?.open ? withSchemaWords(transport.open.schema, picked) : picked
   const fill = textFiller(expanded.values, errors)
   const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
   const config = transport?.open ? readTransport(transport.open, raw, filled, errors) : { config: raw, filled }
@@ -155,6 +170,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     ...(settings.idleTimeoutMs === undefined ? {} : { idleTimeout: settings.idleTimeoutMs }),
     isolate: settings.isolate,
     healthCheck: { ...settings.healthCheck } as JsonObject,
+    ...(settings.logging === undefined ? {} : { logging: { ...settings.logging } }),
     passthroughHeaders: [...settings.passthroughHeaders],
     // Not a copy: nobody changes a body in place, and a copy of thousands of overrides takes tens of milliseconds.
     tools: settings.tools as unknown as JsonObject,

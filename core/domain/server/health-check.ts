@@ -32,11 +32,14 @@ export const HEALTH_CHECK_SCHEMA: JsonObject = {
     },
     interval: {
       ...milliseconds(SHORTEST_INTERVAL_MS, LONGEST_TIMER_MS),
-      ...{ default: HEALTH_CHECK.interval, description: 'Milliseconds between two checks.' },
+      ...{ default: HEALTH_CHECK.interval, description: 'Milliseconds between two checks; at least `timeout`.' },
     },
     timeout: {
       ...milliseconds(1, LONGEST_TIMEOUT_MS),
-      ...{ default: HEALTH_CHECK.timeout, description: 'Milliseconds that a check may take.' },
+      ...{
+        default: HEALTH_CHECK.timeout,
+        description: 'Milliseconds that a check may take; by default no more than `interval`.',
+      },
     },
     retries: {
       ...{ type: 'integer', minimum: 0, maximum: MOST_RETRIES, default: HEALTH_CHECK.retries },
@@ -66,13 +69,29 @@ export function readHealthCheck(fields: Fields): HealthCheck {
   const tools = endpoints && readPath(endpoints, 'tools')
   return {
     enabled: block.boolean('enabled') ?? HEALTH_CHECK.enabled,
-    interval:
-      block.integer('interval', SHORTEST_INTERVAL_MS, LONGEST_TIMER_MS, 'milliseconds') ?? HEALTH_CHECK.interval,
-    timeout: block.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds') ?? HEALTH_CHECK.timeout,
+    ...readTimes(block),
     retries: block.integer('retries', 0, MOST_RETRIES) ?? HEALTH_CHECK.retries,
     ...(endpoints
       ? { endpoints: { ...(ping === undefined ? {} : { ping }), ...(tools === undefined ? {} : { tools }) } }
       : {}),
+  }
+}
+
+/**
+ * Both times. A check must end before the next one is due: of two given ones the interval is not the shorter, and the default
+ * of one gives way to the other.
+ */
+function readTimes(block: Fields): Pick<HealthCheck, 'interval' | 'timeout'> {
+  const interval = block.integer('interval', SHORTEST_INTERVAL_MS, LONGEST_TIMER_MS, 'milliseconds')
+  const timeout = block.integer('timeout', 1, LONGEST_TIMEOUT_MS, 'milliseconds')
+  if (interval !== undefined && timeout !== undefined && interval < timeout) {
+    const range = `from ${Math.max(timeout, SHORTEST_INTERVAL_MS)} to ${LONGEST_TIMER_MS}`
+    const detail = `"interval" is ${interval} and "timeout" ${timeout}; beside it "interval" must be a whole number of milliseconds ${range}`
+    block.problem('interval', 'range', detail)
+  }
+  return {
+    interval: interval ?? Math.max(HEALTH_CHECK.interval, timeout ?? 0),
+    timeout: timeout ?? Math.min(HEALTH_CHECK.timeout, interval ?? HEALTH_CHECK.timeout),
   }
 }
 

@@ -29,6 +29,16 @@ const SESSION_SCOPES = ['auto', 'shared', 'per-session', 'per-user'] as const
 const ERAS = ['auto', 'legacy', 'modern'] as const
 const VARIABLE_NAME = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$'
 
+const LOGGING_SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    callErrors: {
+      ...{ type: 'boolean', default: true },
+      description: 'Whether records of failed calls hold the first 500 characters of the error.',
+    },
+  },
+  description: 'What the log holds of the calls of the server.',
+}
 const TEXT: JsonObject = { type: 'string', maxLength: STRING_BYTES }
 /**
  * The fields of every server, whatever its transport, in the order in which they are validated. The API document, the
@@ -130,6 +140,7 @@ export const SERVER_TABLE = {
     read: (fields: Fields) => fields.boolean('isolate') ?? false,
   },
   healthCheck: { schema: HEALTH_CHECK_SCHEMA, read: readHealthCheck },
+  logging: { schema: LOGGING_SCHEMA, read: readLogging },
   passthroughHeaders: {
     schema: {
       ...{ type: 'array', items: { type: 'string', maxLength: 256 }, maxItems: HEADER_COUNT, default: [] },
@@ -226,6 +237,13 @@ function readVariables(fields: Fields): Readonly<Record<string, string>> {
     }
   }
   return variables
+}
+
+/** Undefined for the default, which is left out of the settings. */
+function readLogging(fields: Fields): { readonly callErrors: false } | undefined {
+  const block = fields.nested('logging')
+  block?.refuseUnknown(['callErrors'])
+  return block?.boolean('callErrors') === false ? { callErrors: false } : undefined
 }
 
 /** `disabled` is used by settings files of other programs. */

@@ -8,6 +8,8 @@ export interface ServerHealth {
   readonly state: 'off' | 'unknown' | 'healthy' | 'failing'
   /** Failed checks in a row. */
   readonly misses?: number
+  /** Paths of `healthCheck.endpoints` that the server does not have, each with its status; it is checked without them. */
+  readonly missingPaths?: readonly string[]
   readonly lastCheck?: HealthCheckResult & {
     readonly error?: { readonly code: ErrorCode; readonly message: string }
   }
@@ -35,7 +37,7 @@ export interface ServerSession {
 
 /** A restriction that clients of the server meet, whatever its state. */
 export interface ServerWarning {
-  readonly code: 'tools_need_asking' | 'own_connection_refused'
+  readonly code: 'tools_need_asking' | 'own_connection_refused' | 'health_path_missing'
   readonly message: string
   /** Their original names. */
   readonly tools?: readonly string[]

@@ -4,6 +4,7 @@ import type { Fields } from '../json/fields.ts'
 import { kind, STRING_BYTES } from '../json/fields.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
+import { hasHidden, visibleName } from '../text/visible-text.ts'
 import type { FillText } from './variables.ts'
 
 /** Longest name of a tool that an override names or gives, in UTF-16 code units. */
@@ -60,7 +61,7 @@ export const NAMES_SCHEMA: JsonObject = {
   default: 'all',
 }
 
-/** Parses a server's `tools`: overrides by original tool name. */
+/** Parses a server's `tools`: overrides by original tool name, with hidden characters shown as in its list. */
 export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolOverride>> {
   const tools = fields.atMost('tools', NAMES) ? fields.nested('tools') : undefined
   if (!tools) return {}
@@ -69,7 +70,7 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
     const block = tools.nested(original)
     if (!block) continue
     // `__proto__` could not be removed again through a body.
-    if (original.length > TOOL_CHARACTERS || /\p{C}/u.test(original) || original === '__proto__') {
+    if (original.length > TOOL_CHARACTERS || original === '__proto__') {
       tools.problem(original, 'format', `${quoteName(original)} cannot be the name of a tool`)
     }
     block.refuseUnknown(['enabled', 'name', 'description', 'arguments'])
@@ -77,7 +78,7 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
     const name = readToolName(block, 'name')
     const description = block.text('description')
     overrides.push([
-      original,
+      visibleName(original),
       {
         ...(enabled === undefined ? {} : { enabled }),
         ...(name === undefined ? {} : { name }),
@@ -93,7 +94,7 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
 export function readToolName(fields: Fields, field: string): string | undefined {
   const name = fields.string(field, TOOL_CHARACTERS)
   if (name === undefined) return undefined
-  if (name.trim() !== '' && !/\p{C}/u.test(name)) return name
+  if (name.trim() !== '' && !hasHidden(name)) return name
   return fields.problem(field, 'format', `${quoteName(name)} cannot be the name of a tool`)
 }
 

@@ -1,14 +1,22 @@
-import type { JsonObject } from '../../contract/json.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ServerSettings } from '../../contract/records.ts'
 import type { Fields } from '../json/fields.ts'
 import { quoteName } from '../names.ts'
+import { wordIn } from '../spelling/words.ts'
 import type { Transport, Transports } from './transports.ts'
 
-/** Transport names of other programs. */
-const TRANSPORT_SYNONYMS: Readonly<Record<string, string>> = {
-  http: 'streamable-http',
-  streamableHttp: 'streamable-http',
-  streamable_http: 'streamable-http',
+/** Transport names of other programs, by their letters and digits alone. */
+const SYNONYMS: Readonly<Record<string, string>> = { http: 'streamable-http', local: 'stdio' }
+const BUNDLED = ['stdio', 'sse', 'streamable-http', 'openapi'] as const
+
+/**
+ * The transport that a word of a body or a file names: a bundled one in any letter case and punctuation (see `wordIn`), or by
+ * another program's word for it. Any other value comes back as it is.
+ */
+export function transportWord(written: JsonValue): JsonValue {
+  if (typeof written !== 'string') return written
+  const plain = written.toLowerCase()
+  return wordIn(BUNDLED, written) ?? (Object.hasOwn(SYNONYMS, plain) ? (SYNONYMS[plain] ?? written) : written)
 }
 
 /** The transport that a body names or implies. */
@@ -30,16 +38,14 @@ export function readTransportName(
 ): NamedTransport | undefined {
   const given = fields.raw('transport')
   const inferred = given === undefined ? inferTransport(fields, flat) : undefined
-  const name =
-    typeof given === 'string' && Object.hasOwn(TRANSPORT_SYNONYMS, given)
-      ? TRANSPORT_SYNONYMS[given]
-      : (inferred ?? given)
+  const names = transports.all().map(transport => transport.name)
+  const named = typeof given === 'string' ? (wordIn(names, given) ?? given) : given
+  const name = inferred ?? named
   if (name === undefined) return undefined
   const open = typeof name === 'string' ? transports.of(name) : undefined
   if (open) return { name: open.name, inferred: given === undefined && flat.url !== undefined, open }
   if (stored && stored.transport === name) return { name: stored.transport, inferred: false, kept: stored.config }
   if (typeof name !== 'string') return fields.problem('transport', 'type', '"transport" must be a string')
-  const names = transports.all().map(transport => transport.name)
   return fields.problem('transport', 'enum', `"transport" is ${quoteName(name)}; it must be one of ${names.join(', ')}`)
 }
 

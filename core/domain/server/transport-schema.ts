@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import { Fields } from '../json/fields.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
+import { wordIn } from '../spelling/words.ts'
 
 /** Keywords that say nothing about which values are valid. */
 const ANNOTATIONS = [
@@ -150,6 +151,30 @@ function bounds({ minimum, maximum }: JsonObject): [number, number] {
 
 function limit(value: JsonValue | undefined): number {
   return typeof value === 'number' ? value : Number.POSITIVE_INFINITY
+}
+
+/** The value with the words of the schema's enumerations as the schema spells them; see `wordIn`. */
+export function withSchemaWords<Value extends JsonValue>(schema: JsonObject, value: Value): Value {
+  return respelt(schema, value) as Value
+}
+
+function respelt(schema: JsonObject, value: JsonValue): JsonValue {
+  if (typeof value === 'string') {
+    const words = Array.isArray(schema.enum) ? schema.enum.filter(word => typeof word === 'string') : []
+    return wordIn(words, value) ?? value
+  }
+  if (Array.isArray(value)) {
+    const { items } = schema
+    return isJsonObject(items) ? value.map(item => respelt(items, item)) : value
+  }
+  if (!isJsonObject(value)) return value
+  const { properties, additionalProperties } = schema
+  const inner = Object.entries(value).map(([name, member]) => {
+    const own = isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+    return [name, isJsonObject(own) ? respelt(own, member) : member] as const
+  })
+  // An object whose members all stay is itself, so that a document of megabytes is not copied.
+  return inner.every(([name, member]) => member === value[name]) ? value : Object.fromEntries(inner)
 }
 
 /** Calls `visit` for each value that the schema describes, down to values with a format. `pointer` begins with `/`. */

@@ -1,13 +1,15 @@
 import { Buffer } from 'node:buffer'
 import type { FieldError } from '../../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ServerSettings } from '../../contract/records.ts'
 import { canonical } from '../json/canonical-json.ts'
 import { Fields, isPlainText } from '../json/fields.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
 import { checkHeaders, checkUrl, HTTP_SCHEMES } from './address.ts'
+import { looksLikeAddress } from './moved-secrets.ts'
 import { openapiAddresses, readOpenapi, storedDocument } from './openapi.ts'
+import { isSecretName } from './secrets.ts'
 import { type FormatReader, readMembers, visitValues } from './transport-schema.ts'
 import { propertiesOf, type Transport, type Transports, transportFields } from './transports.ts'
 
@@ -150,24 +152,34 @@ export function addressesOf(transport: Transport | undefined, filled: JsonObject
   })
 }
 
-/** Formats whose values do not lead anywhere by themselves. */
-const LEADS_NOWHERE: ReadonlySet<unknown> = new Set(['uri', 'http-headers', 'environment', 'openapi'])
-
 /**
- * Where a configuration sends its secrets, as a text to compare: the origins of its addresses, an inline document, the
- * program with its arguments and folder, and every other text that is no secret and no choice among a few.
+ * Where a configuration sends its secrets, as a text to compare: its whole addresses, an inline document, the program with its
+ * arguments, folder, environment and limits, headers that can name another host, and every other text that is no secret. Values
+ * that only are secrets are left out: one that is given anew does not move the others.
  */
 export function destinationOf(transport: Transport | undefined, filled: JsonObject): string {
   if (!transport) return canonical([null, filled])
   const parts: JsonValue[] = []
   visitFields(transport, filled, (schema, value, pointer) => {
     const isWhole = schema.format !== undefined || typeof value !== 'object'
-    if (!isWhole || schema.writeOnly === true || schema.enum !== undefined || LEADS_NOWHERE.has(schema.format)) return
-    parts.push([pointer, value])
+    if (!isWhole || schema.writeOnly === true || schema.format === 'uri' || schema.format === 'openapi') return
+    parts.push([pointer, leading(schema.format, value)])
   })
-  const origins = addressesOf(transport, filled).map(({ url }) => url.origin)
+  const addresses = addressesOf(transport, filled).map(({ pointer, url }) => [pointer, url.href])
   // An inline document determines where calls and credentials go; another document may lead elsewhere.
-  return canonical([transport.kind, ...parts, ...origins, storedDocument(filled)?.sha256 ?? null])
+  return canonical([transport.kind, ...parts, ...addresses, storedDocument(filled)?.sha256 ?? null])
+}
+
+/** The entries of an environment or of headers that can lead elsewhere; all of another value. */
+function leading(format: JsonValue | undefined, value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return value
+  // What a program does with a variable is not known: PATH or NODE_OPTIONS run other code.
+  const leads =
+    format === 'environment'
+      ? (name: string, text: JsonValue) => !isSecretName(name) || looksLikeAddress('', text)
+      : looksLikeAddress
+  if (format !== 'environment' && format !== 'http-headers') return value
+  return Object.fromEntries(Object.entries(value).filter(([name, text]) => leads(name, text)))
 }
 
 /** Calls `visit` for each value of a transport's own fields. */

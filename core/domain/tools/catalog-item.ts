@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { parseExact } from '../json/exact-json.ts'
 import { LISTS, type ListKind } from '../mcp-methods.ts'
+import { visibleName } from '../text/visible-text.ts'
 import { quarterTokens, quarterTokensOfTool } from './about-tokens.ts'
 import { MARK } from './param-marks.ts'
 import { definitionHash } from './tool-definition.ts'
@@ -17,7 +18,10 @@ const NOT_LATIN1 = /[^\0-\xff]/
  * together with the values for names, lists and checks, so that only items that are shown or called are parsed.
  */
 export interface CatalogItem {
-  /** `name` of a tool or prompt, `uri`, `uriTemplate`. */
+  /**
+   * `name` of a tool or prompt, with hidden characters shown (`visibleName`); `uri`, `uriTemplate`. Everything but the call itself
+   * uses it; `upstreamName` has the name for the call.
+   */
   readonly key: string
   /** JSON without raw line ends. */
   readonly text: string
@@ -37,11 +41,24 @@ export interface CatalogItem {
   readonly marked?: true
 }
 
+/** The key of an item that the upstream lists under this name or address. */
+export function itemKey(kind: ListKind, listed: string): string {
+  return kind === 'tools' || kind === 'prompts' ? visibleName(listed) : listed
+}
+
+/** A tool's or prompt's name as its server wrote it, for requests to that server. */
+export function upstreamName(item: Pick<CatalogItem, 'key' | 'text'>): string {
+  // Only names with a mark of `visibleName` may differ; the others need not be parsed.
+  if (!item.key.includes('⟨U+')) return item.key
+  const { name } = itemJson(item)
+  return typeof name === 'string' ? name : item.key
+}
+
 /** An item of a list of this kind, which determines its key and hash. `text`: its JSON, if available. */
 export function catalogItem(kind: ListKind, item: JsonObject, text = JSON.stringify(item)): CatalogItem {
   const uris = kind === 'tools' ? uiUris(item) : []
   const { description } = item
-  const key = String(item[LISTS[kind].itemKey])
+  const key = itemKey(kind, String(item[LISTS[kind].itemKey]))
   const summary = typeof description === 'string' ? description.slice(0, SUMMARY_CHARACTERS) : undefined
   return {
     key,

@@ -1,15 +1,18 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ArgumentOverride, ServerSettings, ToolOverride } from '../../contract/records.ts'
+import { visibleName } from '../text/visible-text.ts'
 
 /** Overrides of one tool's arguments, by name. */
 export type ArgumentRules = Readonly<Record<string, ArgumentOverride>>
 
-/** The owner's override of one tool. A tool may be named `constructor`, so only own members count. */
-export function overrideOf<T extends ToolOverride>(
-  overrides: Readonly<Record<string, T>>,
-  original: string,
-): T | undefined {
-  return Object.hasOwn(overrides, original) ? overrides[original] : undefined
+/**
+ * The owner's override of one tool, by the key of its item or by the name as its server wrote it. A tool may be named
+ * `constructor`, so only own members count.
+ */
+export function overrideOf<T extends ToolOverride>(overrides: Readonly<Record<string, T>>, key: string): T | undefined {
+  if (Object.hasOwn(overrides, key)) return overrides[key]
+  if (!key.includes('⟨U+')) return undefined
+  return Object.entries(overrides).find(([name]) => visibleName(name) === key)?.[1]
 }
 
 /** Whether a server offers a tool: what the tool's own override says, else `toolsDefault`. */

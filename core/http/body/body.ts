@@ -8,14 +8,11 @@ import { type BodyParser, parsedByMain } from './body-parser.ts'
 import { decodeBody } from './body-text.ts'
 import { bytesOf, ChunkList, joined } from './chunks.ts'
 
-/** Longest pause between two chunks of a body, in milliseconds. */
-const SILENCE_MS = 30_000
-
 /** Limits for reading one body. */
 export interface BodyOptions {
   /** Bytes. Default 1 MiB. */
   readonly limit?: number
-  /** Longest pause between two chunks, in milliseconds. Default 30_000. */
+  /** Longest pause between two chunks, in milliseconds. Default `LIMITS.bodySilenceMs`. */
   readonly silenceMs?: number
   /** Charged for the bytes received; the caller releases them at the end of the request. */
   readonly account?: Pick<ByteAccount, 'take'>
@@ -78,7 +75,7 @@ export async function readBytes(request: Request, options: BodyOptions = {}): Pr
 
 /** The same, not joined; no chunk is empty. */
 async function readChunks(request: Request, options: BodyOptions): Promise<readonly Uint8Array[]> {
-  const { limit = LIMITS.bodyBytes, silenceMs = SILENCE_MS } = options
+  const { limit = LIMITS.bodyBytes, silenceMs = LIMITS.bodySilenceMs } = options
   refuseAnnounced(request.headers, limit)
   if (request.body === null) return []
   const announced = announcedBytes(request.headers)

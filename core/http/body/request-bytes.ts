@@ -34,9 +34,15 @@ export class RequestBytes {
     this.#taken += bytes
   }
 
+  /** Gives back what the request has taken: its answer is whole, and charged for itself from now on. */
+  settle(): void {
+    this.#account?.give(this.#taken)
+    this.#taken = 0
+  }
+
   /** Called once, at the end of the request. */
   release(): void {
-    this.#account?.give(this.#taken)
+    this.settle()
     if (!this.#actor) this.#account?.leave()
   }
 }

@@ -1,5 +1,5 @@
+import { headerItems } from '../../request/headers.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
-import { wholeBody } from '../compress.ts'
 import { type BuiltFiles, type ConsoleManifest, readBuild } from './built-files.ts'
 
 /** What the console's pages need. */
@@ -52,23 +52,33 @@ export function createConsole(options: ConsoleOptions): Console {
     async answer(request, path) {
       if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
       if (path.startsWith(ASSETS)) return (await built())?.answer(path.slice(ASSETS.length), request)
-      if (NOT_PAGES.test(path) || !wantsPage(request)) return undefined
+      if (NOT_PAGES.test(path) || !wantsPage(request, path)) return undefined
       const files = await built()
       const headers = { 'content-security-policy': POLICY, 'cache-control': 'no-cache' }
-      if (!files) return wholeBody(NOT_BUILT, HTML, { status: 503, headers: { ...headers, 'retry-after': '2' } })
+      if (!files) return page(request, NOT_BUILT, 503, { ...headers, 'retry-after': '2' })
       const setup = await options.setupOpen()
       const status = isPage(path, files.manifest, setup) ? 200 : 404
       const text = pageText(files.manifest, options.basePath, setup)
-      const response = wholeBody(text, HTML, { status, headers })
-      return request.method === 'HEAD' ? new Response(null, { status, headers: response.headers }) : response
+      return page(request, text, status, headers)
     },
   }
 }
 
-const HTML = 'text/html; charset=utf-8'
+function page({ method }: Request, text: string, status: number, more: Readonly<Record<string, string>>): Response {
+  const headers = { ...more, 'content-type': 'text/html; charset=utf-8' }
+  if (method !== 'HEAD') return new Response(text, { status, headers })
+  return new Response(null, { status, headers: { ...headers, 'content-length': String(Buffer.byteLength(text)) } })
+}
 
-function wantsPage(request: Request): boolean {
-  return request.headers.get('accept')?.includes('text/html') === true
+/**
+ * At `/` everybody gets the page who does not ask for JSON alone; elsewhere a browser says that it wants HTML, and a program
+ * gets the problem of a path that is not there.
+ */
+function wantsPage(request: Request, path: string): boolean {
+  const accepted = headerItems(request.headers.get('accept')).map(item => item.split(';', 1)[0]?.trim() ?? '')
+  if (path !== '/') return accepted.includes('text/html')
+  const named = accepted.filter(type => type !== '')
+  return named.length === 0 || !named.every(type => /^application\/(?:[\w.-]+\+)?json$/.test(type))
 }
 
 /** The set-up page is gone when there is an administrator; a reset link leads to a page of nobody who is signed in. */

@@ -1,6 +1,8 @@
-import type { LiveEvent } from './live-events.ts'
+import type { UserActor } from '../../contract/records.ts'
+import { SharedQueue } from '../../transport-kit/shared-queue.ts'
+import { type LiveEvent, visibleTo } from './live-events.ts'
 
-/** Limits of what one topic keeps; the oldest events are dropped first. */
+/** Limits of what one topic keeps; the owner of most events loses the oldest first. */
 export interface HistoryLimits {
   readonly events: number
   /** UTF-8 bytes of the texts of all events together. */
@@ -10,56 +12,57 @@ export interface HistoryLimits {
 
 interface Kept {
   readonly event: LiveEvent
-  readonly bytes: number
   readonly addedMs: number
 }
+
+const PUBLIC = 'public'
 
 /** The last events of one topic, for readers that reconnect. */
 export class EventHistory {
   readonly #limits: HistoryLimits
-  /** Oldest first. */
-  readonly #kept: Kept[] = []
-  #bytes = 0
-  /** Number of the last event that is not kept; undefined while nothing is recorded, when it is unknown. */
+  readonly #kept: SharedQueue<Kept>
+  /** Number of the last event before which everything is forgotten; undefined while nothing is recorded, when it is unknown. */
   #forgotten: number | undefined
+  /** The newest event of each owner that is not kept. */
+  readonly #gaps = new Map<string, LiveEvent>()
 
   /** `followed`: every event since the start of the process will be added. */
   constructor(limits: HistoryLimits, followed: boolean) {
     this.#limits = limits
     this.#forgotten = followed ? 0 : undefined
+    this.#kept = new SharedQueue({ maxCount: limits.events, maxBytes: limits.bytes }, ({ event }, holder) => {
+      this.#gaps.set(holder, event)
+    })
   }
 
   add(event: LiveEvent): void {
     this.#forgotten ??= event.number - 1
-    const bytes = Buffer.byteLength(event.text)
-    this.#kept.push({ event, bytes, addedMs: performance.now() })
-    this.#bytes += bytes
-    this.#forgetOld()
+    const holder = event.isPublic ? PUBLIC : (event.ownerId ?? '')
+    this.#kept.add(holder, { event, addedMs: performance.now() }, Buffer.byteLength(event.text))
+    this.#dropOld()
   }
 
   /** Recording stops: later events will be missing. */
   interrupt(): void {
-    this.#kept.length = 0
-    this.#bytes = 0
+    this.#kept.clear()
+    this.#gaps.clear()
     this.#forgotten = undefined
   }
 
-  /** The events after this number; `complete` is false when some of them are not kept. */
-  after(number: number): { readonly events: readonly LiveEvent[]; readonly complete: boolean } {
-    this.#forgetOld()
-    const events = this.#kept.map(({ event }) => event).filter(event => event.number > number)
-    return { events, complete: this.#forgotten !== undefined && number >= this.#forgotten }
+  /**
+   * The events after this number that the reader may see, all without one; `complete` is false when some of them are not kept.
+   */
+  after(number: number, reader?: UserActor): { readonly events: readonly LiveEvent[]; readonly complete: boolean } {
+    this.#dropOld()
+    const isMissed = (event: LiveEvent): boolean => event.number > number && (!reader || visibleTo(event, reader))
+    const events = [...this.#kept.items()].map(({ event }) => event).filter(isMissed)
+    events.sort((one, other) => one.number - other.number)
+    const isFollowed = this.#forgotten !== undefined && number >= this.#forgotten
+    return { events, complete: isFollowed && !this.#gaps.values().some(isMissed) }
   }
 
-  #forgetOld(): void {
-    const { events, bytes, ageMs } = this.#limits
-    const tooOldMs = performance.now() - ageMs
-    for (;;) {
-      const [oldest] = this.#kept
-      if (!oldest || (this.#kept.length <= events && this.#bytes <= bytes && oldest.addedMs >= tooOldMs)) return
-      this.#kept.shift()
-      this.#bytes -= oldest.bytes
-      this.#forgotten = oldest.event.number
-    }
+  #dropOld(): void {
+    const tooOldMs = performance.now() - this.#limits.ageMs
+    this.#kept.dropWhile(({ addedMs }) => addedMs < tooOldMs)
   }
 }

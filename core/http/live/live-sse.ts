@@ -1,4 +1,5 @@
 import type { UserActor } from '../../contract/records.ts'
+import { CountedBody } from '../../request/held-body.ts'
 import type { LiveFeed } from './live.ts'
 import type { Topic } from './live-events.ts'
 
@@ -20,7 +21,7 @@ export async function liveEventStream(
     membership?.leave()
     controller = undefined
   }
-  const stream = new ReadableStream<Uint8Array>(
+  const stream = new CountedBody(
     {
       start: started => {
         controller = started

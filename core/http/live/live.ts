@@ -134,7 +134,7 @@ export class LiveFeed {
   #catchUp(reader: Reader, since: string): void {
     const [boot, text = ''] = since.split('-')
     const number = boot === this.#boot && /^\d{1,15}$/.test(text) ? Number(text) : undefined
-    const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0))
+    const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0, reader.actor))
     if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
     const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)
     for (const event of missed) this.#send(reader, event)

@@ -25,13 +25,15 @@ export interface RecordKind {
   readonly body: z.ZodType<JsonObject>
   /** Of a change of some fields. */
   readonly patch: z.ZodType<JsonObject>
+  /** A change in the form of the answers, before it is merged into what there is. Default: as it was sent. */
+  readonly inForm?: (change: JsonObject) => JsonObject
   readonly schema: z.ZodType
   readonly example: object
 }
 
 /** List, create, read, replace and delete. */
 export function ownedRecordRoutes(kind: RecordKind): Route[] {
-  const { what, tag, path, records, body, patch, schema, example } = kind
+  const { what, tag, path, records, body, patch, schema, example, inForm = each => each } = kind
   const one = { description: `The ${what}`, schema, example }
   const query = z.strictObject({
     owner: z.string().max(256).optional().meta({ description: 'Another user; administrators only' }),
@@ -114,7 +116,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
         refuseOtherIdentity(change, before)
         // What was read is what is changed: another change in between is a conflict.
         const options = { ifRevision: Number(before.revision), ...writeOptions(request.headers) }
-        const changed = await records.replace(actor, params.ref, mergePatch(before, change), options)
+        const changed = await records.replace(actor, params.ref, mergePatch(before, inForm(change)), options)
         note(kind, actor, info, 'update', changed)
         return recordReply(changed)
       },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { wordIn } from '../../domain/spelling/words.ts'
 
 /** JSON of any shape from an upstream. */
 export const anyJson = z.unknown() as z.ZodType<JsonValue>
@@ -53,15 +54,18 @@ export const pageFields = {
   offset: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
 }
 
-const SORT_KEYS = ['name', '-name', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt']
+const SORTED = ['name', 'createdAt', 'updatedAt'] as const
+const SORT_KEYS = SORTED.flatMap(key => [key, `-${key}`])
 
 /** Sort keys of the lists of servers, groups and users. */
 export const sortKey = z
   .string()
-  .superRefine((text, context) => {
-    if (SORT_KEYS.includes(text)) return
+  .transform((text, context) => {
+    const key = wordIn(SORTED, text.replace(/^-/, ''))
+    if (key !== undefined) return text.startsWith('-') ? `-${key}` : key
     const message = `there is no sorting by ${JSON.stringify(text.slice(0, 64))}, only by ${SORT_KEYS.join(', ')}`
     context.addIssue({ code: 'custom', message, params: { code: 'sort_field' } })
+    return z.NEVER
   })
   .meta({ enum: SORT_KEYS, description: 'Default `name`; `-` in front: descending' })
 

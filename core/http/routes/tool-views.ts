@@ -4,12 +4,14 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, ToolOverride } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import { aboutTokens, quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { type ArgumentRules, isToolOn, overrideOf, shapeSchema } from '../../domain/tools/tool-shape.ts'
 
 /** One tool of a server: the upstream's definition, and its owner's override. The definition is parsed on demand. */
 export class ServerTool {
+  /** The server's name for it, with hidden characters shown. */
   readonly original: string
   /** The exposed name, after the owner's override. */
   readonly name: string
@@ -129,7 +131,7 @@ export function findTool(server: string, tools: readonly ServerTool[], name: str
   const shaped = tools.filter(tool => shapedName(tool.name) === name)
   const found =
     tools.find(tool => tool.name === name) ??
-    tools.find(tool => tool.original === name) ??
+    tools.find(tool => tool.original === visibleName(name)) ??
     (shaped.length === 1 ? shaped[0] : undefined)
   if (found) return found
   throw toolNotFound(server, name, tools)

@@ -11,6 +11,8 @@ import { scopeInfo } from '../scope/tool-sets.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Routed } from './forwarder.ts'
 
+/** A result text as plugins write it begins or ends with this member where the tool failed. */
+const FAILED = /^\{"isError":true[,}]|,"isError":true\}$/
 /** Longest time for a call of a plugin's tool, in milliseconds. */
 const CALL_MS = 60_000
 /** The methods whose results are shortened. */
@@ -27,23 +29,29 @@ export function innerCall(exchange: Exchange, scope: Scope): JsonObject | undefi
   return inner && { ...params, name: inner.tool, arguments: inner.arguments }
 }
 
+/** A plugin's answer. `isError`: the tool failed. */
+export interface AddedAnswer {
+  readonly outcome: Outcome
+  readonly isError: boolean
+}
+
 /** The plugin's answer to a call of its own tool. What it throws is `internal` to the caller unless it is a HubError. */
 export async function callAddedTool(
   set: ToolSet,
   name: string,
   params: JsonObject | undefined,
   { exchange, scope }: Routed,
-): Promise<Outcome> {
+): Promise<AddedAnswer> {
   const call = callOf(name, params)
   const abort = new AbortController()
-  const cancelled = Promise.withResolvers<Outcome>()
+  const cancelled = Promise.withResolvers<AddedAnswer>()
   const late = setTimeout(() => {
     abort.abort()
     cancelled.reject(new HubError('upstream_timeout', `The tool "${name}" took longer than ${CALL_MS} ms`))
   }, CALL_MS)
   exchange.cancel = () => {
     abort.abort()
-    cancelled.resolve({ kind: 'cancelled' })
+    cancelled.resolve({ outcome: { kind: 'cancelled' }, isError: false })
   }
   try {
     const answering = set.call(call, scopeView(scope, exchange), abort.signal)
@@ -62,13 +70,14 @@ function callOf(tool: string, params: JsonObject | undefined): ToolSetCall {
   return { tool, arguments: given }
 }
 
-function asOutcome(name: string, { result }: Awaited<ReturnType<ToolSet['call']>>): Outcome {
+function asOutcome(name: string, { result }: Awaited<ReturnType<ToolSet['call']>>): AddedAnswer {
   const resultText = typeof result === 'string' ? result : JSON.stringify(result)
   if (typeof resultText !== 'string' || !resultText.startsWith('{'))
     throw new HubError('internal', `The plugin that offers "${name}" answered no object`)
   if (Buffer.byteLength(resultText) > LIMITS.resultBytes)
     throw new HubError('result_too_large', `The result of "${name}" is longer than ${LIMITS.resultBytes} bytes`)
-  return { kind: 'result', resultText }
+  const isError = typeof result === 'string' ? FAILED.test(resultText) : result.isError === true
+  return { outcome: { kind: 'result', resultText }, isError }
 }
 
 /**

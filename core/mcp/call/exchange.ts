@@ -17,6 +17,8 @@ export interface Exchange {
   readonly clientAddress: string
   /** As the client named itself, empty where it did not; absent where there is no MCP client. */
   readonly clientName?: string
+  /** The version in its `clientInfo`. */
+  readonly clientVersion?: string | undefined
   /** The caller shows at most so many characters of a result's text; absent: all. */
   readonly resultCharacters?: number
   readonly method: string

@@ -16,6 +16,7 @@ import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targe
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 import { afterTrial, awaitProbe, placeCaller } from './asked-clients.ts'
+import type { HeldRecord } from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import { seenFailure } from './seen-failure.ts'
 import { wantedHeaders } from './sent-params.ts'
@@ -29,6 +30,8 @@ export interface Routed {
   readonly truncatedLater?: true
   /** The parameters stand for a call of a plugin's tool: they name a member's tool. */
   readonly inner?: true
+  /** Takes the record of the call, which is written once middlewares are done with it. */
+  readonly held?: HeldRecord
 }
 
 interface ForwarderParts {

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../../contract/points.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
 import { mustHoldMore, scanShape } from '../../domain/json/json-shape.ts'
@@ -25,6 +25,12 @@ export function matchingMiddlewares(middlewares: readonly McpMiddleware[], metho
   return matching.sort((a, b) => (a.order ?? 0) - (b.order ?? 0))
 }
 
+/** What came out of the middlewares. `isError`: a result that has it set. */
+export interface MiddlewareEnd {
+  readonly outcome: Outcome
+  readonly isError: boolean
+}
+
 /**
  * Runs an exchange through middlewares, with these parameters. `dispatch` checks names and rights on the parameters that reach it, so a
  * middleware that rewrites them gains no rights.
@@ -34,7 +40,7 @@ export async function runMiddlewares(
   exchange: Exchange,
   given: JsonObject | undefined,
   dispatch: Dispatch,
-): Promise<Outcome> {
+): Promise<MiddlewareEnd> {
   const run = async (index: number, message: McpMessage): Promise<JsonValue> => {
     const middleware = middlewares[index]
     if (middleware) return guarded(middleware, message, next => run(index + 1, next))
@@ -48,9 +54,10 @@ export async function runMiddlewares(
   }
   try {
     const result = await run(0, { method: exchange.method, params: given, actor: exchange.actor })
-    return { kind: 'result', resultText: writtenResult(result, exchange.target?.member.server.maxResultBytes) }
+    const resultText = writtenResult(result, exchange.target?.member.server.maxResultBytes)
+    return { outcome: { kind: 'result', resultText }, isError: isJsonObject(result) && result.isError === true }
   } catch (error) {
-    if (error instanceof Passed) return error.outcome
+    if (error instanceof Passed) return { outcome: error.outcome, isError: false }
     throw error
   }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { LIST_MARKS, MOST_MARKS } from '../../secrets/hub-marks.ts'
+import { SharedCache } from '../../transport-kit/shared-cache.ts'
 import { legacyTool } from '../scope/legacy-tools.ts'
 import type { ListItem } from '../scope/list-item.ts'
 
@@ -52,10 +52,12 @@ export class Pages {
     }
     if (cursor !== undefined) return cut(placeAfter(items, openCursor(kind, scopeKey, cursor, this.#sealer)))
     const first = modern ? this.#first.modern : this.#first.legacy
-    const known = first.get(items)
+    // A scope's key begins with the user's id.
+    const holder = scopeKey.slice(0, Math.max(0, scopeKey.indexOf('|')))
+    const known = first.get(holder, items)
     if (known !== undefined) return known
     const text = cut(0)
-    first.set(items, text)
+    first.set(holder, items, text)
     return text
   }
 
@@ -86,8 +88,8 @@ export class Pages {
   }
 }
 
-function firstPages(): LRUCache<readonly ListItem[], string> {
-  return new LRUCache({ maxSize: KEPT_CHARACTERS, sizeCalculation: text => text.length + 1 })
+function firstPages(): SharedCache<readonly ListItem[], string> {
+  return new SharedCache({ maxSize: KEPT_CHARACTERS, sizeOf: text => text.length + 1 })
 }
 
 function asIs(text: string): string {

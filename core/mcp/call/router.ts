@@ -2,11 +2,8 @@ import type { UpstreamReply } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { McpMiddleware } from '../../contract/points.ts'
-import type { ToolCallRecord } from '../../contract/records.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
-import { keyIdOf } from '../../domain/ownership.ts'
-import { TimeTexts } from '../../domain/timestamp.ts'
-import type { RefusedCall } from '../../telemetry/log.ts'
+import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
 import type { CallTracer } from '../../telemetry/traces.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
@@ -17,11 +14,19 @@ import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
 import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
+import {
+  answeredWith,
+  type CalledGroup,
+  type CallerOf,
+  CallRecords,
+  callStatus,
+  failedWith,
+  type HeldRecord,
+} from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
-import { type CallerOf, refusedCall } from './refused-calls.ts'
-import { toolParams, traced, withoutNullArguments } from './sent-params.ts'
+import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { failureForModel } from './tool-failure.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
@@ -35,8 +40,8 @@ interface TaskCalls {
 interface RouterParts {
   readonly forwarder: Forwarder
   readonly middlewares: () => readonly McpMiddleware[]
-  readonly recordCall: (record: ToolCallRecord) => void
-  readonly recordRefusal?: ((call: RefusedCall) => void) | undefined
+  /** Called once for each tools/call that ended. */
+  readonly recordCall: (call: EndedCall) => void
   readonly now: () => number
   readonly refusals: Refusals
   readonly tasks: TaskCalls
@@ -59,13 +64,14 @@ const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 export class Router {
   readonly #parts: RouterParts
   readonly #methods: ReadonlyMap<string, MethodHandler>
-  readonly #times = new TimeTexts()
+  readonly #records: CallRecords
 
   /** `others`: handlers of methods that this class does not have. */
   constructor(parts: RouterParts, others: Readonly<Record<string, MethodHandler>>) {
     this.#parts = parts
+    this.#records = new CallRecords(parts.recordCall)
     this.#methods = new Map<string, MethodHandler>([
-      ['tools/call', (routed, params) => this.#recordingRefusal(routed, params)],
+      ['tools/call', (routed, params) => this.#recordedCall(routed, params)],
       ['prompts/get', (routed, params) => this.#getPrompt(routed, params)],
       ['resources/read', (routed, params) => this.#readResource(routed, params)],
       ['completion/complete', (routed, params) => this.#complete(routed, params)],
@@ -118,9 +124,21 @@ export class Router {
     given: JsonObject | undefined,
   ): Promise<Outcome> {
     const { exchange, scope } = routed
-    const outcome = await runMiddlewares(matching, exchange, given, async params =>
-      this.#awaitCatalogs(handler, routed, params),
-    )
+    const isCall = exchange.method === 'tools/call'
+    const held: HeldRecord = {}
+    const startedMs = this.#parts.now()
+    let outcome: Outcome
+    try {
+      const inside = isCall ? { ...routed, held } : routed
+      const ended = await runMiddlewares(matching, exchange, given, async params =>
+        this.#awaitCatalogs(handler, inside, params),
+      )
+      outcome = ended.outcome
+      if (isCall) this.#recordBehind(routed, given, startedMs, held, outcome, ended.isError)
+    } catch (error) {
+      if (isCall) this.#recordBlocked(routed, given, startedMs, held, error)
+      throw error
+    }
     const { target } = exchange
     return target ? this.#truncated({ exchange, scope }, target, outcome) : outcome
   }
@@ -138,36 +156,88 @@ export class Router {
       })
   }
 
-  /** Records a tools/call that is refused before it comes here, as for a quota; other methods have no record. */
+  /**
+   * Records a tools/call that is refused before it comes here, as for a quota; other methods have no record. `calledServer`:
+   * where a server itself was called, in place of a group.
+   */
   refused(
     caller: CallerOf,
-    group: Parameters<typeof refusedCall>[1],
+    group: CalledGroup,
     method: string,
     params: JsonObject | undefined,
     error: unknown,
+    calledServer?: EndedCall['calledServer'],
   ): void {
-    if (method === 'tools/call') this.#parts.recordRefusal?.(refusedCall(caller, group, params, error, 0))
+    if (method !== 'tools/call') return
+    this.#records.unsent(caller, group, params, { ...failedWith(error), calledServer }, this.#parts.now(), 0)
   }
 
-  #recordingRefusal(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
-    const { recordRefusal, now } = this.#parts
-    const { exchange, scope } = routed
-    const startedMs = now()
-    try {
-      return this.#callTool(routed, params)
-    } catch (error) {
-      recordRefusal?.(refusedCall(exchange, scope.resolved.group, params, error, now() - startedMs))
+  /** The call, which is recorded here if it fails before it is sent. */
+  #recordedCall(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
+    const startedMs = this.#parts.now()
+    const refused = (error: unknown): never => {
+      this.#recordUnsent(routed, params, startedMs, failedWith(error))
       throw error
+    }
+    try {
+      const outcome = this.#callTool(routed, params, startedMs)
+      return outcome instanceof Promise ? outcome.catch(refused) : outcome
+    } catch (error) {
+      return refused(error)
     }
   }
 
-  #callTool(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
+  #recordUnsent(
+    { exchange, scope, held }: Routed,
+    params: JsonObject | undefined,
+    startedMs: number,
+    end: ReturnType<typeof failedWith>,
+  ): void {
+    const { group } = scope.resolved
+    this.#records.unsent(exchange, group, params, end, startedMs, this.#parts.now() - startedMs, held)
+  }
+
+  /** Middlewares have passed on an outcome, or made one of their own. */
+  #recordBehind(
+    routed: Routed,
+    params: JsonObject | undefined,
+    startedMs: number,
+    { call }: HeldRecord,
+    outcome: Outcome,
+    isError: boolean,
+  ): void {
+    // It is not finished: the retry is recorded.
+    if (outcome.kind === 'input_required') return
+    const end = answeredWith(outcome, isError)
+    const isBlocked = isError && (call === undefined || call.outcome === 'ok')
+    if (call) this.#records.release(call, isBlocked ? end : undefined)
+    else this.#recordUnsent(routed, params, startedMs, isBlocked ? { ...end, outcome: 'blocked' } : end)
+  }
+
+  /** An error came out of the middlewares: the call's own one, or one of theirs. */
+  #recordBlocked(
+    routed: Routed,
+    params: JsonObject | undefined,
+    startedMs: number,
+    { call }: HeldRecord,
+    error: unknown,
+  ): void {
+    const end = failedWith(error)
+    if (!call) this.#recordUnsent(routed, params, startedMs, { ...end, outcome: 'blocked' })
+    else this.#records.release(call, call.status === end.status ? undefined : end)
+  }
+
+  #callTool(routed: Routed, params: JsonObject | undefined, calledMs: number): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
     const name = params?.name
     if (typeof name !== 'string') throw invalid('tools/call needs "name", the name of a tool')
     // Checked first: the call must never reach another tool, not even by an old name.
     const added = routed.inner ? undefined : scope.catalog.added.sets.get(name)
-    if (added) return callAddedTool(added, name, params, routed)
+    if (added)
+      return callAddedTool(added, name, params, routed).then(({ outcome, isError }) => {
+        this.#recordUnsent(routed, params, calledMs, answeredWith(outcome, isError))
+        return outcome
+      })
     const target = scope.tool(name, exchange.capabilities)
     if (!target) throw this.#unknownName(routed, 'tool', name)
     const sentArguments = params?.arguments
@@ -181,35 +251,18 @@ export class Router {
     })
     const sent = traced(toolParams(params ?? {}, target), trace)
     const finish = (reply: UpstreamReply): Outcome => {
-      const { server } = target.member
       const endedMs = this.#parts.now()
       const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
-      const status = callStatus(reply)
-      trace?.end(status)
+      trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
-      this.#parts.recordCall({
-        at: this.#times.of(startedMs),
-        requestId: exchange.requestId,
-        client: exchange.clientAddress,
-        clientName: exchange.clientName,
-        userId: exchange.actor.userId,
-        userName: exchange.actor.name,
-        ownerId: server.ownerId,
-        serverId: server.id,
-        server: server.name,
-        group: scope.resolved.group.name,
-        groupId: scope.resolved.group.id,
-        tool: target.original,
-        durationMs: endedMs - startedMs,
-        status,
-        traceId: trace?.traceId,
-        keyId: keyIdOf(exchange.actor),
-      })
+      const { group } = scope.resolved
+      const sentCall = { caller: exchange, group, target, startedMs, endedMs, traceId: trace?.traceId }
+      this.#records.sent(sentCall, reply, outcome, routed.held)
       return this.#truncated(
         routed,
         target,
-        failureForModel(exchange, () => scope.face(server.id), outcome),
+        failureForModel(exchange, () => scope.face(target.member.server.id), outcome),
       )
     }
     if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
@@ -229,7 +282,7 @@ export class Router {
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
     const target = routed.scope.prompt(name)
     if (!target) throw this.#unknownName(routed, 'prompt', name)
-    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: target.original })
+    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -271,9 +324,4 @@ function isListed(scope: Scope, { method, capabilities }: Exchange, params: Json
 
 function approvalRequired(name: string): HubError {
   return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
-}
-
-function callStatus(reply: UpstreamReply): string {
-  if (reply.kind === 'result') return reply.isError ? 'error' : 'success'
-  return reply.kind === 'failed' ? reply.code : reply.kind
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts'
+import { upstreamName } from '../../domain/tools/catalog-item.ts'
 import { shapeArguments } from '../../domain/tools/tool-shape.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import type { CallTrace } from '../../telemetry/traces.ts'
@@ -7,11 +8,18 @@ import type { Target } from '../scope/merge.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 
 /** The parameters of a tool call that go to its server. `task` stays; the task code decides whether it applies. */
-export function toolParams(given: JsonObject, { original, rules }: Target): JsonObject {
+export function toolParams(given: JsonObject, target: Target): JsonObject {
   const params = withoutNullArguments(given)
-  if (!rules) return params.name === original ? params : { ...params, name: original }
+  const { rules } = target
+  const name = sentName(target)
+  if (!rules) return params.name === name ? params : { ...params, name }
   const callers = isPlainObject(params.arguments) ? params.arguments : undefined
-  return { ...params, name: original, arguments: shapeArguments(callers, rules) }
+  return { ...params, name, arguments: shapeArguments(callers, rules) }
+}
+
+/** The name by which a request names the target's tool or prompt at its server. */
+export function sentName({ item, original }: Pick<Target, 'item' | 'original'>): string {
+  return item ? upstreamName(item) : original
 }
 
 /** The parameters with the place of the hub's own span in the trace. */

@@ -207,7 +207,7 @@ class OpenClient implements PathClient, NotificationTarget {
       const inFlight: CallInFlight = { exchange, lost: reject }
       this.#calls.add(inFlight)
       try {
-        return await Promise.race([promise, this.#handle(exchange)])
+        return await Promise.race([promise, this.#handle(exchange, refused)])
       } finally {
         this.#calls.delete(inFlight)
       }
@@ -235,10 +235,16 @@ class OpenClient implements PathClient, NotificationTarget {
     }
   }
 
-  async #handle(exchange: SessionlessExchange): Promise<Outcome> {
-    if (this.#parts.draining()) throw stopping()
-    if (this.ended) throw accessLost(this.scope, exchange.method)
-    if (this.scope.stale) await this.#parts.scopes.settle(this.scope)
+  /** `refused`: gets the error of a request that does not come to the router. */
+  async #handle(exchange: SessionlessExchange, refused?: (error: unknown) => void): Promise<Outcome> {
+    try {
+      if (this.#parts.draining()) throw stopping()
+      if (this.ended) throw accessLost(this.scope, exchange.method)
+      if (this.scope.stale) await this.#parts.scopes.settle(this.scope)
+    } catch (error) {
+      refused?.(error)
+      throw error
+    }
     return this.#parts.router.handle(exchange, this.scope)
   }
 }

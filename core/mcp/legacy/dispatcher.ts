@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
-import { clientNameOf } from '../rpc/client-name.ts'
+import { clientNameOf, clientVersionOf } from '../rpc/client-name.ts'
 import { asHubError, idText, type Message, type RequestMessage } from '../rpc/rpc.ts'
 import { passedHeaders } from '../scope/passed-headers.ts'
 import { type CallReply, LegacyCall } from './legacy-call.ts'
@@ -38,7 +38,9 @@ export class LegacyDispatcher {
       if (!session.load.bytes.fits(weight)) throw session.load.bytes.refusal(weight)
     } catch (error) {
       const { requestId, clientAddress } = info
-      const caller = { requestId, clientAddress, clientName: clientNameOf(session.clientInfo), actor: session.actor }
+      const { clientInfo, actor } = session
+      const client = { clientName: clientNameOf(clientInfo), clientVersion: clientVersionOf(clientInfo) }
+      const caller = { requestId, clientAddress, ...client, actor }
       this.#parts.router.refused(caller, session.scope.resolved.group, message.method, message.params, error)
       throw error
     }

@@ -2,6 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../domain/era.ts'
+import { visibleJson } from '../../domain/json/visible-json.ts'
 import { offeredTasks } from '../call/tasks.ts'
 import { type IdText, invalid, resultMessage } from '../rpc/rpc.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
@@ -62,7 +63,8 @@ export function initializeResult(
     serverInfo: mergedServerInfo(scope.resolved, states, parts.version),
     ...(instructions === undefined ? {} : { instructions }),
   }
-  const clientInfo = objectParam(params, 'clientInfo')
+  // It is shown to people, and never sent to a server.
+  const clientInfo = visibleJson(objectParam(params, 'clientInfo'))
   const capabilities = objectParam(params, 'capabilities')
   const bytes = storedBytes(clientInfo, capabilities)
   const introduction = { protocolVersion, clientInfo, capabilities, bytes }

@@ -6,7 +6,7 @@ import { freeText, type JsonText, weightOfText } from '../../domain/json/long-te
 import { HELD_BYTES } from '../../request/held-body.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import { type Exchange, type Outcome, outcomeWord, type RequestEnded } from '../call/exchange.ts'
-import { clientNameOf } from '../rpc/client-name.ts'
+import { clientNameOf, clientVersionOf } from '../rpc/client-name.ts'
 import { logLevelOf } from '../rpc/log-levels.ts'
 import { progressToken } from '../rpc/progress-token.ts'
 import {
@@ -88,6 +88,10 @@ export class LegacyCall implements Exchange {
 
   get clientName(): string {
     return clientNameOf(this.#session.clientInfo)
+  }
+
+  get clientVersion(): string | undefined {
+    return clientVersionOf(this.#session.clientInfo)
   }
 
   get capabilities(): JsonObject {

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
+import { within } from '../../connections/within.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { scanShape } from '../../domain/json/json-shape.ts'
@@ -10,29 +11,50 @@ const CONTAINER_BYTES = 32
 const MEMBER_BYTES = 8
 /** Most bytes that one body is charged, so that the largest ones pass while nothing else is in flight. */
 const MAX_WEIGHT = 48 * 1024 * 1024
+/** Up to this length an announced body is read as a whole. */
+const AT_ONCE_BYTES = 4 * 1024
+
+/** How the body of one message is read. */
+export interface ReadBodyOptions {
+  readonly request: Request
+  readonly account: ByteAccount
+  /** Called before a body whose parts are awaited one by one, which may take longer than a connection may be idle. */
+  readonly keepOpen: () => void
+  /** Longest pause in milliseconds. Default `LIMITS.bodySilenceMs`. */
+  readonly silenceMs?: number
+}
 
 /**
- * Reads the body as text. While it arrives, the account is charged its announced length, or else what has arrived.
- * Throws body_too_large at 4 MiB, announced or not, json_encoding for what is not UTF-8, quota_bytes, overloaded.
+ * Reads the body as text. While it arrives, the account is charged its announced length, or else what has arrived. An
+ * announced body of at most 4 KiB must be there within `silenceMs`; of any other, each part within `silenceMs` after the one
+ * before. Throws body_too_large at 4 MiB, announced or not, json_encoding for what is not UTF-8, request_timeout,
+ * quota_bytes, overloaded.
  */
-export function readBody(request: Request, account: ByteAccount): Promise<string> {
+export function readBody(options: ReadBodyOptions): Promise<string> {
+  const { request, account } = options
   const announced = request.headers.get('content-length')
-  if (announced === null) return readParts(request, account)
-  const length = Number(announced)
+  const length = Number(announced ?? 0)
   if (length > LIMITS.mcpBodyBytes) throw tooLarge()
   account.take(length)
-  return request.text().then(
-    text => {
-      account.give(length)
-      // Invalid bytes are decoded as U+FFFD, three bytes long like a genuine U+FFFD: only then do the lengths differ.
-      if (text.includes('\uFFFD') && Buffer.byteLength(text) !== length) throw notUtf8()
-      return text
-    },
-    cause => {
-      account.give(length)
-      throwUnread(cause)
-    },
-  )
+  const text = announced === null || length > AT_ONCE_BYTES ? readParts(options, length) : readAtOnce(options, length)
+  return text.finally(() => account.give(length))
+}
+
+/** Short bodies come with their head: a stream of their parts would cost several times as much. */
+async function readAtOnce(
+  { request, silenceMs = LIMITS.bodySilenceMs }: ReadBodyOptions,
+  length: number,
+): Promise<string> {
+  const reading = request.text()
+  const text = await within(reading, silenceMs).catch((cause: unknown) => throwUnread(cause))
+  if (text === undefined) {
+    // It fails when the connection ends.
+    reading.catch(() => {})
+    throw tooSlow(silenceMs)
+  }
+  // Invalid bytes are decoded as U+FFFD, three bytes long like a genuine U+FFFD: only then do the lengths differ.
+  if (text.includes('\uFFFD') && Buffer.byteLength(text) !== length) throw notUtf8()
+  return text
 }
 
 /**
@@ -46,23 +68,32 @@ export function bodyWeight(text: string): number {
   return Math.min(length + commas * MEMBER_BYTES + containers * CONTAINER_BYTES, MAX_WEIGHT)
 }
 
-async function readParts(request: Request, account: ByteAccount): Promise<string> {
+async function readParts(options: ReadBodyOptions, announced: number): Promise<string> {
+  const { request, account, keepOpen, silenceMs = LIMITS.bodySilenceMs } = options
   if (!request.body) return ''
+  keepOpen()
+  const reader = request.body.getReader()
   const chunks: Uint8Array[] = []
   let bytes = 0
   try {
-    for await (const chunk of request.body) {
-      if (bytes + chunk.byteLength > LIMITS.mcpBodyBytes) throw tooLarge()
-      account.take(chunk.byteLength)
-      bytes += chunk.byteLength
-      chunks.push(chunk)
+    for (;;) {
+      const part = await within(reader.read(), silenceMs)
+      if (!part) throw tooSlow(silenceMs)
+      if (part.done) break
+      const { byteLength } = part.value
+      if (bytes + byteLength > LIMITS.mcpBodyBytes) throw tooLarge()
+      if (announced === 0) account.take(byteLength)
+      bytes += byteLength
+      chunks.push(part.value)
     }
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch (error) {
+    // The rest is not needed, and an error while cancelling it does not matter.
+    reader.cancel().catch(() => {})
     if (error instanceof TypeError) throw new HubError('json_encoding', notUtf8().message, { cause: error })
-    throwUnread(error)
+    return throwUnread(error)
   } finally {
-    account.give(bytes)
+    if (announced === 0) account.give(bytes)
   }
 }
 
@@ -70,6 +101,10 @@ async function readParts(request: Request, account: ByteAccount): Promise<string
 function throwUnread(cause: unknown): never {
   if (cause instanceof HubError) throw cause
   throw new HubError('request_invalid', 'Cannot read the request: its body ended early', { cause })
+}
+
+function tooSlow(silenceMs: number): HubError {
+  return new HubError('request_timeout', `Nothing of the body came for ${Math.round(silenceMs / 1000)} s`)
 }
 
 function notUtf8(): HubError {

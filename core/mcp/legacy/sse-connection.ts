@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../contract/errors.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import type { JsonText, LongText } from '../../domain/json/long-text.ts'
+import { CountedBody } from '../../request/held-body.ts'
 
 /** Bytes that may wait for one slow reader before its stream is closed; each event counts as at least 1/1,000 of it. */
 const MAX_QUEUED = 1_024 * 1_024
@@ -47,7 +48,7 @@ export class SseConnection {
     this.#account = account
     this.#closed = closed
     this.lastWriteMs = now()
-    const body = new ReadableStream<Uint8Array>(
+    const body = new CountedBody(
       {
         start: controller => {
           this.#controller = controller

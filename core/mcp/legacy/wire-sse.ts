@@ -106,7 +106,7 @@ export class SseWire {
     const load = session?.load ?? this.#askedOf(principal)?.load
     if (!load) throw notFound()
     checkBodyType(request.headers)
-    const text = await readBody(request, load.bytes)
+    const text = await readBody({ request, account: load.bytes, keepOpen: () => known.info.keepOpen() })
     await this.#parts.credentials.require(actor)
     const value = parseBody(text)
     if (this.#isBack(known, value, query, session)) return new Response(null, { status: 202 })

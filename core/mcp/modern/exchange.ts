@@ -56,6 +56,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   readonly requestId: string
   readonly clientAddress: string
   readonly clientName: string
+  readonly clientVersion: string | undefined
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
@@ -104,6 +105,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     this.requestId = info.requestId
     this.clientAddress = info.clientAddress
     this.clientName = envelope.clientName
+    this.clientVersion = envelope.clientVersion
     this.method = method
     this.params = envelope.params
     this.capabilities = envelope.capabilities

@@ -180,21 +180,36 @@ export class ModernWire {
     if (tool) this.#paramHeaders.check(tool, params?.arguments, request.headers)
   }
 
+  /** Starts a request, or resumes a parked one; a call that is refused before that is recorded here. */
   #call(scoped: ScopedRequest, id: IdText, method: string, envelope: Envelope, weight: number): Promise<Response> {
+    let begun: () => Promise<Response>
+    try {
+      begun = this.#admit(scoped, id, method, envelope, weight)
+    } catch (error) {
+      const { info, actor, scope } = scoped
+      const { requestId, clientAddress } = info
+      const { clientName, clientVersion, params } = envelope
+      const caller = { requestId, clientAddress, clientName, clientVersion, actor }
+      this.#parts.router.refused(caller, scope.resolved.group, method, params, error)
+      throw error
+    }
+    return begun()
+  }
+
+  #admit(
+    scoped: ScopedRequest,
+    id: IdText,
+    method: string,
+    envelope: Envelope,
+    weight: number,
+  ): () => Promise<Response> {
     this.#refuseDraining()
     if (method === 'tools/call') this.#checkParamHeaders(scoped, envelope)
     const { load, parking, passed, replies } = this.#parts
     const { principal, scope, actor } = scoped
     const userLoad = load(actor.userId)
-    try {
-      checkCallQuota(userLoad)
-      if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
-    } catch (error) {
-      const { requestId, clientAddress } = scoped.info
-      const caller = { requestId, clientAddress, clientName: envelope.clientName, actor }
-      this.#parts.router.refused(caller, scope.resolved.group, method, envelope.params, error)
-      throw error
-    }
+    checkCallQuota(userLoad)
+    if (!userLoad.bytes.fits(weight)) throw userLoad.bytes.refusal(weight)
     const logLevel = rankOf(envelope.logLevel)
     const { requestState, progressToken, params } = envelope
     const responses = inputResponses(envelope.inputResponses)
@@ -207,15 +222,17 @@ export class ModernWire {
     }
     if (responses) parked?.checkResponses(responses)
     const post = new ModernResponse(replies, scoped, userLoad, id, progressToken, logLevel)
-    if (parked) parking.take(parked)
-    if (parked && !parked.runAgain) {
-      this.#watch(parked, post)
-      parked.resume(post, responses ?? {}, envelope.capabilities)
-    } else {
-      const input = responses || state ? { inputResponses: responses, state } : undefined
-      this.#start(scoped, method, envelope, post, input, { account: userLoad.bytes, bytes: weight })
+    return () => {
+      if (parked) parking.take(parked)
+      if (parked && !parked.runAgain) {
+        this.#watch(parked, post)
+        parked.resume(post, responses ?? {}, envelope.capabilities)
+      } else {
+        const input = responses || state ? { inputResponses: responses, state } : undefined
+        this.#start(scoped, method, envelope, post, input, { account: userLoad.bytes, bytes: weight })
+      }
+      return post.response
     }
-    return post.response
   }
 
   #start(

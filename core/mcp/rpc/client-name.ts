@@ -1,12 +1,19 @@
 import type { JsonValue } from '../../contract/json.ts'
 import { cutShort } from '../../domain/cut-short.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import { isPlainObject } from './rpc.ts'
 
-/** Of a client's name that is shown, in UTF-16 code units. */
+/** Longest name and version that are shown, in UTF-16 code units. */
 const LONGEST = 64
 
-/** The name in a client's `clientInfo`, cut short; empty where it has none. */
+/** The name in a client's `clientInfo`, hidden characters shown, cut short; empty where it has none. */
 export function clientNameOf(info: JsonValue | undefined): string {
   const name = isPlainObject(info) ? info.name : undefined
-  return typeof name === 'string' ? cutShort(name, LONGEST) : ''
+  return typeof name === 'string' ? cutShort(visibleName(name), LONGEST) : ''
+}
+
+/** The version in a client's `clientInfo`, cut short; undefined where it has none. */
+export function clientVersionOf(info: JsonValue | undefined): string | undefined {
+  const version = isPlainObject(info) ? info.version : undefined
+  return typeof version === 'string' ? cutShort(version, LONGEST) : undefined
 }

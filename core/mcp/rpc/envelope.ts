@@ -8,7 +8,7 @@ import {
   MODERN_VERSION,
   VERSION_KEY,
 } from '../../domain/era.ts'
-import { clientNameOf } from './client-name.ts'
+import { clientNameOf, clientVersionOf } from './client-name.ts'
 import { type ProgressToken, progressToken } from './progress-token.ts'
 import { isPlainObject, type Message } from './rpc.ts'
 
@@ -23,6 +23,7 @@ const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
 export interface Envelope {
   readonly capabilities: JsonObject
   readonly clientName: string
+  readonly clientVersion: string | undefined
   /** As the client sent it; undefined when it wants no log messages. */
   readonly logLevel: JsonValue | undefined
   readonly progressToken: ProgressToken | undefined
@@ -51,6 +52,7 @@ export function openEnvelope({ method, params }: Extract<Message, { kind: 'reque
   return {
     capabilities,
     clientName: clientNameOf(meta[CLIENT_INFO_KEY]),
+    clientVersion: clientVersionOf(meta[CLIENT_INFO_KEY]),
     logLevel: meta[LOG_LEVEL_KEY],
     progressToken: progressToken(meta),
     requestState,

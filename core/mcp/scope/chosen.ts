@@ -1,4 +1,5 @@
 import type { MemberTool } from '../../contract/records.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import { overrideOf } from '../../domain/tools/tool-shape.ts'
 import type { MemberState, ScopeMember } from './scope-types.ts'
@@ -16,7 +17,7 @@ export function chosenTools(
   const originalOf = originals(member.server, items, own)
   const chosen = new Map<string, MemberTool>()
   for (const tool of member.tools) {
-    const found = originalOf(tool.name)
+    const found = originalOf(visibleName(tool.name))
     if (found !== undefined && !chosen.has(found)) chosen.set(found, tool)
   }
   return chosen
@@ -39,7 +40,7 @@ export function originals(
 export function chosenPrompts({ member, catalog }: MemberState): readonly CatalogItem[] {
   const items = catalog?.prompts ?? []
   if (member.prompts === 'all') return items
-  const chosen = new Set(member.prompts)
+  const chosen = new Set(member.prompts.map(visibleName))
   return items.filter(({ key }) => chosen.has(key))
 }
 

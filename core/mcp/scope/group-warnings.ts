@@ -4,6 +4,7 @@ import type { UserActor } from '../../contract/records.ts'
 import type { GroupWarning } from '../../domain/group-warning.ts'
 import { LIST_KINDS } from '../../domain/mcp-methods.ts'
 import { canEdit } from '../../domain/ownership.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
 import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools, originals } from './chosen.ts'
@@ -119,7 +120,7 @@ function missedTools(
     extra.map(key => ({ key })),
     own,
   )
-  const names = new Set(tools.map(({ name }) => name))
+  const names = new Set(tools.map(({ name }) => visibleName(name)))
   const isAsked = (name: string): boolean => names.has(name) && ofExtra(name) !== undefined
   return {
     missing: [...names].filter(name => ofItem(name) === undefined && ofExtra(name) === undefined),

@@ -11,6 +11,8 @@ import type { ResolvedScope } from './scope-types.ts'
 /** Most cached scopes without a session. */
 const MAX_IDLE_SCOPES = 2_000
 const MAX_PATHS = 2_000
+/** The part of a user's idle scopes that is dropped at once. */
+const DROPPED_AT_ONCE = 8
 
 /** Path of POST messages of the legacy HTTP+SSE transport: the query names the session. */
 export const MESSAGES_PATH = '/messages'
@@ -275,12 +277,23 @@ export class ScopeTable {
     this.#last.modern.clear()
   }
 
-  /** Drops the oldest first; a scope with a session stays. */
+  /** The user with most idle scopes loses the oldest first; a scope with a session stays. */
   #dropIdle(): void {
     this.#clearLast()
+    const idle = new Map<string, string[]>()
     for (const [key, scope] of this.#scopes) {
-      if (this.#scopes.size <= MAX_IDLE_SCOPES) return
-      if (!this.#inUse(scope)) this.#scopes.delete(key)
+      if (this.#inUse(scope)) continue
+      const own = idle.get(scope.actor.userId)
+      if (own) own.push(key)
+      else idle.set(scope.actor.userId, [key])
+    }
+    const owners = [...idle.values()].map(keys => keys.reverse())
+    while (this.#scopes.size > MAX_IDLE_SCOPES) {
+      const most = owners.reduce((one, other) => (other.length > one.length ? other : one), [] as string[])
+      // A part at a time: whoever opens scopes without end would make each of them cost this.
+      const dropped = most.splice(-Math.ceil(most.length / DROPPED_AT_ONCE))
+      if (dropped.length === 0) return
+      for (const key of dropped) this.#scopes.delete(key)
     }
   }
 }

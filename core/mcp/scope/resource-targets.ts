@@ -3,6 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
+import { upstreamName } from '../../domain/tools/catalog-item.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import type { Target } from './merge.ts'
 import type { Scope } from './scope.ts'
@@ -41,7 +42,7 @@ export function findResource(scope: Scope, uri: string, steps?: Steps): Target |
 export function completionTarget(scope: Scope, ref: JsonObject): { target: Target; original: JsonObject } {
   if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const target = scope.prompt(ref.name)
-    if (target) return { target, original: { ...ref, name: target.original } }
+    if (target) return { target, original: { ...ref, name: target.item ? upstreamName(target.item) : target.original } }
   }
   if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     const found = scope.catalog.uris.resolveTemplate(ref.uri)

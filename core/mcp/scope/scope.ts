@@ -5,6 +5,7 @@ import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
 import { isToolOn, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
 import { chosenTools } from './chosen.ts'
 import { findFormerName } from './former-names.ts'
@@ -131,7 +132,8 @@ export class Scope {
       const isOn = isToolOn(member.server, overrideOf(member.server.tools, original))
       return isOn && (chosen === undefined || chosen.has(original))
     }
-    if (method === 'prompts/get') return member.prompts === 'all' || member.prompts.includes(original)
+    if (method === 'prompts/get')
+      return member.prompts === 'all' || member.prompts.some(name => visibleName(name) === original)
     return method !== 'resources/read' || this.catalog.uris.allows(server.id, original)
   }
 

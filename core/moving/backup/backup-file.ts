@@ -8,7 +8,7 @@ import { StartError } from '../../config/start-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { faultWords } from '../../domain/fault-words.ts'
 import type { PassphraseSealed } from '../passphrase.ts'
-import type { BackupRow } from './backup-rows.ts'
+import type { StoredRow } from '../rows/rows.ts'
 
 /** First line of a backup. */
 export interface BackupHeader {
@@ -38,13 +38,13 @@ export interface BackedUpSettings {
 export type BackupPart =
   | { readonly header: BackupHeader }
   | { readonly settings: BackedUpSettings }
-  | { readonly table: string; readonly row: BackupRow }
+  | { readonly table: string; readonly row: StoredRow }
 
 /** What a backup holds. */
 export interface BackupContent {
   readonly header: BackupHeader
   readonly settings?: BackedUpSettings
-  readonly rows: AsyncIterable<{ readonly table: string; readonly rows: readonly BackupRow[] }>
+  readonly rows: AsyncIterable<{ readonly table: string; readonly rows: readonly StoredRow[] }>
 }
 
 const VERSION = 1
@@ -78,7 +78,7 @@ async function* lines({ header, settings, rows }: BackupContent): AsyncGenerator
 }
 
 /** Bytes have no form in JSON. */
-function written(row: BackupRow): object {
+function written(row: StoredRow): object {
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => [
       column,
@@ -138,7 +138,7 @@ function partOf(value: JsonObject, number: number): BackupPart {
   return { settings: { name: content.name, text: content.text } }
 }
 
-function asRow(content: JsonObject, number: number): BackupRow {
+function asRow(content: JsonObject, number: number): StoredRow {
   const entries = Object.entries(content).map(([column, value]) => {
     if (!isJsonObject(value)) return [column, value]
     if (typeof value.base64 !== 'string') throw corrupt(`line ${number} is not valid`)

@@ -51,16 +51,20 @@ export function createBackupDownloads({ dataDir, databaseUrl, settings }: Backup
     const store = await openStoreReadOnly(place)
     if (!store) throw new HubError('storage_unavailable', 'There is no database to back up')
     const path = join(dataDir, `backup-${randomUUID()}.part`)
+    let file: FileHandle | undefined
     try {
       const { path: name, state } = settings
       const text = await readFile(name, 'utf8')
       await backUp({ db: store.db, dialect: databaseUrl === undefined ? 'sqlite' : 'postgres' }, path, {
         settings: { name: basename(name), text, entries: state.file.servers },
       })
-      return await open(path, 'r')
-    } finally {
+      file = await open(path, 'r')
       await store.close()
-      await rm(path, { force: true })
+      await rm(path)
+      return file
+    } catch (error) {
+      await Promise.allSettled([file?.close(), store.close(), rm(path, { force: true })])
+      throw error
     }
   }
 }
@@ -70,8 +74,11 @@ function streamOf(file: FileHandle, done: () => void): ReadableStream<Uint8Array
   const late = setTimeout(() => ended.abort(), LONGEST_MS)
   const end = async (): Promise<void> => {
     clearTimeout(late)
-    await file.close()
-    done()
+    try {
+      await file.close()
+    } finally {
+      done()
+    }
   }
   return new ReadableStream({
     async pull(controller) {
@@ -79,7 +86,10 @@ function streamOf(file: FileHandle, done: () => void): ReadableStream<Uint8Array
         await end()
         throw new HubError('request_timeout', 'The backup was downloaded too slowly')
       }
-      const { bytesRead, buffer } = await file.read(new Uint8Array(CHUNK_BYTES), 0, CHUNK_BYTES)
+      const { bytesRead, buffer } = await file.read(new Uint8Array(CHUNK_BYTES), 0, CHUNK_BYTES).catch(async error => {
+        await end()
+        throw error
+      })
       if (bytesRead > 0) return controller.enqueue(buffer.subarray(0, bytesRead))
       await end()
       controller.close()

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { faultWords } from '../../domain/fault-words.ts'
 import type { Store } from '../../store/open.ts'
 import type { Reader } from '../../store/transact.ts'
-import { type BackupRow, insertRows, readRows } from './backup-rows.ts'
-import { BACKED_UP, NOT_BACKED_UP } from './backup-tables.ts'
+import { insertRows, readRows, type StoredRow } from '../rows/rows.ts'
+import { BACKED_UP, NOT_BACKED_UP } from '../rows/tables.ts'
 import { removeAll } from './restore.ts'
 
 const ALL_TABLES = [...BACKED_UP, ...NOT_BACKED_UP]
@@ -65,7 +65,7 @@ function isSame(one: TableDigest | undefined, other: TableDigest | undefined): b
 class Digests {
   readonly #tables = new Map(ALL_TABLES.map(({ name }) => [String(name), { rows: 0, sum: 0n }]))
 
-  add(table: string, rows: readonly BackupRow[]): void {
+  add(table: string, rows: readonly StoredRow[]): void {
     const entry = this.#tables.get(table)
     if (!entry) return
     for (const row of rows) {
@@ -84,7 +84,7 @@ class Digests {
 }
 
 /** Columns of a migrated database may be in another order than those of a new one. */
-function rowDigest(row: BackupRow): bigint {
+function rowDigest(row: StoredRow): bigint {
   const cells = Object.keys(row)
     .sort()
     .map(column => {

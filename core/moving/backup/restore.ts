@@ -5,9 +5,9 @@ import { schemaNames } from '../../store/migrate.ts'
 import type { Store } from '../../store/open.ts'
 import { openScratch, type Scratch } from '../../store/scratch.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
+import { insertRows, readRows, type StoredRow } from '../rows/rows.ts'
+import { BACKED_UP, NOT_BACKED_UP } from '../rows/tables.ts'
 import { type BackedUpSettings, type BackupHeader, corrupt, readBackupFile } from './backup-file.ts'
-import { type BackupRow, insertRows, readRows } from './backup-rows.ts'
-import { BACKED_UP, NOT_BACKED_UP } from './backup-tables.ts'
 
 /** A backup that was read whole and found consistent. */
 export interface ReadBackup {
@@ -68,13 +68,13 @@ class Batch {
   readonly #db: Reader
   #table = ''
   #columns = ''
-  #rows: BackupRow[] = []
+  #rows: StoredRow[] = []
 
   constructor(db: Reader) {
     this.#db = db
   }
 
-  async add(table: string, row: BackupRow): Promise<void> {
+  async add(table: string, row: StoredRow): Promise<void> {
     const columns = Object.keys(row).join('\n')
     const fits = table === this.#table && columns === this.#columns && this.#rows.length < ROWS_AT_ONCE
     if (!fits) await this.flush()

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
 import type { Store } from '../../store/open.ts'
@@ -29,9 +30,15 @@ export type MovingKinds = (parts: {
   readonly registry: Pick<Registry, 'servers' | 'groups'>
 }) => Readonly<Record<OwnedKind, MovingRecords>>
 
-/** Whether a setting is what this body would make of it; secrets are not compared. */
+/** Whether a setting is what this body would make of it in the rights that it has; secrets are not compared. */
 export function isSameSetting(present: OwnedSetting, prepare: Prepare): boolean {
   const place = { owner: present.owner.id, record: present.id }
-  const written = prepare(present.owner, place, present)
-  return isDeepStrictEqual(JSON.parse(JSON.stringify(written.body)), present.body)
+  try {
+    const written = prepare(present.owner, place, present)
+    return isDeepStrictEqual(JSON.parse(JSON.stringify(written.body)), present.body)
+  } catch (error) {
+    // The body needs more rights than the setting has.
+    if (error instanceof HubError && error.status === 403) return false
+    throw error
+  }
 }

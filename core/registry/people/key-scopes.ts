@@ -3,6 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonValue } from '../../contract/json.ts'
 import type { Actor, KeyScope } from '../../contract/records.ts'
 import { formatRef, quoteName } from '../../domain/names.ts'
+import { wordIn } from '../../domain/spelling/words.ts'
 import type { Reader } from '../../store/transact.ts'
 import { chooseRow, refKey } from '../access.ts'
 import type { KeyRecord } from '../api.ts'
@@ -52,8 +53,9 @@ export async function readScopes(
 }
 
 async function readScope(db: Reader, actor: Actor, scope: JsonValue, pointer: string): Promise<KeyScope | FieldError> {
-  if (scope === 'api' || scope === 'api:read' || scope === 'mcp') return scope
   if (typeof scope === 'string') {
+    const word = wordIn(['api', 'api:read', 'mcp'], scope)
+    if (word !== undefined) return word
     return {
       pointer,
       code: 'enum',

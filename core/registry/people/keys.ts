@@ -5,7 +5,8 @@ import type { JsonValue } from '../../contract/json.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
-import { parseTimestamp } from '../../domain/timestamp.ts'
+import { hasHidden } from '../../domain/text/visible-text.ts'
+import { parseTime } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { AccessKeyTable, UserTable } from '../../store/people-tables.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
@@ -170,17 +171,19 @@ export class Keys implements KeyRegistry {
 
   #expiry(text: string | undefined, errors: FieldError[]): string | null {
     if (text === undefined) return null
-    const at = parseTimestamp(text)
+    const nowMs = (this.#deps.now?.() ?? new Date()).getTime()
+    const at = parseTime(text, nowMs)
     const pointer = '#/expiresAt'
     if (at === undefined) {
       errors.push({
         pointer,
         code: 'timestamp',
-        detail: '"expiresAt" must be an ISO 8601 time with its zone, such as 2027-01-31T00:00:00Z',
+        detail:
+          '"expiresAt" must be an ISO 8601 time with its zone, such as 2027-01-31T00:00:00Z, or by now, such as now+30d',
       })
       return null
     }
-    if (at <= (this.#deps.now?.() ?? new Date()).getTime()) {
+    if (at <= nowMs) {
       errors.push({ pointer, code: 'range', detail: '"expiresAt" lies in the past' })
     }
     return new Date(at).toISOString()
@@ -210,11 +213,11 @@ function checkLabel(label: string, errors: FieldError[]): void {
   const length = [...label].length
   if (length < 1 || length > LABEL_CHARACTERS) {
     errors.push({ pointer: '#/label', code: 'length', detail: `A label has 1 to ${LABEL_CHARACTERS} characters` })
-  } else if (label.trim() !== label || /\p{C}/u.test(label)) {
+  } else if (label.trim() !== label || hasHidden(label)) {
     errors.push({
       pointer: '#/label',
       code: 'format',
-      detail: 'A label has no control characters, and no space at its ends',
+      detail: 'A label has no control characters or others that cannot be seen, and no space at its ends',
     })
   }
 }

@@ -60,7 +60,11 @@ export async function assignDocument(trx: Writer, serverId: string, id: string):
 /**
  * The text of a server's document in UTF-8, read part by part; undefined when another one is stored by now, or none.
  */
-export async function readParts(store: Store, serverId: string, sha256: string): Promise<Uint8Array | undefined> {
+export async function readParts(
+  store: Store,
+  serverId: string,
+  sha256: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const found = await read(store, db => documentOf(db, serverId, sha256))
   if (!found) return undefined
   const content = new Uint8Array(found.bytes)

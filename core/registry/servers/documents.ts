@@ -94,7 +94,7 @@ export async function writeDocument(
 }
 
 /** The text of a server's document in UTF-8. Throws `config_invalid` when it was replaced or deleted. */
-export async function readDocument(store: Store, serverId: string, sha256: string): Promise<Uint8Array> {
+export async function readDocument(store: Store, serverId: string, sha256: string): Promise<Uint8Array<ArrayBuffer>> {
   const content = await readParts(store, serverId, sha256)
   if (content) return content
   throw new HubError(

@@ -5,6 +5,7 @@ import { Fields } from '../../domain/json/fields.ts'
 import { valueAt } from '../../domain/json/json-pointer.ts'
 import { flattenServerBody, type ParsedServerBody, readServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { factsIn } from '../../domain/server/document-facts.ts'
+import { refuseMovedSecrets } from '../../domain/server/moved-secrets.ts'
 import { secretFields, secretPointers } from '../../domain/server/secrets.ts'
 import { ANSWER_FIELDS, COMMON_FIELDS } from '../../domain/server/server-table.ts'
 import { destinationOf } from '../../domain/server/transport.ts'
@@ -129,24 +130,16 @@ function keepInferred(settings: ServerSettings, stored: Stored | undefined): Ser
   return same ? { ...settings, transportInferred: true } : settings
 }
 
-/**
- * Only the owner may send kept secrets elsewhere: when another user changes the origin or command, or the owner
- * changes, each secret that was kept by its mask is `secret_required`.
- */
-export function refuseMovedSecrets(deps: DraftDeps, actor: Actor, owner: Owner, draft: Draft, stored: Stored): void {
+/** Applies {@link refuseMovedSecrets} to a server: a change of its address, program or owner. */
+export function refuseMovedServer(deps: DraftDeps, actor: Actor, owner: Owner, draft: Draft, stored: Stored): void {
   if (draft.kept.length === 0) return
-  const byOwner = actor.kind === 'user' && actor.userId === stored.ownerId
-  const moved = owner.id !== stored.ownerId
-  if (!moved && (byOwner || destination(deps, draft) === storedDestination(deps, stored))) return
-  throw validationError(
-    draft.kept.map(pointer => ({
-      pointer: `#${pointer}`,
-      code: 'secret_required' as const,
-      detail:
-        'The change sends the secret to another destination, and its owner did not make it: enter the secret again',
-    })),
-    'The secrets must be entered anew',
-  )
+  const isGiven = owner.id !== stored.ownerId
+  const change = {
+    kept: draft.kept.map(pointer => `#${pointer}`),
+    moved: isGiven || destination(deps, draft) !== storedDestination(deps, stored),
+    isOwn: !isGiven && actor.kind === 'user' && actor.userId === stored.ownerId,
+  }
+  refuseMovedSecrets(actor, change, Date.now())
 }
 
 function storedDestination(deps: DraftDeps, stored: Stored): string | undefined {

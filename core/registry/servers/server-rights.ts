@@ -1,8 +1,7 @@
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Role, TransportName } from '../../contract/records.ts'
-import { checkHostLiteral } from '../../domain/address.ts'
-import { quoteName } from '../../domain/names.ts'
+import { refuseClosedHost } from '../../domain/server/permitted-host.ts'
 import { cwdForbidden, spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { addressesOf } from '../../domain/server/transport.ts'
 import type { Transport } from '../../domain/server/transports.ts'
@@ -62,12 +61,7 @@ function checkAddresses(
       loops.push({ pointer, code: 'loop_detected', detail: `${url.host} is this hub itself` })
     }
     const rights = { networks: deps.outboundAllow, admin: ownerRole === 'admin' }
-    if (checkHostLiteral(url.hostname, rights) === 'blocked') {
-      const shown = quoteName(url.hostname)
-      throw new HubError('url_address_blocked', `The server’s address ${shown} is not open to servers of this owner`, {
-        hint: 'An administrator can open a network by OUTBOUND_ALLOW.',
-      })
-    }
+    refuseClosedHost('The server’s address', url.hostname, rights, 'servers')
   }
   if (loops.length > 0) throw validationError(loops)
 }

@@ -42,7 +42,7 @@ import {
 } from './held-rights.ts'
 import { checkSave } from './save-rights.ts'
 import { requireBundle } from './server-bundle.ts'
-import { type Draft, refuseMovedSecrets, validateBody } from './server-draft.ts'
+import { type Draft, refuseMovedServer, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
 import { emitServerEvent } from './server-events.ts'
 import { patchedBody } from './server-patch.ts'
@@ -196,7 +196,7 @@ export class Servers implements ServerRegistry {
     const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
     const { cap } = heldByAuthor(actor, chosen, row ? heldRights(row) : NO_LIMITS)
     const owner = cappedRights(chosen, cap)
-    if (stored) refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
+    if (stored) refuseMovedServer(this.#deps, actor, owner, draft, stored)
     const settings = { ...draft.settings, config: draft.filled }
     checkServerRights(this.#deps, owner, settings.transport, fullyFilled(draft))
     await read(this.#deps.store, db => requireBundle(db, owner.id, draft.settings, stored?.settings))
@@ -209,13 +209,14 @@ export class Servers implements ServerRegistry {
     return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
   }
 
-  async document(actor: Actor, ref: Ref): Promise<Uint8Array | undefined> {
+  async document(actor: Actor, ref: Ref, take?: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const row = await this.#row(actor, ref, 'edit')
     const document = storedDocument(serverRecord(row).config)
+    if (document) take?.(document.bytes)
     return document && this.#readDocument(row.id, document.sha256)
   }
 
-  #readDocument(id: string, sha256: string): Promise<Uint8Array> {
+  #readDocument(id: string, sha256: string): Promise<Uint8Array<ArrayBuffer>> {
     return readDocument(this.#deps.store, id, sha256)
   }
 
@@ -248,7 +249,7 @@ export class Servers implements ServerRegistry {
     // Validating and saving a body of the largest size take a turn each: others are answered in between.
     await nextTurn()
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
-    refuseMovedSecrets(this.#deps, actor, owner, draft, stored)
+    refuseMovedServer(this.#deps, actor, owner, draft, stored)
     const place = { ownerId: owner.id, id: row.id }
     const moved = owner.id !== row.owner_id
     const kept = heldAfterSave(actor, row, owner, draft)

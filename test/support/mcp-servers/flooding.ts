@@ -1,6 +1,7 @@
 /**
  * Stdio: breaks out in one of several ways when `flood` is called, or at once after initialize when MODE is set.
  * MODE or the argument `mode`: `notices` (endless log messages), `stderr`, `garbage` (lines that are no JSON),
+ * `mixed` (2,000 lines that are no JSON in 2 s, a valid notification after each),
  * `huge` (one line of 11 MiB), `partial` (half a line, then silence for good), `answers` (answers to ids that nobody asked).
  */
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'
@@ -31,6 +32,10 @@ function flood(mode: string): void {
     silent = true
     return
   }
+  if (mode === 'mixed') {
+    mix(20)
+    return
+  }
   const source = endless[mode]
   if (!source) throw new Error(`Unknown mode "${mode}"`)
   const { to, line } = source()
@@ -40,6 +45,12 @@ function flood(mode: string): void {
     else to.once('drain', push)
   }
   push()
+}
+
+/** Log lines on the wrong stream, such as a program prints between its messages. */
+function mix(left: number): void {
+  process.stdout.write('Connected to the database\n{"jsonrpc":"2.0","method":"notifications/x"}\n'.repeat(100))
+  if (left > 1) setTimeout(mix, 100, left - 1)
 }
 
 let silent = false

@@ -242,6 +242,7 @@ test('a server that is removed resolves, and calls are counted once a rule asks 
       groupId: 'g',
       tool: 't',
       durationMs: 5,
+      outcome: status === 'success' ? 'ok' : 'timeout',
       status,
     })
   }
@@ -259,7 +260,15 @@ test('trying one rule leaves what the others count as it is', async () => {
   await hub.engine.begin()
   await after(10, 'online')
   const who = { at: '', requestId: '', userId: '', userName: '', group: 'g', groupId: 'g', ownerId: world.bob.userId }
-  const called = { ...who, serverId, server: 'fake', tool: 't', durationMs: 5, status: 'success' } as const
+  const called = {
+    ...who,
+    serverId,
+    server: 'fake',
+    tool: 't',
+    durationMs: 5,
+    outcome: 'ok',
+    status: 'success',
+  } as const
   hub.bus.emit('tool.called', world.bob.userId, called)
   const rules = new OwnedSettings(world.store, 'rule', () => undefined)
   const [down] = activeRule(await rules.get(world.bob, 'down'))
@@ -281,6 +290,7 @@ test('a percentile is that of the calls of the window, told apart by tool where 
       server: 'fake',
       tool,
       durationMs,
+      outcome: 'ok',
       status: 'success',
     })
   }

@@ -61,7 +61,7 @@ describe('the command line on the hub’s own machine', () => {
 
     expect(await hub.run(['call', 'mine', 'add', '{"a": 2, "b": 3}'])).toEqual({ code: 0, stdout: '5\n', stderr: '' })
     const coloured = await hub.run(['call', 'mine', 'echo', '-'], { stdin: '{"text": "\\u001b[31mred"}' })
-    expect(coloured.stdout).toBe('\\u001b[31mred\n')
+    expect(coloured.stdout).toBe('⟨U+001B⟩[31mred\n')
     const failed = await hub.run(['call', 'mine', 'time', '{"timezone": "Moon/Sea"}'])
     expect([failed.code, failed.stdout]).toEqual([1, ''])
     expect(failed.stderr).toContain('Moon/Sea')

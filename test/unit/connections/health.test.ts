@@ -166,6 +166,30 @@ describe('a server whose paths are asked', () => {
     await until('it is lost', () => JSON.stringify(rig.events).includes('2 pings in a row'))
   })
 
+  for (const status of [404, 405, 501]) {
+    test(`answers ${status}: it stays online by its pings, and one record and a warning name the path`, async () => {
+      const server = legacy()
+      server.health = status
+      const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
+      await until('checks', () => server.asked.length >= 6 && server.of('ping').length >= 2)
+      const named = endpoints.ping && `${endpoints.ping} (HTTP ${status}), ${endpoints.tools} (HTTP ${status})`
+      expect(rig.connections.status('a')).toMatchObject({
+        state: 'online',
+        health: { state: 'healthy', missingPaths: [`/health (HTTP ${status})`, `/tools?all=1 (HTTP ${status})`] },
+        warnings: [{ code: 'health_path_missing', message: expect.stringContaining(named) }],
+      })
+      expect(rig.logs.filter(({ message }) => message.includes('no such path'))).toMatchObject([
+        { level: 'warn', message: expect.stringContaining(named), fields: { server: 'a' } },
+      ])
+      expect(told(rig)).toEqual([])
+      server.ping = 'hangs'
+      await until('it is lost by its pings', () => JSON.stringify(rig.events).includes('2 pings in a row'))
+      server.ping = 'well'
+      server.health = 'well'
+      await until('the path is there', () => rig.connections.status('a').health?.missingPaths === undefined)
+    })
+  }
+
   test('is asked by the connection that all share, and not by those of its clients', async () => {
     const server = legacy()
     const record = httpRecord('a', `${server.url}/mcp`, {

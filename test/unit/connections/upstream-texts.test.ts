@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { StderrTail } from '../../../core/connections/process/stderr-tail.ts'
 import type { ListEntry } from '../../../core/connections/protocol.ts'
-import { withoutSecrets } from '../../../core/connections/worker/upstream-texts.ts'
+import { cleaned } from '../../../core/connections/worker/upstream-texts.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { parseExact } from '../../../core/domain/json/exact-json.ts'
 import { type CatalogItem, catalogItem, itemJson } from '../../../core/domain/tools/catalog-item.ts'
@@ -12,9 +12,9 @@ const redactor = new Redactor()
 redactor.add(SECRET)
 const redact = (text: string) => redactor.text(text)
 
-describe('withoutSecrets()', () => {
+describe('cleaned()', () => {
   const part = (entries: readonly ListEntry[]): readonly ListEntry[] => {
-    const said = withoutSecrets({ type: 'list', conn: 1, kind: 'tools', entries }, redact)
+    const said = cleaned({ type: 'list', conn: 1, kind: 'tools', entries }, redact)
     return said.type === 'list' ? said.entries : []
   }
   const redacted = (tool: JsonObject): JsonObject => {
@@ -69,7 +69,7 @@ describe('withoutSecrets()', () => {
       { type: 'closed', conn: 1, begun: [], reason: { code: 'upstream_protocol', message } },
       { type: 'log', conn: 1, level: 'info', message },
       { type: 'opened', conn: 1, instructions: message, serverInfo: { name: 'a', title: message }, capabilities: {} },
-    ].map(each => JSON.stringify(withoutSecrets(each as never, redact)))
+    ].map(each => JSON.stringify(cleaned(each as never, redact)))
     for (const text of said) {
       expect(text).toContain('it said [redacted]')
       expect(text).not.toContain(SECRET)

@@ -103,8 +103,8 @@ describe('nameKey()', () => {
   })
 })
 
-test('quoteName() cuts after 64 characters and escapes controls', () => {
-  expect(quoteName(`a\n${'x'.repeat(100)}`)).toBe(`"a\\n${'x'.repeat(62)}…"`)
+test('quoteName() cuts after 64 characters and shows what is hidden', () => {
+  expect(quoteName(`a\n${'x'.repeat(100)}`)).toBe(`"a⟨U+000A⟩${'x'.repeat(62)}…"`)
 })
 
 test('nameKey() folds the beginning of a text alone, which may grow 18 times by it', () => {

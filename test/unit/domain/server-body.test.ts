@@ -118,6 +118,7 @@ describe('parseServerBody()', () => {
       [stdio({ healthCheck: { enabled: 'yes' } }), 'type #/healthCheck/enabled'],
       [stdio({ healthCheck: { interval: 99 } }), 'range #/healthCheck/interval'],
       [stdio({ healthCheck: { interval: 2 ** 31 } }), 'range #/healthCheck/interval'],
+      [stdio({ healthCheck: { interval: 999, timeout: 1_000 } }), 'range #/healthCheck/interval'],
       [stdio({ healthCheck: { timeout: 0 } }), 'range #/healthCheck/timeout'],
       [stdio({ healthCheck: { timeout: 3_600_001 } }), 'range #/healthCheck/timeout'],
       [stdio({ healthCheck: { retries: 101 } }), 'range #/healthCheck/retries'],

@@ -70,12 +70,17 @@ describe('parseSize()', () => {
     ['10MiB', 10_485_760],
     ['1kB', 1000],
     ['512B', 512],
+    ['10', 10],
+    ['100M', 100_000_000],
+    ['10Mi', 10_485_760],
+    ['5g', 5_000_000_000],
+    ['100mb', 100_000_000],
     [7, 7],
   ])('reads %p', (text, bytes) => {
     expect(parseSize(text)).toBe(bytes)
   })
 
-  test.each(['', '10', '10XB', '10Mb', '1.5GB', '-1MB', '10 MB', 'MB', '10iB', '99999999TiB', -1, 0.5, {}])(
+  test.each(['', '10XB', '10Bit', '1.5GB', '-1MB', '10 MB', 'MB', '10iB', '99999999TiB', -1, 0.5, {}])(
     'refuses %p',
     input => {
       expect(parseSize(input)).toBeUndefined()

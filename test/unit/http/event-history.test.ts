@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import type { UserActor } from '../../../core/contract/records.ts'
 import { EventHistory } from '../../../core/http/live/event-history.ts'
 import { type LiveEvent, liveEvent, visibleTo } from '../../../core/http/live/live-events.ts'
 import { until } from '../../support/wait.ts'
@@ -12,36 +13,51 @@ function event(number: number, text: string): LiveEvent {
   return { id: `boot-${number}`, name, topic: 'servers', number, ownerId, isPublic: number % 5 === 0, text }
 }
 
+function reader(userId: string, role: 'admin' | 'user'): UserActor {
+  return { kind: 'user', userId, name: userId, role, credential: { kind: 'local' } }
+}
+
 const sizeOf = (events: readonly LiveEvent[]): number =>
   events.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
 
-test('after() has the last events as they were added, and as many as there is room for', () => {
+test('after() has events in their order within the limits, and says whether any that the reader may see is missing', () => {
   const limits = { events: 8, bytes: 1_000, ageMs: HOUR_MS }
   const texts = fc.array(fc.string({ unit: 'binary', maxLength: 250 }), { maxLength: 60 })
+  const readers = [undefined, reader('user-1', 'user'), reader('user-2', 'user'), reader('root', 'admin')]
   fc.assert(
-    fc.property(texts, fc.nat(60), (all, since) => {
+    fc.property(texts, fc.nat(60), fc.constantFrom(...readers), (all, since, actor) => {
       const history = new EventHistory(limits, true)
       const added = all.map((text, index) => event(index + 1, text.toWellFormed()))
       for (const each of added) history.add(each)
       const { events: kept } = history.after(0)
-      expect(kept).toEqual(added.slice(added.length - kept.length))
+      expect(kept).toEqual(added.filter(each => kept.includes(each)))
       expect(kept.length).toBeLessThanOrEqual(limits.events)
       expect(sizeOf(kept)).toBeLessThanOrEqual(limits.bytes)
-      if (kept.length < Math.min(limits.events, added.length))
-        expect(sizeOf(added.slice(-kept.length - 1))).toBeGreaterThan(limits.bytes)
-      const { events, complete } = history.after(since)
-      expect(events).toEqual(kept.filter(({ number }) => number > since))
-      expect(complete).toBe(since >= added.length - kept.length)
+      expect(added.length === 0 || kept.length > 0).toBe(true)
+      const missed = added.filter(each => each.number > since && (!actor || visibleTo(each, actor)))
+      const { events, complete } = history.after(since, actor)
+      expect(events).toEqual(missed.filter(each => kept.includes(each)))
+      expect(complete).toBe(events.length === missed.length)
     }),
     { numRuns: 300 },
   )
 })
 
-test('add() forgets everything before an event that is larger than all room, and that one too', () => {
+test('a flood of one owner’s events leaves those of others for readers that reconnect', () => {
+  const history = new EventHistory({ events: 100, bytes: 100_000, ageMs: HOUR_MS }, true)
+  const of = (ownerId: string, number: number) => ({ ...event(number, 'x'), ownerId, isPublic: false })
+  for (let number = 1; number <= 2_000; number += 1) history.add(of(number % 100 === 0 ? 'ann' : 'eve', number))
+  const { events, complete } = history.after(0, reader('ann', 'user'))
+  expect([events.length, complete]).toEqual([20, true])
+  expect(history.after(0, reader('eve', 'user')).complete).toBe(false)
+})
+
+test('add() does not keep an event that is larger than all room', () => {
   const history = new EventHistory({ events: 8, bytes: 1_000, ageMs: HOUR_MS }, true)
   history.add(event(1, 'small'))
   history.add(event(2, 'x'.repeat(1_001)))
-  expect(history.after(1)).toEqual({ events: [], complete: false })
+  expect(history.after(1).complete).toBe(false)
+  expect(history.after(1).events).toEqual([])
   history.add(event(3, 'small again'))
   expect(history.after(2)).toEqual({ events: [event(3, 'small again')], complete: true })
 })

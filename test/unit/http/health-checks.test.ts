@@ -6,10 +6,11 @@ const well: HealthParts = {
   pingStore: async () => 'ok',
   log: () => ({ toFile: true, failing: false }),
   anyPluginFailed: () => false,
+  history: () => ({ isKept: true, fault: undefined }),
   descriptorShortage: () => undefined,
   sandbox: () => ({ present: 'full', notes: [] }),
 }
-const fine = { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' } as const
+const fine = { store: 'ok', sinks: 'ok', history: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' } as const
 
 test('createHealthChecks() finds everything well, and no sink where the log goes to standard output', async () => {
   expect(await createHealthChecks(well)()).toEqual(fine)
@@ -17,11 +18,15 @@ test('createHealthChecks() finds everything well, and no sink where the log goes
   expect(await printed()).toEqual({ ...fine, sinks: 'none' })
 })
 
+const FULL = { code: 'storage_full', message: 'The disk has no room' } as const
+const PAUSED = { history: 'paused', historyFault: FULL }
+
 const ills: readonly (readonly [string, Partial<HealthParts>, object, number])[] = [
   ['a store that refuses', { pingStore: () => Promise.reject(new Error('away')) }, { store: 'lost' }, 503],
   ['a store that never answers', { pingStore: () => new Promise(() => {}) }, { store: 'lost' }, 503],
   ['a store that takes no writes', { pingStore: () => Promise.resolve('unwritable') }, { store: 'unwritable' }, 200],
   ['a log that cannot be written', { log: () => ({ toFile: false, failing: true }) }, { sinks: 'failed' }, 200],
+  ['a history that is paused', { history: () => ({ isKept: true, fault: FULL }) }, PAUSED, 200],
   ['a plugin that failed', { anyPluginFailed: () => true }, { plugins: 'failed' }, 200],
   ['a sandbox that is gone', { sandbox: () => ({ present: 'lost', notes: [] }) }, { sandbox: 'lost' }, 200],
   ['no descriptors left', { descriptorShortage: () => 'EMFILE' }, { descriptors: 'short' }, 200],

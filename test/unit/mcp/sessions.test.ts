@@ -131,7 +131,7 @@ test('a public group gives others its public members alone', async () => {
 test('an access key opens what it is made for, and everything else is like missing', async () => {
   await using hub = hubOfTwo()
   const key = (token: string, scopes: readonly ('mcp' | 'api' | { groupId: string } | { serverId: string })[]) =>
-    hub.world.person('alice', token, { kind: 'key', keyId: token, scopes })
+    hub.world.person('alice', token, { kind: 'key', keyId: token, label: token, scopes })
   key('k-all', ['mcp'])
   key('k-group', [{ groupId: 'grp-alice-work' }])
   key('k-server', [{ serverId: time.id }])

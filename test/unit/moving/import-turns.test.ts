@@ -2,14 +2,13 @@
 import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ImportTurns } from '../../../core/moving/import-turns.ts'
-import type { TogetherParts } from '../../../core/registry/create.ts'
 
 const WORK_MS = 200
 
-/** Turns over a database that is not touched; `order` has who began and ended. */
+/** `order` has who began and ended. */
 function turns() {
   const order: string[] = []
-  const all = new ImportTurns(work => work({} as TogetherParts))
+  const all = new ImportTurns()
   const run = (user: string, ms: number) =>
     all.take(user, async () => {
       order.push(`${user} begins`)

@@ -10,6 +10,7 @@ import { atMost } from '../../support/pace.ts'
 import { pluginHost } from '../../support/plugin-host.ts'
 
 const fixtures = join(import.meta.dir, 'fixtures')
+const SYSTEM = { kind: 'system', purpose: 'test' } as const
 const actor = { kind: 'user', userId: 'u1', name: 'ann', role: 'user', credential: { kind: 'local' } } as const
 const message = (method: string): McpMessage => ({ method, params: { text: 'quiet' }, actor })
 
@@ -169,10 +170,10 @@ describe('PluginHost', () => {
     const order: string[] = []
     const { host } = newHost({ bundled: [contributing('a', order)] })
     await host.start()
-    expect((await host.configure('a', { enabled: false }))?.state).toBe('disabled')
+    expect((await host.configure(SYSTEM, 'a', { enabled: false }))?.state).toBe('disabled')
     expect(host.contributions('bridge').size).toBe(0)
-    expect((await host.configure('a', { enabled: true }))?.state).toBe('running')
-    expect(await host.configure('nobody', { enabled: true })).toBeUndefined()
+    expect((await host.configure(SYSTEM, 'a', { enabled: true }))?.state).toBe('running')
+    expect(await host.configure(SYSTEM, 'nobody', { enabled: true })).toBeUndefined()
   })
 })
 

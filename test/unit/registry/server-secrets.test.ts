@@ -86,11 +86,13 @@ describe('masking', () => {
 })
 
 describe('moving', () => {
-  test('another than the owner who changes the origin must know the secrets', async () => {
+  test('somebody else who changes the address must know the secrets', async () => {
     await servers().create(world.bob, body())
     const moved = servers().patch(world.ada, 'bob~s', { url: 'https://evil.example/mcp' })
     expect(await wrongFields(moved)).toEqual(['secret_required #/headers/Authorization'])
-    await servers().patch(world.ada, 'bob~s', { url: 'https://mcp.example/other' })
+    const other = servers().patch(world.ada, 'bob~s', { url: 'https://mcp.example/other' })
+    expect(await wrongFields(other)).toEqual(['secret_required #/headers/Authorization'])
+    await servers().patch(world.ada, 'bob~s', { description: 'x' })
     await servers().patch(world.ada, 'bob~s', { url: 'https://a.example/', headers: { Authorization: 'Bearer mine' } })
     await servers().patch(world.bob, 's', { url: 'https://mine.example/' })
   })

@@ -11,6 +11,7 @@ import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
 import type { PluginContext } from '../../../core/contract/plugin.ts'
 import type { ClientConfig, McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, UserActor } from '../../../core/contract/records.ts'
+import { LongText } from '../../../core/domain/json/long-text.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
@@ -22,7 +23,7 @@ import type { AuditEntry, EffectiveServer, Registry } from '../../../core/regist
 import type { RequestInfo } from '../../../core/request/request-info.ts'
 import { HubMarks } from '../../../core/secrets/hub-marks.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
-import { CallLinks } from '../../../core/telemetry/call-links.ts'
+import { CallLinks } from '../../../core/telemetry/calls/call-links.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import clientConfigPlugin from '../../../plugins/client-config/plugin.ts'
@@ -170,7 +171,7 @@ export class World {
       } as unknown as ResourceRoutesDeps['alerts'],
       market: {} as unknown as ResourceRoutesDeps['market'],
       bundles: {} as unknown as ResourceRoutesDeps['bundles'],
-      exports: { make: async () => ({}) },
+      exports: { make: async () => new LongText([Buffer.from('{}')]) },
       importSources: () => new Map(),
       imports: {} as unknown as ResourceRoutesDeps['imports'],
       backups: { make: async () => new ReadableStream() },
@@ -213,7 +214,14 @@ export class World {
       version: '1.1.0',
       startedAtMs: performance.now(),
       draining: () => false,
-      checks: async () => ({ store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none' }),
+      checks: async () => ({
+        store: 'ok',
+        sinks: 'none',
+        history: 'ok',
+        plugins: 'ok',
+        descriptors: 'ok',
+        sandbox: 'none',
+      }),
       features: {},
       ...change,
     }
@@ -390,12 +398,19 @@ export async function ask(deps: ResourceRoutesDeps, method: Method, path: string
     query: route.query?.parse(asked.query ?? {}),
     body: route.body?.parse(asked.body),
     signal: asked.signal ?? new AbortController().signal,
+    take() {},
   })
-  if (reply instanceof Response)
-    return { status: reply.status, headers: {}, body: undefined as unknown, response: reply }
+  if (reply instanceof Response || reply.text !== undefined) {
+    const response = reply instanceof Response ? reply : writtenResponse(reply)
+    return { status: response.status, headers: {}, body: undefined as unknown, response }
+  }
   const answered = { status: reply.status ?? 200, headers: reply.headers ?? {}, body: reply.body as unknown }
   checkAnswer(route, answered.status, answered.body)
   return { ...answered, response: undefined }
+}
+
+function writtenResponse({ status = 200, text, type = 'application/json', headers }: Reply): Response {
+  return new Response(String(text), { status, headers: { ...headers, 'content-type': type } })
 }
 
 /** What a route answers must be what its document says. */

@@ -1,13 +1,21 @@
 import { expect, test } from 'bun:test'
 import type { ToolCallRecord } from '../../../core/contract/records.ts'
-import { CallLinks } from '../../../core/telemetry/call-links.ts'
+import { CallLinks } from '../../../core/telemetry/calls/call-links.ts'
 
 const MINUTE_MS = 60_000
 
 function call(more: Partial<ToolCallRecord> = {}): ToolCallRecord {
   return {
     ...{ at: '', requestId: 'r', userId: 'u1', userName: 'ann', ownerId: 'u2', serverId: 's1', server: 'time' },
-    ...{ group: 'daily', groupId: 'g1', tool: 'now', durationMs: 1, status: 'success', clientName: 'claude-code' },
+    ...{
+      group: 'daily',
+      groupId: 'g1',
+      tool: 'now',
+      durationMs: 1,
+      outcome: 'ok',
+      status: 'success',
+      clientName: 'claude-code',
+    },
     ...more,
   }
 }
@@ -16,7 +24,7 @@ test('a link counts the calls of the minutes that are asked for, and forgets the
   let nowMs = 1_000 * MINUTE_MS
   const links = new CallLinks(() => nowMs)
   for (let minute = 0; minute < 90; minute += 1) {
-    for (let n = 0; n < 3; n += 1) links.add(call({ status: n === 0 ? 'error' : 'success' }))
+    for (let n = 0; n < 3; n += 1) links.add(call({ outcome: n === 0 ? 'tool_error' : 'ok' }))
     nowMs += MINUTE_MS
   }
   // The present minute has none yet.
@@ -48,8 +56,7 @@ test('another client, key, group or server is another link; a call that reached 
   for (const more of [{}, { clientName: 'cursor' }, { clientName: undefined }, { keyId: 'k1' }, { groupId: 'g2' }])
     links.add(call(more))
   links.add(call({ serverId: 's2', server: 'web' }))
-  const { at: _, userName: __, ownerId: ___, serverId: ____, server: _____, status: ______, ...refused } = call()
-  links.add({ ...refused, keyId: undefined, code: 'tool_not_found' })
+  links.add(call({ ownerId: 'u1', serverId: '', server: '', outcome: 'refused', status: 'tool_not_found' }))
   const found = links.list(5)
   expect(found).toHaveLength(7)
   expect(found.at(-1)).toMatchObject({ failures: 1, calls: 1 })

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
+import type { EndedCall } from '../../../core/telemetry/calls/ended-call.ts'
 import { DurationHistogram, LabelledValues, MOST_LABEL_SETS } from '../../../core/telemetry/counters.ts'
 import { HubMetrics } from '../../../core/telemetry/hub-metrics.ts'
 import { atMost } from '../../support/pace.ts'
 
-const call = (server: number, status = 'success', durationMs = 15) => ({
+const call = (server: number, status = 'success', durationMs = 15): EndedCall => ({
   ...{ at: '', requestId: 'r', userId: 'u', userName: 'u', ownerId: 'u', serverId: `s${server}`, server: `n${server}` },
-  ...{ group: 'g', groupId: 'g', tool: 't', durationMs, status },
+  ...{ group: 'g', groupId: 'g', tool: 't', durationMs, outcome: 'ok', status },
 })
 const now = (servers: number) => ({
   ...{ version: '1.0.0', uptimeSeconds: 1, tools: 0, sinks: [], owners: new Map([['u', 'a"b\\c\n']]), custom: [] },
@@ -46,7 +47,9 @@ test('any name is a label, and the calls of many servers stay counted', async ()
   for (let server = 0; server < MOST_LABEL_SETS + 10; server += 1) metrics.call(call(server))
   const text = await metrics.text(now(3))
   expect(text).toContain('patchbay_server_up{owner="a\\"b\\\\c\\n",server="n1"} 1')
-  expect(text).toContain('patchbay_tool_calls_total{owner="",server="other",tool="other",status="success"} 10')
+  expect(text).toContain(
+    'patchbay_tool_calls_total{owner="",server="other",tool="other",status="success",outcome="ok"} 10',
+  )
   expect(text).toContain('patchbay_tool_call_duration_seconds_count{owner="",server="other"} 10')
   expect(text.match(/^patchbay_tool_calls_total\{/gm)).toHaveLength(MOST_LABEL_SETS + 1)
 })
@@ -58,7 +61,7 @@ test('no row of labels comes twice: owners that are gone are told apart, and a n
   const text = await metrics.text(now(2))
   const lines = text.split('\n').map(line => line.split(' ')[0])
   expect(new Set(lines.filter(line => line?.includes('{'))).size).toBe(lines.filter(line => line?.includes('{')).length)
-  expect(text).toContain('tool_calls_total{owner="a\\"b\\\\c\\n",server="n1",tool="t",status="success"} 2')
+  expect(text).toContain('tool_calls_total{owner="a\\"b\\\\c\\n",server="n1",tool="t",status="success",outcome="ok"} 2')
 })
 
 test('the text of 2,000 servers is written within 150 ms', async () => {

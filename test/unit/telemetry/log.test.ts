@@ -6,9 +6,9 @@ import type { LogRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
+import type { EndedCall } from '../../../core/telemetry/calls/ended-call.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
 import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
-import { until } from '../../support/wait.ts'
 
 type Written = readonly { readonly ownerId: string | null; readonly record: LogRecord }[]
 
@@ -116,7 +116,7 @@ test('a level below the configured one is not written, and long fields are cut w
 })
 
 test('the record of a call is written as any other is', async () => {
-  const record = {
+  const record: EndedCall = {
     at: '2026-01-01T00:00:00.000Z',
     requestId: 'r1',
     userId: 'u1',
@@ -128,13 +128,14 @@ test('the record of a call is written as any other is', async () => {
     groupId: 'g',
     tool: `${'x'.repeat(9_000)}`,
     durationMs: 12.6,
+    outcome: 'ok',
     status: 'success',
   }
   for (const format of ['json', 'pretty'] as const) {
     const { lines, records } = await logged(log => {
       log.call(record)
-      const { server, serverId, tool, status, requestId, userId, group } = record
-      const names = { server, serverId, tool, duration: 13, status, requestId, userId, group }
+      const { server, serverId, tool, status, outcome, requestId, userId, group } = record
+      const names = { server, serverId, tool, duration: 13, status, outcome, requestId, userId, group }
       log.with({ component: 'mcp', ...names, ownerId: 'o1' }).info('tools/call')
     }, format)
     const [call, other] = lines.map(line => line.replaceAll(/\d\d:\d\d:\d\d\.\d{3}/g, ''))
@@ -212,6 +213,14 @@ test('a field that logs while it becomes JSON, or throws, spoils no record', asy
   expect(JSON.parse(lines[1]!)).toMatchObject({ component: 'outer', a: 1, talks: 'said', b: 2 })
 })
 
+function refused(userId: string, status: string): EndedCall {
+  return {
+    ...{ at: '2026-01-01T00:00:00.000Z', requestId: 'r', userId, userName: userId, ownerId: userId },
+    ...{ serverId: '', server: '', group: 'g', groupId: 'g', tool: 't', durationMs: 1, keyId: 'k1' },
+    ...{ outcome: 'refused', status },
+  }
+}
+
 test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
   const sent: SinkBatch[] = []
   const send = async (batch: SinkBatch) => {
@@ -222,16 +231,7 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     log.feed.add('x', { maxRecords: 10, maxBytes: 9_999, maxBatch: 10, send, changed() {} })
     log.with({ ownerId: 'u1' }).info('mine s3cret-1')
     log.with().info('of the hub')
-    const call = {
-      requestId: 'r',
-      userId: 'u2',
-      keyId: 'k1',
-      group: 'g',
-      groupId: 'g',
-      tool: 'nothing s3cret-1',
-      durationMs: 1,
-    }
-    log.refusedCall({ ...call, code: 'tool_not_found' })
+    log.call({ ...refused('u2', 'tool_not_found'), tool: 'nothing s3cret-1' })
     await log.feed.remove('x', 1_000)
   }, 'pretty')
   expect(sent.map(batch => batch.readers)).toEqual([['u1', '', 'u2']])
@@ -243,29 +243,36 @@ test('sinks get each record as JSON with those who may read it, whatever the for
   ])
 })
 
-test('refused calls of one user are 1,000 records at once; the number left out is told to that user, others lose none', async () => {
-  const call = {
-    requestId: 'r',
-    keyId: 'k1',
-    group: 'g',
-    groupId: 'g',
-    tool: 't',
-    durationMs: 1,
-    code: 'quota_calls' as const,
+test('calls of one user beyond 200 a second are one record a second for each server; others lose none', async () => {
+  const sent: EndedCall = {
+    ...refused('u1', 'success'),
+    ...{ outcome: 'ok', ownerId: 'o1', serverId: 's1', server: 'time', group: 'work', tool: 'now' },
   }
+  const failed = { outcome: 'upstream_error', status: 'error' } as const
   let counted = 0
-  const { lines, records } = await logged(async (log, written) => {
-    log.onCounted(({ code }) => {
-      if (code === call.code) counted += 1
+  const { lines, records } = await logged(async log => {
+    log.onCounted(() => {
+      counted += 1
     })
-    for (let index = 0; index < 1_500; index += 1) log.refusedCall({ ...call, userId: 'eve' })
-    log.refusedCall({ ...call, userId: 'ann' })
-    await until(() => written.some(({ record }) => record.level === 'WARN'))
+    for (let index = 0; index < 1_500; index += 1) log.call(refused('eve', 'quota_calls'))
+    for (let index = 0; index < 1_000; index += 1)
+      log.call({ ...sent, requestId: `r${index}`, durationMs: index, ...(index % 10 === 0 ? failed : {}) })
+    log.call(refused('ann', 'quota_calls'))
   })
-  expect(counted).toBe(1_501)
-  const left = records.find(({ record }) => record.level === 'WARN')
-  expect(left?.ownerId).toBe('eve')
-  expect(left?.record.message).toMatch(/^(4\d\d|500) records of refused calls were left out/)
-  expect(lines.filter(line => line.includes('"userId":"ann"'))).toHaveLength(1)
-  expect(lines.length).toBeLessThan(1_102)
+  expect(counted).toBe(2_501)
+  const all = lines.map(line => JSON.parse(line))
+  const sum = (userId: string) =>
+    all.filter(each => each.userId === userId).reduce((total, each) => total + (each.count ?? 1), 0)
+  expect([sum('eve'), sum('u1'), sum('ann')]).toEqual([1_500, 1_000, 1])
+  const [ofEve, ofCalls] = all.filter(each => each.count > 1)
+  expect(ofEve).toMatchObject({
+    ...{ level: 'ERROR', code: 'quota_calls', group: 'g', count: 1_300, errors: 1_300, outcomes: { refused: 1_300 } },
+  })
+  expect(ofCalls).toMatchObject({
+    ...{ level: 'ERROR', server: 'time', tool: 'now', userId: 'u1', count: 800, errors: 80, duration: 999 },
+    ...{ outcomes: { ok: 720, upstream_error: 80 }, durationTotal: (200 + 999) * 400 },
+  })
+  expect([ofCalls.status, ofCalls.code, ofCalls.requestId]).toEqual([undefined, undefined, undefined])
+  expect(lines.length).toBe(403)
+  expect(records.find(({ record }) => record.count === 800)?.ownerId).toBe('o1')
 })

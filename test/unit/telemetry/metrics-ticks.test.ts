@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { EventBus } from '../../../core/events/bus.ts'
-import { MetricsTicks } from '../../../core/telemetry/metrics-ticks.ts'
+import { MetricsTicks } from '../../../core/telemetry/calls/metrics-ticks.ts'
 import { until } from '../../support/wait.ts'
 
 test('each owner that was called has a tick, one more with zeros, and all together have one', async () => {
@@ -15,12 +15,15 @@ test('each owner that was called has a tick, one more with zeros, and all togeth
   const ticks = new MetricsTicks({ wants, emit: bus.emit.bind(bus) }, 20)
   const seen: [string | null, number, number, number | null][] = []
   try {
-    ticks.call({ ownerId: 'unheard', durationMs: 1, status: 'success' })
+    const own = (userId: string) => ({ ownerId: userId, userId, serverId: 's', outcome: 'ok' as const })
+    ticks.call({ ...own('unheard'), durationMs: 1 })
     await until(() => asked > 0)
     bus.on('metrics.tick', ({ ownerId, data }) => seen.push([ownerId, data.calls, data.errors, data.avgMs]))
-    ticks.call({ ownerId: 'ann', durationMs: 10, status: 'success' })
-    ticks.call({ ownerId: 'ann', durationMs: 20, status: 'error' })
-    ticks.call({ ownerId: 'bob', durationMs: 5.5, status: 'quota_calls' })
+    ticks.call({ ...own('ann'), durationMs: 10 })
+    ticks.call({ ...own('ann'), durationMs: 20, outcome: 'tool_error' })
+    // Of a server of ann's, and of none.
+    ticks.call({ ...own('ann'), userId: 'bob', durationMs: 30 })
+    ticks.call({ ...own('bob'), serverId: '', durationMs: 500, outcome: 'refused' })
     await until(() => seen.some(([ownerId, calls]) => ownerId === 'bob' && calls === 0))
     await until(() => seen.at(-1)?.[0] === null)
   } finally {
@@ -28,12 +31,12 @@ test('each owner that was called has a tick, one more with zeros, and all togeth
   }
   const of = (ownerId: string | null) => seen.filter(([id]) => id === ownerId).map(([, ...rest]) => rest)
   expect(of('ann')).toEqual([
-    [2, 1, 15],
+    [3, 1, 20],
     [0, 0, null],
   ])
   expect(of('bob')).toEqual([
-    [1, 1, 5.5],
+    [2, 1, 30],
     [0, 0, null],
   ])
-  expect(of(null).find(([calls]) => calls > 0)).toEqual([3, 2, 11.83])
+  expect(of(null).find(([calls]) => calls > 0)).toEqual([4, 2, 20])
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { linesOf, RecordBlocks } from '../../../core/telemetry/record-blocks.ts'
 
-test('records come out as they went in, whatever their length and script and however many are dropped or taken between', () => {
+test('records come out as they went in, whatever their length and script and however many are taken between', () => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 40 }),
     // Several blocks long, and more bytes than characters.
@@ -12,7 +12,6 @@ test('records come out as they went in, whatever their length and script and how
     fc.record({ push: fc.array(line, { maxLength: 5 }) }),
     fc.record({ take: fc.nat({ max: 8 }) }),
     fc.record({ within: fc.nat({ max: 60_000 }) }),
-    fc.record({ drop: fc.nat({ max: 3 }) }),
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), steps => {
@@ -31,16 +30,13 @@ test('records come out as they went in, whatever their length and script and how
           const expected = model.splice(0, each.take)
           expect(linesOf(batch)).toEqual(expected.map(one => one.line))
           expect(batch.readers).toEqual(expected.map(one => one.readers))
-        } else if ('within' in each) {
+        } else {
           const taken = blocks.takeBlock(each.within)
           const expected = model.splice(0, taken?.count ?? 0)
           expect(taken === undefined).toBe(pushed === 0 || expected.length === 0)
           expect(new TextDecoder().decode(taken?.bytes)).toBe(expected.map(one => one.line).join(''))
           if (expected.length > 1) expect(taken!.bytes.length).toBeLessThanOrEqual(each.within)
           taken?.giveBack()
-        } else {
-          for (let n = 0; n < each.drop; n += 1) blocks.dropOldest()
-          model.splice(0, each.drop)
         }
         expect(blocks.count).toBe(model.length)
         expect(blocks.bytes).toBe(model.reduce((sum, one) => sum + Buffer.byteLength(one.line), 0))
@@ -54,7 +50,7 @@ test('a block that was taken whole is not written on before it is given back, an
   const blocks = new RecordBlocks()
   blocks.push('first\n', '')
   blocks.push('second\n', '')
-  blocks.dropOldest()
+  blocks.take(1)
   const taken = blocks.takeBlock()!
   expect([taken.count, blocks.count, blocks.bytes]).toEqual([1, 0, 0])
   blocks.push('third\n', '')
@@ -68,4 +64,60 @@ test('a block that was taken whole is not written on before it is given back, an
   const both = long.map(() => blocks.takeBlock()!)
   expect(both.map(({ bytes }) => new TextDecoder().decode(bytes))).toEqual(long)
   expect(both.filter(({ bytes }) => bytes.buffer === taken.bytes.buffer)).toHaveLength(1)
+})
+
+const LIMITS = { maxCount: 40, maxBytes: 4_000 }
+const whoOf = (line: string): string => line.split(' ')[0] ?? ''
+
+test('a full queue stays within its limits, keeps each holder’s order, and the largest holder loses', () => {
+  const step = fc.oneof(
+    {
+      weight: 20,
+      arbitrary: fc.record({ who: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'), length: fc.nat({ max: 300 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ take: fc.nat({ max: 30 }) }) },
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), steps => {
+      const blocks = new RecordBlocks(LIMITS)
+      const out: string[] = []
+      let pushed = 0
+      for (const each of steps) {
+        if ('who' in each) {
+          pushed += 1
+          blocks.push(`${each.who} ${pushed} ${'x'.repeat(each.length)}`, each.who, each.who)
+        } else {
+          const batch = blocks.take(each.take)
+          expect(batch.readers.map(String)).toEqual(linesOf(batch).map(whoOf))
+          out.push(...linesOf(batch))
+        }
+        expect(blocks.count).toBeLessThanOrEqual(LIMITS.maxCount)
+        expect(blocks.bytes).toBeLessThanOrEqual(LIMITS.maxBytes)
+      }
+      out.push(...linesOf(blocks.take(1_000)))
+      expect([blocks.count, blocks.bytes]).toEqual([0, 0])
+      expect(out.length + blocks.dropped).toBe(pushed)
+      expect(blocks.losses().reduce((sum, { dropped }) => sum + dropped, 0)).toBe(blocks.dropped)
+      const numbers = out.map(line => Number(line.split(' ')[1]))
+      expect(numbers).toEqual(numbers.toSorted((one, other) => one - other))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('who fills a queue loses first, wherever the records of others lie', () => {
+  for (const early of [0, 3]) {
+    const blocks = new RecordBlocks({ maxCount: 1_000, maxBytes: 1_000_000 })
+    for (let n = 0; n < early; n += 1) blocks.push(`few ${n}`, '', 'few')
+    for (let n = 0; n < 5_000; n += 1) {
+      blocks.push(`flood ${n}`, '', 'flood')
+      if (n % 100 === 0) blocks.push(`few late ${n}`, '', 'few')
+    }
+    // As many others as make the queue full by themselves.
+    for (let n = 0; n < 300; n += 1) blocks.push(`other ${n}`, '', `other ${n % 30}`)
+    expect(blocks.losses().map(({ id }) => id)).toEqual(['flood'])
+    const lines = linesOf(blocks.take(2_000))
+    expect(lines.filter(line => line.startsWith('few'))).toHaveLength(early + 50)
+    expect(lines.filter(line => line.startsWith('other'))).toHaveLength(300)
+  }
 })

@@ -94,7 +94,7 @@ test('what a long record took is given back', () => {
 
 test('a record of usual texts makes no text that the garbage collector has to remove', () => {
   const line = new RecordLine()
-  const blocks = new RecordBlocks()
+  const blocks = new RecordBlocks({ maxCount: 500, maxBytes: 1_000_000 })
   const fields = {
     component: 'plugin:flood',
     plugin: 'flood',
@@ -107,8 +107,7 @@ test('a record of usual texts makes no text that the garbage collector has to re
       line.begin('INFO', TIME)
       for (const name in fields) line.member(name, fields[name as keyof typeof fields])
       line.end('flood')
-      blocks.push(line, '')
-      blocks.dropOldest()
+      blocks.push(line, '', 'flood')
     }
   }
   make(10_000)

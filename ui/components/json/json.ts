@@ -1,4 +1,5 @@
 import { html, nothing, type PropertyValues } from 'lit'
+import { escapeHidden } from '../../../core/domain/text/visible-text.ts'
 import { plural, t } from '../../text/t.ts'
 import { PbElement } from '../element.ts'
 import { type JsonLine, type JsonLines, jsonLines } from './lines.ts'
@@ -34,7 +35,7 @@ export class PbJson extends PbElement {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
     if (changed.has('value') || changed.has('text')) {
-      this.#source = this.text ?? written(this.value)
+      this.#source = escapeHidden(this.text ?? written(this.value))
       if (!changed.has('limit')) this.limit = FIRST_LINES
     }
     this.#shown = this.limit > COLOURED_LINES ? undefined : jsonLines(this.#source, this.limit)

@@ -1,5 +1,6 @@
 import type { TemplateResult } from 'lit'
 import { html, nothing } from 'lit'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { codeWords } from '../../text/code-words.ts'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -53,7 +54,7 @@ export function labelOf(field: Field, resolved: Resolved): unknown {
   const notes = [field.required ? t('required') : '', kindNote(resolved), defaultNote(resolved.schema)].filter(
     note => note !== '',
   )
-  return html`${field.name}${notes.length === 0 ? nothing : html` <span class="o">${notes.join(', ')}</span>`}`
+  return html`${visibleName(field.name)}${notes.length === 0 ? nothing : html` <span class="o">${notes.join(', ')}</span>`}`
 }
 
 /** Description of a field, or its mistake. */

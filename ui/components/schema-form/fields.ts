@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { t } from '../../text/t.ts'
 import { jsonMistake } from '../json/lines.ts'
 import { type Field, type FormContext, fieldFrame, hints, labelOf, marks } from './context.ts'
@@ -97,7 +98,7 @@ export function enumField(form: FormContext, field: Field, resolved: Resolved): 
     html`<select id=${id} class="in ${invalid === nothing ? '' : 'err'}" ?disabled=${form.disabled} aria-invalid=${invalid} aria-describedby=${hint} aria-required=${required}
       @change=${change}><option value="" ?selected=${present < 0}>${field.required ? t('Choose') : t('not set')}</option>${values.map(
         (value, at) =>
-          html`<option translate="no" value=${String(at)} ?selected=${at === present}>${value === null ? 'null' : String(names[at] ?? value)}</option>`,
+          html`<option translate="no" value=${String(at)} ?selected=${at === present}>${value === null ? 'null' : visibleName(String(names[at] ?? value))}</option>`,
       )}</select>`,
   )
 }

@@ -1,5 +1,7 @@
 /** Chinese texts of the frame and of what all pages share, by their English. */
 export const common: Readonly<Record<string, string>> = {
+  'Group all online servers': '将所有在线服务器编为一组',
+  'No server is online. Start one first.': '没有在线的服务器，请先启动一个。',
   Dashboard: '概览',
   Servers: '服务器',
   Server: '服务器',

@@ -10,8 +10,8 @@ export const groups: Readonly<Record<string, string>> = {
   'No groups yet': '还没有分组',
   'A group is one address for a client: the servers in it, and the tools you choose.':
     '分组是提供给客户端的一个地址，包含其中的服务器和您选择的工具。',
-  'Group all online servers': '将所有在线服务器编为一组',
-  'No server is online. Start one first.': '没有在线的服务器，请先启动一个。',
+  'This group came with the sample server. One of your own servers takes a click.':
+    '此分组随示例服务器一起提供。将您自己的服务器编为一组只需点击一次。',
   '{n} server, {calls} calls a minute': '{n} 个服务器，每分钟 {calls} 次调用',
   '{n} servers, {calls} calls a minute': '{n} 个服务器，每分钟 {calls} 次调用',
   Endpoint: '端点',

@@ -231,6 +231,9 @@ export const server: Readonly<Record<string, string>> = {
   'Changed definitions': '定义变更',
   'pin: a tool whose definition changed is blocked until it is approved': 'pin：定义变更的工具在批准前被阻止',
   'Checked regularly': '定期检查',
+  Log: '日志',
+  'Text of failed calls': '失败调用的文字',
+  'Records of failed calls hold the first 500 characters of the error': '失败调用的记录包含错误信息的前 500 个字符',
   'Every, ms': '间隔，毫秒',
   'Failures that count as a loss': '视为断开的失败次数',
   'Headers passed on': '转发的请求头',
@@ -332,5 +335,7 @@ export const server: Readonly<Record<string, string>> = {
     '它以参数接收密钥，本机其他程序可以看到：{names}',
   'Only clients that can be asked (sampling, elicitation, roots) see these tools: {tools}':
     '只有可被反问的客户端（sampling、elicitation、roots）能看到这些工具：{tools}',
+  'The server has no such path for health checks, and is checked without it: {detail}':
+    '服务器没有这个健康检查路径，检查时不再使用它：{detail}',
   'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
 }

@@ -4,6 +4,7 @@ export const servers: Readonly<Record<string, string>> = {
   'Last {n} checks: {good} good, {slow} slower than 1 s, {failed} failed':
     '最近 {n} 次检查：{good} 次正常，{slow} 次超过 1 秒，{failed} 次失败',
   'the program is not there': '程序不存在',
+  'the program cannot be executed': '程序无法执行',
   'its folder is not there': '工作目录不存在',
   'the program cannot be started': '程序无法启动',
   'the connection was lost': '连接已断开',

@@ -49,6 +49,7 @@ export const settings: Readonly<Record<string, string>> = {
   'Level now': '当前级别',
   'Holds at once and until the next start.': '立即生效，直到下次启动。',
   Sinks: '输出',
+  'Most by {who}': '主要来自 {who}',
   Sink: '输出',
   Sent: '已发送',
   Waiting: '等待中',

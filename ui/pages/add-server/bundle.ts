@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import type { Bundle, BundleInput, BundlePlan } from '../../api/bundles.ts'
 import { api, type Page, segment } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
@@ -86,7 +87,7 @@ export class PbBundleForm extends PbElement {
       ${bundle.description ? html`<p class="s">${bundle.description}</p>` : nothing}
       <p class="s q">${bundle.signature === 'none' ? t('Not signed.') : t('Signed; by whom is not checked.')} ${bundle.publisher ? t('By its own word from {name}.', { name: bundle.publisher }) : nothing} ${formatBytes(bundle.bytes)}</p>
       ${bundle.usable ? this.#fields(bundle) : html`<div class="callout warn">${icon('triangle-alert')}<p>${t('It cannot run here: {reason}', { reason: bundle.why ?? '' })}</p></div>`}
-      ${plan ? html`<div class="field"><span class="lbl">${t('Exactly this will run')}</span><pre class="code wrap" tabindex="0">${plan.argv.join(' ')}</pre></div>${plan.warnings.map(text => html`<p class="hint">${hubWords(text)}</p>`)}` : nothing}
+      ${plan ? html`<div class="field"><span class="lbl">${t('Exactly this will run')}</span><pre class="code wrap" tabindex="0">${quotedWords(plan.argv)}</pre></div>${plan.warnings.map(text => html`<p class="hint">${hubWords(text)}</p>`)}` : nothing}
       ${plan?.missing.length ? html`<p class="hint">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>` : nothing}${error ? errorState(error) : nothing}
       <div class="row wrap"><button class="btn pri" ?disabled=${this.busy !== undefined || stale || !plan || plan.missing.length > 0 || !live.reachable}>${icon('plus')}${
         this.busy === 'install' ? t('Installing') : t('Install')

@@ -1,4 +1,6 @@
 import { html, nothing } from 'lit'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { hubState } from '../../app/hub-state.ts'
 import { session } from '../../app/session.ts'
@@ -121,15 +123,11 @@ export function verdictTag({ verdict, usable }: Draft): unknown {
 
 /** What will run, or where it leads, whole. */
 export function target(body: Readonly<Record<string, unknown>>): string {
-  if (typeof body.url === 'string') return body.url
+  if (typeof body.url === 'string') return visibleName(body.url)
   if (typeof body.command === 'string')
-    return [body.command, ...((body.args as string[] | undefined) ?? [])].map(quoted).join(' ')
+    return quotedWords([body.command, ...((body.args as string[] | undefined) ?? [])])
   const openapi = body.openapi as { url?: string } | undefined
   return openapi ? (openapi.url ?? t('an OpenAPI document')) : ''
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word)
 }
 
 function summary(body: Readonly<Record<string, unknown>>): unknown {

@@ -1,7 +1,9 @@
 import { html, nothing, svg, type TemplateResult } from 'lit'
+import { ref } from 'lit/directives/ref.js'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { href, router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
+import { groupOnlineButton } from '../../components/group-online.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
@@ -23,10 +25,18 @@ export function newcomer(servers: readonly ServerRecord[], groups: readonly Grou
 }
 
 function paste(): TemplateResult {
-  const go = (event: Event): void => {
-    const text = (event.currentTarget as Element).closest('section')?.querySelector('textarea')?.value ?? ''
+  const handOver = (text: string): void => {
     if (text.trim() !== '') sessionStorage.setItem(PASTED, text)
     void router.go('/servers/new')
+  }
+  const go = (event: Event): void =>
+    handOver((event.currentTarget as Element).closest('section')?.querySelector('textarea')?.value ?? '')
+  // What is pasted into the empty box is read at once; nothing is saved or started by that.
+  const pasted = (event: ClipboardEvent): void => {
+    const text = event.clipboardData?.getData('text/plain') ?? ''
+    if ((event.currentTarget as HTMLTextAreaElement).value !== '' || text.trim() === '') return
+    event.preventDefault()
+    handOver(text)
   }
   const read = async (event: Event): Promise<void> => {
     const input = event.currentTarget as HTMLInputElement
@@ -35,11 +45,19 @@ function paste(): TemplateResult {
     if (file && area) area.value = await file.text()
   }
   return html`<section class="card first"><div class="ch"><h2>${icon('clipboard-paste')}${t('Paste what you have')}</h2><span class="r f xs wide">${t('JSON, a command or a URL')}</span></div>
-    <div class="cb stack t"><label class="vh" for="paste">${t('Configuration, command line or URL')}</label><textarea id="paste" class="in code pastebox" rows="6" spellcheck="false"
+    <div class="cb stack t"><label class="vh" for="paste">${t('Configuration, command line or URL')}</label><textarea id="paste" class="in code pastebox" rows="6" spellcheck="false" ${ref(focusFirst)} @paste=${pasted}
       placeholder=${'npx -y @modelcontextprotocol/server-memory\nhttps://mcp.example.com/mcp\nclaude_desktop_config.json, .cursor/mcp.json, .vscode/mcp.json'}></textarea>
       <div class="row wrap"><button type="button" class="btn pri" @click=${go}>${t('Read it')}${icon('arrow-right')}</button>
       <label class="btn filebtn">${icon('file-json')}${t('Choose a file')}<input type="file" class="vh" accept=".json,.toml,.yaml,.yml,.txt" @change=${read}></label>
       <span class="hint push">${t('Nothing is saved or started before you have seen it.')}</span></div></div></section>`
+}
+
+/** The box has the focus when the page comes, unless somebody is in another field already. */
+function focusFirst(box: Element | undefined): void {
+  const at = document.activeElement
+  if (at instanceof HTMLInputElement || at instanceof HTMLTextAreaElement || at instanceof HTMLSelectElement) return
+  // The router gives the focus to the page first.
+  requestAnimationFrame(() => (box as HTMLElement | undefined)?.focus({ preventScroll: true }))
 }
 
 function steps(sample: ServerRecord | undefined, groups: readonly GroupRecord[]): TemplateResult {
@@ -70,7 +88,7 @@ function steps(sample: ServerRecord | undefined, groups: readonly GroupRecord[])
       title: t('Connect a client'),
       text: t('Copy one snippet into Claude, Cursor or VS Code. The page notices when it connects.'),
       act: group
-        ? html`<a class="btn" href=${href(`/groups/${encodeURIComponent(group.ref)}`, { connect: 'claude-desktop' })}>${icon('plug')}${t('Connect to {name}', { name: group.name })}</a>`
+        ? html`<a class="btn" href=${href(`/groups/${encodeURIComponent(group.ref)}`, { connect: 'claude-desktop' })}>${icon('plug')}${t('Connect to {name}', { name: group.name })}</a>${works ? groupOnlineButton(false) : nothing}`
         : undefined,
     },
   ]

@@ -1,18 +1,16 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { api } from '../../api/client.ts'
 import type { Connections } from '../../api/connections.ts'
-import { asApiError } from '../../api/problem.ts'
 import { readAll } from '../../api/servers.ts'
-import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
-import { live } from '../../app/live.ts'
+import { type GroupRecord, refOf } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
 import { scopeOf } from '../../app/scope.ts'
+import { groupOnlineButton, onlySample } from '../../components/group-online.ts'
 import { PbPage } from '../../components/page.ts'
 import { bayOf } from '../../components/patch-bay/model.ts'
-import { emptyState, errorText, show } from '../../components/states.ts'
+import { emptyState, show } from '../../components/states.ts'
 import type { Sort } from '../../components/table.ts'
-import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import { type GroupRow, groupColumns } from './columns.ts'
@@ -80,10 +78,15 @@ class PbPageGroups extends PbPage {
     const bay = this.#links.data && bayOf(this.#links.data)
     const rows: GroupRow[] = groups.map(group => ({ group, bay, links: this.#links.data }))
     const [by = 'name', direction] = (this.view('sort') ?? 'name').split(':')
-    return html`<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
+    return html`${onlySample(groups) && this.view('scope') === undefined ? this.#offer() : nothing}<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
       .foot=${html`<span>${plural(groups.length, '{n} group', '{n} groups')}</span><span class="push wide">${t('Tokens are what a client reads when it lists the tools')}</span>`}
       @pb-sort=${(event: CustomEvent<Sort>) => this.setView({ sort: `${event.detail.by}${event.detail.down ? ':down' : ''}` })}
       @pb-open=${(event: CustomEvent<GroupRow>) => void router.go(`/groups/${encodeURIComponent(refOf(event.detail.group))}`)}></pb-table>`
+  }
+
+  /** What a newcomer needs next: the sample's group holds none of the servers that were added. */
+  #offer(): TemplateResult {
+    return html`<div class="callout">${icon('cable')}<div class="row wrap grow"><p>${t('This group came with the sample server. One of your own servers takes a click.')}</p><span class="push">${groupOnlineButton()}</span></div></div>`
   }
 
   #nothing(): TemplateResult {
@@ -91,20 +94,8 @@ class PbPageGroups extends PbPage {
       icon: 'cable',
       title: t('No groups yet'),
       text: t('A group is one address for a client: the servers in it, and the tools you choose.'),
-      action: html`<button type="button" class="btn pri" ?disabled=${!live.reachable} @click=${groupOnline}>${t('Group all online servers')}</button>`,
+      action: groupOnlineButton(),
     })
   }
 }
 customElements.define('pb-page-groups', PbPageGroups)
-
-/** Makes one group of everything that is online. */
-async function groupOnline(): Promise<void> {
-  try {
-    const servers = await readAll<ServerRecord>('/api/servers', { scope: 'mine', state: 'online' })
-    if (servers.length === 0) return toast(t('No server is online. Start one first.'))
-    const group = await api.post<GroupRecord>('/api/groups', { body: { name: 'all', members: servers.map(refOf) } })
-    void router.go(`/groups/${encodeURIComponent(group.ref)}`)
-  } catch (error) {
-    toast(errorText(asApiError(error)))
-  }
-}

@@ -1,3 +1,4 @@
+import { csvCell } from '../../../core/domain/text/csv-cell.ts'
 import { type LogQuery, type LogRecord, searchLogs } from '../../api/logs.ts'
 
 /** Most records of one file. */
@@ -30,11 +31,8 @@ export function csvOf(records: readonly LogRecord[]): string {
 }
 
 function cell(value: unknown): string {
-  if (value === undefined || value === null) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  // Spreadsheets take such texts for formulas.
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  if (typeof value === 'number' || typeof value === 'boolean') return csvCell(value)
+  return csvCell(typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? ''))
 }
 
 /** Gives the browser a file to keep. */

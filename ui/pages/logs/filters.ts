@@ -7,8 +7,8 @@ import { PbElement } from '../../components/element.ts'
 import { drawer, hide } from '../../components/layer.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { COLUMNS, type ColumnName, columnsText, FILTERS, type Filter, type LogView } from './view.ts'
-import { columnLabel, levelMark } from './words.ts'
+import { COLUMNS, type ColumnName, columnsText, FILTERS, type Filter, type LogView, OUTCOMES } from './view.ts'
+import { columnLabel, levelMark, outcomeLabel } from './words.ts'
 
 /** Servers that are proposed at a time; typing narrows them. */
 const MOST_PROPOSALS = 50
@@ -26,6 +26,7 @@ export function filterLabel(name: Filter): string {
   const labels: Readonly<Record<Filter, string>> = {
     server: t('Server'),
     tool: t('Tool'),
+    outcome: t('Outcome'),
     user: t('User'),
     requestId: t('Request id'),
   }
@@ -56,7 +57,7 @@ export class PbLogFilters extends PbElement {
       open: this.open,
       title: t('Filters and columns'),
       body: this.open ? this.#body() : nothing,
-      foot: html`<button type="button" class="btn" @click=${() => this.#change({ server: undefined, tool: undefined, user: undefined, requestId: undefined, levels: undefined, level: undefined })}>${t('Clear filters')}</button>
+      foot: html`<button type="button" class="btn" @click=${() => this.#change({ server: undefined, tool: undefined, outcome: undefined, user: undefined, requestId: undefined, levels: undefined, level: undefined })}>${t('Clear filters')}</button>
         <button type="button" class="btn pri push" @click=${hide}>${t('Show records')}</button>`,
       onClose: () => this.dispatchEvent(new CustomEvent('pb-close')),
     })
@@ -69,7 +70,7 @@ export class PbLogFilters extends PbElement {
         level =>
           html`<label class="chk"><input type="checkbox" .checked=${levels.includes(level)} @change=${() => this.#level(level)}>${levelMark(level)}</label>`,
       )}</div></fieldset>
-      ${FILTERS.map(name => this.#filter(name))}
+      ${FILTERS.map(name => (name === 'outcome' ? this.#outcome() : this.#filter(name)))}
       <datalist id="log-servers">${this.#servers.data?.items.map(server => html`<option value=${refOf(server)}></option>`)}</datalist>
       <fieldset class="field"><legend class="lbl">${t('Columns')}</legend><div class="row wrap chk3">${COLUMNS.map(
         name =>
@@ -77,6 +78,16 @@ export class PbLogFilters extends PbElement {
       )}</div></fieldset>
       <label class="chk"><input type="checkbox" .checked=${wrap} @change=${() => this.#change({ wrap: wrap ? undefined : '1' })}><span>${t('Wrap long messages')}</span></label>
     </div>`
+  }
+
+  #outcome(): unknown {
+    const chosen = this.view.filters.outcome ?? ''
+    return html`<div class="field"><label for="log-outcome">${filterLabel('outcome')}</label><select id="log-outcome" class="in" @change=${(
+      event: Event,
+    ) => this.#change({ outcome: (event.target as HTMLSelectElement).value || undefined })}>
+      <option value="" ?selected=${chosen === ''}>${t('Any outcome')}</option>${OUTCOMES.map(
+        outcome => html`<option value=${outcome} ?selected=${chosen === outcome}>${outcomeLabel(outcome)}</option>`,
+      )}</select></div>`
   }
 
   #filter(name: Filter): unknown {

@@ -5,6 +5,7 @@ import type { LogQuery, LogRecord } from '../../api/logs.ts'
 export const QUERY_FIELDS = [
   ...(['level', 'server', 'tool', 'user', 'status', 'code', 'message', 'requestId', 'duration', 'component'] as const),
   ...(['group', 'timestamp', 'userId', 'keyId', 'serverId', 'traceId'] as const),
+  ...(['outcome', 'error', 'clientName', 'clientVersion', 'keyLabel'] as const),
 ]
 
 /** What a term compares with. */

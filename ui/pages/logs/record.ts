@@ -11,7 +11,19 @@ import { t } from '../../text/t.ts'
 import { QUERY_FIELDS, termText } from './query.ts'
 import { levelMark } from './words.ts'
 
-const FIRST = ['server', 'tool', 'userId', 'status', 'code', 'duration', 'requestId', 'component', 'group']
+const FIRST = [
+  'server',
+  'tool',
+  'userId',
+  'outcome',
+  'error',
+  'status',
+  'code',
+  'duration',
+  'requestId',
+  'component',
+  'group',
+]
 const SHOWN_ELSEWHERE = new Set(['timestamp', 'level', 'message', 'serverId'])
 
 /** What the address says of a record: its time, and a hash that tells it from others of the same millisecond. */

@@ -6,7 +6,7 @@ import { formatClock, formatDateTime, formatNumber, UNKNOWN } from '../../text/f
 import { t } from '../../text/t.ts'
 import type { LogRow } from './feed.ts'
 import { COLUMNS, type ColumnName } from './view.ts'
-import { columnLabel, levelMark } from './words.ts'
+import { columnLabel, levelMark, outcomeLabel } from './words.ts'
 
 /** Lists of more rows have only those near the view in the document. */
 const VIRTUAL_FROM = 40
@@ -76,7 +76,7 @@ export class PbLogRows extends PbElement {
     const isFocusable = (this.focused ?? this.open ?? this.rows[0]?.id) === id
     return html`<tr data-key=${id} class=${isOpen ? 'sel' : ''} aria-current=${isOpen ? 'true' : nothing} aria-rowindex=${at + 2} @click=${open}>
       <td class="mono tn nw" title=${formatDateTime(record.timestamp)}>${formatClock(record.timestamp, true)}</td><td>${levelMark(record.level)}</td>${columns.map(
-        name => html`<td class="mono nw lsrv" title=${text(record[name])}>${text(record[name])}</td>`,
+        name => html`<td class="mono nw lsrv" title=${text(record[name])}>${cell(name, record[name])}</td>`,
       )}<td class="lmsg full"><a href=${this.link(row)} class="mono ${this.wrap ? 'whole' : 'cut'}" tabindex=${isFocusable ? 0 : -1}
         title=${this.wrap ? nothing : record.message}>${message(row)}</a></td>${
           hasDuration
@@ -125,9 +125,14 @@ function message({ record }: LogRow): string {
   if (record.component === 'http' && typeof record.path === 'string') {
     return `${record.message} ${text(record.method)} ${record.path} ${text(record.status)}`
   }
-  const { message: said, tool, status } = record
-  const failed = status !== undefined && status !== 'success' ? `, ${status}` : ''
+  const { message: said, tool, status, error } = record
+  const why = typeof error === 'string' ? `: ${error}` : ''
+  const failed = status !== undefined && status !== 'success' ? `, ${status}${why}` : ''
   return tool === undefined || said.includes(tool) ? said : `${said} ${tool}${failed}`
+}
+
+function cell(name: ColumnName, value: unknown): string {
+  return name === 'outcome' && typeof value === 'string' ? outcomeLabel(value) : text(value)
 }
 
 function text(value: unknown): string {

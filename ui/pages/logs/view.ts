@@ -14,12 +14,16 @@ export const RANGES = {
 export type Range = keyof typeof RANGES
 
 /** Filters with a field of their own. */
-export const FILTERS = ['server', 'tool', 'user', 'requestId'] as const
+export const FILTERS = ['server', 'tool', 'outcome', 'user', 'requestId'] as const
 /** One of {@link FILTERS}. */
 export type Filter = (typeof FILTERS)[number]
 
 /** Columns that can be shown or left out; time, level and message always stand there. */
-export const COLUMNS = ['server', 'tool', 'component', 'status', 'requestId', 'duration'] as const
+export const COLUMNS = ['server', 'tool', 'component', 'status', 'outcome', 'requestId', 'duration'] as const
+/** How a call of a tool can end. */
+export const OUTCOMES = [
+  ...(['ok', 'tool_error', 'upstream_error', 'timeout', 'refused', 'blocked', 'cancelled'] as const),
+]
 /** One of {@link COLUMNS}. */
 export type ColumnName = (typeof COLUMNS)[number]
 const USUAL_COLUMNS: readonly ColumnName[] = ['server', 'duration']

@@ -27,10 +27,25 @@ export function columnLabel(name: ColumnName): string {
     tool: t('Tool'),
     component: t('Component'),
     status: t('Status'),
+    outcome: t('Outcome'),
     requestId: t('Request'),
     duration: t('ms'),
   }
   return labels[name]
+}
+
+/** How a call of a tool ended, in words. */
+export function outcomeLabel(outcome: string): string {
+  const labels: Readonly<Record<string, string>> = {
+    ok: t('Succeeded'),
+    tool_error: t('Tool failed'),
+    upstream_error: t('Server failed'),
+    timeout: t('Timed out'),
+    refused: t('Refused by the hub'),
+    blocked: t('Blocked by a plugin'),
+    cancelled: t('Cancelled'),
+  }
+  return labels[outcome] ?? outcome
 }
 
 /** A part of the query in words, for whoever looks for what excludes everything. */
@@ -40,6 +55,7 @@ export function partLabel({ kind, text }: Part): string {
   if (kind === 'server') return t('Server {name}', { name: text })
   if (kind === 'tool') return t('Tool {name}', { name: text })
   if (kind === 'user') return t('User {name}', { name: text })
+  if (kind === 'outcome') return t('Outcome {name}', { name: outcomeLabel(text) })
   return kind === 'requestId' ? t('Request {name}', { name: text }) : text
 }
 

@@ -1,4 +1,6 @@
 import { html, nothing } from 'lit'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { api, segment } from '../../api/client.ts'
 import { type InstallPlan, localized, type Template } from '../../api/market.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
@@ -119,7 +121,7 @@ export class PbTemplate extends PbElement {
   #facts(template: Template): unknown {
     const { value: plan } = this.#plan
     const homepage = webLink(template.homepage)
-    return html`<aside class="stack" aria-label=${t('Facts')}>${installedCard(template)}<section class="card pad stack"><div><h2 class="sech">${t('Exactly this will run')}</h2><pre class="code wrap mt" tabindex="0">${plan?.argv?.join(' ') ?? plan?.url ?? '–'}</pre>${
+    return html`<aside class="stack" aria-label=${t('Facts')}>${installedCard(template)}<section class="card pad stack"><div><h2 class="sech">${t('Exactly this will run')}</h2><pre class="code wrap mt" tabindex="0">${plan ? willRun(plan) : '–'}</pre>${
       plan?.missing.length
         ? html`<p class="hint mt">${t('Still missing: {names}', { names: plan.missing.join(', ') })}</p>`
         : nothing
@@ -186,4 +188,9 @@ declare global {
   interface HTMLElementTagNameMap {
     'pb-template': PbTemplate
   }
+}
+
+/** The command with its words quoted, or the address. */
+function willRun({ argv = [], url = '' }: InstallPlan): string {
+  return argv.length > 0 ? quotedWords(argv) : visibleName(url)
 }

@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import { api, segment } from '../../api/client.ts'
 import type { TemplateInput, UpgradeConflict, UpgradePlan } from '../../api/market.ts'
 import { live } from '../../app/live.ts'
@@ -73,7 +74,7 @@ export class PbUpgrade extends PbElement {
 
   #shown(plan: UpgradePlan): unknown {
     const { argv, argvBefore, inputs } = plan
-    const sameCommand = argv.join(' ') === argvBefore.join(' ')
+    const sameCommand = JSON.stringify(argv) === JSON.stringify(argvBefore)
     const changes = plan.changes.filter(({ pointer }) => !/^\/(?:command|args)\b/.test(pointer) || argv.length === 0)
     return html`<p class="s">${t('From {from} to {to}.', { from: plan.from, to: plan.to })} ${
       plan.reconnects ? t('The server connects anew.') : t('The server is off and stays off.')
@@ -82,7 +83,7 @@ export class PbUpgrade extends PbElement {
     )}${inputs.added.map(input => this.#input(input))}${
       argv.length === 0 || sameCommand
         ? nothing
-        : html`<div class="field"><span class="lbl">${t('Runs now')}</span><pre class="code wrap" tabindex="0">${argvBefore.join(' ')}</pre></div><div class="field"><span class="lbl">${t('Will run')}</span><pre class="code wrap" tabindex="0">${argv.join(' ')}</pre></div>`
+        : html`<div class="field"><span class="lbl">${t('Runs now')}</span><pre class="code wrap" tabindex="0">${quotedWords(argvBefore)}</pre></div><div class="field"><span class="lbl">${t('Will run')}</span><pre class="code wrap" tabindex="0">${quotedWords(argv)}</pre></div>`
     }${changes.length === 0 ? nothing : changesTable(changes)}${names(t('What you changed by hand and keep'), plan.kept)}${names(t('Values that stay'), inputs.kept)}${names(t('Values that are not asked for any more'), inputs.removed)}`
   }
 

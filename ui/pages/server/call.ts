@@ -93,7 +93,7 @@ function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
 
 /** Codes by which the hub says that the server failed or is not there; everything else is its own refusal. */
 const UPSTREAM_FAULT =
-  /^(upstream_.*|connection_lost|server_offline|stopped|idle|authorization_required|crash_loop|command_not_found|cwd_not_found|spawn_failed|sandbox_lost|redirect_blocked|result_too_large)$/
+  /^(upstream_.*|connection_lost|server_offline|stopped|idle|authorization_required|crash_loop|command_not_found|command_not_executable|cwd_not_found|spawn_failed|sandbox_lost|redirect_blocked|result_too_large)$/
 
 async function callByApi(server: ServerRecord, run: Run, signal: AbortSignal, changed: () => void): Promise<Outcome> {
   const path = `${serverPath(refOf(server))}/tools/${segment(run.tool)}/call`

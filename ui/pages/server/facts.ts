@@ -1,4 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit'
+import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { refOf, type ServerHealthRecord } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'
@@ -134,9 +136,9 @@ export function configurationCard(server: ServerRecord): TemplateResult {
     [
       [
         t('Command'),
-        command === undefined ? undefined : html`<span class="mono">${[command, ...args].join(' ')}</span>`,
+        command === undefined ? undefined : html`<span class="mono">${quotedWords([command, ...args])}</span>`,
       ],
-      [t('Address'), url === undefined ? undefined : html`<span class="mono">${url}</span>`],
+      [t('Address'), url === undefined ? undefined : html`<span class="mono">${visibleName(url)}</span>`],
       [t('Folder'), server.cwd === undefined ? undefined : html`<span class="mono">${server.cwd}</span>`],
       [t('Environment'), pairs(server.env)],
       [t('Headers'), pairs(server.headers)],

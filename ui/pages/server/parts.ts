@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { visibleName } from '../../../core/domain/text/visible-text.ts'
 import { McpSession } from '../../api/mcp.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { readListing, refOf } from '../../api/servers.ts'
@@ -74,7 +75,7 @@ export class PbServerParts extends PbElement {
       if (!isOpen && part.uriTemplate === undefined && !part.arguments?.length) void this.#read(part, {})
     }
     return html`<li><button type="button" class="partrow" aria-expanded=${isOpen ? 'true' : 'false'} @click=${toggle}>${icon(isOpen ? 'chevron-down' : 'chevron-right', { class: 's14' })}
-      <span class="grow"><span class="mono cut">${part.uri ?? part.uriTemplate ?? part.name}</span><span class="cellsub">${part.title ?? part.description ?? part.name}</span></span>
+      <span class="grow"><span class="mono cut">${visibleName(part.uri ?? part.uriTemplate ?? part.name ?? '')}</span><span class="cellsub">${part.title ?? part.description ?? part.name}</span></span>
       ${part.mimeType === undefined ? nothing : html`<span class="tag">${part.mimeType}</span>`}${part.enabled === false ? html`<span class="tag">${icon('eye-off')}${t('Off')}</span>` : nothing}
       <span class="q xs tn">${t('about {n} tokens', { n: formatNumber(part.tokens, 0) })}</span></button>${isOpen ? this.#detail(part) : nothing}</li>`
   }

@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { visibleText } from '../../../core/domain/text/visible-text.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { markdown } from './markdown.ts'
@@ -34,7 +35,8 @@ function resourceView(resource: Readonly<Record<string, unknown>>): unknown {
   return html`${head}<p class="s q">${t('Binary, {n} characters of base64', { n: String(blob ?? '').length })}</p>`
 }
 
-function textView(text: string, mimeType = ''): unknown {
+function textView(given: string, mimeType = ''): unknown {
+  const text = visibleText(given)
   const start = text.trimStart()
   if (mimeType.includes('json') || start.startsWith('{') || start.startsWith('[')) {
     return html`<pb-json .text=${text}></pb-json>`

@@ -83,6 +83,18 @@ export async function settingsSchema(server: ServerRecord): Promise<Schema> {
           retries: { type: 'integer', minimum: 0, maximum: 100, title: t('Failures that count as a loss') },
         },
       },
+      logging: {
+        type: 'object',
+        title: t('Log'),
+        properties: {
+          callErrors: {
+            type: 'boolean',
+            default: true,
+            title: t('Text of failed calls'),
+            description: t('Records of failed calls hold the first 500 characters of the error'),
+          },
+        },
+      },
       passthroughHeaders: {
         type: 'array',
         items: { type: 'string' },

@@ -43,6 +43,8 @@ interface Sink {
   readonly waiting: number
   readonly sent: number
   readonly dropped: Readonly<Record<string, number>>
+  /** Whose records a full queue lost, most first. */
+  readonly losses: readonly { readonly user?: string; readonly component?: string; readonly dropped: number }[]
   /** Why it takes nothing now. */
   readonly reason?: Problem
 }
@@ -148,7 +150,7 @@ export class PbSystemSettings extends PbElement {
     return html`<section class="card"><div class="ch line"><h2>${t('Level now')}</h2><div class="r"><select class="in" aria-label=${t('Level now')} @change=${(event: Event) => void this.#level((event.target as HTMLSelectElement).value)}>${LEVELS.map(each => html`<option translate="no" ?selected=${each === level}>${each}</option>`)}</select></div></div><div class="cb"><p class="hint">${t('Holds at once and until the next start.')}</p></div></section>
       <section class="card"><div class="ch line"><h2>${t('Sinks')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Sink')}</th><th scope="col">${t('State')}</th><th scope="col" class="num">${t('Sent')}</th><th scope="col" class="num">${t('Waiting')}</th><th scope="col" class="num">${t('Dropped')}</th></tr></thead><tbody>${sinks.map(
         sink =>
-          html`<tr><td><span class="nm">${sink.id}</span>${sink.reason ? html`<span class="cellsub wrapx st-bad">${problemText(sink.reason)}</span>${ownWordsOf(sink.reason)}` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', t('Failing'))}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}</td></tr>`,
+          html`<tr><td><span class="nm">${sink.id}</span>${sink.reason ? html`<span class="cellsub wrapx st-bad">${problemText(sink.reason)}</span>${ownWordsOf(sink.reason)}` : nothing}</td><td>${sink.state === 'up' ? mark('ok', 'circle-check', t('Up')) : mark('bad', 'circle-x', t('Failing'))}</td><td class="num" data-l=${t('Sent')}>${formatCount(sink.sent)}</td><td class="num" data-l=${t('Waiting')}>${formatCount(sink.waiting)}</td><td class="num" data-l=${t('Dropped')}>${formatCount(Object.values(sink.dropped).reduce((sum, one) => sum + one, 0))}${lossesOf(sink)}</td></tr>`,
       )}</tbody></table></div></section>`
   }
 
@@ -262,4 +264,13 @@ declare global {
   interface HTMLElementTagNameMap {
     'pb-system-settings': PbSystemSettings
   }
+}
+
+/** Who lost records because the queue was full. */
+function lossesOf({ losses }: Sink) {
+  if (losses.length === 0) return nothing
+  const who = losses
+    .slice(0, 3)
+    .map(({ user, component = '', dropped }) => `${user ?? component} ${formatCount(dropped)}`)
+  return html`<span class="cellsub wrapx">${t('Most by {who}', { who: who.join(', ') })}</span>`
 }

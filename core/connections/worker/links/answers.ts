@@ -21,6 +21,8 @@ export class AnswersLink extends BaseLink {
   protected readonly liveness: Liveness
   readonly #aborts = new SequenceMap<AbortController>()
   #warnings: readonly string[] = []
+  /** Health endpoints that the upstream does not have, by the last check that reached them. */
+  #missing: readonly string[] | undefined
   #link: AnswerLink | undefined
   /** True when the transport can check its upstream. */
   #checks = false
@@ -139,7 +141,7 @@ export class AnswersLink extends BaseLink {
 
   async #firstCheck(link: AnswerLink, sinceMs: number): Promise<void> {
     try {
-      await link.alive?.(this.signal)
+      this.#missing = (await link.alive?.(this.signal)) ?? []
     } catch (error) {
       this.#checked(report(sinceMs, 1, toWireError(error)))
       throw error
@@ -148,7 +150,8 @@ export class AnswersLink extends BaseLink {
 
   #checked(found: HealthReport): void {
     const { conn, catalog } = this.options
-    if (catalog && this.#checks) this.context.control({ type: 'health', conn, report: found })
+    const missing = this.#missing === undefined ? {} : { missing: this.#missing }
+    if (catalog && this.#checks) this.context.control({ type: 'health', conn, report: { ...found, ...missing } })
   }
 
   #opened(link: AnswerLink, sinceMs: number): void {
@@ -191,7 +194,7 @@ export class AnswersLink extends BaseLink {
   }
 
   async #ask(timeoutMs: number): Promise<void> {
-    await this.#link?.alive?.(this.#within(timeoutMs))
+    this.#missing = (await this.#link?.alive?.(this.#within(timeoutMs))) ?? []
   }
 
   #within(timeoutMs: number): AbortSignal {

@@ -183,6 +183,12 @@ export abstract class BaseLink implements UpstreamLink, Expiring {
     this.context.control({ type: 'log', conn: this.options.conn, level, message: message.slice(0, MOST_LOGGED) })
   }
 
+  /** `count` messages were malformed, the last one as `detail` says. */
+  protected malformed(detail: string, count: number): void {
+    const { conn } = this.options
+    this.context.control({ type: 'malformed', conn, detail: detail.slice(0, MOST_LOGGED), count })
+  }
+
   protected end(reason: WireError): void {
     if (this.gone) return
     const { opening } = this

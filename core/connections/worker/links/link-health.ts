@@ -21,12 +21,15 @@ export class LinkHealth {
   readonly #context: LinkHealthOptions
   readonly #paths: readonly string[]
   #fetch: GuardedFetch | undefined
+  /** Configured paths that the server does not have, by the last check that reached them. */
+  #missing: readonly string[] | undefined
 
   constructor(context: LinkHealthOptions) {
     const { options, arm, lost } = context
     this.#context = context
     // A program has no paths.
     this.#paths = options.child ? [] : options.healthEndpoints
+    if (this.#paths.length === 0) this.#missing = []
     this.liveness = new Liveness(this.#regular(options.liveness), {
       arm,
       ask: timeoutMs => this.#ask(timeoutMs),
@@ -68,11 +71,12 @@ export class LinkHealth {
   async #askPaths(timeoutMs: number): Promise<void> {
     const { options, signal } = this.#context
     if (this.#fetch && this.#paths.length > 0)
-      await askPaths(this.#fetch, options.config, this.#paths, timeoutMs, signal)
+      this.#missing = await askPaths(this.#fetch, options.config, this.#paths, timeoutMs, signal)
   }
 
   #checked(found: HealthReport): void {
     const { options, control } = this.#context
-    if (options.catalog) control({ type: 'health', conn: options.conn, report: found })
+    const missing = this.#missing === undefined ? {} : { missing: this.#missing }
+    if (options.catalog) control({ type: 'health', conn: options.conn, report: { ...found, ...missing } })
   }
 }

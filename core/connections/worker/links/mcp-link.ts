@@ -49,7 +49,8 @@ export abstract class McpLink extends BaseLink {
     const arm = (atMs: number): void => context.deadlines.arm(atMs)
     this.own = new OwnRequests((text, id, method) => this.sendOwn(text, id, method), arm)
     this.protocolErrors = new ProtocolErrors({
-      log: (level, message) => this.log(level, message),
+      debug: message => this.log('debug', message),
+      malformed: (detail, count) => this.malformed(detail, count),
       end: message => this.end({ code: 'upstream_protocol', message }),
     })
     this.#health = new LinkHealth({
@@ -163,6 +164,7 @@ export abstract class McpLink extends BaseLink {
   }
 
   protected override released({ message }: WireError): void {
+    this.protocolErrors.flush()
     this.own.failAll('connection_lost', message)
   }
 

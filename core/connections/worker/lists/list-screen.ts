@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import { cutShort } from '../../../domain/cut-short.ts'
 import { parseExact } from '../../../domain/json/exact-json.ts'
 import { LISTS, type ListKind } from '../../../domain/mcp-methods.ts'
-import { type CatalogItem, catalogItem } from '../../../domain/tools/catalog-item.ts'
+import { type CatalogItem, catalogItem, itemKey } from '../../../domain/tools/catalog-item.ts'
 import { RawResult } from '../own-requests.ts'
 import { readItem } from './list-items.ts'
 
@@ -58,7 +58,7 @@ export class ListScreen {
       this.#malformed += 1
       return undefined
     }
-    if (this.#listed.has(key)) {
+    if (this.#listed.has(itemKey(this.#kind, key))) {
       if (!repeats) this.#again += 1
       return undefined
     }

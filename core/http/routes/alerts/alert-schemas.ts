@@ -159,7 +159,12 @@ export const testDelivery = z.object({
   ok: z.boolean(),
   code: z.string().optional().meta({ description: 'Of a failure: its stable code, with which `detail` begins' }),
   detail: z.string(),
+  at: timestamp,
+  durationMs: z.number().meta({ description: 'How long the receiver took' }),
 })
+
+/** An example of {@link testDelivery}. */
+export const testDeliveryExample = { channel: 'ops', ok: true, detail: '200', at, durationMs: 41.5 }
 
 /** What a test of a rule says. */
 export const testResult = z.object({
@@ -178,11 +183,12 @@ export const testResult = z.object({
       heldMs: z.number(),
     }),
   ),
-  deliveries: z.array(testDelivery).optional(),
+  deliveries: z.array(testDelivery).optional().meta({ description: 'One for each channel; absent with `send: false`' }),
 })
 
 /** An example of {@link testResult}. */
 export const testExample = {
   ...{ rule: 'down', condition: 'server_status == offline', threshold: null, durationMs: 60_000, holds: false },
   subjects: [{ subject: 'ann~fake', value: 'online', holds: false, phase: 'inactive', heldMs: 0 }],
+  deliveries: [testDeliveryExample],
 }

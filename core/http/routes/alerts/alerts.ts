@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { nestedChannel } from '../../../alerts/channels.ts'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -37,6 +38,7 @@ export function alertRoutes(deps: AlertRoutesDeps): Route[] {
         body: shapes.channelBody,
         patch: shapes.channelPatch,
         schema: shapes.channel,
+        inForm: change => nestedChannel(change).body,
         example: shapes.channelExample,
       },
     }),
@@ -204,16 +206,16 @@ function testRoute({ alerts }: AlertRoutesDeps): Route {
     path: `${base}/test-alert`,
     access: 'user',
     tag,
-    summary: 'What a rule says now; changes nothing',
+    summary: 'Send a message of kind `test` to every enabled channel of a rule, and say what the rule says now',
     body: z
       .strictObject({
         rule: z.string().min(1).max(256).meta({ description: 'Its name, or `owner~name`' }),
-        send: z.boolean().optional().meta({ description: 'Send a message of kind `test` to its channels' }),
+        send: z.boolean().default(true).meta({ description: '`false`: nothing is sent, the rule is judged alone' }),
       })
       .meta({ examples: [{ rule: 'down' }] }),
     responses: { 200: { description: 'By subject', schema: shapes.testResult, example: shapes.testExample } },
     async handle({ actor, body }) {
-      return { body: await alerts.test(actor, body.rule, body.send === true) }
+      return { body: await alerts.test(actor, body.rule, body.send) }
     },
   })
 }
@@ -230,7 +232,7 @@ function testChannelRoute({ alerts }: AlertRoutesDeps): Route {
       200: {
         description: 'How it went',
         schema: shapes.testDelivery,
-        example: { channel: 'ops', ok: true, detail: '200 OK' },
+        example: shapes.testDeliveryExample,
       },
     },
     handle: async ({ actor, params }) => ({ body: await alerts.testChannel(actor, params.ref) }),

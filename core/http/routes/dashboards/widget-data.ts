@@ -162,7 +162,8 @@ function figureOf(figure: Figure, measure: Measure | undefined, ms: number): num
   if (!measure) return null
   if (figure === 'error_ratio') return rounded(failed / count)
   if (figure === 'success_ratio') return rounded(1 - failed / count)
-  return rounded(measure[`${figure}Ms`])
+  const took = measure[`${figure}Ms`]
+  return took === null ? null : rounded(took)
 }
 
 function rounded(value: number): number {

@@ -7,7 +7,7 @@ import type { GroupRecord, UserActor } from '../../../contract/records.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { isPlainObject, parseExact } from '../../../domain/json/exact-json.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
-import { freeText, partsOf, weightOfText } from '../../../domain/json/long-text.ts'
+import { freeText, LongText, weightOfText } from '../../../domain/json/long-text.ts'
 import { quoteName } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { canUse } from '../../../domain/ownership.ts'
@@ -15,7 +15,7 @@ import { MCP_RESULT_TYPE, ToolsDocument } from '../../../domain/tools/tools-docu
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Outcome } from '../../../mcp/call/exchange.ts'
 import type { Registry } from '../../../registry/api.ts'
-import { type Route, route } from '../../route.ts'
+import { type Reply, type Route, route } from '../../route.ts'
 import { anyJson, anyObject, refParams, refToolParams } from '../schemas.ts'
 
 /** What the tools of groups as HTTP routes need. */
@@ -57,7 +57,7 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
     tag: 'groups',
     params: refParams,
     responses: { 200: { description: 'The document', schema: anyObject, example: { openapi: '3.1.0', paths: {} } } },
-    async handle({ actor, params, info }) {
+    async handle({ actor, params, info, take }) {
       const { record } = await openedGroup(registry, actor, params.ref, 'read')
       if (writing.has(actor.userId))
         throw new HubError('rate_limited', 'Another document of yours is being written', { retryAfterSeconds: 1 })
@@ -77,7 +77,7 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
             document.add({ name: definition.name, server, definition })
           await nextTurn()
         }
-        return new Response(await inPieces(document.texts()), { headers: { 'content-type': 'application/json' } })
+        return { text: await inPieces(document.texts(), take) }
       } finally {
         writing.delete(actor.userId)
       }
@@ -85,12 +85,14 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
   })
 }
 
-/** The bytes of many texts, which are made of a part of them in each turn. */
-async function inPieces(texts: Iterable<string>): Promise<Blob> {
+/** One text of many, a part of which is encoded in each turn; `take` is charged for every part. */
+async function inPieces(texts: Iterable<string>, take: (bytes: number) => void): Promise<LongText> {
   const pieces: Buffer<ArrayBuffer>[] = []
   let open = ''
   const close = (): void => {
-    pieces.push(Buffer.from(open))
+    const piece = Buffer.from(open)
+    take(piece.byteLength)
+    pieces.push(piece)
     open = ''
   }
   for (const text of texts) {
@@ -100,7 +102,7 @@ async function inPieces(texts: Iterable<string>): Promise<Blob> {
     await nextTurn()
   }
   close()
-  return new Blob(pieces)
+  return new LongText(pieces)
 }
 
 function callRoute({ registry, mcp, credentials }: GroupToolsDeps): Route {
@@ -167,14 +169,14 @@ async function openedGroup(
   return { record, caller: isApi && scopes ? { ...actor, credential: { kind: 'local' } } : actor }
 }
 
-function answer(tool: string, outcome: Outcome, headers: Headers): Response {
+function answer(tool: string, outcome: Outcome, headers: Headers): Reply {
   if (outcome.kind === 'failed') throw outcome.error
   if (outcome.kind === 'error') throw upstreamError(tool, outcome.error)
   if (outcome.kind !== 'result')
     throw new HubError('connection_lost', 'The call was cancelled before the server answered')
   const { resultText } = outcome
   if ((headers.get('accept') ?? '').toLowerCase().includes(MCP_RESULT_TYPE))
-    return new Response(new Blob([...partsOf(resultText)]), { headers: { 'content-type': MCP_RESULT_TYPE } })
+    return { text: resultText, type: MCP_RESULT_TYPE }
   // Reading and writing it anew takes the main thread's time, up to half a second for what a server may answer.
   if (weightOfText(resultText) > LIMITS.plainResultBytes) {
     freeText(resultText)
@@ -186,7 +188,7 @@ function answer(tool: string, outcome: Outcome, headers: Headers): Response {
     const said = onlyText(result.content) ?? 'It gave no reason'
     throw new HubError('tool_failed', `The tool ${quoteName(tool)} failed: ${cutShort(said, MESSAGE_CHARACTERS)}`)
   }
-  return new Response(JSON.stringify(plainAnswer(result)), { headers: { 'content-type': 'application/json' } })
+  return { text: JSON.stringify(plainAnswer(result)) }
 }
 
 function tooLong(tool: string): HubError {

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { Transports } from '../../../domain/server/transports.ts'
-import { wholeBody } from '../../compress.ts'
 import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
 import { type Route, route } from '../../route.ts'
@@ -52,7 +51,7 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
       async handle() {
         const made = described()
         made.text ??= made.document.then(value => JSON.stringify(value))
-        return wholeBody(await made.text, 'application/json')
+        return { text: await made.text }
       },
     }),
     route({
@@ -64,7 +63,11 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
       responses: { 200: { description: 'The page', contentType: 'text/html', schema: z.string() } },
       async handle() {
         const page = await docsPage(await described().document)
-        return wholeBody(page.html, 'text/html; charset=utf-8', { headers: { 'content-security-policy': page.policy } })
+        return {
+          text: page.html,
+          type: 'text/html; charset=utf-8',
+          headers: { 'content-security-policy': page.policy },
+        }
       },
     }),
   ]

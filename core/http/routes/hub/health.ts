@@ -8,6 +8,10 @@ export interface HealthChecks {
   readonly store: 'ok' | 'unwritable' | 'lost'
   /** State of the log: `failed` while records wait or are lost, `none` for standard output without problems. */
   readonly sinks: 'ok' | 'failed' | 'none'
+  /** `paused` while log records cannot be stored: they wait, and the oldest are lost when too many do. `none`: not kept. */
+  readonly history: 'ok' | 'paused' | 'none'
+  /** Why the history is paused: a code of the errors, and a sentence. */
+  readonly historyFault?: { readonly code: string; readonly message: string }
   readonly plugins: 'ok' | 'failed'
   /** `short` while the remaining file descriptors are reserved for the hub, so no further command can be started. */
   readonly descriptors: 'ok' | 'short'
@@ -43,6 +47,8 @@ const health = z.object({
   checks: z.object({
     store: z.enum(['ok', 'unwritable', 'lost']),
     sinks: z.enum(['ok', 'failed', 'none']),
+    history: z.enum(['ok', 'paused', 'none']),
+    historyFault: z.object({ code: z.string(), message: z.string() }).optional(),
     plugins: z.enum(['ok', 'failed']),
     descriptors: z.enum(['ok', 'short']),
     sandbox: z.enum(['full', 'uid', 'none', 'lost']),
@@ -56,7 +62,7 @@ const example = {
   uptimeMs: 86_400_000,
   servers: { total: 20, online: 19, connecting: 0, offline: 1 },
   tools: 112,
-  checks: { store: 'ok', sinks: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' },
+  checks: { store: 'ok', sinks: 'ok', history: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'full' },
 }
 
 /** The health check. */
@@ -97,7 +103,7 @@ function healthReply(deps: HealthDeps, checks: HealthChecks): Reply {
 }
 
 /**
- * A failed plugin or sink, an unwritable disk, a shortage of descriptors or a lost sandbox is `degraded` with status
+ * A failed plugin or sink, a paused history, an unwritable disk, a shortage of descriptors or a lost sandbox is `degraded` with status
  * 200: the hub still serves. Only stopping and a lost store respond 503.
  */
 export function healthStatus(
@@ -106,8 +112,9 @@ export function healthStatus(
 ): { readonly status: 'ok' | 'degraded' | 'draining'; readonly httpStatus: 200 | 503 } {
   if (draining) return { status: 'draining', httpStatus: 503 }
   if (checks.store === 'lost') return { status: 'degraded', httpStatus: 503 }
-  const { store, sinks, plugins, descriptors, sandbox } = checks
-  const parts = sinks === 'failed' || plugins === 'failed' || descriptors === 'short' || sandbox === 'lost'
+  const { store, sinks, history, plugins, descriptors, sandbox } = checks
+  const parts =
+    sinks === 'failed' || history === 'paused' || plugins === 'failed' || descriptors === 'short' || sandbox === 'lost'
   const failed = store !== 'ok' || parts
   return { status: failed ? 'degraded' : 'ok', httpStatus: 200 }
 }

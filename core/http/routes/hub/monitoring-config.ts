@@ -1,18 +1,28 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
+import { isAmount } from '../../../config/layers.ts'
 import type { HubConfig } from '../../../config/schema.ts'
 import type { FieldError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { HEALTH_CHECK } from '../../../domain/server/health-check.ts'
+import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject } from '../schemas.ts'
 import { etag, writeOptions } from '../views.ts'
 import { wrong } from '../wrong-field.ts'
-import { type ConfigView, type Key, readSettings, refuseLocked, systemSettings } from './system-settings.ts'
+import {
+  type ConfigView,
+  type Key,
+  readSettings,
+  refuseLocked,
+  systemSettings,
+  writtenAmount,
+} from './system-settings.ts'
 
 /** What the route needs. */
 export interface MonitoringConfigDeps {
@@ -28,6 +38,8 @@ export interface MonitoringConfigDeps {
 
 const path = '/api/monitoring/config'
 const tag = 'monitoring'
+/** The whole answer, with all rules, channels and dashboards that one user may have. */
+const BODY_BYTES = 8 * 1024 * 1024
 const amount = z.union([z.number().int().min(1), z.string().max(32)])
 
 const rotation = z.strictObject({
@@ -46,8 +58,27 @@ const database = z.strictObject({
 })
 const changes = z.strictObject({
   logRotation: rotation.optional(),
-  logging: z.strictObject({ database: database.optional() }).optional(),
+  logging: z
+    .strictObject({
+      level: z.enum(['error', 'warn', 'info', 'debug', 'trace']).optional(),
+      database: database.optional(),
+    })
+    .optional(),
+  // Parts of the answer, which stay as they are.
+  healthCheck: anyObject.optional(),
+  alerting: anyObject.optional(),
+  notifications: anyObject.optional(),
+  dashboards: z.array(anyObject).optional(),
+  problems: z.array(anyObject).optional(),
 })
+/** Members of the answer that are changed elsewhere, and where. */
+const ELSEWHERE = {
+  healthCheck: 'the settings file, or the server',
+  alerting: '/api/monitoring/rules',
+  notifications: '/api/monitoring/channels',
+  dashboards: '/api/monitoring/dashboards',
+  problems: 'the settings file',
+} as const
 const shown = z.object({
   healthCheck: z.object({
     enabled: z.boolean(),
@@ -71,11 +102,11 @@ const example = {
   alerting: { rules: [{ name: 'down', condition: 'server_status == offline', severity: 'critical' }] },
   notifications: { ops: { type: 'webhook', enabled: true, config: { url: '••••erts' } } },
   dashboards: [{ name: 'system-overview', builtIn: true }],
-  logRotation: { enabled: true, interval: 'daily', maxSize: 100_000_000, maxFiles: 14, compress: true },
+  logRotation: { enabled: true, interval: 'daily', maxSize: '100MB', maxFiles: 14, compress: true },
   logging: {
     level: 'info',
     database: {
-      ...{ enabled: true, table: 'log_record', retention: 2_592_000_000, maxSize: 2_147_483_648 },
+      ...{ enabled: true, table: 'log_record', retention: '30d', maxSize: '2GiB' },
       indexes: ['timestamp'],
     },
   },
@@ -96,6 +127,9 @@ const DATABASE = {
   indexes: 'logIndexes',
 } as const satisfies Record<string, Key>
 
+/** Settings that are written with a unit. */
+const AMOUNTS = ['logMaxSizeBytes', 'logRetentionMs', 'historyMaxBytes'] as const satisfies readonly Key[]
+
 /** How this hub watches and keeps what it sees. */
 export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
   const responses = { 200: { description: 'The configuration', schema: shown, example } }
@@ -114,14 +148,20 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
       path,
       access: 'admin',
       tag,
-      summary: 'Change how records are kept, from the next start; rules, channels and dashboards have their own routes',
+      summary:
+        'Change how records are kept, from the next start; the rest of the answer may be sent back as it was read',
+      bodyLimit: BODY_BYTES,
       body: changes.meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
       responses,
       async handle({ actor, body, info, request }) {
-        const now = systemSettings(deps.config, await deps.registry.settings.allSystem()) as Partial<HubConfig>
-        const settings = readSettings(settingsOf(body, now), pointerOf)
+        const stored = await deps.registry.settings.allSystem()
+        const now = systemSettings(deps.config, stored) as Partial<HubConfig>
+        refuseChanged(body, await configFor(deps, actor))
+        const asked = settingsOf(body, now)
+        const settings = readSettings(changedOf(deps.config, stored, asked, now), pointerOf)
         refuseLocked(deps.config, Object.keys(settings) as Key[])
         await deps.registry.settings.setSystem(actor, settings, writeOptions(request.headers))
+        if (Object.keys(settings).length === 0) return reply(deps, actor)
         const detail = { keys: Object.keys(settings) }
         deps.registry.audit.record(actor, {
           ...{ action: 'settings.update', target: 'system', ownerId: null, request: info, detail },
@@ -140,7 +180,10 @@ async function reply(deps: MonitoringConfigDeps, actor: UserActor) {
 
 async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
   const stored = await deps.registry.settings.allSystem()
-  const settings = systemSettings(deps.config, stored) as Partial<HubConfig>
+  const settings = {
+    ...(systemSettings(deps.config, stored) as Partial<HubConfig>),
+    ...Object.fromEntries(AMOUNTS.map(key => [key, writtenAmount(deps.config, stored, key)])),
+  }
   const channels = await deps.alerts.channels.list(actor)
   return {
     healthCheck: { ...HEALTH_CHECK, ...deps.usualHealthCheck() },
@@ -155,6 +198,43 @@ async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
   }
 }
 
+/** The settings that are to become others; what is sent as it was read, or means the same as what holds, is none of them. */
+function changedOf(
+  config: ConfigView,
+  stored: Readonly<Record<string, JsonValue>>,
+  asked: Readonly<Record<string, JsonValue>>,
+  now: Partial<HubConfig>,
+): Record<string, JsonValue> {
+  const isSame = ([key, value]: [string, JsonValue]): boolean => {
+    const shown = isAmount(key) ? writtenAmount(config, stored, key as Key) : now[key as Key]
+    return isDeepStrictEqual(value, shown)
+  }
+  return Object.fromEntries(Object.entries(asked).filter(entry => !isSame(entry)))
+}
+
+/** Throws `validation_failed` with `read_only` for each part that is sent and is not what the answer has. */
+function refuseChanged(body: z.output<typeof changes>, answer: object): void {
+  const shown = new Map(Object.entries(asJson(answer)))
+  const errors = Object.entries(ELSEWHERE).flatMap(([member, place]): FieldError[] => {
+    const sent = body[member as keyof typeof ELSEWHERE]
+    if (sent === undefined || isDeepStrictEqual(withoutEvaluation(asJson(sent)), withoutEvaluation(shown.get(member))))
+      return []
+    const detail = `"${member}" is changed by ${place}; leave it out here, or send it as it was read`
+    return [{ pointer: `#/${member}`, code: 'read_only', detail }]
+  })
+  if (errors.length > 0) throw validationError(errors)
+}
+
+function asJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+/** Without what changes by itself from one answer to the next: how a rule was last evaluated. */
+function withoutEvaluation(part: unknown): unknown {
+  if (typeof part !== 'object' || part === null || !('rules' in part) || !Array.isArray(part.rules)) return part
+  return { ...part, rules: part.rules.map(({ health: _, pending: __, ...rule }) => rule) }
+}
+
 function pick(settings: Partial<HubConfig>, keys: Readonly<Record<string, Key>>) {
   return Object.fromEntries(Object.entries(keys).map(([member, key]) => [member, settings[key]]))
 }
@@ -167,6 +247,7 @@ function settingsOf(
   return {
     ...renamed(limits, ROTATION),
     ...switched(enabled, limits.interval, now.logRotation),
+    ...(logging.level === undefined ? {} : { logLevel: logging.level }),
     ...renamed(logging.database ?? {}, DATABASE),
   }
 }
@@ -188,6 +269,7 @@ function switched(
 
 function pointerOf(key: string): string {
   const of = (keys: Readonly<Record<string, Key>>) => Object.entries(keys).find(([, setting]) => setting === key)?.[0]
+  if (key === 'logLevel') return '#/logging/level'
   const inRotation = of(ROTATION)
   return inRotation === undefined ? `#/logging/database/${of(DATABASE) ?? ''}` : `#/logRotation/${inRotation}`
 }

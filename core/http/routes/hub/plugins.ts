@@ -32,7 +32,11 @@ export interface PluginsView {
    * Stops the plugin and starts it with the change. Resolves afterwards, with state `failed` when the plugin did not
    * start. Masks stand for the secrets that it has. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin rejects.
    */
-  configure(name: string, change: { readonly enabled?: boolean; readonly config?: JsonObject }): Promise<PluginView>
+  configure(
+    actor: UserActor,
+    name: string,
+    change: { readonly enabled?: boolean; readonly config?: JsonObject },
+  ): Promise<PluginView>
 }
 
 /** What the routes of `/api/plugins` need. */
@@ -120,7 +124,7 @@ export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
           ...(enabled === undefined ? {} : { enabled }),
           ...(config === undefined ? {} : { config: config as JsonObject }),
         }
-        const after = await plugins.configure(params.name, wanted)
+        const after = await plugins.configure(actor, params.name, wanted)
         const detail = { fields: Object.keys(body) }
         registry.audit.record(actor, {
           action: 'plugin.update',

@@ -3,7 +3,7 @@ import type { SystemActor } from '../../../contract/records.ts'
 import type { EventBus } from '../../../events/bus.ts'
 import type { EventName } from '../../../events/catalog.ts'
 import type { ServerRegistry } from '../../../registry/api.ts'
-import { wholeBody } from '../../compress.ts'
+import type { Reply } from '../../route.ts'
 import { type LiveView, page, viewedServer } from '../views.ts'
 
 /** What the public lists need. */
@@ -52,14 +52,14 @@ export class PublicPages {
   }
 
   /** The response to one request: 304 when the client already has the page. */
-  async answer(query: PageQuery, headers: Headers): Promise<Response> {
+  async answer(query: PageQuery, headers: Headers): Promise<Reply> {
     const { text, etag } = await this.#page(query)
     const headersOut = { ...HEADERS, etag }
     const known = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim())
     if (known.some(tag => tag === '*' || tag.replace(/^W\//, '') === etag)) {
-      return new Response(null, { status: 304, headers: headersOut })
+      return { status: 304, headers: headersOut }
     }
-    return wholeBody(text, 'application/json', { headers: headersOut })
+    return { text, headers: headersOut }
   }
 
   #page(query: PageQuery): Promise<KeptPage> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isAmount, type WrittenAmounts } from '../../../config/layers.ts'
 import type { ValueType } from '../../../config/parsers.ts'
 import type { ConfigSource, HubConfig } from '../../../config/schema.ts'
 import { VARIABLES } from '../../../config/variables.ts'
@@ -16,6 +17,8 @@ import { etag, writeOptions } from '../views.ts'
 export interface ConfigView {
   readonly values: HubConfig
   readonly sources: Readonly<Partial<Record<keyof HubConfig, ConfigSource>>>
+  /** Sizes and durations in effect as they were written. */
+  readonly written?: WrittenAmounts
   /** Keys that take effect without a restart. */
   readonly live?: ReadonlySet<keyof HubConfig>
 }
@@ -167,8 +170,31 @@ function locked(config: ConfigView, key: Key): boolean {
   return source === 'env' || source === 'file'
 }
 
+/** Stored settings with their sizes and durations as numbers; one that is not valid is left out, as at the start. */
+function readStored(stored: Stored): Stored {
+  const entries = Object.entries(stored).flatMap(([key, value]): [string, JsonValue][] => {
+    if (!isAmount(key)) return [[key, value]]
+    const parsed = parsedSetting(key, value)
+    return parsed?.ok ? [[key, parsed.value as JsonValue]] : []
+  })
+  return Object.fromEntries(entries)
+}
+
+function parsedSetting(key: string, value: JsonValue) {
+  return VARIABLES.find(variable => variable.key === key)?.parse(settingText(value))
+}
+
+/** A size or duration as it was written; where nobody wrote one, the default as a text. */
+export function writtenAmount(config: ConfigView, stored: Stored, key: Key): JsonValue {
+  const written = locked(config, key) ? config.written?.[key] : (stored[key] ?? config.written?.[key])
+  const { type = 'text' } = VARIABLES.find(variable => variable.key === key)?.parse ?? {}
+  const value = config.values[key]
+  return written ?? (typeof value === 'number' ? (NUMBERS[type]?.(value) ?? value) : null)
+}
+
 /** A stored value applies unless environment or file sets the key. */
-export function systemSettings({ values: inForce, ...rest }: ConfigView, stored: Stored): object {
+export function systemSettings({ values: inForce, ...rest }: ConfigView, given: Stored): object {
+  const stored = readStored(given)
   const config = { values: inForce, ...rest }
   const fixed = FIXED.map(key => [key, inForce[key]] as const)
   const changeables = KEYS.map(
@@ -178,7 +204,8 @@ export function systemSettings({ values: inForce, ...rest }: ConfigView, stored:
 }
 
 /** For each setting: its source, whether it is locked, needs a restart, and waits for one, and how it is written. */
-export function settingSources(config: ConfigView, stored: Stored): object {
+export function settingSources(config: ConfigView, given: Stored): object {
+  const stored = readStored(given)
   const fixed = FIXED.map(
     key =>
       [
@@ -191,7 +218,8 @@ export function settingSources(config: ConfigView, stored: Stored): object {
     const restart = !config.live?.has(key)
     const pending = restart && !held && waits(config, key, stored)
     const value = held ? config.values[key] : (stored[key] ?? config.values[key])
-    return [key, { ...origin(config, key), locked: held, restart, pending, ...written(key, value) }] as const
+    const text = isAmount(key) ? { text: String(writtenAmount(config, given, key)) } : {}
+    return [key, { ...origin(config, key), locked: held, restart, pending, ...written(key, value), ...text }] as const
   })
   return Object.fromEntries([...fixed, ...changeables])
 }
@@ -232,7 +260,7 @@ function variableOf(key: keyof HubConfig): string {
 
 /**
  * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would
- * prevent it. Null stays null. Throws `validation_failed` with each invalid one, at `pointerOf` its key.
+ * prevent it. Null stays null, and sizes and durations stay as they are written. Throws `validation_failed` with each invalid one, at `pointerOf` its key.
  */
 export function readSettings(
   body: Readonly<Record<string, JsonValue>>,
@@ -240,13 +268,13 @@ export function readSettings(
 ): Record<string, JsonValue> {
   const errors: FieldError[] = []
   const read = Object.entries(body).map(([key, value]): [string, JsonValue] => {
-    const parsed = value === null ? undefined : VARIABLES.find(each => each.key === key)?.parse(settingText(value))
+    const parsed = value === null ? undefined : parsedSetting(key, value)
     if (parsed?.ok === false) {
       const pointer = pointerOf(key)
       const name = pointer.slice(pointer.lastIndexOf('/') + 1)
       errors.push({ pointer, code: 'format', detail: `"${name}" is not valid; wanted: ${parsed.legal}` })
     }
-    return [key, parsed?.ok ? (parsed.value as JsonValue) : value]
+    return [key, parsed?.ok && !isAmount(key) ? (parsed.value as JsonValue) : value]
   })
   if (errors.length > 0) throw validationError(errors, 'These settings cannot be kept')
   return Object.fromEntries(read)

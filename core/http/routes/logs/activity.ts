@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { CallOutcome } from '../../../contract/records.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import type { LogCondition } from '../../../domain/log/log-query.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
@@ -28,6 +30,10 @@ const call = z.object({
   serverId: z.string().optional(),
   tool: z.string(),
   status: z.string().meta({ description: '`success`, `error`, or the hub’s code' }),
+  outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'How it ended; absent in records of an earlier hub' }),
+  error: z.string().optional().meta({ description: 'What the caller was told, cut to 500 characters' }),
+  clientName: z.string().optional().meta({ description: 'The MCP client; of own calls, and for administrators' }),
+  clientVersion: z.string().optional(),
   duration: z.number().int().meta({ description: 'Milliseconds' }),
   requestId: z.string(),
 })
@@ -50,6 +56,7 @@ const example = {
         serverId: '01JD7C0S11',
         tool: 'now',
         status: 'success',
+        outcome: 'ok' as const,
         duration: 12,
       },
       requestId: '01JD7C2M8K',
@@ -78,6 +85,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
         group: name,
         key: name.meta({ description: 'The id of an access key' }),
         status: name.meta({ description: '`success`, `failed` (any other), or one of the others' }),
+        outcome: z.enum(CALL_OUTCOMES).optional(),
         limit: pageFields.limit,
         cursor: z.string().max(512).optional(),
         scope: scopeField,
@@ -94,6 +102,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
         }
         const { items, total, totalIsExact, nextCursor } = await findRecords(deps, actor, {
           ...{ where, order: 'desc', limit, cursor, scope },
+          stated: { from, to, key, status, ...fields },
         })
         const records = items.map(item => JSON.parse(item) as Stored)
         const names = new Map<string, string>()
@@ -103,7 +112,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
         const labels = new Map((await deps.registry.keys.list(actor)).map(own => [own.id, own.label]))
         return {
           body: {
-            items: records.map(record => shown(record, names, labels)),
+            items: records.map(record => shown(record, actor.userId, names, labels)),
             total,
             totalIsExact,
             ...(nextCursor === undefined ? {} : { nextCursor }),
@@ -125,6 +134,11 @@ interface Stored {
   readonly serverId?: string
   readonly tool?: string
   readonly status: string
+  readonly outcome?: CallOutcome
+  readonly error?: string
+  readonly clientName?: string
+  readonly clientVersion?: string
+  readonly keyLabel?: string
   readonly duration: number
   readonly requestId: string
 }
@@ -137,7 +151,12 @@ function statusOf(status: string): LogCondition {
   return status === 'failed' ? { not: is('status', 'success') } : is('status', status)
 }
 
-function shown(record: Stored, names: ReadonlyMap<string, string>, labels: ReadonlyMap<string, string>) {
+function shown(
+  record: Stored,
+  readerId: string,
+  names: ReadonlyMap<string, string>,
+  labels: ReadonlyMap<string, string>,
+) {
   const {
     timestamp: at,
     userId,
@@ -150,16 +169,25 @@ function shown(record: Stored, names: ReadonlyMap<string, string>, labels: Reado
     status,
     duration,
     requestId,
+    outcome,
+    error,
+    clientName,
+    clientVersion,
+    keyLabel,
   } = record
-  const label = keyId === undefined ? undefined : labels.get(keyId)
+  // A label is told to the owner of the key alone; a key that is gone has it in the record.
+  const label = keyId === undefined ? undefined : (labels.get(keyId) ?? (userId === readerId ? keyLabel : undefined))
   return {
     timestamp: at,
     user: { id: userId, name: names.get(userId) ?? userId },
     ...(keyId === undefined ? {} : { key: { id: keyId, ...(label === undefined ? {} : { label }) } }),
-    ...(client === undefined ? {} : { client }),
+    ...present({ client, server, serverId, outcome, error, clientName, clientVersion }),
     ...(group ? { group } : {}),
-    ...(server === undefined ? {} : { server }),
-    ...(serverId === undefined ? {} : { serverId }),
     ...{ tool, status, duration, requestId },
   }
+}
+
+/** The members that have a value. */
+function present<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
 }

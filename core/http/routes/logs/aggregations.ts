@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
 import { durationText } from '../../../domain/duration.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import type { Count } from '../../../history/client.ts'
 import type { Counted, TallyCount } from '../../../history/protocol.ts'
 import { type Route, route } from '../../route.ts'
@@ -32,18 +33,33 @@ const server = { server: z.string().optional(), serverId: z.string().optional() 
 const errors = z.object({
   ...covers,
   total: count,
-  by: z.enum(['server', 'tool', 'code']),
-  items: z.array(z.object({ ...server, tool: z.string().optional(), code: z.string().optional(), count })),
+  by: z.enum(['server', 'tool', 'code', 'outcome']),
+  items: z.array(
+    z.object({
+      ...server,
+      ...{ tool: z.string().optional(), code: z.string().optional(), outcome: z.enum(CALL_OUTCOMES).optional() },
+      count,
+    }),
+  ),
 })
 const requests = z.object({
   ...covers,
-  total: count,
-  items: z.array(z.object({ ...server, count, errors: count })),
+  total: count.meta({ description: 'All calls of tools that ended, also those that reached no server' }),
+  outcomes: z
+    .partialRecord(z.enum(CALL_OUTCOMES), count)
+    .meta({ description: 'The same calls by how they ended; an outcome without calls is left out' }),
+  items: z.array(
+    z.object({
+      ...server,
+      count,
+      errors: count.meta({ description: 'Those of any outcome but `ok`' }),
+    }),
+  ),
 })
 const timeline = z.object({
   ...covers,
   interval: z.string(),
-  by: z.enum(['level', 'server']),
+  by: z.enum(['level', 'server', 'outcome']),
   points: z.array(z.object({ timestamp, total: count, counts: z.record(z.string(), count) })),
 })
 
@@ -57,6 +73,7 @@ const errorsExample = {
 const requestsExample = {
   ...period,
   total: 120,
+  outcomes: { ok: 117, tool_error: 2, timeout: 1 },
   items: [{ server: 'time', serverId: '01JD7C0S11', count: 120, errors: 3 }],
 }
 const timelineExample = {
@@ -73,11 +90,11 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'regi
       method: 'GET',
       path: '/api/logs/aggregations/errors',
       access: 'user',
-      summary: 'Number of errors: records of level ERROR, and calls that failed',
+      summary: 'Number of errors: records of level ERROR, and calls of any outcome but ok',
       tag,
       query: z.strictObject({
         range: rangeField('24h'),
-        by: z.enum(['server', 'tool', 'code']).default('server'),
+        by: z.enum(['server', 'tool', 'code', 'outcome']).default('server'),
         scope: scopeField,
       }),
       responses: { 200: { description: 'The largest first', schema: errors, example: errorsExample } },
@@ -91,14 +108,18 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'regi
       method: 'GET',
       path: '/api/logs/aggregations/requests-by-server',
       access: 'user',
-      summary: 'Number of calls of each server',
+      summary: 'Number of calls of each server, of those that reached none, and by outcome',
       tag,
       query: z.strictObject({ range: rangeField('24h'), scope: scopeField }),
       responses: { 200: { description: 'The largest first', schema: requests, example: requestsExample } },
       async handle({ actor, query }) {
         const found = await counted(deps, actor, { ...query, only: 'calls', by: 'server' })
         const items = found.counts.map(row => ({ ...named(row), count: row.count, errors: row.failed }))
-        return { body: { ...covered(found), total: sum(found.counts), items } }
+        const ended = await counted(deps, actor, { ...query, only: 'calls', by: 'outcome' })
+        const outcomes = Object.fromEntries(
+          ended.counts.flatMap(row => (row.outcome ? [[row.outcome, row.count]] : [])),
+        )
+        return { body: { ...covered(found), total: sum(found.counts), outcomes, items } }
       },
     }),
     route({
@@ -110,13 +131,18 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'regi
       query: z.strictObject({
         interval: durationField.default('1m').meta({ description: 'In steps of 10s' }),
         range: rangeField('1h'),
-        by: z.enum(['level', 'server']).default('level'),
+        by: z.enum(['level', 'server', 'outcome']).default('level').meta({
+          description: '`outcome`: of calls of tools alone',
+        }),
         scope: scopeField,
       }),
       responses: { 200: { description: 'A point for each interval', schema: timeline, example: timelineExample } },
       async handle({ actor, query }) {
         const stepMs = readStep('interval', query.interval, readRange(query.range))
-        const found = await counted(deps, actor, { ...query, only: 'all', stepMs, limit: MOST_NUMBERS })
+        const found = await counted(deps, actor, {
+          ...query,
+          ...{ only: query.by === 'outcome' ? ('calls' as const) : ('all' as const), stepMs, limit: MOST_NUMBERS },
+        })
         const labelOf = await serverLabels(deps.registry, actor, query.by === 'server' ? found.counts : [])
         const points = pointsOf(found, stepMs, labelOf)
         return { body: { ...covered(found), interval: durationText(stepMs), by: query.by, points } }
@@ -145,11 +171,12 @@ async function counted(
 }
 
 /** What the row is about. A record of the hub itself has no server. */
-function named({ serverId, server: name, tool, code }: TallyCount) {
+function named({ serverId, server: name, tool, code, outcome }: TallyCount) {
   return {
     ...(serverId ? { server: name, serverId } : {}),
     ...(tool ? { tool } : {}),
     ...(code ? { code } : {}),
+    ...(outcome ? { outcome } : {}),
   }
 }
 
@@ -165,7 +192,7 @@ function pointsOf({ from, to, counts }: Counted, stepMs: number, labelOf: (row: 
     const own = bySlot.get(at) ?? []
     const numbers: Record<string, number> = {}
     for (const row of own) {
-      const key = row.level === undefined ? labelOf(row) : (LEVEL_NAMES[row.level] ?? '')
+      const key = row.outcome ?? (row.level === undefined ? labelOf(row) : (LEVEL_NAMES[row.level] ?? ''))
       numbers[key] = (numbers[key] ?? 0) + row.count
     }
     points.push({ timestamp: new Date(at).toISOString(), total: sum(own), counts: numbers })

@@ -12,10 +12,11 @@ const MOST_VALUES = 100
 const LONGEST_TEXT = 256
 /** Names of servers and users in one query. */
 const MOST_NAMES = 100
-const OPERATORS = new Set<string>(['in', 'gte', 'gt', 'lte', 'lt', 'contains', 'prefix'])
+const OPERATORS = new Set<string>(['eq', 'in', 'gte', 'gt', 'lte', 'lt', 'contains', 'prefix'])
 
 /** Reads the conditions of a body: `{and}`, `{or}`, `{not}`, `{text}`, `{field: value}`,
- * `{field: {operator: value}}`. Throws `validation_failed` with a pointer. */
+ * `{field: {operator: value}}`. `{level: value}` is that level and worse, as the parameter of GET. Throws `validation_failed`
+ * with a pointer. */
 export function readConditions(query: JsonObject): LogCondition {
   const count = { left: MOST_CONDITIONS }
   return readCondition(query, '#/query', 1, count)
@@ -45,7 +46,7 @@ function textCondition(value: JsonValue, at: string): LogCondition {
 }
 
 function readField(field: string, value: JsonValue, at: string): LogCondition {
-  if (!isJsonObject(value)) return condition(field, 'eq', [value], at)
+  if (!isJsonObject(value)) return condition(field, field === 'level' ? 'gte' : 'eq', [value], at)
   const parts = Object.entries(value).map(([op, operand]) => {
     const here = `${at}/${pointerToken(op)}`
     if (!OPERATORS.has(op)) throw wrong(here, 'condition_unknown', `${[...OPERATORS].join(', ')} are the operators`)
@@ -62,7 +63,7 @@ function condition(field: string, op: LogOperator, values: readonly JsonValue[],
     if (typeof value === 'string' || typeof value === 'number') return value
     throw wrong(at, 'type', 'a text or a number is wanted')
   })
-  return asField(at, () => fieldCondition(field, op, plain, field))
+  return asField(at, () => fieldCondition(field, op, plain, field, Date.now()))
 }
 
 /** Turns a problem of the query into one of the request. */

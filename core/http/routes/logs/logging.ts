@@ -20,7 +20,7 @@ export interface LoggingView {
 /** What the routes of `/api/admin/logging` need. */
 export interface LoggingDeps {
   readonly logging: LoggingView
-  readonly registry: Pick<Registry, 'servers' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'audit' | 'users'>
   /** All that are configured, also those that do not run. */
   readonly plugins: { list(): readonly { readonly name: string }[] }
 }
@@ -46,6 +46,12 @@ const logging = z.object({
       waiting: count,
       sent: count,
       dropped: z.object({ full: count, rejected: count, late: count }),
+      losses: z
+        .array(z.object({ user: z.string().optional(), component: z.string().optional(), dropped: count }))
+        .meta({
+          description:
+            'Whose records were lost to a full queue, most first, at most 20: of a user, or of a part of the hub',
+        }),
       reason: z
         .object({ code: z.string(), message: z.string() })
         .optional()
@@ -58,8 +64,11 @@ const example = {
   level: 'info',
   levels: [{ key: 'server:ada~time', level: 'debug', until: '2026-11-21T09:45:00.000Z' }],
   sinks: [
-    { id: 'file', state: 'up', waiting: 0, sent: 8_211, dropped: { full: 0, rejected: 0, late: 0 } },
-    { id: 'database', state: 'up', waiting: 12, sent: 8_199, dropped: { full: 0, rejected: 0, late: 0 } },
+    { id: 'file', state: 'up', waiting: 0, sent: 8_211, dropped: { full: 0, rejected: 0, late: 0 }, losses: [] },
+    {
+      ...{ id: 'database', state: 'up', waiting: 12, sent: 8_199, dropped: { full: 712, rejected: 0, late: 0 } },
+      losses: [{ user: 'ada', dropped: 712 }],
+    },
   ],
 }
 
@@ -74,7 +83,17 @@ const change = z.strictObject({
 /** Routes for levels at run time, and for the state of the sinks. */
 export function loggingRoutes(deps: LoggingDeps): Route[] {
   const { logging: view, registry } = deps
-  const answer = () => ({ level: view.levels.default, levels: view.levels.list(), sinks: view.sinks() })
+  const named = async ({ losses, ...sink }: SinkState) => {
+    const whose = losses.map(async ({ id, dropped }) => {
+      const user = await registry.users.byId(id)
+      return { ...(user ? { user: user.name } : { component: id === '' ? 'hub' : id }), dropped }
+    })
+    return { ...sink, losses: await Promise.all(whose) }
+  }
+  const answer = async () => {
+    const sinks = await Promise.all(view.sinks().map(named))
+    return { level: view.levels.default, levels: view.levels.list(), sinks }
+  }
   return [
     route({
       method: 'GET',
@@ -83,7 +102,7 @@ export function loggingRoutes(deps: LoggingDeps): Route[] {
       summary: 'Log levels, and the sinks with what they lost',
       tag,
       responses: { 200: { description: 'The present state', schema: logging, example } },
-      handle: () => ({ body: answer() }),
+      handle: async () => ({ body: await answer() }),
     }),
     route({
       method: 'PATCH',
@@ -106,7 +125,7 @@ export function loggingRoutes(deps: LoggingDeps): Route[] {
           request: info,
           detail,
         })
-        return { body: answer() }
+        return { body: await answer() }
       },
     }),
   ]

@@ -3,12 +3,13 @@ import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
+import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
+import { isAdmin } from '../../../domain/ownership.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
-import { wholeBody } from '../../compress.ts'
-import { type Route, route } from '../../route.ts'
+import { type Reply, type Route, route } from '../../route.ts'
 import { asksForOwn, durationField, scopeField } from '../history-range.ts'
 import { anyObject, pageFields, timestamp } from '../schemas.ts'
 import { wrong } from '../wrong-field.ts'
@@ -34,8 +35,16 @@ const record = z.looseObject({
   tool: z.string().optional(),
   duration: z.number().int().optional(),
   status: z.string().optional(),
+  outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'How a call of a tool ended' }),
+  error: z
+    .string()
+    .optional()
+    .meta({ description: 'What the caller of a failed call was told, cut to 500 characters' }),
   requestId: z.string().optional(),
   userId: z.string().optional(),
+  clientName: z.string().optional().meta({ description: 'Of the MCP client; of own calls, and for administrators' }),
+  clientVersion: z.string().optional(),
+  keyLabel: z.string().optional().meta({ description: 'Of the access key; of own calls, and for administrators' }),
   fields: anyObject.optional().meta({ description: 'What else the record has' }),
 })
 
@@ -52,7 +61,11 @@ const found = z.object({
     .meta({ description: 'The counted matches over time, where it was asked for; steps without any are left out' }),
   nextCursor: z.string().optional(),
   source: z.enum(['database']),
-  behind: z.number().int().meta({ description: 'Records that were logged and are not stored yet' }),
+  behind: z
+    .number()
+    .int()
+    .optional()
+    .meta({ description: 'Records of all users that were logged and are not stored yet; administrators only' }),
 })
 
 const example = {
@@ -65,6 +78,7 @@ const example = {
       tool: 'now',
       duration: 12,
       status: 'success',
+      outcome: 'ok' as const,
       requestId: '01JD7C2M8K',
       userId: '01JD7C0A11',
       component: 'mcp',
@@ -85,13 +99,14 @@ const histogram = durationField
   .meta({ description: 'Also count the matches by level in steps of this duration, at least 1s, such as 1m' })
 
 const query = z.strictObject({
-  level: name.meta({ description: 'The least severe level; or a list, joined by commas' }),
-  from: name.meta({ description: 'A time or date' }),
+  level: name.meta({ description: 'This level and worse; or a list of levels, joined by commas' }),
+  from: name.meta({ description: 'A time or date, or by now: `now-1h`' }),
   to: name.meta({ description: 'A time, or a date, which is included' }),
   server: name.meta({ description: '`name` or `owner~name`' }),
   tool: name,
   user: name.meta({ description: 'A user’s name' }),
   requestId: name,
+  outcome: name.meta({ description: `Of calls: ${CALL_OUTCOMES.join(', ')}; or a list, joined by commas` }),
   q: z.string().max(4_096).optional().meta({ description: 'word, "a phrase", field:value, -excluded' }),
   limit: pageFields.limit,
   order: order.default('desc').meta({ description: 'By arrival' }),
@@ -124,7 +139,10 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       query,
       responses,
       handle: ({ actor, query: asked }) =>
-        answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs: stepOf('?histogram', asked.histogram) }),
+        answer(deps, actor, {
+          ...{ ...asked, where: conditionOf(asked), stepMs: stepOf('?histogram', asked.histogram) },
+          stated: { ...asked, limit: 0, cursor: '', histogram: '' },
+        }),
     }),
     route({
       method: 'POST',
@@ -138,7 +156,7 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       handle({ actor, body: asked }) {
         const where = readConditions(asked.query as JsonObject)
         const stepMs = stepOf('#/histogram', asked.histogram)
-        const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body' } as const
+        const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body', stated: asked.query } as const
         return answer(deps, actor, { ...asked, ...sorted, where, stepMs })
       },
     }),
@@ -159,7 +177,11 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
     const levels = asked.level.split(',')
     const unknown = levels.find(level => severityOf(level) === undefined)
     if (unknown !== undefined)
-      throw wrong('?level', 'enum', `level: "${unknown}" is none of ERROR, WARN, INFO, DEBUG, TRACE`)
+      throw wrong(
+        '?level',
+        'enum',
+        `level: "${unknown}" is none of ERROR, WARN (or WARNING), INFO, DEBUG, TRACE, in any letter case`,
+      )
     and.push(fieldCondition('level', levels.length > 1 ? 'in' : 'gte', levels, 'level'))
   }
   and.push(...timesBetween(asked.from, asked.to))
@@ -167,15 +189,22 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
     const value = asked[field]
     if (value !== undefined) and.push({ field, op: 'eq', values: [value] })
   }
+  if (asked.outcome !== undefined) {
+    const outcomes = asked.outcome.split(',')
+    const unknown = outcomes.find(each => !(CALL_OUTCOMES as readonly string[]).includes(each))
+    if (unknown !== undefined)
+      throw wrong('?outcome', 'enum', `outcome: "${unknown}" is none of ${CALL_OUTCOMES.join(', ')}`)
+    and.push({ field: 'outcome', op: 'in', values: outcomes })
+  }
   const { q } = asked
-  if (q !== undefined) and.push(asField('?q', () => parseQueryText(q)))
+  if (q !== undefined) and.push(asField('?q', () => parseQueryText(q, Date.now())))
   return { and }
 }
 
 /** The conditions of `from` and `to`, times or dates. Throws `validation_failed`. */
 export function timesBetween(from: string | undefined, to: string | undefined): readonly LogCondition[] {
   const time = (edge: 'from' | 'to', text: string | undefined) =>
-    text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge))
+    text === undefined ? undefined : asField(`?${edge}`, () => readTime(text, edge, edge, Date.now()))
   const [first, last] = [time('from', from), time('to', to)]
   if (first !== undefined && last !== undefined && last < first)
     throw wrong('?to', 'range_order', 'to: lies before from')
@@ -188,6 +217,8 @@ export function timesBetween(from: string | undefined, to: string | undefined): 
 /** One search as it is asked for. */
 export interface AskedRecords {
   readonly where: LogCondition
+  /** The conditions as they were sent, to which a cursor belongs: `now-1h` is another time for each page. Default: `where`. */
+  readonly stated?: unknown
   readonly order: 'asc' | 'desc'
   readonly limit: number
   readonly cursor?: string | undefined
@@ -198,12 +229,12 @@ export interface AskedRecords {
   readonly stepMs?: number | undefined
 }
 
-async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Response> {
+async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Reply> {
   const { items, histogram: steps, ...found } = await findRecords(deps, actor, asked)
   // The records are texts already: parsing a thousand of them would hold up the main thread.
   const rest = JSON.stringify(found)
   const counted = steps === undefined ? '' : `"histogram":${steps},`
-  return wholeBody(`{"items":[${items.join(',')}],${counted}${rest.slice(1)}`, 'application/json')
+  return { text: `{"items":[${items.join(',')}],${counted}${rest.slice(1)}` }
 }
 
 /** A page of records as JSON texts, and their histogram as one. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
@@ -215,7 +246,7 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
   }
   const [queryAt, cursorAt] = asked.askedIn === 'body' ? ['#/query', '#/cursor'] : ['?q', '?cursor']
   const where = await withIds(asked.where, actor, registry, queryAt)
-  const place = [where, wanted, extent ?? '']
+  const place = [asked.stated ?? where, wanted, extent ?? '']
   const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
   if (cursor !== undefined && after === undefined)
     throw wrong(cursorAt, 'cursor_invalid', 'cursor: of another search, or none')
@@ -229,5 +260,15 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
   })
   const { items, total, totalIsExact, behind, next } = page
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
-  return { items, histogram: page.histogram, total, totalIsExact, ...nextCursor, source: 'database' as const, behind }
+  // How much everybody does is not for everybody.
+  const waiting = isAdmin(actor) ? { behind } : {}
+  return {
+    items,
+    histogram: page.histogram,
+    total,
+    totalIsExact,
+    ...nextCursor,
+    source: 'database' as const,
+    ...waiting,
+  }
 }

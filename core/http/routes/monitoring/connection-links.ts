@@ -1,5 +1,5 @@
 import type { SessionInfo } from '../../../mcp/legacy/session.ts'
-import type { CallLink } from '../../../telemetry/call-links.ts'
+import type { CallLink } from '../../../telemetry/calls/call-links.ts'
 
 /** Above this many links, clients of one name are summed; what is still too much are the links used least. */
 const MOST_LINKS = 500

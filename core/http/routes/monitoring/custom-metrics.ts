@@ -1,10 +1,14 @@
 import { z } from 'zod'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
+import { validationError } from '../../../domain/validation-error.ts'
 import { type CustomMetrics, METRIC_NAME, MOST_LABELS, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
+import { check } from '../../validate.ts'
 import { asksForOwn, scopeField } from '../history-range.ts'
 import { exampleList, limitedRecord, listOf, pageFields, timestamp } from '../schemas.ts'
 import { page } from '../views.ts'
+import { freeNumbers, MOST_REPORTED } from './free-metrics.ts'
 
 /** What the routes need. */
 export interface CustomMetricsDeps {
@@ -13,7 +17,6 @@ export interface CustomMetricsDeps {
 
 const path = '/api/monitoring/custom-metrics'
 const tag = 'monitoring'
-const MOST = 100
 
 const FORM = 'must begin with one of a-z and have at most 64 of a-z, 0-9 and _'
 const name = z.string().regex(METRIC_NAME, FORM)
@@ -38,6 +41,17 @@ const seen = z.object({
   ownerId: z.string(),
   updatedAt: timestamp,
 })
+const listed = z.strictObject({ metrics: z.array(metric).min(1).max(MOST_REPORTED) })
+/** Either the list, or free-form numbers: at the top of the body, or as `metrics`. */
+const report = z
+  .unknown()
+  .superRefine((input, { addIssue }) => {
+    if (!isJsonObject(input as JsonValue)) addIssue({ code: 'invalid_type', expected: 'object', input })
+  })
+  .meta({
+    ...{ type: 'object', description: 'A list `metrics`, or nested objects of numbers, which are gauges' },
+    examples: [{ metrics: [{ name: 'orders', kind: 'counter', value: 3, labels: { shop: 'north' } }] }],
+  }) as unknown as z.ZodType<JsonObject>
 const example = { name: 'orders', kind: 'counter', value: 3, labels: { shop: 'north' } }
 
 /** Numbers that users count for themselves. */
@@ -47,15 +61,21 @@ export function customMetricRoutes({ custom }: CustomMetricsDeps): Route[] {
       method: 'POST',
       path,
       access: 'user',
-      summary: 'Report numbers of your own: counters, which are added to, and gauges',
+      summary:
+        'Report numbers of your own: a list of counters, which are added to, and gauges; or free-form objects of numbers',
       tag,
-      body: z.strictObject({ metrics: z.array(metric).min(1).max(MOST) }).meta({ examples: [{ metrics: [example] }] }),
+      body: report,
       responses: {
         200: { description: 'All were taken', schema: z.object({ taken: z.number().int() }), example: { taken: 1 } },
       },
-      handle({ actor, body: { metrics } }) {
-        custom.add(actor.userId, metrics)
-        return { body: { taken: metrics.length } }
+      handle({ actor, body }) {
+        const { metrics } = body
+        if (!Array.isArray(metrics)) return { body: { taken: addFree(custom, actor.userId, body) } }
+        const checked = check(listed, body, 'body')
+        if ('errors' in checked) throw validationError(checked.errors)
+        const { metrics: updates } = checked.value as z.output<typeof listed>
+        custom.add(actor.userId, updates)
+        return { body: { taken: updates.length } }
       },
     }),
     route({
@@ -82,4 +102,18 @@ export function customMetricRoutes({ custom }: CustomMetricsDeps): Route[] {
       },
     }),
   ]
+}
+
+/** Adds the numbers of a free-form report. Throws `validation_failed` with all mistakes. */
+function addFree(custom: CustomMetricsDeps['custom'], ownerId: string, body: JsonObject): number {
+  const { metrics, ...others } = body
+  const isNested = isJsonObject(metrics) && Object.keys(others).length === 0
+  const { numbers, errors } = isNested ? freeNumbers(metrics, '#/metrics') : freeNumbers(body)
+  if (errors.length > 0) throw validationError(errors)
+  custom.add(
+    ownerId,
+    numbers.map(({ update }) => update),
+    index => numbers[index]?.pointer ?? '#',
+  )
+  return numbers.length
 }

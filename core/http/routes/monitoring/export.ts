@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
-import { wholeBody } from '../../compress.ts'
 import { type Route, route } from '../../route.ts'
 import {
   asksForOwn,
@@ -60,11 +59,8 @@ export function exportRoutes({ history }: Pick<PerformanceDeps, 'history'>): Rou
         const text = await storedHistory(history)
           .for(actor)
           .export({ ...question, ...mine }, format)
-        return wholeBody(text, types[format], {
-          headers: {
-            'content-disposition': `attachment; filename="metrics.${format === 'prometheus' ? 'txt' : format}"`,
-          },
-        })
+        const name = `metrics.${format === 'prometheus' ? 'txt' : format}`
+        return { text, type: types[format], headers: { 'content-disposition': `attachment; filename="${name}"` } }
       },
     }),
   ]

@@ -3,7 +3,6 @@ import type { UserActor } from '../../../contract/records.ts'
 import { isLocalAddress } from '../../../domain/address.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { equalSecrets } from '../../../secrets/equal-secrets.ts'
-import { wholeBody } from '../../compress.ts'
 import { type Route, route } from '../../route.ts'
 
 /** What `/metrics` needs. */
@@ -30,7 +29,7 @@ export function metricsRoutes(deps: MetricsDeps): Route[] {
       responses: { 200: { description: 'The text format 0.0.4', contentType: 'text/plain', example } },
       async handle({ request, info, actor }) {
         refuseStrangers(deps.metricsToken, request, info, actor)
-        return wholeBody(await deps.metricsText(), 'text/plain; version=0.0.4; charset=utf-8')
+        return { text: await deps.metricsText(), type: 'text/plain; version=0.0.4; charset=utf-8' }
       },
     }),
   ]

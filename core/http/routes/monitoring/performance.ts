@@ -7,6 +7,7 @@ import { percentText, sizeText } from '../../../domain/size.ts'
 import type { History } from '../../../history/client.ts'
 import type { Measure } from '../../../history/protocol.ts'
 import type { Registry } from '../../../registry/api.ts'
+import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
 import type { SystemUsage } from '../../../telemetry/system-usage.ts'
 import { type Route, route } from '../../route.ts'
@@ -30,9 +31,13 @@ export interface PerformanceDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'states'>
   readonly usage: () => SystemUsage
+  readonly custom: Pick<CustomMetrics, 'list'>
   /** Of `performance.now()`. */
   readonly startedAtMs: number
 }
+
+/** Names of users' own numbers in one answer. */
+const MOST_CUSTOM_NAMES = 1_000
 
 const number = z.number()
 const count = z.number().int()
@@ -45,12 +50,20 @@ const snapshot = z.object({
   to: timestamp,
   server: z.string().optional(),
   metrics: z.object({
-    requests: z.object({ total: count, success: count, errors: count, rate: number.meta({ description: 'A second' }) }),
+    requests: z.object({
+      total: count.meta({ description: 'All calls of tools that ended, also those that reached no server' }),
+      success: count.meta({ description: 'Those with the outcome `ok`' }),
+      errors: count.meta({ description: 'Those with any other outcome' }),
+      rate: number.meta({ description: 'Calls a second' }),
+    }),
     servers: z.object({ online: count, connecting: count, offline: count, total: count }),
     performance: z.object({ avgResponseTime: ms, p95ResponseTime: ms, p99ResponseTime: ms }),
     system: z.object({ memoryUsage: z.string(), cpuUsage: z.string(), uptime: z.string() }),
   }),
   responseTimeMetrics: z.object({ server_startup: times, tool_execution: times, api_requests: times }),
+  custom: z.record(z.string(), number).optional().meta({
+    description: 'Numbers that you report, by name; for administrators those of all users, summed. Not with `server`',
+  }),
   series: z
     .array(z.object({ timestamp, requests: count, errors: count, avg: ms, p95: ms, p99: ms }))
     .optional()
@@ -73,6 +86,7 @@ const example = {
     tool_execution: { avg: 12.4, p95: 31.2, p99: 88.1 },
     api_requests: none,
   },
+  custom: { tool_usage_search: 12 },
 }
 
 /** The specification's snapshot of metrics. */
@@ -82,7 +96,7 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
       method: 'GET',
       path: '/api/monitoring/metrics',
       access: 'user',
-      summary: 'Calls and response times of your servers, or of one of them',
+      summary: 'Calls of your servers and calls that you made, or those of one server, with response times',
       tag: 'monitoring',
       query: z.strictObject({
         server: z.string().min(1).max(256).optional().meta({ description: '`name` or `owner~name`' }),
@@ -121,12 +135,23 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
               system: systemOf(deps),
             },
             responseTimeMetrics: Object.fromEntries(DURATION_KINDS.map(kind => [kind, timesOf(of.get(kind))])),
+            ...customOf(deps, actor, mine, record?.id),
             ...(steps ? { series: steps.measures.map(pointOf) } : {}),
           },
         }
       },
     }),
   ]
+}
+
+/** What users report for themselves, by name: labels, and for administrators owners, summed. */
+function customOf({ custom }: Pick<PerformanceDeps, 'custom'>, actor: UserActor, mine: boolean, serverId?: string) {
+  if (serverId !== undefined) return {}
+  const sums = new Map<string, number>()
+  for (const { name, value } of custom.list(isAdmin(actor) && !mine ? 'all' : actor.userId)) {
+    if (sums.has(name) || sums.size < MOST_CUSTOM_NAMES) sums.set(name, (sums.get(name) ?? 0) + value)
+  }
+  return { custom: Object.fromEntries([...sums].sort(([a], [b]) => (a < b ? -1 : 1))) }
 }
 
 /** Tool calls, with their rate a second over this time. */
@@ -153,8 +178,8 @@ export function serversOf(
 }
 
 /** Milliseconds with two digits after the point; null where there is no number. */
-export function shown(value: number | undefined): number | null {
-  return value === undefined ? null : rounded(value, 2)
+export function shown(value: number | null | undefined): number | null {
+  return value === undefined || value === null ? null : rounded(value, 2)
 }
 
 function timesOf(measure: Measure | undefined) {

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { ExportService } from '../../../moving/export.ts'
-import { jsonBytes } from '../../../moving/json-pieces.ts'
 import { PASSPHRASE_CHARACTERS } from '../../../moving/passphrase.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
@@ -11,7 +10,7 @@ import { requireRecentSignIn } from './recent-sign-in.ts'
 
 /** What exports need. */
 export interface ExportRoutesDeps {
-  readonly registry: Pick<Registry, 'audit'>
+  readonly registry: Pick<Registry, 'audit' | 'settings'>
   readonly exports: ExportService
 }
 
@@ -50,9 +49,11 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
         })
         .meta({ examples: [{}] }),
       responses: { 200: { description: 'The export', schema: anyObject, example } },
-      async handle({ actor, body: { passphrase }, info }) {
+      async handle({ actor, body: { passphrase }, info, take }) {
         if (passphrase !== undefined) checkPassphrase(actor, passphrase)
-        const content = await exports.make(actor, passphrase)
+        // Charged before anything is read: what is refused then has cost no memory.
+        take((await registry.settings.storedBytes(actor.userId)).total)
+        const text = await exports.make(actor, passphrase)
         const detail = { sealed: passphrase !== undefined }
         registry.audit.record(actor, {
           action: 'export',
@@ -61,14 +62,7 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
           request: info,
           detail,
         })
-        const body = await jsonBytes(content)
-        return new Response(body, {
-          headers: {
-            'content-type': 'application/json',
-            'content-length': String(body.byteLength),
-            'content-disposition': 'attachment; filename="patchbay-export.json"',
-          },
-        })
+        return { text, headers: { 'content-disposition': 'attachment; filename="patchbay-export.json"' } }
       },
     }),
   ]

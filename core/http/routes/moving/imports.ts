@@ -200,16 +200,19 @@ function rollbackRoute({ imports, registry }: ImportRoutesDeps): Route {
     params: z.object({ id: z.string() }),
     responses: {
       200: {
-        description: 'What was removed, what is as it was before, and what was kept and why',
+        description:
+          'What was removed, what is as it was before, what was kept and why, and what was not there any more',
         schema: z.object({
           removed: z.array(part),
           restored: z.array(part),
           kept: z.array(part.extend({ why: z.string() })),
+          gone: z.array(part),
         }),
         example: {
           removed: [{ kind: 'server', name: 'time' }],
           restored: [],
           kept: [{ kind: 'group', name: 'work', why: 'it was changed since' }],
+          gone: [],
         },
       },
     },

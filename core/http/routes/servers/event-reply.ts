@@ -1,4 +1,5 @@
 import type { BytesInFlight } from '../../../domain/byte-account.ts'
+import { freeText, type JsonText, weightOfText } from '../../../domain/json/long-text.ts'
 import { SseConnection } from '../../../mcp/legacy/sse-connection.ts'
 import { problemPart } from './problem-part.ts'
 
@@ -7,7 +8,7 @@ const KEEP_ALIVE_MS = 15_000
 /** One event of a stream: a name, and a text which is JSON. */
 export interface ReplyEvent {
   readonly name: string
-  readonly text: string
+  readonly text: JsonText
 }
 
 /** What a stream needs to be written. */
@@ -45,10 +46,16 @@ export function eventReply(
   )
   const alive = setInterval(() => connection.comment(), KEEP_ALIVE_MS)
   const failed = (error: unknown) => sseEvent('error', JSON.stringify({ ...problemPart(error), requestId }))
-  const emit = ({ name, text }: ReplyEvent): void => void connection.events(sseEvent(name, text))
+  const emit = ({ name, text }: ReplyEvent): void => void connection.events(sseEvent(name, String(text)))
+  const last = ({ name, text }: ReplyEvent): string => {
+    const weight = weightOfText(text)
+    const event = account.fits(weight) ? sseEvent(name, String(text)) : failed(account.refusal(weight))
+    freeText(text)
+    return event
+  }
   void run(emit, AbortSignal.any([signal, stop.signal]))
-    .then(({ name, text }) => sseEvent(name, text))
-    .then(event => (account.fits(event.length) ? event : failed(account.refusal(event.length))), failed)
+    .then(last)
+    .catch(failed)
     .then(event => {
       clearInterval(alive)
       connection.events(event)

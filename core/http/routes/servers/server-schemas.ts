@@ -56,6 +56,10 @@ export const serverStatus = z.object({
     .object({
       state: z.enum(['off', 'unknown', 'healthy', 'failing']),
       misses: z.int().optional().meta({ description: 'Failed checks in a row' }),
+      missingPaths: z
+        .array(z.string())
+        .optional()
+        .meta({ description: 'Of `healthCheck.endpoints`: what the server does not have (404, 405, 501)' }),
       lastCheck: z
         .object({ at: timestamp, ok: z.boolean(), durationMs: z.number(), error: reason.optional() })
         .optional(),
@@ -79,7 +83,7 @@ export const serverStatus = z.object({
   warnings: z
     .array(
       z.object({
-        code: z.enum(['tools_need_asking', 'own_connection_refused']),
+        code: z.enum(['tools_need_asking', 'own_connection_refused', 'health_path_missing']),
         message: z.string(),
         tools: z.array(z.string()).optional(),
       }),

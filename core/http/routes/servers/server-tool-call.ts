@@ -13,7 +13,7 @@ import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { DirectCall } from '../../../mcp/call/direct-call.ts'
 import type { Outcome } from '../../../mcp/call/exchange.ts'
 import type { Registry } from '../../../registry/api.ts'
-import { type Route, route } from '../../route.ts'
+import { type Reply, type Route, route } from '../../route.ts'
 import { anyJson, anyObject, refToolParams } from '../schemas.ts'
 import { findTool, serverTools, toolNotFound } from '../tool-views.ts'
 import { eventReply, type ReplyEvent, wantsStream } from './event-reply.ts'
@@ -138,10 +138,8 @@ async function perform({ deps, call }: Job, progress?: (params: JsonObject) => v
   return { outcome, durationMs: Math.round((performance.now() - startedMs) * 1000) / 1000 }
 }
 
-async function plain(job: Job): Promise<Response> {
-  const text = answerText(await perform(job), job.call.requestId)
-  const headers = { 'content-type': 'application/json' }
-  return new Response(typeof text === 'string' ? text : new Blob([...text.parts]), { headers })
+async function plain(job: Job): Promise<Reply> {
+  return { text: answerText(await perform(job), job.call.requestId) }
 }
 
 /**
@@ -179,7 +177,7 @@ function progressEvent({ progressToken, ...progress }: JsonObject): ReplyEvent {
 
 function lastEvent(done: Finished, requestId: string): ReplyEvent {
   try {
-    return { name: 'result', text: String(answerText(done, requestId)) }
+    return { name: 'result', text: answerText(done, requestId) }
   } catch (error) {
     return { name: 'error', text: JSON.stringify({ ...problemPart(error), durationMs: done.durationMs, requestId }) }
   }

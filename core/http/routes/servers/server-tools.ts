@@ -4,7 +4,8 @@ import type { JsonObject } from '../../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../../contract/records.ts'
 import type { ListCapability } from '../../../domain/mcp-methods.ts'
 import { pieceOf } from '../../../domain/piece.ts'
-import { type CatalogItem, itemJson } from '../../../domain/tools/catalog-item.ts'
+import { type CatalogItem, itemJson, itemKey } from '../../../domain/tools/catalog-item.ts'
+import { overrideOf } from '../../../domain/tools/tool-shape.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson, anyObject, exampleList, listOf, pageQuery, refParams, refToolParams } from '../schemas.ts'
@@ -132,11 +133,12 @@ function offered(
       ? (catalog?.prompts ?? [])
       : [...(catalog?.resources ?? []), ...(catalog?.resourceTemplates ?? [])]
   const chosen = record[kind] ?? 'all'
-  const known = new Set(chosen === 'all' ? [] : chosen)
+  const known = new Set(chosen === 'all' ? [] : chosen.map(name => itemKey(kind, name)))
   const offers = ({ key }: CatalogItem) => chosen === 'all' || known.has(key)
   const shown = whole ? all : all.filter(offers)
   const items = pieceOf(shown, offset, limit, ({ text }) => text.length).map(item => {
-    const json = itemJson(item)
+    const given = itemJson(item)
+    const json = kind === 'prompts' ? { ...given, name: item.key } : given
     return { ...json, tokens: tokensOf(json), ...(offers(item) ? {} : { enabled: false }) }
   })
   return { items, total: shown.length, limit: appliedLimit(items, shown.length, { limit, offset }), offset }
@@ -203,8 +205,8 @@ function toolAfter(deps: ServerToolsDeps, record: ServerRecord, original: string
   const tool = tools.find(each => each.original === original)
   if (tool) return ownedTool(tool)
   return {
-    ...(structuredClone(record.tools[original] ?? {}) as unknown as JsonObject),
-    name: record.tools[original]?.name ?? original,
+    ...(structuredClone(overrideOf(record.tools, original) ?? {}) as unknown as JsonObject),
+    name: overrideOf(record.tools, original)?.name ?? original,
     original,
     overridden: true,
     tokens: 0,

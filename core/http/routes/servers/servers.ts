@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { LongText } from '../../../domain/json/long-text.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
@@ -261,12 +262,12 @@ function documentRoute({ registry }: ServerRoutesDeps): Route {
       },
       204: { description: 'The server has no inline document' },
     },
-    async handle({ actor, params }) {
-      const content = await registry.servers.document(actor, params.ref)
+    async handle({ actor, params, take }) {
+      const content = await registry.servers.document(actor, params.ref, take)
       if (!content) return { status: 204 }
       // The type is detected without parsing: a JSON document begins with a brace.
       const type = content[0] === 0x7b ? 'application/json' : 'application/yaml'
-      return new Response(content.slice(), { headers: { 'content-type': type } })
+      return { text: new LongText([content]), type }
     },
   })
 }

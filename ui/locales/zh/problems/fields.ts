@@ -8,6 +8,7 @@ export const fields: Readonly<Record<FieldCode, string>> = {
   range: '超出范围（{detail}）',
   length: '过短或过长（{detail}）',
   format: '格式不符（{detail}）',
+  read_only: '在此只读，须在别处修改（{detail}）',
   unknown_field: '没有这个字段（{detail}）',
   key_forbidden: '含有不允许的键',
   duplicate: '重复或已被使用（{detail}）',

@@ -147,6 +147,7 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   log_unwritable: '请检查 LOG_FILE 的权限和所在磁盘；恢复后会写入等待的记录。',
   plugin_failed: '请在插件页面查看其消息和堆栈，更正插件或其配置后重新启用。',
   command_not_found: '请在 hub 所在的机器上安装该程序，或填写完整路径。',
+  command_not_executable: '请为该文件添加执行权限（chmod +x），或以其解释器为命令、以该文件为第一个参数。',
   cwd_not_found: '请创建该文件夹，或将 cwd 留空。',
   spawn_failed: '请根据系统给出的原因处理。',
   sandbox_lost: '请管理员修复（patchbay doctor 会指出缺少什么）；hub 每分钟重试。',

@@ -150,6 +150,7 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   log_unwritable: '日志无法写入',
   plugin_failed: '插件出错',
   command_not_found: '找不到该命令',
+  command_not_executable: '该命令存在，但无法执行',
   cwd_not_found: '工作目录不存在',
   spawn_failed: '进程无法启动：{detail}',
   sandbox_lost: '沙箱已失效',

@@ -1,5 +1,4 @@
-import type { ToolCallRecord } from '../contract/records.ts'
-import type { RefusedCall } from './log.ts'
+import { type EndedCall, isFailedCall, reachedServer } from './ended-call.ts'
 
 const MINUTE_MS = 60_000
 /** Minutes that are kept of a link. */
@@ -52,11 +51,10 @@ export class CallLinks {
     this.#now = now
   }
 
-  /** A finished call, or one that was refused before it reached a server. */
-  add(call: ToolCallRecord | RefusedCall): void {
-    const { userId, keyId = '', groupId, clientName = REST } = call
+  /** A call that ended. */
+  add(call: EndedCall): void {
+    const { userId, keyId = '', groupId, serverId, clientName = REST } = call
     const links = this.#users.get(userId) ?? this.#addUser(userId)
-    const serverId = 'serverId' in call ? call.serverId : ''
     const key = `${groupId}\n${serverId}\n${keyId}\n${clientName}`
     const known = links.get(key)
     if (known) links.delete(key)
@@ -68,7 +66,7 @@ export class CallLinks {
     advance(link, Math.floor(nowMs / MINUTE_MS))
     const slot = link.minute % LINK_MINUTES
     link.calls[slot] = (link.calls[slot] ?? 0) + 1
-    if (!('status' in call) || call.status !== 'success') link.failures[slot] = (link.failures[slot] ?? 0) + 1
+    if (isFailedCall(call)) link.failures[slot] = (link.failures[slot] ?? 0) + 1
     link.lastUsedAtMs = nowMs
   }
 
@@ -119,10 +117,10 @@ export class CallLinks {
   }
 }
 
-function newLink(call: ToolCallRecord | RefusedCall): Link {
+function newLink(call: EndedCall): Link {
   const { userId, keyId, groupId, group, clientName } = call
-  const server =
-    'serverId' in call ? { server: { id: call.serverId, name: call.server, ownerId: call.ownerId } } : undefined
+  const { serverId: id, server: name, ownerId } = call
+  const server = reachedServer(call) ? { server: { id, name, ownerId } } : undefined
   return {
     ends: { userId, keyId, clientName, groupId, group, ...server },
     calls: new Uint32Array(LINK_MINUTES),

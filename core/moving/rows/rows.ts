@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import { nextTurn } from '../../domain/next-turn.ts'
 import type { Reader } from '../../store/transact.ts'
-import { BACKED_UP, type BackedUpTable } from './backup-tables.ts'
+import { BACKED_UP, type StoredTable } from './tables.ts'
 
 /** A row by column names. Values: text, number, null, bytes. */
-export type BackupRow = Readonly<Record<string, unknown>>
+export type StoredRow = Readonly<Record<string, unknown>>
 
 const ROWS_OF_A_PAGE = 200
 
@@ -14,12 +14,12 @@ const ROWS_OF_A_PAGE = 200
  */
 export async function* readRows(
   db: Reader,
-  tables: readonly BackedUpTable[] = BACKED_UP,
-): AsyncGenerator<{ table: string; rows: readonly BackupRow[] }> {
+  tables: readonly StoredTable[] = BACKED_UP,
+): AsyncGenerator<{ table: string; rows: readonly StoredRow[] }> {
   for (const table of tables) {
-    let last: BackupRow | undefined
+    let last: StoredRow | undefined
     do {
-      const rows: readonly BackupRow[] = await page(db as unknown as AnyTables, table, last)
+      const rows: readonly StoredRow[] = await page(db as unknown as AnyTables, table, last)
       last = rows.length < (table.page ?? ROWS_OF_A_PAGE) ? undefined : rows.at(-1)
       if (rows.length > 0) yield { table: table.name, rows: rows.map(row => withoutNumber(row, table)) }
       await nextTurn()
@@ -28,10 +28,27 @@ export async function* readRows(
 }
 
 /** The tables are those of a list, so their columns are not known to the compiler. */
-type AnyTables = Kysely<Record<string, Record<string, unknown>>>
+export type AnyTables = Kysely<Record<string, Record<string, unknown>>>
 
-function page(db: AnyTables, { name, key, page: limit = ROWS_OF_A_PAGE }: BackedUpTable, after?: BackupRow) {
+/** Restricts rows to those whose column has one of these values. */
+export interface RowFilter {
+  readonly column: string
+  readonly values: readonly string[]
+}
+
+/**
+ * The next page of a table after the row `after`, in the order of the primary key. `filters`: each must hold; with one that has no
+ * values there are no rows.
+ */
+export async function page(
+  db: AnyTables,
+  { name, key, page: limit = ROWS_OF_A_PAGE }: StoredTable,
+  after?: StoredRow,
+  filters: readonly RowFilter[] = [],
+): Promise<readonly StoredRow[]> {
+  if (filters.some(({ values }) => values.length === 0)) return []
   let query = db.selectFrom(name).selectAll().limit(limit)
+  for (const { column, values } of filters) query = query.where(column, 'in', values)
   for (const column of key) query = query.orderBy(column)
   if (after) {
     const columns = sql.join(key.map(column => sql.ref(column)))
@@ -41,7 +58,7 @@ function page(db: AnyTables, { name, key, page: limit = ROWS_OF_A_PAGE }: Backed
   return query.execute()
 }
 
-function withoutNumber(row: BackupRow, { numbered }: BackedUpTable): BackupRow {
+function withoutNumber(row: StoredRow, { numbered }: StoredTable): StoredRow {
   if (numbered === undefined) return row
   return Object.fromEntries(Object.entries(row).filter(([column]) => column !== numbered))
 }
@@ -50,7 +67,7 @@ function withoutNumber(row: BackupRow, { numbered }: BackedUpTable): BackupRow {
 const MOST_PARAMETERS = 2_000
 
 /** Inserts rows of one table that have the same columns. */
-export async function insertRows(db: Reader, table: string, rows: readonly BackupRow[]): Promise<void> {
+export async function insertRows(db: Reader, table: string, rows: readonly StoredRow[]): Promise<void> {
   const at = Math.max(1, Math.floor(MOST_PARAMETERS / Math.max(1, Object.keys(rows[0] ?? {}).length)))
   for (let from = 0; from < rows.length; from += at) {
     const values = rows.slice(from, from + at)

@@ -1,7 +1,7 @@
 import type { Tables } from '../../store/tables.ts'
 
-/** How one table is read for a backup. */
-export interface BackedUpTable {
+/** How one table is read, page by page. */
+export interface StoredTable {
   readonly name: keyof Tables
   /** The primary key: pages are read in its order. */
   readonly key: readonly string[]
@@ -12,7 +12,7 @@ export interface BackedUpTable {
 }
 
 /** The tables of a backup. One that refers to another comes after it. */
-export const BACKED_UP: readonly BackedUpTable[] = [
+export const BACKED_UP: readonly StoredTable[] = [
   { name: 'user', key: ['id'] },
   { name: 'setting', key: ['scope', 'key'] },
   { name: 'access_key', key: ['id'] },
@@ -37,7 +37,7 @@ export const BACKED_UP: readonly BackedUpTable[] = [
 ]
 
 /** What is read anew after a restore, or has ended with it; emptied by one, and moved to another database with the rest. */
-export const NOT_BACKED_UP: readonly BackedUpTable[] = [
+export const NOT_BACKED_UP: readonly StoredTable[] = [
   { name: 'revoked_token', key: ['token_id'] },
   { name: 'sign_in', key: ['id'] },
   { name: 'reset_link', key: ['user_id'] },

@@ -1,0 +1,151 @@
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { beforeThreads } from '../events/thread-starts.ts'
+
+/** Takes connections from the system, and stops doing so. */
+export interface ConnectionGate {
+  /** No connection is taken until `open`: those that arrive wait in the system's queue. False where that cannot be done. */
+  close(): boolean
+  open(): void
+  /** Ends connections that are idle, so that others can be taken. */
+  closeIdle(): void
+}
+
+/** Descriptors that are held for threads, files and programs of the hub: an eighth of the limit, 12 to 64. */
+const HELD = { part: 8, least: 12, most: 64 }
+/** No connection is taken while fewer are left beside those that are held. */
+const CLOSE_BELOW = 8
+/** Streams are refused while fewer than an eighth of the limit are left, at least this many, so that requests of others have room. */
+const CROWDED = { part: 8, least: 24 }
+/** How long a thread may take to open what it needs, in milliseconds. */
+const THREAD_START_MS = 1_000
+/** With more than this left nothing has to be held back for a thread: one turn takes no more connections than the system queues. */
+const PLENTY = 2_048
+/** A folder with the open descriptors of this process. */
+const OPEN = '/proc/self/fd'
+/** Between two counts, in milliseconds: with few descriptors left, and with plenty. */
+const COUNT_MS = { few: 100, plenty: 1_000 }
+
+/**
+ * Keeps descriptors of this process free for the hub itself, since connections of clients take every one they get. It holds some
+ * open; when the rest is used up it closes the gate for connections and gives those up, until enough are free again. Does nothing
+ * where the system does not say how many are open.
+ */
+export class DescriptorReserve {
+  readonly #wanted: number
+  readonly #unsubscribe: () => void
+  #held: number[] = []
+  #gate: ConnectionGate | undefined
+  #isClosed = false
+  #isCrowded = false
+  #closedUntilMs = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    const limit = descriptorLimit()
+    this.#wanted = limit === undefined ? 0 : Math.min(HELD.most, Math.max(HELD.least, Math.floor(limit / HELD.part)))
+    this.#hold()
+    this.#unsubscribe = beforeThreads(() => this.#makeRoom())
+  }
+
+  /** Counts from now on, and closes the gate while descriptors are short. */
+  guard(gate: ConnectionGate): void {
+    this.#gate = gate
+    this.#count()
+  }
+
+  /** How many descriptors are free, those that are held included; undefined: not known. */
+  get free(): number | undefined {
+    const counted = freeDescriptors()
+    return counted === undefined ? undefined : counted + this.#held.length
+  }
+
+  /** Whether so few are left that a connection should not stay open for long. As of the last count, at most 100 ms ago. */
+  get isCrowded(): boolean {
+    return this.#isCrowded
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer)
+    this.#unsubscribe()
+    this.#gate = undefined
+    this.#release()
+  }
+
+  /** A thread starts now: no connection may take what it is about to open. */
+  #makeRoom(): void {
+    const { free } = this
+    if (free === undefined || free > PLENTY) return
+    this.#closedUntilMs = performance.now() + THREAD_START_MS
+    this.#close()
+    this.#schedule(COUNT_MS.few)
+  }
+
+  readonly #count = (): void => {
+    const { free } = this
+    if (free === undefined) return
+    const left = free - this.#wanted
+    this.#isCrowded = left < Math.max(CROWDED.least, (descriptorLimit() ?? 0) / CROWDED.part)
+    if (left < CLOSE_BELOW) this.#close()
+    else if (this.#isClosed && left >= 2 * CLOSE_BELOW && performance.now() >= this.#closedUntilMs) this.#open()
+    if (this.#isCrowded) this.#gate?.closeIdle()
+    this.#schedule(left > PLENTY ? COUNT_MS.plenty : COUNT_MS.few)
+  }
+
+  #schedule(ms: number): void {
+    if (!this.#gate) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(this.#count, ms)
+    this.#timer.unref()
+  }
+
+  #close(): void {
+    // Given up in the same turn, in which no connection is taken.
+    if (!this.#isClosed && this.#gate?.close() === false) return
+    this.#isClosed = this.#gate !== undefined
+    this.#release()
+  }
+
+  #open(): void {
+    this.#hold()
+    this.#isClosed = false
+    this.#gate?.open()
+  }
+
+  #hold(): void {
+    try {
+      while (this.#held.length < this.#wanted) this.#held.push(openSync('/dev/null', 'r'))
+    } catch {
+      // As many as there are.
+    }
+  }
+
+  #release(): void {
+    for (const held of this.#held.splice(0)) closeSync(held)
+  }
+}
+
+/** Soft limit of this process; undefined: none, or not known. Read each time, since it can be changed from outside. */
+export function descriptorLimit(): number | undefined {
+  try {
+    return limitIn(readFileSync('/proc/self/limits', 'latin1'))
+  } catch {
+    return undefined
+  }
+}
+
+/** How many descriptors this process can still open; undefined: not known. */
+export function freeDescriptors(): number | undefined {
+  try {
+    const limit = limitIn(readFileSync('/proc/self/limits', 'latin1'))
+    // Since Linux 6.2 the size of this folder is the number of its entries; before, it is 0.
+    return limit === undefined ? undefined : limit - (statSync(OPEN).size || readdirSync(OPEN).length)
+  } catch (error) {
+    // Reading needs one descriptor.
+    return (error as NodeJS.ErrnoException).code === 'EMFILE' ? 0 : undefined
+  }
+}
+
+function limitIn(limits: string): number | undefined {
+  const soft = /^Max open files +(\d+)/m.exec(limits)?.[1]
+  return soft === undefined ? undefined : Number(soft)
+}

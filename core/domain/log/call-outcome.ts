@@ -1,0 +1,27 @@
+import { ERROR_CODES, type ErrorCode } from '../../contract/codes.ts'
+import type { CallOutcome, LogLevel } from '../../contract/records.ts'
+
+/** All outcomes of a tools/call. Their places are stored, so that new ones are added at the end. */
+export const CALL_OUTCOMES = [
+  ...(['ok', 'tool_error', 'upstream_error', 'refused', 'blocked', 'cancelled', 'timeout'] as const),
+] satisfies readonly CallOutcome[]
+
+const TIMEOUTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['upstream_timeout', 'upstream_init_timeout'])
+/** Codes of a 502, 503 or 504 that are about the hub itself. */
+const OF_THE_HUB: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  ...(['starting', 'draining', 'overloaded', 'storage_busy', 'storage_unavailable', 'history_unavailable'] as const),
+  ...(['market_unavailable', 'template_integrity', 'delivery_failed'] as const),
+])
+const UPSTREAM_STATUS: ReadonlySet<number> = new Set([502, 503, 504])
+
+/** The outcome of a call that failed with a code of the hub. */
+export function outcomeOfCode(code: ErrorCode): 'timeout' | 'upstream_error' | 'refused' {
+  if (TIMEOUTS.has(code)) return 'timeout'
+  return UPSTREAM_STATUS.has(ERROR_CODES[code].status) && !OF_THE_HUB.has(code) ? 'upstream_error' : 'refused'
+}
+
+/** The level of a call's record: ERROR where the hub or the server failed it, WARN where the tool did or the caller gave up. */
+export function levelOfOutcome(outcome: CallOutcome): LogLevel {
+  if (outcome === 'ok') return 'INFO'
+  return outcome === 'tool_error' || outcome === 'cancelled' ? 'WARN' : 'ERROR'
+}

@@ -1,0 +1,69 @@
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { Actor } from '../../contract/records.ts'
+import { pointerToken } from '../json/json-pointer.ts'
+import { validationError } from '../validation-error.ts'
+import { isSecretName } from './secrets.ts'
+
+/** How long ago somebody has signed in, at most, to carry stored secrets away, in milliseconds. */
+const RECENT_SIGN_IN_MS = 5 * 60_000
+
+/** A change that keeps stored secrets, which its sender gave by their masks. */
+export interface KeptSecrets {
+  /** JSON Pointers into the body, with `#`. */
+  readonly kept: readonly string[]
+  /** Whether the secrets would go to another place than before: another address, program, or owner. */
+  readonly moved: boolean
+  /** Whether they are the actor's own. */
+  readonly isOwn: boolean
+}
+
+/**
+ * The rule for every stored secret that a change would send to another place: its owner may do that with a sign-in of the last
+ * five minutes, as for an export of secrets. With an access key, with an older sign-in, or by somebody else, each secret must be
+ * entered again. `nowMs`: Unix time. Throws `validation_failed` with `secret_required` for each.
+ */
+export function refuseMovedSecrets(actor: Actor, { kept, moved, isOwn }: KeptSecrets, nowMs: number): void {
+  if (!moved || kept.length === 0) return
+  const why = isOwn ? notRecent(actor, nowMs) : 'somebody else than its owner makes the change'
+  if (why === undefined) return
+  const detail = `The secret would go to another place, and ${why}: enter the secret again`
+  throw validationError(
+    kept.map(pointer => ({ pointer, code: 'secret_required' as const, detail })),
+    'The secrets must be entered again',
+  )
+}
+
+/** Whether the actor has signed in within the last five minutes; never for an access key. */
+export function hasRecentSignIn(actor: Actor, nowMs: number): boolean {
+  if (actor.kind === 'system' || actor.credential.kind === 'local') return true
+  return actor.credential.kind === 'session' && nowMs - actor.credential.signedInAtMs <= RECENT_SIGN_IN_MS
+}
+
+function notRecent(actor: Actor, nowMs: number): string | undefined {
+  if (hasRecentSignIn(actor, nowMs)) return undefined
+  const isKey = actor.kind === 'user' && actor.credential.kind === 'key'
+  return isKey ? 'an access key was sent instead of a session token' : 'the sign-in is older than five minutes'
+}
+
+const ADDRESS_NAME = /url|uri|host|endpoint|address|server|proxy|port|domain|gateway/i
+
+/** Whether a field of this name and value can say where something is sent. */
+export function looksLikeAddress(name: string, value: JsonValue): boolean {
+  return ADDRESS_NAME.test(name) || (typeof value === 'string' && value.includes('://'))
+}
+
+/** Every field by which a configuration of unknown shape says where something is sent, as a text to compare. */
+export function addressesIn(config: JsonObject): string {
+  const found: string[] = []
+  const visit = (value: JsonValue, names: readonly string[]): void => {
+    if (typeof value === 'object' && value !== null) {
+      for (const [name, one] of Object.entries(value)) visit(one, [...names, name])
+      return
+    }
+    const isUrl = typeof value === 'string' && value.includes('://')
+    const isAddress = isUrl || names.some(name => looksLikeAddress(name, null) && !isSecretName(name))
+    if (isAddress) found.push(`${names.map(pointerToken).join('/')}=${JSON.stringify(value)}`)
+  }
+  visit(config, [])
+  return found.sort().join('\n')
+}

@@ -1,0 +1,103 @@
+/**
+ * Whether a text may hold a character that `HIDDEN` matches, or a surrogate: one fast look at code units, which plain ASCII
+ * with line breaks never passes.
+ */
+const SUSPECT =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must find
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
+  /[\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff]/
+
+/**
+ * What people do not see: control and format characters, line and paragraph separators, fillers, variation selectors,
+ * unpaired surrogates, noncharacters, and the blank of Braille. The Arabic and Kaithi number marks are of the same category
+ * as format characters but are drawn.
+ */
+const HIDDEN =
+  /(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]/gu
+
+const PICTURE = String.raw`\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?`
+/** Scripts in which a joiner between two letters changes how these are drawn, such as Persian and Malayalam (RFC 5892, A.1). */
+const JOINED = [
+  'Arabic',
+  'Syriac',
+  'Mongolian',
+  'Nko',
+  'Devanagari',
+  'Bengali',
+  'Gurmukhi',
+  'Gujarati',
+  'Oriya',
+  'Tamil',
+]
+  .concat('Telugu', 'Kannada', 'Malayalam', 'Sinhala', 'Khmer', 'Myanmar')
+  .map(script => String.raw`\p{Script=${script}}`)
+  .join('')
+/** Tags of the three flags that have any: England, Scotland and Wales. */
+const FLAGS = ['gbeng', 'gbsct', 'gbwls'].map(letters =>
+  [...letters, '\x7f'].map(letter => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join(''),
+)
+
+/** Sequences whose hidden characters belong to what is seen: emoji, keycaps, flags, and joiners within a script. */
+const LEGITIMATE = new RegExp(
+  [
+    String.raw`\u{1f3f4}(?:${FLAGS.join('|')})`,
+    String.raw`${PICTURE}(?:\u200d${PICTURE})+`,
+    String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]`,
+    String.raw`[0-9#*]\ufe0f\u20e3`,
+    String.raw`(?<=[${JOINED}])[\u200c\u200d](?=[${JOINED}])`,
+    String.raw`(?<=\p{Script=Mongolian})[\u180b-\u180d\u180f]`,
+  ].join('|'),
+  'gu',
+)
+
+const LINE_END = /\r\n/g
+const OF_LINES = /[\n\t]/
+
+/**
+ * A text of several lines in which every character that cannot be seen, or that changes how others are shown, stands as
+ * `⟨U+202E⟩`. Line feeds and tabs stay, CR LF becomes a line feed; emoji sequences and the joiners of scripts that need them
+ * stay. The result is the same when it is applied again.
+ */
+export function visibleText(text: string): string {
+  return SUSPECT.test(text) ? replaced(text.replace(LINE_END, '\n'), mark, true) : text
+}
+
+/** The same for a name or a text of one line: line ends and tabs are shown as well. */
+export function visibleName(text: string): string {
+  return SUSPECT.test(text) ? replaced(text, mark, false) : text
+}
+
+/** JSON text in which those characters are escaped (`\u202e`), so that it reads back as the same value. */
+export function escapeHidden(json: string): string {
+  return SUSPECT.test(json) ? replaced(json, jsonEscape, true) : json
+}
+
+/** Whether `visibleName` would change a text. `lines`: whether `visibleText` would, but for CR LF. */
+export function hasHidden(text: string, { lines = false }: { readonly lines?: boolean } = {}): boolean {
+  const given = lines ? text.replace(LINE_END, '\n') : text
+  return (lines ? visibleText(given) : visibleName(given)) !== given
+}
+
+function replaced(text: string, replace: (character: string) => string, lines: boolean): string {
+  const outside = (part: string): string =>
+    part.replace(HIDDEN, character => (lines && OF_LINES.test(character) ? character : replace(character)))
+  let done = ''
+  let from = 0
+  for (const { 0: whole, index } of text.matchAll(LEGITIMATE)) {
+    done += outside(text.slice(from, index)) + whole
+    from = index + whole.length
+  }
+  return done + outside(text.slice(from))
+}
+
+function mark(character: string): string {
+  return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`
+}
+
+function jsonEscape(character: string): string {
+  let escaped = ''
+  for (let at = 0; at < character.length; at += 1) {
+    escaped += `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`
+  }
+  return escaped
+}

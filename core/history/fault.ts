@@ -1,0 +1,30 @@
+import { isBusy, isFull, storageCode } from '../store/errors.ts'
+
+/** Why nothing is stored in the history now: a code of the table of errors, and a sentence without paths, which anybody may read. */
+export interface HistoryFault {
+  readonly code: 'storage_full' | 'storage_busy' | 'storage_unavailable'
+  readonly message: string
+}
+
+/** The disk or its driver failed. */
+const DISK = /^(?:EIO|SQLITE_IOERR)/
+/** The file or its folder cannot be opened or written. */
+const ACCESS = /^(?:E(?:ACCES|PERM|ROFS|NOENT|NOTDIR|MFILE|NFILE)$|SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH))/
+
+/** What an error of the history means for who runs the hub. */
+export function historyFault(error: unknown): HistoryFault {
+  const code = storageCode(error) ?? ''
+  if (isFull(error)) {
+    return { code: 'storage_full', message: 'The disk has no room for log records; they are stored once there is room' }
+  }
+  if (isBusy(error)) {
+    return { code: 'storage_busy', message: 'Another program has locked a file of the log history' }
+  }
+  if (DISK.test(code)) return unavailable('The disk of the log history reports errors')
+  if (ACCESS.test(code)) return unavailable('A file of the log history cannot be opened or written')
+  return unavailable('The log history does not answer')
+}
+
+function unavailable(message: string): HistoryFault {
+  return { code: 'storage_unavailable', message }
+}

@@ -1,0 +1,22 @@
+import { HubError } from '../contract/errors.ts'
+import { withHeaders } from '../request/headers.ts'
+
+/** Whether a request asks for an answer that stays open: an event stream or a WebSocket. */
+export function wantsStream({ method, headers, url }: Request): boolean {
+  if (method !== 'GET') return false
+  if (headers.has('upgrade') || headers.get('accept')?.includes('text/event-stream')) return true
+  return /\/(?:api\/stream|sse)(?:[/?]|$)/.test(url)
+}
+
+/** The refusal of a stream while descriptors are short. */
+export function crowded(): HubError {
+  const why = 'The hub has few file descriptors left, and opens no further streams until others end'
+  return new HubError('overloaded', why, { retryAfterSeconds: 5 })
+}
+
+/** The same answer, after which the connection is closed. */
+export function lastOf(response: Response): Response
+export function lastOf(response: Response | undefined): Response | undefined
+export function lastOf(response: Response | undefined): Response | undefined {
+  return response && withHeaders(response, { connection: 'close' })
+}

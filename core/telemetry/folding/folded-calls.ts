@@ -1,0 +1,120 @@
+import type { LogLevel } from '../../contract/records.ts'
+
+/** Calls of one user that have a record each, in one second. */
+const PER_SECOND = 200
+const WINDOW_MS = 1_000
+/** Servers and groups of one user that have a record of their own in one second; the calls of further ones share one. */
+const MOST_PLACES = 50
+/** Different outcomes that are counted by name. */
+const MOST_OUTCOMES = 20
+const SEVERITY: readonly LogLevel[] = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR']
+
+/** The fields of the record of one call. */
+export interface CallFields {
+  readonly userId: string
+  readonly serverId?: string | undefined
+  readonly group?: string | undefined
+  readonly duration: number
+  readonly outcome: string
+  readonly [name: string]: unknown
+}
+
+/** Writes one record. `readers`: ids, joined by commas; `ownerId`: of the server. */
+export type WriteCall = (level: LogLevel, fields: CallFields, readers: string, ownerId: string) => void
+
+interface Fold {
+  level: LogLevel
+  /** What all of its calls have in common. */
+  readonly fields: Record<string, unknown>
+  readers: string
+  ownerId: string
+  count: number
+  errors: number
+  readonly outcomes: Record<string, number>
+  longest: number
+  total: number
+}
+
+interface Window {
+  written: number
+  readonly folds: Map<string, Fold>
+}
+
+/**
+ * Records of calls: the first 200 of a user in a second are written each, and those beyond as one record a second for each server,
+ * so that a user who calls without end leaves others room in the queues and the history. Such a record has what its calls have in
+ * common, and besides `count`, `errors`, `outcomes` (their number by outcome), `duration` (the longest) and `durationTotal`, in ms.
+ */
+export class FoldedCalls {
+  readonly #write: WriteCall
+  /** By user, of the present second. */
+  readonly #windows = new Map<string, Window>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(write: WriteCall) {
+    this.#write = write
+  }
+
+  add(level: LogLevel, fields: CallFields, readers: string, ownerId: string): void {
+    const { userId } = fields
+    let window = this.#windows.get(userId)
+    if (!window) {
+      window = { written: 0, folds: new Map() }
+      this.#windows.set(userId, window)
+      this.#timer ??= setTimeout(() => this.flush(), WINDOW_MS)
+    }
+    if (window.written < PER_SECOND) {
+      window.written += 1
+      this.#write(level, fields, readers, ownerId)
+    } else fold(window.folds, level, fields, readers, ownerId)
+  }
+
+  /** Writes the records of the calls that were left out; the next second begins. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const windows = [...this.#windows.values()]
+    this.#windows.clear()
+    for (const { folds } of windows) {
+      for (const { level, fields, readers, ownerId, count, errors, outcomes, longest, total } of folds.values()) {
+        const counted = { count, errors, outcomes, durationTotal: total }
+        const made = { ...fields, duration: longest, ...(count > 1 ? counted : {}) }
+        this.#write(level, made as unknown as CallFields, readers, ownerId)
+      }
+    }
+  }
+}
+
+function fold(folds: Map<string, Fold>, level: LogLevel, fields: CallFields, readers: string, ownerId: string): void {
+  const { serverId, group = '', userId } = fields
+  const own = serverId ?? `group ${group}`
+  const place = folds.has(own) || folds.size < MOST_PLACES ? own : ''
+  const known = folds.get(place)
+  const into = known ?? newFold(level, fields, readers, ownerId)
+  if (!known) folds.set(place, into)
+  else {
+    keepCommon(into.fields, fields)
+    if (SEVERITY.indexOf(level) > SEVERITY.indexOf(into.level)) into.level = level
+    if (into.readers !== readers) {
+      // Of several owners: none of them may read what the others' servers were called for.
+      into.readers = userId
+      into.ownerId = userId
+    }
+  }
+  const { outcome, duration } = fields
+  const name = outcome in into.outcomes || Object.keys(into.outcomes).length < MOST_OUTCOMES ? outcome : 'others'
+  into.outcomes[name] = (into.outcomes[name] ?? 0) + 1
+  into.count += 1
+  if (outcome !== 'ok') into.errors += 1
+  into.longest = Math.max(into.longest, duration)
+  into.total += duration
+}
+
+function newFold(level: LogLevel, fields: CallFields, readers: string, ownerId: string): Fold {
+  const outcomes = Object.create(null) as Record<string, number>
+  return { level, fields: { ...fields }, readers, ownerId, count: 0, errors: 0, outcomes, longest: 0, total: 0 }
+}
+
+function keepCommon(common: Record<string, unknown>, fields: CallFields): void {
+  for (const name in common) if (common[name] !== fields[name]) common[name] = undefined
+}

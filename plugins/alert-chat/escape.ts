@@ -1,0 +1,51 @@
+/**
+ * Texts in the language of each chat service: names of servers and tools are other people's text, and must neither call
+ * somebody nor become a link. Where a service documents no escape, the sign that begins the markup stands in its full-width
+ * form, which looks alike and means nothing.
+ */
+
+/** `<` that begins a tag: `<at user_id="all">`, `<@all>`, `<font …>`. */
+const TAG = /<(?=[/!@a-z])/gi
+const LINK = /\]\(/g
+const FULL_WIDTH_LESS = '＜'
+const FULL_WIDTH_AT = '＠'
+
+/** Without tags. */
+export function tagless(text: string): string {
+  return text.replaceAll(TAG, FULL_WIDTH_LESS)
+}
+
+/** Feishu and Lark, text messages: tags and `[text](address)` are read in them. */
+export function feishuText(text: string): string {
+  return tagless(text).replaceAll(LINK, '] (')
+}
+
+/** Markdown of DingTalk and WeCom, one line: they read tags and `@` themselves, and escape the rest by a backslash. */
+export function markdownText(line: string): string {
+  return tagless(line)
+    .replaceAll('@', FULL_WIDTH_AT)
+    .replaceAll(/[\\`*_{}[\]()#+!|<>~-]/g, '\\$&')
+}
+
+/** Slack, and services that take its form and read `@all` and `[text](address)` besides. */
+export function slackText(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll(LINK, '] (')
+    .replaceAll(/@(?=all|channel|everyone|here)/gi, FULL_WIDTH_AT)
+}
+
+/** Discord, one line: Markdown, masked links, mentions, timestamps, and what makes a heading or a list of a line. */
+export function discordText(line: string): string {
+  return line
+    .replaceAll(/[\\`*_~|<>@]/g, '\\$&')
+    .replaceAll(LINK, ']\\(')
+    .replace(/^(\s*)([-+#])/, '$1\\$2')
+}
+
+/** Telegram, without `parse_mode`: an `@name` would still call its bearer. */
+export function telegramText(text: string): string {
+  return text.replaceAll('@', FULL_WIDTH_AT)
+}
