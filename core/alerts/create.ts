@@ -5,12 +5,14 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Actor, Role, UserActor } from '../contract/records.ts'
+import { addressRights } from '../domain/address.ts'
+import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ActorHistory } from '../history/client.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
-import { resolveHost } from '../outbound/dial.ts'
 import { createLookup } from '../outbound/lookup.ts'
+import { resolveHost } from '../outbound/targets.ts'
 import type { Page, Registry } from '../registry/api.ts'
 import { withLimit } from '../registry/owned/limits.ts'
 import type { Mirrored } from '../registry/owned/mirror.ts'
@@ -58,6 +60,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   readonly types: () => ChannelTypes
   /** Networks (CIDR) that everybody may reach. */
   readonly outboundAllow: readonly string[]
+  readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string
   /** Called for each attempt to send a message of the outbox. */
   readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
@@ -266,10 +269,10 @@ function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
 }
 
 /** What an owner may reach, which is asked at each message. */
-function ownersReach({ store, outboundAllow: networks, instanceId }: AlertsDeps) {
+function ownersReach({ store, instanceId, ...outbound }: AlertsDeps) {
   const lookup = createLookup()
   const reachOf = (admin: boolean): Reach => {
-    const rights = { networks, admin }
+    const rights = addressRights(outbound, admin)
     return {
       fetch: createGuardedFetch({ rights, instanceId, lookup }),
       resolve: host => resolveHost(host, rights, lookup),

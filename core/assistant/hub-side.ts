@@ -9,7 +9,9 @@ import { HubError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { Role } from '../contract/records.ts'
+import { addressRights } from '../domain/address.ts'
 import { quoteName } from '../domain/names.ts'
+import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Outcome } from '../mcp/call/exchange.ts'
 import { checkSocketAddress, createGuardedConnect } from '../outbound/websocket.ts'
@@ -35,6 +37,7 @@ export interface HubSideDeps {
   readonly version: string
   /** Networks (CIDR) that everybody may reach. */
   readonly outboundAllow: readonly string[]
+  readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string
 }
 
@@ -46,12 +49,12 @@ export class HubSide {
   #calls = 0
 
   constructor(deps: HubSideDeps, allowance: FrameAllowance) {
-    const { outboundAllow: networks, instanceId } = deps
+    const { instanceId } = deps
     this.#deps = deps
     this.#allowance = allowance
     this.#connects = {
-      admin: createGuardedConnect({ rights: { networks, admin: true }, instanceId }),
-      user: createGuardedConnect({ rights: { networks, admin: false }, instanceId }),
+      admin: createGuardedConnect({ rights: addressRights(deps, true), instanceId }),
+      user: createGuardedConnect({ rights: addressRights(deps, false), instanceId }),
     }
   }
 
@@ -115,7 +118,7 @@ export class HubSide {
 
   async #checkAddress(setting: OwnedSetting): Promise<void> {
     const role = await this.#role(setting)
-    await checkSocketAddress(this.#url(setting), { networks: this.#deps.outboundAllow, admin: role === 'admin' })
+    await checkSocketAddress(this.#url(setting), addressRights(this.#deps, role === 'admin'))
   }
 
   #url(setting: OwnedSetting): string {

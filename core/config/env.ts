@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { faultName } from '../transport-kit/wire-error.ts'
 import type { HubConfig } from './schema.ts'
 import { StartError } from './start-error.ts'
 import { VARIABLES } from './variables.ts'
@@ -12,15 +14,17 @@ export type ConfigLayer = Partial<{ -readonly [K in keyof HubConfig]: HubConfig[
 const SECRET_BYTES = 32
 
 /**
- * Reads all variables of the hub. An empty one counts as unset, since container files often pass those on. Throws
- * StartError that names each invalid variable with its legal values: `env_invalid`, or `secret_too_short` alone.
+ * Reads all variables of the hub, secrets also from the files that `NAME_FILE` names. An empty one counts as unset,
+ * since container files often pass those on. Throws StartError that names each invalid variable with its legal values: `env_invalid`, or `secret_too_short` alone.
  */
 export function readEnvironment(env: Environment): ConfigLayer {
   const layer: ConfigLayer = {}
   const problems: string[] = []
-  for (const { name, key, parse, secret } of VARIABLES) {
-    const text = env[name]?.trim()
-    if (text === undefined || text === '') continue
+  for (const variable of VARIABLES) {
+    const { name, key, parse, secret } = variable
+    const { text, problem } = given(env, variable)
+    if (problem !== undefined) problems.push(problem)
+    if (text === undefined) continue
     const parsed = parse(text)
     if (parsed.ok) Object.assign(layer, { [key]: parsed.value })
     else problems.push(`${name} ${secret ? 'is not valid' : `is ${quoted(text)}`}; wanted: ${parsed.legal}`)
@@ -37,9 +41,40 @@ export function readEnvironment(env: Environment): ConfigLayer {
   return layer
 }
 
+/** The text of a variable, under its own name, from its file, or under its other name. */
+function given(env: Environment, { name, alias, secret }: (typeof VARIABLES)[number]): ReturnType<typeof secretText> {
+  const own: ReturnType<typeof secretText> = secret ? secretText(env, name) : trimmed(textOf(env, name))
+  if (own.text !== undefined || own.problem !== undefined || alias === undefined) return own
+  return trimmed(textOf(env, alias))
+}
+
+function trimmed(text: string | undefined): { readonly text?: string } {
+  return text === undefined ? {} : { text }
+}
+
+function textOf(env: Environment, name: string): string | undefined {
+  const text = env[name]?.trim()
+  return text === '' ? undefined : text
+}
+
+/** A secret from its variable, or from the file that `NAME_FILE` names, as container secrets are mounted. */
+function secretText(env: Environment, name: string): { readonly text?: string; readonly problem?: string } {
+  const text = textOf(env, name)
+  const path = textOf(env, `${name}_FILE`)
+  if (path === undefined) return text === undefined ? {} : { text }
+  if (text !== undefined) return { problem: `${name} and ${name}_FILE are both set; wanted: one of them` }
+  try {
+    const held = readFileSync(path, 'utf8').trim()
+    return held === '' ? { problem: `${name}_FILE names ${quoted(path)}, which is empty` } : { text: held }
+  } catch (error) {
+    const why = faultName(error)
+    return { problem: `${name}_FILE names ${quoted(path)}, which cannot be read (${why})` }
+  }
+}
+
 /** Problems of variables that depend on each other. */
 function incomplete(layer: ConfigLayer, env: Environment): string[] {
-  const set = (name: string) => (env[name] ?? '').trim() !== ''
+  const set = (name: string) => textOf(env, name) !== undefined || textOf(env, `${name}_FILE`) !== undefined
   const problems: string[] = []
   if (layer.syslogEnabled && !set('SYSLOG_HOST'))
     problems.push('SYSLOG_ENABLED is true and SYSLOG_HOST is not set; wanted: a host name or address')
@@ -66,13 +101,14 @@ function quoted(text: string): string {
 export interface ClientEnvironment {
   /** PATCHBAY_URL: the hub's address, base path included. */
   readonly url?: string
-  /** PATCHBAY_TOKEN: an access key or session token. */
+  /** PATCHBAY_TOKEN, or the content of the file that PATCHBAY_TOKEN_FILE names: an access key or session token. */
   readonly token?: string
 }
 
-/** Empty variables count as absent. */
+/** Empty variables count as absent. Throws StartError `env_invalid` for a token file that cannot be read. */
 export function readClientEnvironment(env: Environment): ClientEnvironment {
-  const url = env.PATCHBAY_URL?.trim()
-  const token = env.PATCHBAY_TOKEN?.trim()
+  const url = textOf(env, 'PATCHBAY_URL')
+  const { text: token, problem } = secretText(env, 'PATCHBAY_TOKEN')
+  if (problem !== undefined) throw new StartError('env_invalid', problem)
   return { ...(url ? { url } : {}), ...(token ? { token } : {}) }
 }

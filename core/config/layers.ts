@@ -134,6 +134,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings, written:
     marketSourcesOff: [],
     assistantEnabled: false,
     ...given,
+    ...proxies(given),
     dataDir: around.dataDir,
     settingsFile: around.settingsFile,
     allowedHosts: hosts(given),
@@ -156,4 +157,13 @@ function hosts({ host, publicUrl, allowedHosts }: ConfigLayer): readonly string[
 function origins({ publicUrl, allowedOrigins }: ConfigLayer): readonly string[] {
   const published = publicUrl === undefined ? [] : [new URL(publicUrl).origin]
   return [...new Set([...published, ...(allowedOrigins ?? [])])]
+}
+
+function proxies({ httpProxy, httpsProxy, noProxy, proxyNames }: ConfigLayer): Pick<ConfigLayer, 'outboundProxy'> {
+  if (httpProxy === undefined && httpsProxy === undefined) return {}
+  const servers = {
+    ...(httpProxy === undefined ? {} : { http: httpProxy }),
+    ...(httpsProxy === undefined ? {} : { https: httpsProxy }),
+  }
+  return { outboundProxy: { ...servers, direct: noProxy ?? [], names: proxyNames ?? false } }
 }

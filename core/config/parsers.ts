@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { parseDuration } from '../domain/duration.ts'
 import { checkName, isNameProblem } from '../domain/names.ts'
+import { parseProxy } from '../domain/outbound/proxy.ts'
 import { parseSize } from '../domain/size.ts'
 import { wordIn } from '../domain/spelling/words.ts'
 
@@ -220,4 +221,17 @@ export function text(min: number, max: number): Parser<string> {
       ? ok(value)
       : wanted(`a text of ${min} to ${max} characters without control characters`)
   }
+}
+
+/** The URL of an HTTP proxy, which may hold a user and a password. Without a scheme it is http. */
+export function proxyUrl(): Parser<string> {
+  return text =>
+    parseProxy(text)
+      ? ok(text)
+      : wanted('http://host:port or http://user:password@host:port; no https and no SOCKS proxy')
+}
+
+/** Hosts separated by commas or blanks, as other programs read `NO_PROXY`: an entry that names no host matches none. */
+export function hostList(): Parser<readonly string[]> {
+  return typed('list', text => ok([...new Set(text.split(/[\s,]+/).filter(entry => entry !== ''))]))
 }

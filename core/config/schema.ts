@@ -1,3 +1,5 @@
+import type { OutboundProxy } from '../domain/outbound/proxy.ts'
+
 /** The hub's own configuration after all layers. Paths are absolute; durations are milliseconds. */
 export interface HubConfig {
   /** 0 chooses a free port. */
@@ -29,6 +31,16 @@ export interface HubConfig {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   /** CIDR. */
   readonly outboundAllow: readonly string[]
+  /** `http://[user:password@]host:port`; absent: http and ws addresses are reached directly. */
+  readonly httpProxy?: string
+  /** The same for https and wss addresses. */
+  readonly httpsProxy?: string
+  /** Hosts that are reached without a proxy, as `NO_PROXY` lists them. Default none. */
+  readonly noProxy?: readonly string[]
+  /** Whether the proxy resolves the names of every user's servers. Default false: only of administrators'. */
+  readonly proxyNames?: boolean
+  /** What the four above say together; absent without a proxy. */
+  readonly outboundProxy?: OutboundProxy
   /** Registries for package runners in the sandbox; empty: those configured for npm and uv on this machine. */
   readonly registries: readonly string[]
   /** A file of certificates (PEM) that installations trust besides those of the system. */

@@ -5,6 +5,7 @@ import {
   boolean,
   connectionUrl,
   duration,
+  hostList,
   hostName,
   integer,
   key,
@@ -14,6 +15,7 @@ import {
   oneOf,
   origin,
   type Parser,
+  proxyUrl,
   ratio,
   size,
   text,
@@ -31,9 +33,11 @@ export interface Variable {
   readonly secret: boolean
   /** False for settings needed before the settings file is read, and for secrets, as the file may be in a repository. */
   readonly inFile: boolean
+  /** Another name that other programs know the variable by; `name` wins where both are set. */
+  readonly alias?: string
 }
 
-interface Options {
+interface Options extends Pick<Variable, 'alias'> {
   readonly secret?: boolean
   readonly inFile?: boolean
 }
@@ -45,7 +49,8 @@ function variable<K extends keyof HubConfig>(
   options: Options = {},
 ): Variable {
   const secret = options.secret ?? false
-  return { name, key, parse, secret, inFile: options.inFile ?? !secret }
+  const { alias } = options
+  return { name, key, parse, secret, inFile: options.inFile ?? !secret, ...(alias === undefined ? {} : { alias }) }
 }
 
 const FACILITIES = [
@@ -77,6 +82,10 @@ export const VARIABLES: readonly Variable[] = [
   }),
   variable('STDIO_POLICY', 'stdioPolicy', oneOf('sandboxed', 'admin', 'off')),
   variable('OUTBOUND_ALLOW', 'outboundAllow', list(network({ allowAll: true }))),
+  variable('HTTP_PROXY', 'httpProxy', proxyUrl(), { secret: true, alias: 'http_proxy' }),
+  variable('HTTPS_PROXY', 'httpsProxy', proxyUrl(), { secret: true, alias: 'https_proxy' }),
+  variable('NO_PROXY', 'noProxy', hostList(), { alias: 'no_proxy' }),
+  variable('OUTBOUND_PROXY_NAMES', 'proxyNames', boolean()),
   variable('REGISTRIES', 'registries', list(webUrl())),
   variable('REGISTRIES_CA', 'registriesCa', text(1, 4_096), { inFile: false }),
   variable('WORKERS', 'workers', integer(1, 64)),

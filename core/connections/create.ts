@@ -4,6 +4,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import { addressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/server/owner-rights.ts'
 import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts'
@@ -91,8 +92,8 @@ class LocalConnections implements Connections {
         if (record) records.write(record, 'info', line, { stream: 'stderr' })
       },
       redactors: options.redactors,
-      ended: () => this.#bundles.tidy(),
       freeDescriptors: options.freeDescriptors,
+      ended: () => this.#bundles.tidy(),
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#bundles = new BundleUnpacker({
@@ -122,10 +123,10 @@ class LocalConnections implements Connections {
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
       rightsOf: async ownerId => {
         const owner = await registry.users.byId(ownerId)
-        return { networks: config.outboundAllow, admin: owner?.role === 'admin' }
+        return addressRights(config, owner?.role === 'admin')
       },
       audit: entry => registry.audit.record(ACTOR, entry),
-      outboundAllow: config.outboundAllow,
+      rights: admin => addressRights(config, admin),
       hubVersion: manifest.version,
       transports: options.transports,
       headerProviders: options.headerProviders,

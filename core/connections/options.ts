@@ -23,7 +23,7 @@ export interface ConnectionsOptions {
   readonly bus: EventBus
   readonly config: Pick<
     HubConfig,
-    'workers' | 'stdioPolicy' | 'outboundAllow' | 'dataDir' | 'registries' | 'registriesCa'
+    'workers' | 'stdioPolicy' | 'outboundAllow' | 'outboundProxy' | 'dataDir' | 'registries' | 'registriesCa'
   >
   readonly sandbox: Sandbox
   /** Bundles that servers run; absent: there are none. */

@@ -136,6 +136,7 @@ export const ERROR_CODES = {
   upstream_dns_error: { status: 502, title: 'The server’s name cannot be resolved', retry: true },
   template_integrity: { status: 502, title: 'The catalogue is not the one that was expected' },
   upstream_tls_error: { status: 502, title: 'No secure connection to the server' },
+  proxy_failed: { status: 502, title: 'The proxy does not connect to the server', retry: true },
   delivery_failed: { status: 502, title: 'The message was not taken', retry: true },
   redirect_blocked: { status: 502, title: 'A redirect that is not followed' },
   server_offline: { status: 503, title: 'The server is offline', retry: true },

@@ -20,7 +20,8 @@ export interface TransportContribution {
    * can bring it. `writeOnly`: the text is a secret. `format` gives a value a meaning:
    * `uri` (an address, which the owner must be allowed to reach; `schemes` in place of http and https),
    * `http-headers` and `environment` (secret by the name of each entry), `command`, `command-arguments`, `directory`,
-   * `openapi`.
+   * `openapi`, `certificates` and `private-key` (PEM). A field `tls` (`TLS_CONFIG_SCHEMA` of `patchbay/transport-kit`)
+   * holds for the guarded client that the transport gets.
    */
   readonly configSchema: JsonObject
   /** file: URL of the module whose default export is a TransportDefinition. */

@@ -129,6 +129,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   upstream_dns_error: 'Check the host name in the server’s URL.',
   template_integrity: 'Check the SHA-256 in the plugin’s configuration against the file that its address gives.',
   upstream_tls_error: 'Check the server’s certificate: its names, its end, and who signed it.',
+  proxy_failed: 'Check HTTPS_PROXY and HTTP_PROXY, user and password included, or list the host in NO_PROXY.',
   delivery_failed: 'Check the configuration of the channel; its deliveries say what the receiver answered.',
   redirect_blocked: 'Enter the address that the server redirects to.',
   server_offline: 'Look at the server’s status: its reason says what to do.',

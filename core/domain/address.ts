@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { withoutEnd } from '../transport-kit/text-ends.ts'
+import type { OutboundProxy } from './outbound/proxy.ts'
 
 /** The addresses that the servers of one owner may connect to. */
 export interface AddressRights {
@@ -7,6 +8,17 @@ export interface AddressRights {
   readonly networks: readonly string[]
   /** The owner is an administrator, who may use loopback and private networks. */
   readonly admin: boolean
+  /** The proxies on the way out; absent: every address is reached directly. They do not widen what may be reached. */
+  readonly proxy?: OutboundProxy
+}
+
+/** The rights of an administrator's servers or an ordinary user's, in a hub that opens these networks. */
+export function addressRights(
+  outbound: { readonly outboundAllow: readonly string[]; readonly outboundProxy?: OutboundProxy | undefined },
+  admin: boolean,
+): AddressRights {
+  const { outboundAllow: networks, outboundProxy: proxy } = outbound
+  return { networks, admin, ...(proxy === undefined ? {} : { proxy }) }
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6

@@ -8,7 +8,7 @@ import type { HubLog } from '../telemetry/log.ts'
 /** What the assistant endpoints are made of. */
 export interface AssistantParts
   extends Pick<AssistantDeps, 'registry' | 'store' | 'bus' | 'sealer' | 'mcp' | 'instanceId' | 'version'> {
-  readonly config: Pick<HubConfig, 'assistantEnabled' | 'assistantApiKey' | 'outboundAllow'>
+  readonly config: Pick<HubConfig, 'assistantEnabled' | 'assistantApiKey' | 'outboundAllow' | 'outboundProxy'>
   readonly auth: Pick<Auth, 'failedCredentials'>
   readonly plugins: Pick<PluginHost, 'contributions'>
   readonly hubLog: HubLog
@@ -25,6 +25,7 @@ export function openAssistant({ config, auth, plugins, hubLog, undo, ...rest }: 
     enabled: config.assistantEnabled === true,
     apiKey: config.assistantApiKey,
     outboundAllow: config.outboundAllow,
+    outboundProxy: config.outboundProxy,
     bridge: () => firstContribution(plugins.contributions('bridge')),
     hasView: view => [...plugins.contributions('tools').values()].some(set => set.view === view),
   })

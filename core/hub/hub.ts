@@ -14,6 +14,7 @@ import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { isInside } from '../connections/sandbox/command.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
+import { addressRights } from '../domain/address.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
@@ -157,7 +158,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bus,
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
     custom: meters.custom,
-    outbound: { rights: { networks: config.outboundAllow, admin: true }, instanceId: marks.make() },
+    outbound: { rights: addressRights(config, true), instanceId: marks.make() },
   })
   await plugins.start()
   undo.defer(() => plugins.stop())

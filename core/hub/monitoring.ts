@@ -11,7 +11,7 @@ import { droppedOf, type Meters } from './meters.ts'
 /** What alerts and dashboards are made of. */
 export interface MonitoringParts
   extends Pick<AlertsDeps, 'registry' | 'store' | 'bus' | 'sealer' | 'log' | 'upstreams' | 'instanceId'> {
-  readonly config: Pick<HubConfig, 'outboundAllow'>
+  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
   readonly settings: Pick<SettingsFile, 'state'>
   readonly plugins: Pick<PluginHost, 'contributions'>
   readonly hubLog: HubLog
@@ -37,6 +37,7 @@ export async function openMonitoring(
     delivered: (type, result) => meters.metrics.delivery(type, result),
     types: () => plugins.contributions('notificationChannel'),
     outboundAllow: config.outboundAllow,
+    outboundProxy: config.outboundProxy,
   })
   undo.defer(() => alerts.dispose())
   const dashboards = new Dashboards(store)

@@ -1,13 +1,15 @@
 import { HubError } from '../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest } from '../contract/fetch.ts'
 import type { AddressRights } from '../domain/address.ts'
+import type { TlsSettings } from '../transport-kit/tls.ts'
 import { DEFAULT_BODY_BYTES, LARGEST_BODY_BYTES } from './body.ts'
 import type { BodyTurns } from './body-turns.ts'
-import { reachOrigin, resolveTargets } from './dial.ts'
+import { reachOrigin } from './dial.ts'
 import { Exchange } from './exchange.ts'
 import { renderHead } from './head.ts'
 import { createLookup, type Lookup } from './lookup.ts'
 import { OriginPool } from './pool.ts'
+import { resolveTargets } from './targets.ts'
 
 const HEAD_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 30_000
@@ -22,8 +24,8 @@ export interface GuardedFetchOptions {
   readonly instanceId: string
   /** How names are resolved. Default: a resolver of its own. */
   readonly lookup?: Lookup
-  /** Certificates (PEM) to trust instead of the system's. */
-  readonly ca?: string
+  /** What TLS connections trust and show. Default: the system's certificates, and none of the client's. */
+  readonly tls?: TlsSettings
   /**
    * Closes every connection, idle or not, when it aborts; requests in flight fail with `connection_lost`. Without it
    * idle connections close after some seconds.
@@ -49,7 +51,7 @@ export interface GuardedFetchOptions {
  * where the server was observed to keep such open.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch & Reach {
-  const { rights, instanceId, lookup = createLookup(), ca, signal, turns, received } = options
+  const { rights, instanceId, lookup = createLookup(), tls, signal, turns, received } = options
   const pools = new Map<string, OriginPool>()
   const rendered = new WeakMap<GuardedRequest['headers'], RenderedHead>()
 
@@ -57,7 +59,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch &
     const known = pools.get(origin)
     if (known) return known
     if (pools.size >= KEPT_POOLS) for (const [one, pool] of pools) if (pool.empty) pools.delete(one)
-    const pool = new OriginPool(origin, () => resolveTargets(url, rights, lookup, ca))
+    const pool = new OriginPool(origin, () => resolveTargets(url, { rights, lookup, tls }))
     pools.set(origin, pool)
     return pool
   }
@@ -104,7 +106,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch &
   }
   const reach = async (url: string, caller: AbortSignal): Promise<void> => {
     const parsed = parseUrl(url)
-    await reachOrigin(parsed.origin, () => resolveTargets(parsed, rights, lookup, ca), [
+    await reachOrigin(parsed.origin, () => resolveTargets(parsed, { rights, lookup, tls }), [
       caller,
       ...(signal ? [signal] : []),
     ])

@@ -1,84 +1,11 @@
 import { HubError } from '../contract/errors.ts'
-import { type AddressRights, checkAddress, checkHostLiteral } from '../domain/address.ts'
-import { withoutEnd } from '../transport-kit/text-ends.ts'
 import { notSent } from './failures.ts'
-import { type ConnectionOwner, type ConnectTarget, Http1Connection } from './http1.ts'
-import type { Lookup } from './lookup.ts'
+import { type ConnectionOwner, Http1Connection } from './http1.ts'
+import type { ConnectTarget } from './targets.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long one address may stay silent before the next is tried in parallel (RFC 8305 recommends 250). */
 const NEXT_ADDRESS_MS = 250
-
-/** Longer than name servers of the local network usually need for a response of either kind. */
-const NAME_REFUSAL_MS = 150
-
-/**
- * The addresses that may be connected to for this URL. A literal is checked as it is; of a name every address must
- * pass, since its name server could otherwise mix a permitted one with the intended one. Throws `url_address_blocked`
- * or, only for an administrator's server, `upstream_dns_error`: for others a name that does not exist fails like one
- * with a blocked address, with the same text and no sooner than after `refusalMs`, since a difference would reveal the
- * names of an internal network.
- */
-export async function resolveTargets(
-  url: URL,
-  rights: AddressRights,
-  lookup: Lookup,
-  ca: string | undefined,
-  refusalMs = NAME_REFUSAL_MS,
-): Promise<readonly ConnectTarget[]> {
-  const host = withoutEnd(url.hostname, '.')
-  const verdict = checkHostLiteral(url.hostname, rights)
-  if (verdict === 'blocked') throw blocked(url.origin)
-  const isName = !/^\[|^[\d.]+$/.test(host)
-  const addresses = isName
-    ? await resolveName(url.origin, host, rights, lookup, refusalMs)
-    : [host.replace(/^\[|\]$/g, '')]
-  if (!addresses.every(address => checkAddress(address, rights) === 'ok')) throw blocked(url.origin)
-  const secure = url.protocol === 'https:' || url.protocol === 'wss:'
-  const tls = secure ? { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) } : undefined
-  const port = Number(url.port) || (secure ? 443 : 80)
-  return addresses.map(address => ({ address, port, tls, origin: url.origin }))
-}
-
-/** The addresses of a host, a name or an address, all of which these rights permit. Rejects as `resolveTargets`. */
-export async function resolveHost(host: string, rights: AddressRights, lookup: Lookup): Promise<readonly string[]> {
-  const url = URL.parse(`http://${host.includes(':') ? `[${host}]` : host}/`)
-  if (!url) throw blocked(host)
-  return (await resolveTargets(url, rights, lookup, undefined)).map(({ address }) => address)
-}
-
-/** The name's addresses, each of them permitted for servers of this owner. */
-async function resolveName(
-  origin: string,
-  host: string,
-  rights: AddressRights,
-  lookup: Lookup,
-  refusalMs: number,
-): Promise<readonly string[]> {
-  const startMs = performance.now()
-  const found = await resolve(origin, host, lookup).catch((error: unknown) => error)
-  const open = Array.isArray(found) && found.every(address => checkAddress(address, rights) === 'ok')
-  if (open) return found
-  if (rights.admin) throw Array.isArray(found) ? blocked(origin) : found
-  const leftMs = startMs + refusalMs - performance.now()
-  if (leftMs > 0) await new Promise(done => setTimeout(done, leftMs))
-  throw notSent('url_address_blocked', `${origin} has no address that servers of this owner may reach`)
-}
-
-async function resolve(origin: string, host: string, lookup: Lookup): Promise<readonly string[]> {
-  let addresses: readonly string[]
-  try {
-    addresses = await lookup(host)
-  } catch (cause) {
-    throw notSent('upstream_dns_error', `Cannot connect to ${origin}: its name cannot be resolved`, cause)
-  }
-  if (addresses.length > 0) return addresses
-  throw notSent('upstream_dns_error', `Cannot connect to ${origin}: its name has no address`)
-}
-
-function blocked(origin: string): HubError {
-  return notSent('url_address_blocked', `${origin} is at an address that servers of this owner may not reach`)
-}
 
 /** A connection being opened. */
 export interface Dial {

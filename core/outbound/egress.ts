@@ -3,10 +3,10 @@ import { createServer, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { HubError } from '../contract/errors.ts'
 import type { AddressRights } from '../domain/address.ts'
-import { resolveTargets } from './dial.ts'
 import type { Lookup } from './lookup.ts'
 import { type Carried, carry } from './pace.ts'
 import { type ProxyRequest, parseProxyHead } from './proxy-head.ts'
+import { resolveTargets } from './targets.ts'
 import { connectFirst } from './tcp.ts'
 
 const HEAD_MS = 10_000
@@ -137,7 +137,7 @@ async function dial({ host, port }: ProxyRequest, options: EgressOptions): Promi
   }
   const url = URL.parse(`https://${host}:${port}/`)
   if (!url) throw new HubError('url_address_blocked', 'The host cannot be read')
-  return connectFirst(await resolveTargets(url, await rights(), lookup, undefined))
+  return connectFirst(await resolveTargets(url, { rights: await rights(), lookup }))
 }
 
 /** Reads up to the empty line. Bytes behind it are `rest`. */

@@ -17,6 +17,11 @@ export function tlsFailure(origin: string, error: unknown): HubError {
   return notSent('upstream_tls_error', `No secure connection to ${origin}: ${why}`, error)
 }
 
+/** Whether an error of a handshake is about the certificate alone: the connection is encrypted, with whoever answered. */
+export function isCertificateFault(error: unknown): boolean {
+  return Object.hasOwn(TLS_REASONS, codeOf(error)) || /^(?:CERT_|CRL_|ERR_TLS_CERT_)/.test(codeOf(error))
+}
+
 const CONNECT_REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ETIMEDOUT: 'nobody answered',

@@ -1,9 +1,12 @@
-import type { Socket, SocketHandler } from 'bun'
+import type { Socket } from 'bun'
 import { HubError } from '../contract/errors.ts'
 import { ChunkedReader } from './body.ts'
-import type { Exchange } from './exchange.ts'
-import { connectFailure, notSent, tlsFailure } from './failures.ts'
+import { type Connecting, connectFor } from './connect.ts'
+import type { Exchange, RequestText } from './exchange.ts'
+import { notSent, tlsFailure } from './failures.ts'
 import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead } from './head.ts'
+import { forwardedRequest, proxyRefusal } from './proxy-tunnel.ts'
+import type { ConnectTarget } from './targets.ts'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const BARE_HEAD_END = Buffer.from('\n\n')
@@ -16,16 +19,6 @@ const MOST_REST_MS = 250
 
 /** Most cached heads: responses of one server often differ in `Date` alone. */
 const KEPT_HEADS = 32
-
-/** One address to connect to, with what TLS needs. */
-export interface ConnectTarget {
-  /** An address that was checked; never a name. */
-  readonly address: string
-  readonly port: number
-  readonly tls: { readonly serverName?: string; readonly ca?: string } | undefined
-  /** Used in messages. */
-  readonly origin: string
-}
 
 /** The owner of an open connection, notified of its state. */
 export interface ConnectionOwner {
@@ -44,14 +37,14 @@ export interface ConnectionOwner {
  * A small, strict HTTP/1.1 client connection: one request at a time, no pipelining, no repetition of a request that may
  * have acted. It uses no web streams and allocates little, which halves the cost of a call against node:http.
  */
-export class Http1Connection {
+export class Http1Connection implements Connecting {
   /** Since when it is idle, and how long its owner keeps it, by `performance.now()`. */
   idleSinceMs = 0
   idleUntilMs = 0
   readonly #owner: ConnectionOwner
   readonly #target: ConnectTarget
   readonly #connected: (error?: HubError) => void
-  #socket: Socket<Http1Connection> | undefined
+  #socket: Socket<Connecting> | undefined
   #state: 'connecting' | 'idle' | 'head' | 'body' | 'closed' = 'connecting'
   #exchange: Exchange | undefined
   #unsent: Buffer | undefined
@@ -77,15 +70,7 @@ export class Http1Connection {
     this.#target = target
     this.#owner = owner
     this.#connected = connected
-    const { tls } = target
-    Bun.connect<Http1Connection>({
-      hostname: target.address,
-      port: target.port,
-      data: this,
-      socket: tls ? TLS_HANDLERS : PLAIN_HANDLERS,
-      // Set here, since an environment variable could otherwise disable the check.
-      ...(tls ? { tls: { ...tls, rejectUnauthorized: true } } : {}),
-    }).catch(error => this.refuse(connectFailure(target.origin, error)))
+    connectFor(this, target)
   }
 
   /** Number of completed exchanges. */
@@ -96,7 +81,7 @@ export class Http1Connection {
   /** Writes a request. False when the connection was closed already: nothing was written then. */
   start(exchange: Exchange): boolean {
     if (this.#state !== 'idle' || !this.#socket) return false
-    const { text, bytes } = exchange.request
+    const { text, bytes } = this.#forwarded(exchange.request)
     const written = this.#socket.write(text)
     if (written < 0) {
       this.drop()
@@ -108,6 +93,18 @@ export class Http1Connection {
     if (written < bytes) this.#unsent = (typeof text === 'string' ? Buffer.from(text) : text).subarray(written)
     exchange.sent()
     return true
+  }
+
+  /** The request as a proxy takes it, where one forwards it. */
+  #forwarded(request: Pick<RequestText, 'text' | 'bytes'>): Pick<RequestText, 'text' | 'bytes'> {
+    const { via, origin } = this.#target
+    if (!via || !this.#isForwarded) return request
+    const text = forwardedRequest(request.text, origin, via)
+    return { text, bytes: Buffer.byteLength(text) }
+  }
+
+  get #isForwarded(): boolean {
+    return this.#target.via?.byName === true && this.#target.tls === undefined
   }
 
   /** Closes at once; the exchange on it, if any, ends with this error. */
@@ -138,7 +135,7 @@ export class Http1Connection {
 
   // The methods below are called by the socket's handlers.
 
-  attached(socket: Socket<Http1Connection>): void {
+  attached(socket: Socket<Connecting>): void {
     this.#socket = socket
     if (this.#state === 'closed') socket.terminate()
   }
@@ -241,10 +238,16 @@ export class Http1Connection {
       if (this.#headBytes > MAX_HEAD_BYTES) throw malformed('its head is too long')
       const head = this.#parse(bytes.toString('latin1', 0, end))
       bytes = bytes.subarray(end + 4)
-      if (head.status === 101) throw malformed('it changes the protocol')
+      this.#checkStatus(head)
       if (head.status >= 200) return this.#begin(head, bytes)
       if (bytes.length === 0) return
     }
+  }
+
+  /** Throws for an answer that is not the server's, or that changes the protocol. */
+  #checkStatus({ status }: ResponseHead): void {
+    if (status === 407 && this.#isForwarded) throw proxyRefusal(this.#target, status)
+    if (status === 101) throw malformed('it changes the protocol')
   }
 
   #parse(text: string): ResponseHead {
@@ -302,26 +305,6 @@ export class Http1Connection {
     } else this.drop()
     exchange.end()
   }
-}
-
-const PLAIN_HANDLERS: SocketHandler<Http1Connection> = {
-  open(socket) {
-    socket.data.attached(socket)
-    socket.data.ready()
-  },
-  data: (socket, bytes) => socket.data.receive(bytes),
-  drain: socket => socket.data.drain(),
-  end: socket => socket.data.peerEnded(),
-  close: socket => socket.data.closed(),
-  // `close` follows, and reports the loss.
-  error() {},
-}
-
-const TLS_HANDLERS: SocketHandler<Http1Connection> = {
-  ...PLAIN_HANDLERS,
-  // Nothing is written before the certificate was validated.
-  open: socket => socket.data.attached(socket),
-  handshake: (socket, success, error) => socket.data.handshake(success, error),
 }
 
 /** Throws `upstream_protocol` where the beginning of a head already shows that it will be none. */

@@ -3,8 +3,9 @@ import { type Dial, dial } from './dial.ts'
 import type { Exchange } from './exchange.ts'
 import { notSent } from './failures.ts'
 import type { ResponseHead } from './head.ts'
-import type { ConnectionOwner, ConnectTarget, Http1Connection } from './http1.ts'
+import type { ConnectionOwner, Http1Connection } from './http1.ts'
 import { ReuseTrust } from './reuse.ts'
+import type { ConnectTarget } from './targets.ts'
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512

@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import type { HubError } from '../contract/errors.ts'
 import { connectFailure, notSent } from './failures.ts'
-import type { ConnectTarget } from './http1.ts'
+import { connectRequest, proxyFailure, TunnelAnswer } from './proxy-tunnel.ts'
+import type { ConnectTarget } from './targets.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -21,7 +22,8 @@ export async function connectFirst(targets: readonly ConnectTarget[]): Promise<S
   throw failure ?? notSent('upstream_dns_error', 'There is no address to connect to')
 }
 
-function connectTo({ address, port, origin }: ConnectTarget, timeoutMs: number): Promise<Socket> {
+function connectTo(target: ConnectTarget, timeoutMs: number): Promise<Socket> {
+  const { address, port, origin, via } = target
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const socket = connect({ host: address, port, allowHalfOpen: true })
   const timer = setTimeout(() => {
@@ -30,13 +32,48 @@ function connectTo({ address, port, origin }: ConnectTarget, timeoutMs: number):
   }, timeoutMs)
   const failed = (error: unknown): void => {
     clearTimeout(timer)
-    reject(connectFailure(origin, error))
+    reject(via ? proxyFailure(target, 'the proxy cannot be reached', error) : connectFailure(origin, error))
   }
   socket.once('error', failed)
   socket.once('connect', () => {
-    clearTimeout(timer)
-    socket.off('error', failed)
-    resolve(socket)
+    const opened = (): void => {
+      clearTimeout(timer)
+      socket.off('error', failed)
+      resolve(socket)
+    }
+    if (!via) return opened()
+    socket.write(connectRequest(via))
+    readTunnelAnswer(socket, target).then(opened, (error: unknown) => {
+      clearTimeout(timer)
+      socket.destroy()
+      reject(error)
+    })
   })
   return promise
+}
+
+/** Resolves once the proxy has opened the tunnel; bytes behind its answer are read from the socket again. */
+function readTunnelAnswer(socket: Socket, target: ConnectTarget): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const answer = new TunnelAnswer(target)
+  const gone = (): void => reject(proxyFailure(target, 'it closed the connection'))
+  const read = (bytes: Buffer): void => {
+    try {
+      const rest = answer.push(bytes)
+      if (!rest) return
+      socket.pause()
+      if (rest.length > 0) socket.unshift(rest)
+      resolve()
+    } catch (error) {
+      reject(error)
+    }
+  }
+  socket.on('data', read)
+  socket.once('end', gone)
+  socket.once('close', gone)
+  return promise.finally(() => {
+    socket.off('data', read)
+    socket.off('end', gone)
+    socket.off('close', gone)
+  })
 }

@@ -7,12 +7,12 @@ import type { AddressRights } from '../domain/address.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
 import type { GuardedConnect, GuardedSocket, LongMessage, SocketRequest } from '../transport-kit/definition.ts'
 import { statusReason } from '../transport-kit/remote.ts'
+import type { TlsSettings } from '../transport-kit/tls.ts'
 import { toWireError } from '../transport-kit/wire-error.ts'
-import { resolveTargets } from './dial.ts'
 import { notSent, tlsFailure } from './failures.ts'
 import { MAX_HEAD_BYTES, malformed, parseHead, type ResponseHead, renderHead } from './head.ts'
-import type { ConnectTarget } from './http1.ts'
 import { createLookup, type Lookup } from './lookup.ts'
+import { type ConnectTarget, resolveTargets } from './targets.ts'
 import { connectFirst } from './tcp.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { closeFrame, FrameReader, pingFrame, pongFrame, textFrame } from './websocket-frames.ts'
@@ -42,15 +42,15 @@ export interface GuardedConnectOptions {
   readonly instanceId: string
   /** How names are resolved. Default: a resolver of its own. */
   readonly lookup?: Lookup
-  /** Certificates (PEM) to trust instead of the system's. */
-  readonly ca?: string
+  /** What TLS connections trust and show. Default: the system's certificates, and none of the client's. */
+  readonly tls?: TlsSettings
   /** Closes every connection when it aborts. */
   readonly signal?: AbortSignal
 }
 
 /** The only way from the hub to a WebSocket that somebody else chose; see `GuardedConnect`. */
 export function createGuardedConnect(options: GuardedConnectOptions): GuardedConnect {
-  const { rights, instanceId, lookup = createLookup(), ca, signal } = options
+  const { rights, instanceId, lookup = createLookup(), tls, signal } = options
   return async (address, request) => {
     const url = parseUrl(address)
     const key = randomBytes(16).toString('base64')
@@ -58,7 +58,7 @@ export function createGuardedConnect(options: GuardedConnectOptions): GuardedCon
     const signals = [signal, request.signal].filter(one => one !== undefined)
     const either = AbortSignal.any(signals)
     either.throwIfAborted()
-    const socket = await open(await resolveTargets(url, rights, lookup, ca))
+    const socket = await open(await resolveTargets(url, { rights, lookup, tls }))
     const abort = (): void => void socket.destroy()
     either.addEventListener('abort', abort, { once: true })
     socket.once('close', () => either.removeEventListener('abort', abort))
@@ -77,7 +77,7 @@ export function createGuardedConnect(options: GuardedConnectOptions): GuardedCon
 
 /** Whether these rights reach the host of an address. Rejects with `url_address_blocked`, or as the name fails to resolve. */
 export async function checkSocketAddress(address: string, rights: AddressRights): Promise<void> {
-  await resolveTargets(parseUrl(address), rights, createLookup(), undefined)
+  await resolveTargets(parseUrl(address), { rights, lookup: createLookup() })
 }
 
 /** A WebSocket after its opening handshake. */
@@ -228,14 +228,14 @@ async function open(targets: readonly ConnectTarget[]): Promise<Socket> {
     socket.on('error', () => socket.destroy())
     return socket
   }
-  const { serverName, ca } = tls
+  const { serverName, insecure, ...certificates } = tls
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   // A literal address is what its certificate must be for.
   const names = {
     ...(serverName === undefined ? { host: address } : { servername: serverName }),
-    ...(ca === undefined ? {} : { ca }),
+    ...certificates,
   }
-  const secure = connectTls({ socket, ...names, rejectUnauthorized: true })
+  const secure = connectTls({ socket, ...names, rejectUnauthorized: insecure !== true })
   const late = setTimeout(
     () => secure.destroy(notSent('upstream_timeout', `${origin} did not answer`)),
     HEAD_TIMEOUT_MS,
@@ -273,6 +273,8 @@ async function readHead(socket: Socket, origin: string): Promise<{ response: Res
   socket.on('data', read)
   socket.once('close', gone)
   socket.once('end', gone)
+  // A proxy's answer may have been read from it, which paused it.
+  socket.resume()
   return promise.finally(() => {
     clearTimeout(late)
     socket.off('data', read)

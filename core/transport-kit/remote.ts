@@ -1,6 +1,7 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 import type { GuardedResponse } from '../contract/fetch.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { TLS_CONFIG_SCHEMA } from './tls.ts'
 import { toWireError } from './wire-error.ts'
 
 /** What transports that speak MCP over HTTP share: their configuration, and the errors of failed exchanges. */
@@ -34,7 +35,7 @@ function readHeaders(value: unknown): Readonly<Record<string, string>> {
   throw new HubError('config_invalid', 'The "headers" of the server must be an object of texts')
 }
 
-/** The JSON Schema of `url` and `headers`, for a transport's form. */
+/** The JSON Schema of `url`, `headers` and `tls`, for a transport's form. */
 export const REMOTE_CONFIG_SCHEMA: JsonObject = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object',
@@ -59,6 +60,7 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
       description: 'Sent with every request. Host, framing headers and Mcp-* cannot be set.',
       'x-zh': { title: '请求头', description: '随每个请求发送。不能设置 Host、分帧头和 Mcp-*。' },
     },
+    tls: TLS_CONFIG_SCHEMA,
   },
 }
 

@@ -1,4 +1,5 @@
 import { definePlugin, type JsonObject, type TransportContribution } from 'patchbay/contract'
+import { TLS_CONFIG_SCHEMA } from 'patchbay/transport-kit'
 
 type Words = readonly [title: string, description: string]
 
@@ -73,6 +74,7 @@ export const openapiTransport: TransportContribution = {
         description: 'Sent with every call; win over what the document would send.',
         'x-zh': { title: '请求头', description: '随每次调用发送；优先于文档所规定的内容。' },
       },
+      tls: TLS_CONFIG_SCHEMA,
       openapi: {
         title: 'API',
         description: 'The document of the API, or where it is, and what is used of it.',

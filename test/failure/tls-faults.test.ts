@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir } from 'node:fs/promises'
 import { createServer as createPlain } from 'node:http'
 import { createServer, type Server } from 'node:https'
@@ -25,6 +25,9 @@ const FAULTS: Readonly<Record<string, string>> = {
 }
 
 let folder = ''
+let stranger: Authority
+let client: Certificate
+let other: Certificate
 const servers: Server[] = []
 /** Requests that came, by server. */
 const came: Record<string, number> = {}
@@ -37,7 +40,9 @@ beforeAll(async () => {
   folder = await makeTemp('tls')
   const trusted = new Authority(folder)
   await mkdir(join(folder, 'stranger'))
-  const stranger = new Authority(join(folder, 'stranger'))
+  stranger = new Authority(join(folder, 'stranger'))
+  client = stranger.issue('client', 'DNS:client')
+  other = stranger.issue('other', 'DNS:other')
   const here = 'IP:127.0.0.1'
   const shown: Record<string, Certificate | undefined> = {
     good: trusted.issue('good', here),
@@ -45,6 +50,7 @@ beforeAll(async () => {
     'self-signed': trusted.selfSigned('self-signed', here),
     'another-name': trusted.issue('another-name', `DNS:${CANARY}.example`),
     untrusted: stranger.issue('untrusted', here),
+    mutual: stranger.issue('mutual', 'DNS:inner.example'),
     plain: undefined,
   }
   for (const [name, certificate] of Object.entries(shown)) urls[name] = await listen(name, certificate)
@@ -55,7 +61,9 @@ beforeAll(async () => {
       mcpServers: {
         echo: known('echo'),
         ...Object.fromEntries(
-          Object.entries(urls).map(([name, url]) => [name, { url, headers: { Authorization: `Bearer ${SECRET}` } }]),
+          Object.entries(urls)
+            .filter(([name]) => name !== 'mutual')
+            .map(([name, url]) => [name, { url, headers: { Authorization: `Bearer ${SECRET}` } }]),
         ),
       },
     },
@@ -99,7 +107,8 @@ async function listen(name: string, certificate: Certificate | undefined): Promi
       response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) }))
     })
   }
-  const server = certificate ? createServer(certificate, answer) : createPlain(answer)
+  const asks = name === 'mutual' ? { ca: stranger.certificate, requestCert: true, rejectUnauthorized: true } : {}
+  const server = certificate ? createServer({ ...certificate, ...asks }, answer) : createPlain(answer)
   server.on('tlsClientError', () => {})
   servers.push(server as Server)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
@@ -126,3 +135,70 @@ for (const [name, word] of Object.entries(FAULTS)) {
     expect(came[name]).toBe(0)
   })
 }
+
+describe('tls of a server', () => {
+  const at = (name: string): string => urls[name] ?? ''
+
+  test('trusts the authority that it names, checks another name, and shows the client’s certificate', async () => {
+    const { key, cert } = client
+    const joined = key.replaceAll('\n', ' ')
+    const tls = { ca: stranger.certificate, serverName: 'inner.example', cert, key: joined }
+    await admin.ok('POST', '/api/servers', { name: 'mutual', url: at('mutual'), tls })
+    await online(admin, ['mutual'])
+    expect(await callText(await admin.mcp('/mcp/mutual'), 'hello')).toBe('hello')
+    const shown = await admin.ok('GET', '/api/servers/mutual')
+    expect(shown.tls).toMatchObject({ serverName: 'inner.example', cert, key: expect.stringMatching(/^••••/) })
+    await admin.ok('PATCH', '/api/servers/mutual', { description: 'kept', tls: shown.tls })
+    await online(admin, ['mutual'])
+    const without = await admin.ok('POST', '/api/servers/test', {
+      name: 'x',
+      url: at('mutual'),
+      tls: { ...tls, key: '', cert: '' },
+    })
+    expect(without.ok).toBe(false)
+  })
+
+  test.each(['expired', 'self-signed', 'another-name', 'untrusted'])(
+    'insecure takes a certificate that is %s, with a warning',
+    async name => {
+      const body = { name: `any-${name}`, url: at(name), tls: { insecure: true } }
+      await admin.ok('POST', '/api/servers', body)
+      await online(admin, [body.name])
+      const { status } = await admin.ok('GET', `/api/servers/${body.name}`)
+      expect(status.warnings.map((warning: { code: string }) => warning.code)).toContain('tls_unchecked')
+      await admin.ok('DELETE', `/api/servers/${body.name}`)
+      came[name] = 0
+    },
+  )
+
+  test('insecure is for administrators, and takes no server that speaks no TLS', async () => {
+    const body = { name: 'any', url: 'https://mcp.example.com/', tls: { insecure: true } }
+    const refused = await (await hub.user('una')).request('POST', '/api/servers', body)
+    expect([refused.status, refused.json.code]).toEqual([403, 'field_forbidden'])
+    const trial = await admin.ok('POST', '/api/servers/test', { name: 'x', url: at('plain'), tls: { insecure: true } })
+    expect(trial.error.code).toBe('upstream_tls_error')
+    expect(came.plain).toBe(0)
+  })
+
+  test.each([
+    ['no certificate', { ca: 'nonsense' }, '/tls/ca'],
+    ['a certificate without its key', () => ({ cert: client.cert }), '/tls/key'],
+    ['the key of another certificate', () => ({ cert: client.cert, key: other.key }), '/tls/key'],
+    ['a key that is none', () => ({ cert: client.cert, key: client.cert }), '/tls/key'],
+    ['an unknown field', { verify: false }, '/tls/verify'],
+  ])('%s is refused when it is saved', async (_, tls, pointer) => {
+    const body = { name: 'bad', url: 'https://mcp.example.com/', tls: typeof tls === 'function' ? tls() : tls }
+    const answer = await admin.request('POST', '/api/servers', body)
+    expect([answer.status, answer.json.errors?.[0]?.pointer]).toEqual([400, `#${pointer}`])
+    expect(answer.text).not.toContain('PRIVATE KEY--')
+  })
+
+  test('is refused for programs', async () => {
+    const answer = await admin.request('POST', '/api/servers', {
+      ...known('echo'),
+      name: 'bad',
+      tls: { insecure: true },
+    })
+    expect(answer.json.errors?.[0]).toMatchObject({ code: 'field_not_for_transport', pointer: '#/tls' })
+  })
+})

@@ -6,7 +6,7 @@ import { HubError } from '../../core/contract/errors.ts'
 import { type AddressRights, checkAddress, checkHostLiteral } from '../../core/domain/address.ts'
 import { checkUrl } from '../../core/domain/server/address.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
-import { resolveTargets } from '../../core/outbound/dial.ts'
+import { resolveTargets } from '../../core/outbound/targets.ts'
 import { check, hostileText } from '../support/fuzz.ts'
 
 const user: AddressRights = { networks: [], admin: false }
@@ -201,13 +201,11 @@ describe('what is connected to', () => {
       fc.asyncProperty(fc.array(v4, { minLength: 1, maxLength: 4 }), async ips => {
         const addresses = ips.map(dotted)
         const good = addresses.every(address => checkAddress(address, user) === 'ok')
-        const outcome = await resolveTargets(
-          new URL('https://some.example/'),
-          user,
-          async () => addresses,
-          undefined,
-          0,
-        ).catch((error: unknown) => error)
+        const outcome = await resolveTargets(new URL('https://some.example/'), {
+          rights: user,
+          lookup: async () => addresses,
+          refusalMs: 0,
+        }).catch((error: unknown) => error)
         if (good) expect((outcome as { address: string }[]).map(target => target.address)).toEqual(addresses)
         else expect((outcome as HubError).code).toBe('url_address_blocked')
       }),

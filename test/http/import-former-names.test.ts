@@ -3,7 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 
-const who = (name: string, tools: string) => ({ type: 'stdio', ...stdioFixture('saying', { WHO: name, TOOLS: tools }) })
+const who = (name: string, tools: string) => ({
+  type: 'stdio',
+  ...stdioFixture('who-and-what', { WHO: name, TOOLS: tools }),
+})
 const DOCUMENT = {
   users: [],
   mcpServers: {

@@ -1,11 +1,12 @@
 import { expect } from 'bun:test'
 import { definePlugin, type PluginDefinition } from '../../core/contract/plugin.ts'
+import type { SystemActor } from '../../core/contract/records.ts'
 import { atMost } from '../support/pace.ts'
 import { pluginHost } from '../support/plugin-host.ts'
 import { until } from '../support/wait.ts'
 
-const SYSTEM = { kind: 'system', purpose: 'test' } as const
 const NAMES = ['a', 'b', 'c', 'd']
+const SYSTEM: SystemActor = { kind: 'system', purpose: 'test' }
 
 /** Plugins whose clean-up never ends: withdrawn together, and stopped together with the hub. */
 export async function hangingPlugins(): Promise<void> {

@@ -15,8 +15,8 @@ export const BELOW_THE_HUB: Partial<Record<ErrorCode | FieldCode, string>> = {
   // In the detail of a delivery, which is no code of an answer.
   delivery_failed: 'test/plugins/alert-chat.test.ts',
   // Of a WebSocket that ends; the state of its endpoint or server has it until the next attempt.
-  upstream_flood: 'test/unit/http/websocket.test.ts',
+  upstream_flood: 'test/unit/outbound/websocket.test.ts',
   quarantined: 'test/unit/connections/protocol-errors.test.ts',
-  upstream_tls_error: 'test/unit/http/outbound-tls.test.ts',
+  upstream_tls_error: 'test/unit/outbound/tls.test.ts',
   storage_unavailable: 'test/postgres/hub.test.ts',
 }

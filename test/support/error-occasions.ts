@@ -135,6 +135,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
     'the host of the URL has no address, where the server is an administrator’s; of others it is `url_address_blocked`',
   template_integrity: 'the last error of a source, where `sha256` of its configuration is not that of what came',
   upstream_tls_error: 'expired, self-signed or for another name, or no TLS at all',
+  proxy_failed: 'the proxy of `HTTPS_PROXY` or `HTTP_PROXY` cannot be reached, or refuses the connection',
   delivery_failed: 'a notification channel could not hand over a message; in its deliveries and the outcome of a test',
   redirect_blocked:
     'a redirect to another origin or from https to http, a POST that would become a GET, or one too many',

@@ -16,6 +16,7 @@ function causes(): Readonly<Record<string, string>> {
     crash_loop: t('it ends again and again'),
     upstream_dns_error: t('its name is not known'),
     upstream_tls_error: t('its certificate is not accepted'),
+    proxy_failed: t('the proxy does not connect to it'),
     upstream_http_error: t('it answers with an error'),
     upstream_protocol: t('it does not keep to MCP'),
     upstream_init_timeout: t('it does not answer the first request'),

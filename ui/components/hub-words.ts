@@ -83,5 +83,7 @@ export function serverWarning({
     return t('The server has no such path for health checks, and is checked without it: {detail}', {
       detail: message.slice(message.lastIndexOf(': ') + 2),
     })
+  if (code === 'tls_unchecked')
+    return t('Its certificate is not checked: somebody on the way can read and change everything.')
   return message
 }

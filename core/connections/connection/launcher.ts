@@ -51,7 +51,7 @@ export interface LauncherOptions {
   /** The addresses to which an owner's servers may connect, as of now. */
   readonly rightsOf: (ownerId: string) => Promise<AddressRights>
   readonly audit: (entry: AuditEntry) => void
-  readonly outboundAllow: readonly string[]
+  readonly rights: (admin: boolean) => AddressRights
   readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
@@ -208,7 +208,7 @@ export class Launcher {
 
   /** Starts the process, if there is one, and the link. Throws HubError when the process cannot be started. */
   launch(plan: LaunchPlan, options: LaunchOptions): Connection {
-    const { pool, outboundAllow } = this.#options
+    const { pool, rights } = this.#options
     const { settings } = plan
     const { session, offers = {} } = options
     const isolated = settings.isolate || options.isolate === true
@@ -243,7 +243,7 @@ export class Launcher {
       healthEndpoints: options.catalog ? healthEndpointsOf(settings.healthCheck) : [],
       catalog: options.catalog,
       ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
-      rights: { networks: outboundAllow, admin: plan.admin },
+      rights: rights(plan.admin),
       ...(plan.lent.redirects ? { redirects: plan.lent.redirects } : {}),
     })
     return connection

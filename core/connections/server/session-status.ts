@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerSession, ServerStatus, ServerWarning } from '../../domain/server/status.ts'
 import type { UpstreamFace } from '../api.ts'
@@ -7,7 +8,7 @@ const NAMED = 50
 
 /** Who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
-  record: Pick<ServerRecord, 'session'>,
+  record: Pick<ServerRecord, 'session' | 'config'>,
   face: UpstreamFace,
   /** Why some sessions use the shared connection instead of their own, if any do. */
   refused: string | undefined,
@@ -24,6 +25,10 @@ export function sessionStatus(
     const message = `Sessions of clients that can be asked share its connection, and cannot be asked: ${refused}`
     warnings.push({ code: 'own_connection_refused', message })
   }
+  if (takesAnyCertificate(record.config)) {
+    const message = 'Its certificate is not checked (tls.insecure): somebody on the way can read and change everything'
+    warnings.push({ code: 'tls_unchecked', message })
+  }
   // True as soon as it is online: the lists are read before the probe.
   const probing = online && !face.known && face.failure === undefined
   const session = {
@@ -32,6 +37,10 @@ export function sessionStatus(
     ...(probing ? { probing: true as const } : {}),
   }
   return { session, warnings }
+}
+
+function takesAnyCertificate({ tls }: JsonObject): boolean {
+  return isJsonObject(tls) && tls.insecure === true
 }
 
 function sessionOf(

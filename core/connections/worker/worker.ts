@@ -8,6 +8,7 @@ import { Redactor } from '../../secrets/redact.ts'
 import type { TransportDefinition } from '../../transport-kit/definition.ts'
 import { registerPluginModules } from '../../transport-kit/module.ts'
 import { withoutRedirects } from '../../transport-kit/redirects.ts'
+import { readTls } from '../../transport-kit/tls.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import { GarbageWatch } from '../process/garbage-watch.ts'
 import { processesBelow } from '../process/process-tree.ts'
@@ -223,12 +224,13 @@ class ConnectionWorker {
   }
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
-  async #client({ rights, child, owner, redirects }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
+  async #client({ rights, child, owner, redirects, config }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
     const { turns } = this.#windowOf(owner)
     const make = async (): Promise<LinkIo> => {
       const { createGuardedFetch } = await import('../../outbound/create.ts')
       const { createGuardedConnect } = await import('../../outbound/websocket.ts')
-      const rules = { rights, instanceId: this.#instanceId, lookup: this.#lookup, signal }
+      const tls = readTls(config.tls)
+      const rules = { rights, instanceId: this.#instanceId, lookup: this.#lookup, signal, ...(tls && { tls }) }
       // Many that arrive at the same time hold much before the first of them is whole.
       const received = (bytes: number): void => this.#garbage.message(bytes)
       const fetch = createGuardedFetch({ ...rules, turns, received })

@@ -37,7 +37,7 @@ export interface ServerSession {
 
 /** A restriction that clients of the server meet, whatever its state. */
 export interface ServerWarning {
-  readonly code: 'tools_need_asking' | 'own_connection_refused' | 'health_path_missing'
+  readonly code: 'tools_need_asking' | 'own_connection_refused' | 'health_path_missing' | 'tls_unchecked'
   readonly message: string
   /** Their original names. */
   readonly tools?: readonly string[]

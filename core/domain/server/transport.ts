@@ -7,6 +7,7 @@ import { Fields, isPlainText } from '../json/fields.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
 import { checkHeaders, checkUrl, HTTP_SCHEMES } from './address.ts'
+import { checkCertificates, checkPrivateKey } from './certificates.ts'
 import { looksLikeAddress } from './moved-secrets.ts'
 import { openapiAddresses, readOpenapi, storedDocument } from './openapi.ts'
 import { isSecretName } from './secrets.ts'
@@ -59,6 +60,8 @@ const FORMATS: ReadonlyMap<string, FormatReader> = new Map<string, FormatReader>
   ['uri', checkAddress],
   ['http-headers', readHeaders],
   ['openapi', readOpenapi],
+  ['certificates', checkCertificates],
+  ['private-key', checkPrivateKey],
 ])
 
 function checkArguments(fields: Fields, name: string): void {

@@ -1,5 +1,5 @@
 import { type FieldError, HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Role, TransportName } from '../../contract/records.ts'
 import { refuseClosedHost } from '../../domain/server/permitted-host.ts'
 import { cwdForbidden, spawnPolicy } from '../../domain/server/spawn-policy.ts'
@@ -31,6 +31,11 @@ export function checkServerRights(
 ): void {
   const transport = deps.transports.of(name)
   if (transport?.kind === 'process') checkProcess(deps, owner, filled, stored)
+  if (owner.role !== 'admin' && isJsonObject(filled.tls) && filled.tls.insecure === true && !stored?.unchanged) {
+    throw new HubError('field_forbidden', 'Only servers of administrators take any certificate ("tls.insecure")', {
+      hint: 'List the server’s authority in "tls.ca", or ask an administrator.',
+    })
+  }
   checkAddresses(deps, owner.role, transport, filled)
 }
 

@@ -2,7 +2,7 @@ import type { WireError } from '../../../core/contract/errors.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import type { MessageLink, MessageTransportDefinition } from '../../../core/transport-kit/definition.ts'
 import transport from '../../../plugins/transport-http/transport.ts'
-import { until } from '../../unit/http/raw-server.ts'
+import { until } from '../../unit/outbound/raw-server.ts'
 
 export interface Heard {
   readonly id: unknown

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
-import { type RawServer, rawServer, until } from '../../unit/http/raw-server.ts'
+import { type RawServer, rawServer, until } from '../../unit/outbound/raw-server.ts'
 import { openLink } from './harness.ts'
 
 const CALL = { name: 'echo', arguments: {} }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { atMost } from '../../support/pace.ts'
-import { type RawServer, rawServer, until } from '../../unit/http/raw-server.ts'
+import { type RawServer, rawServer, until } from '../../unit/outbound/raw-server.ts'
 import { openLink } from './harness.ts'
 
 const CALL = { name: 'echo', arguments: {} }

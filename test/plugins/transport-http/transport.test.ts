@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { atMost } from '../../support/pace.ts'
-import { until } from '../../unit/http/raw-server.ts'
+import { until } from '../../unit/outbound/raw-server.ts'
 import { openLink } from './harness.ts'
 import { sdkServer } from './sdk-server.ts'
 

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { PluginContext, TransportContribution } from 'patchbay/contract'
 import plugin from '../../../plugins/transport-sse/plugin.ts'
 import transport from '../../../plugins/transport-sse/transport.ts'
-import { until } from '../../unit/http/raw-server.ts'
+import { until } from '../../unit/outbound/raw-server.ts'
 import { openLink } from '../transport-http/harness.ts'
 import { type SseServer, sseServer } from './sse-server.ts'
 

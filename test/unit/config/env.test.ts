@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { readEnvironment } from '../../../core/config/env.ts'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readClientEnvironment, readEnvironment } from '../../../core/config/env.ts'
 import { StartError } from '../../../core/config/start-error.ts'
+import { VARIABLES } from '../../../core/config/variables.ts'
 import { addressList } from '../../../core/http/addresses.ts'
+import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 function failure(env: Record<string, string>): StartError {
   try {
@@ -49,6 +53,8 @@ describe('readEnvironment()', () => {
     ['ALLOWED_HOSTS', 'https://hub.example', 'without scheme'],
     ['ALLOWED_ORIGINS', 'https://hub.example/path', 'origin'],
     ['SEARCH_ENGINE_INDEX', 'Logs!', 'lower-case'],
+    ['HTTPS_PROXY', 'socks5://proxy.example:1080', 'http://host:port'],
+    ['HTTP_PROXY', 'https://proxy.example', 'http://host:port'],
   ]
   test.each(refused)('refuses %s=%s with exit code 2, naming the variable and %s', (name, value, legal) => {
     const error = failure({ [name]: value })
@@ -64,6 +70,7 @@ describe('readEnvironment()', () => {
     ['METRICS_TOKEN', 'canary-5512 with spaces'],
     ['SEARCH_ENGINE_URL', 'ftp://me:canary-5512@search'],
     ['PUBLIC_URL', 'https://me:canary-5512@hub.example'],
+    ['HTTPS_PROXY', 'ftp://me:canary-5512@proxy.example'],
   ]
   test.each(secrets)('does not repeat the value of %s in its message', (name, value) => {
     const error = failure({ [name]: value, ADMIN_USERNAME: 'ada' })
@@ -79,6 +86,49 @@ describe('readEnvironment()', () => {
   test('refuses a name without its password, and a password without its name', () => {
     expect(failure({ ADMIN_USERNAME: 'ada' }).message).toContain('ADMIN_PASSWORD')
     expect(failure({ ADMIN_PASSWORD: 'correct horse battery' }).message).toContain('ADMIN_USERNAME')
+  })
+
+  test('reads each secret from the file that NAME_FILE names, and nothing else from one', async () => {
+    const folder = await makeTemp('env')
+    try {
+      const file = join(folder, 'secret')
+      await writeFile(file, `  ${'k'.repeat(43)}\n`)
+      for (const { name, key } of VARIABLES.filter(({ secret }) => secret)) {
+        const given = { [`${name}_FILE`]: file, ADMIN_USERNAME: 'ada', ADMIN_PASSWORD_FILE: file }
+        const read = name.includes('URL') ? undefined : readEnvironment(given)[key]
+        if (!name.includes('URL')) expect(read).toBe('k'.repeat(43))
+        expect(failure({ ...given, [name]: 'x' }).message).toContain(`${name} and ${name}_FILE are both set`)
+      }
+      await writeFile(file, 'postgres://db/hub\n')
+      expect(readEnvironment({ DATABASE_URL_FILE: file })).toEqual({ databaseUrl: 'postgres://db/hub' })
+      expect(readEnvironment({ PORT_FILE: file })).toEqual({})
+      expect(failure({ MASTER_KEY_FILE: join(folder, 'none') }).message).toContain('cannot be read (ENOENT)')
+      await writeFile(file, '\n')
+      expect(failure({ MASTER_KEY_FILE: file }).message).toContain('is empty')
+      await writeFile(file, 'canary-5512')
+      expect(failure({ MASTER_KEY_FILE: file }).message).not.toContain('canary')
+      expect(readClientEnvironment({ PATCHBAY_TOKEN_FILE: file })).toEqual({ token: 'canary-5512' })
+      expect(readEnvironment({ SYSLOG_ENABLED: '0', ASSISTANT_ENABLED: '1', ASSISTANT_API_KEY_FILE: file })).toEqual({
+        ...{ syslogEnabled: false, assistantEnabled: true, assistantApiKey: 'canary-5512' },
+      })
+    } finally {
+      await removeTemp(folder)
+    }
+  })
+
+  test('reads the proxies under both spellings, the documented one first', () => {
+    expect(
+      readEnvironment({
+        https_proxy: 'http://small:1',
+        HTTPS_PROXY: 'http://large:2',
+        http_proxy: 'small:3',
+        no_proxy: 'localhost, .example.com 10.0.0.0/8,*.local',
+      }),
+    ).toEqual({
+      httpsProxy: 'http://large:2',
+      httpProxy: 'small:3',
+      noProxy: ['localhost', '.example.com', '10.0.0.0/8', '*.local'],
+    })
   })
 
   test('refuses a JWT_SECRET of 31 bytes and takes one of 32', () => {

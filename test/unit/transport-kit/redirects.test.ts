@@ -4,7 +4,7 @@ import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { FollowedAddress, fetchFollowing } from '../../../core/transport-kit/redirects.ts'
 import { Authority } from '../../support/certificates.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
-import { type RawServer, rawServer } from '../http/raw-server.ts'
+import { type RawServer, rawServer } from '../outbound/raw-server.ts'
 
 const ends = new AbortController()
 const running: AsyncDisposable[] = []
@@ -17,7 +17,12 @@ afterEach(async () => {
 
 function guarded(ca?: string): GuardedFetch {
   const rights = { networks: [], admin: true }
-  return createGuardedFetch({ rights, instanceId: 'hub-1', signal: ends.signal, ...(ca === undefined ? {} : { ca }) })
+  return createGuardedFetch({
+    rights,
+    instanceId: 'hub-1',
+    signal: ends.signal,
+    ...(ca === undefined ? {} : { tls: { ca } }),
+  })
 }
 
 /** Answers each path as `answers` say: a status and where it leads, or 200 with the path as its body. */

@@ -26,13 +26,18 @@ export function textField(form: FormContext, field: Field, resolved: Resolved): 
   const isSecret = schema.writeOnly === true || schema.format === 'password'
   const isCode = ['uri', 'url', 'uuid', 'regex'].includes(String(schema.format))
   const control =
-    isLong(schema, text) && !isSecret
+    isLong(schema, text) && (!isSecret || isPem(schema))
       ? html`<textarea id=${id} class="in grows ${invalid === nothing ? '' : 'err'}" rows="2" .value=${text} ?disabled=${form.disabled} aria-invalid=${invalid}
           aria-describedby=${hint} aria-required=${required} @input=${change} @blur=${left}></textarea>`
       : html`<input id=${id} class="in ${isCode ? 'code' : ''} ${invalid === nothing ? '' : 'err'}" type=${isSecret ? 'password' : inputType(schema.format)}
           autocomplete=${isSecret ? 'new-password' : 'off'} .value=${text} placeholder=${placeholderOf(schema)} ?disabled=${form.disabled} aria-invalid=${invalid}
           aria-describedby=${hint} aria-required=${required} @input=${change} @blur=${left}>`
   return fieldFrame(form, field, resolved, control)
+}
+
+/** PEM has line ends, which a field of one line would remove. */
+function isPem({ format }: Readonly<Record<string, unknown>>): boolean {
+  return format === 'certificates' || format === 'private-key'
 }
 
 function isLong({ maxLength, format }: Readonly<Record<string, unknown>>, text: string): boolean {

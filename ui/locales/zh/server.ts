@@ -338,4 +338,6 @@ export const server: Readonly<Record<string, string>> = {
   'The server has no such path for health checks, and is checked without it: {detail}':
     '服务器没有这个健康检查路径，检查时不再使用它：{detail}',
   'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
+  'Its certificate is not checked: somebody on the way can read and change everything.':
+    '未检查其证书：中间人可以读取并篡改全部内容。',
 }

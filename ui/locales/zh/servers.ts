@@ -11,6 +11,7 @@ export const servers: Readonly<Record<string, string>> = {
   'it ends again and again': '反复退出',
   'its name is not known': '域名无法解析',
   'its certificate is not accepted': '证书不被接受',
+  'the proxy does not connect to it': '代理未能连接到它',
   'it answers with an error': '返回错误',
   'it does not keep to MCP': '不符合 MCP',
   'it does not answer the first request': '首个请求无应答',

@@ -16,6 +16,7 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'connection_lost',
   'upstream_dns_error',
   'upstream_tls_error',
+  'proxy_failed',
 ])
 
 /** True for an error of one exchange after which the upstream may be unreachable. */

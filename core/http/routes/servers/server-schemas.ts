@@ -83,7 +83,7 @@ export const serverStatus = z.object({
   warnings: z
     .array(
       z.object({
-        code: z.enum(['tools_need_asking', 'own_connection_refused', 'health_path_missing']),
+        code: z.enum(['tools_need_asking', 'own_connection_refused', 'health_path_missing', 'tls_unchecked']),
         message: z.string(),
         tools: z.array(z.string()).optional(),
       }),

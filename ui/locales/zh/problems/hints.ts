@@ -124,6 +124,7 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   upstream_dns_error: '请检查网址中的主机名。',
   template_integrity: '请核对插件配置中的 SHA-256 与该地址的文件。',
   upstream_tls_error: '请检查服务器证书的名称、有效期和签发者。',
+  proxy_failed: '请检查 HTTPS_PROXY 和 HTTP_PROXY 及其用户名和密码，或将主机加入 NO_PROXY；消息中有代理的答复。',
   delivery_failed: '请检查渠道的配置；投递记录中有接收方的答复。',
   redirect_blocked: '请填写重定向之后的地址。',
   server_offline: '服务器的状态会说明原因和处理办法。',

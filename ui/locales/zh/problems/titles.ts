@@ -127,6 +127,7 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   upstream_dns_error: '无法解析服务器的主机名',
   template_integrity: '目录内容与预期的校验值不符',
   upstream_tls_error: '无法与服务器建立安全连接',
+  proxy_failed: '代理未能连接到服务器',
   delivery_failed: '接收方未接收',
   redirect_blocked: '不跟随该重定向',
   server_offline: '服务器离线',

@@ -27,7 +27,7 @@ function trusting(trusted: string | undefined): GuardedFetch {
     rights: { networks: [], admin: true },
     instanceId: 'i',
     lookup: async () => ['127.0.0.1'],
-    ...(trusted === undefined ? {} : { ca: trusted }),
+    ...(trusted === undefined ? {} : { tls: { ca: trusted } }),
   })
 }
 

@@ -2,7 +2,7 @@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 
-const server = new McpServer({ name: 'saying', version: '1.0.0' })
+const server = new McpServer({ name: 'named', version: '1.0.0' })
 for (const name of (process.env.TOOLS ?? '').split(',')) {
   server.registerTool(name, { description: 'Says who it is' }, () => ({
     content: [{ type: 'text' as const, text: `${process.env.WHO} ${name}` }],

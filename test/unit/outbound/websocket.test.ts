@@ -256,7 +256,7 @@ describe('createGuardedConnect()', () => {
       websocket: { message() {} },
     })
     try {
-      const connect = createGuardedConnect({ rights: ADMIN, instanceId: INSTANCE, ca: authority.certificate })
+      const connect = createGuardedConnect({ rights: ADMIN, instanceId: INSTANCE, tls: { ca: authority.certificate } })
       const socket = await connect(`wss://127.0.0.1:${server.port}/`, ignore)
       expect(socket.protocol).toBe('')
       await socket.close()
@@ -294,7 +294,7 @@ describe('createGuardedConnect()', () => {
     }
     try {
       await expect(createGuardedConnect(common)(url, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
-      const trusting = createGuardedConnect({ ...common, ca: authority.certificate })
+      const trusting = createGuardedConnect({ ...common, tls: { ca: authority.certificate } })
       const other = url.replace('up.example', 'other.example')
       await expect(trusting(other, request)).rejects.toMatchObject({ code: 'upstream_tls_error' })
       const literal = url.replace('up.example', '127.0.0.1')
