@@ -97,8 +97,10 @@ class LocalConnections implements Connections {
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
     this.#bundles = new BundleUnpacker({
-      ...{ sandbox: options.sandbox, files: options.bundles, log },
+      sandbox: options.sandbox,
+      files: options.bundles,
       used: () => [...this.#supervisor.bundlePlaces(), ...this.#children.bundlePlaces()],
+      log,
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
@@ -121,10 +123,7 @@ class LocalConnections implements Connections {
       ),
       bundles: this.#bundles,
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
-      rightsOf: async ownerId => {
-        const owner = await registry.users.byId(ownerId)
-        return addressRights(config, owner?.role === 'admin')
-      },
+      rightsOf: async ownerId => addressRights(config, (await registry.users.byId(ownerId))?.role === 'admin'),
       audit: entry => registry.audit.record(ACTOR, entry),
       rights: admin => addressRights(config, admin),
       hubVersion: manifest.version,
