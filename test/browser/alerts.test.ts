@@ -32,7 +32,7 @@ beforeAll(async () => {
     name: 'kitchen',
     direction: 'outbound',
     group: 'home',
-    url: 'wss://192.0.2.1/mcp/?token=canary-4471',
+    url: 'wss://127.0.0.9/mcp/?token=canary-4471',
   }
   hub = await startHub({
     env: { ...LOOPBACK, ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: crypto.randomUUID() },
@@ -215,7 +215,7 @@ test('a device dials in with the token of an endpoint that was made here, and th
 
 test('an endpoint with the rights of an ordinary user alone is edited whole here, which gives it those of the administrator', async () => {
   const ann = await hub.user('ann')
-  const body = { name: 'annex', direction: 'outbound', group: '$smart', url: 'wss://192.0.2.1/mcp/?token=canary-5582' }
+  const body = { name: 'annex', direction: 'outbound', group: '$smart', url: 'wss://127.0.0.9/mcp/?token=canary-5582' }
   await ann.ok('POST', '/api/assistant/endpoints', { ...body, limits: { tools: 9, resultCharacters: 500 } })
   await admin.ok('PATCH', '/api/admin/users/ann', { role: 'admin' })
   const tab = await openTab(browser, hub, ann)

@@ -24,7 +24,7 @@ beforeAll(async () => {
     name: 'kitchen',
     direction: 'outbound',
     group: 'home',
-    url: 'wss://192.0.2.1/mcp/?token=canary-4471',
+    url: 'wss://127.0.0.9/mcp/?token=canary-4471',
   }
   hub = await startHub({
     env: { ...LOOPBACK, ASSISTANT_ENABLED: 'true', ASSISTANT_API_KEY: crypto.randomUUID() },
