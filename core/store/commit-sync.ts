@@ -22,6 +22,8 @@ export class CommitSync {
   #running: Promise<void> = Promise.resolve()
   /** Starts when the running one has ended. */
   #next: Promise<void> | undefined
+  /** No handle stays open from now on. */
+  #closed = false
   /** The error of the last sync, while a committed change is not on the disk. */
   #unconfirmed: unknown
 
@@ -92,12 +94,16 @@ export class CommitSync {
       this.#watch.markUnwritable()
       throw unconfirmed(error)
     }
+    // A change that was committed while the database was being closed.
+    if (this.#closed) return await this.#closeLog()
     this.#checkpointer.startIfDue()
   }
 
-  /** Waits for a running checkpoint, so that closing the database removes the log. */
+  /** Waits for a running checkpoint and a running sync, so that closing the database removes the log. */
   async close(): Promise<void> {
+    this.#closed = true
     await this.#checkpointer.finished()
+    await (this.#next ?? this.#running).catch(() => undefined)
     await this.#closeLog()
   }
 

@@ -54,7 +54,9 @@ test('a list that is never answered keeps a server from being online for a time,
 })
 
 test('however long its requests may take, it is online after the limit for lists', async () => {
-  const context = { bus: new EventBus(() => undefined), redact: (text: string) => text } as unknown as ServerContext
+  const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
+  const redact = (text: string) => text
+  const context = { bus: new EventBus(() => undefined), redact, log } as unknown as ServerContext
   const serverState = new ServerState(() => serverRecord('a'), context)
   const nothing = (): void => undefined
   const parts = {
