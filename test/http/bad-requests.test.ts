@@ -75,7 +75,6 @@ describe('a request', () => {
     '/api/none',
     '/none',
     '/api/../api/none',
-    '/',
   ])('of %s → 404 route_not_found as JSON', async target => {
     const answer = await get(target)
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([404, 'route_not_found'])
