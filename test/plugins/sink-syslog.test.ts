@@ -130,7 +130,7 @@ describe.each(extent(['tcp'] as const, ['udp', 'tcp'] as const).map(one => [one]
       expect(first).toMatchObject({ pri: String(19 * 8 + 6), app: 'patchbay', msgid: 'mcp', proc: String(hub.pid) })
       for (const part of ['patchbay@32473', 'server="echo"', 'tool="echo"', 'status="success"', 'userId="'])
         expect(first?.data).toContain(part)
-      expect(seen.at(-1)?.data).toContain('tool="odd \\"\\] \\\\ 界\nname"')
+      expect(seen.at(-1)?.data).toContain('tool="odd \\"\\] \\\\ 界\\\\nname"')
       // From before the plugins ran.
       expect((await syslog.received()).some(({ msg }) => msg.includes('The hub is running'))).toBe(true)
       expect(await state()).toMatchObject({ state: 'up', waiting: 0, dropped: { full: 0, rejected: 0, late: 0 } })

@@ -7,7 +7,7 @@ import { t } from '../../text/t.ts'
 export function inputField(id: string, input: TemplateInput, value: string, changed: (value: string) => void): unknown {
   const { name, label, secret, required, description } = input
   const described = localized(description)
-  return html`<div class="field"><label class="lbl" for=${id}>${label}${label === name ? nothing : html` <code>${name}</code>`}${
+  return html`<div class="field"><label class="lbl" for=${id}>${label === name ? nothing : html`<span lang="en">${label}</span> `}<code>${name}</code>${
     secret ? html`<span class="tag">${icon('lock')}${t('Secret')}</span>` : nothing
   }${required ? nothing : html`<span class="o">${t('optional')}</span>`}</label>${control(id, input, value, changed)}<p class="hint" id=${`${id}-hint`}>${described}</p></div>`
 }

@@ -13,6 +13,8 @@ function labels(): Readonly<Record<string, string>> {
     ...{ allowedOrigins: t('Allowed origins'), adminAddresses: t('Addresses for administration') },
     ...{ acceptLostSecrets: t('Accept lost secrets'), trustedProxies: t('Trusted proxies') },
     ...{ stdioPolicy: t('Who may run programs'), outboundAllow: t('Private addresses allowed') },
+    ...{ httpProxy: t('Proxy for http'), httpsProxy: t('Proxy for https') },
+    ...{ noProxy: t('Hosts without the proxy'), proxyNames: t('The proxy resolves all names') },
     ...{ registries: t('Package registries'), registriesCa: t('Certificates of the registries') },
     ...{ workers: t('Worker threads'), logLevel: t('Level of the log'), logFormat: t('Format of the log') },
     ...{ logFile: t('Log file'), requestLogs: t('Log every request'), logRotation: t('Rotation of the log file') },
