@@ -277,3 +277,14 @@ test('a user has ten bundles, and the same file is one of them', async () => {
   expect([answer.status, answer.json.code]).toEqual([409, 'quota_bundles'])
   for (const id of ids) await ada.ok('DELETE', `/api/bundles/${id}`)
 })
+
+test('parts of a bundle that a killed hub left are removed at the next start, and whole bundles stay', async () => {
+  const { json } = await sendBundle(ada, zipOf([manifest]))
+  const lost = 'a'.repeat(64)
+  change(`insert into bundle_part (sha256, part, content) values ('${lost}', 0, zeroblob(100)), ('${lost}', 1, x'00')`)
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder: hub.folder })
+  const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
+  expect(db.query('select distinct sha256 from bundle_part').all()).toEqual([{ sha256: json.bundleId }])
+  db.close()
+})
