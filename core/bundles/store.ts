@@ -4,7 +4,7 @@ import { HubError } from '../contract/errors.ts'
 import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { Owner } from '../registry/owners.ts'
-import { freeBytes, tooMuch, withinStoredBytes } from '../registry/stored-bytes.ts'
+import { freeDiskBytes, tooMuchOnDisk, withinStoredBytes } from '../registry/stored-bytes.ts'
 import type { Store } from '../store/open.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 import type { ReadLimits } from './archive.ts'
@@ -47,7 +47,7 @@ export class BundleStore {
         .where('owner_id', '=', owner.id)
         .where('sha256', '=', id)
         .executeTakeFirst()
-      const free = owned ? undefined : await freeBytes(db, owner)
+      const free = owned ? undefined : await freeDiskBytes(db, owner)
       if (free === undefined) return undefined
       const allowance = allowanceOf(owner.name, free - bytes)
       if (allowance.bytes < 0) throw allowance.refusal(0)
@@ -76,7 +76,7 @@ export class BundleStore {
         .select('unpacked_bytes')
         .where('sha256', '=', id)
         .executeTakeFirstOrThrow()
-      const free = await freeBytes(trx, { id: ownerId, role: user.role })
+      const free = await freeDiskBytes(trx, { id: ownerId, role: user.role })
       // What is on the account already is there to be used.
       return free === undefined ? undefined : allowanceOf(user.name ?? ownerId, Math.max(free, 0) + known)
     })
@@ -270,7 +270,7 @@ export class BundleStore {
 }
 
 function allowanceOf(name: string, bytes: number): NonNullable<ReadLimits['allowance']> {
-  return { bytes, refusal: wanted => tooMuch(name, LIMITS.storedBytesPerUser - bytes + wanted) }
+  return { bytes, refusal: wanted => tooMuchOnDisk(name, LIMITS.diskBytesPerUser - bytes + wanted) }
 }
 
 async function checkQuota(db: Reader, ownerId: string, id: string): Promise<void> {

@@ -48,8 +48,10 @@ export const LIMITS = {
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
-  /** A user's servers, their OpenAPI documents, bundles and what they unpack to, groups, settings, keys and rules together. Administrators are exempt. */
+  /** A user's servers, their OpenAPI documents, groups, settings, keys and rules together. Administrators are exempt. */
   storedBytesPerUser: 64 * MiB,
+  /** A user's bundles: the packed files, and the disk space of what they unpack to. Administrators are exempt. */
+  diskBytesPerUser: 1_024 * MiB,
   /** The part of it that lists read: servers without their OpenAPI documents. */
   serverConfigBytesPerUser: 4 * MiB,
   /** Enabled commands of an ordinary user, and separately their running processes, dedicated ones included. */

@@ -92,7 +92,7 @@ export const ERROR_CODES = {
   last_admin: { status: 409, title: 'The last administrator' },
   user_owns_resources: { status: 409, title: 'The user owns servers or groups' },
   quota_servers: { status: 409, title: 'Too many servers' },
-  quota_stored_bytes: { status: 409, title: 'Too much configuration stored' },
+  quota_stored_bytes: { status: 409, title: 'Too much stored' },
   quota_groups: { status: 409, title: 'Too many groups' },
   quota_members: { status: 409, title: 'Too many members' },
   quota_catalog_bytes: { status: 409, title: 'Too many bytes of lists' },

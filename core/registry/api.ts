@@ -170,8 +170,8 @@ export interface GroupRegistry {
 
 /** System and user settings; null as a value removes a setting. */
 export interface SettingRegistry {
-  /** Stored bytes of a user: servers, documents, groups, settings and keys; `config` is the part that lists read. */
-  storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }>
+  /** Bytes of a user: servers, documents, groups, settings and keys, of which lists read `config`; `disk`: bundles, packed and unpacked. */
+  storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number; readonly disk: number }>
   /** A system setting made through the API, or undefined. */
   system(key: string): Promise<JsonValue | undefined>
   allSystem(): Promise<Readonly<Record<string, JsonValue>>>

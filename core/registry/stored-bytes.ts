@@ -39,7 +39,7 @@ export async function checkServerBytes(
   if (owner.role === 'admin' || (growth <= 0 && configGrowth <= 0)) return
   const used = await storedBytes(db, owner.id)
   const total = used.config + used.documents + used.others + growth
-  if (growth > 0 && total > LIMITS.storedBytesPerUser) throw tooMuch(owner.name, total)
+  if (growth > 0 && total > LIMITS.storedBytesPerUser) throw tooMuchStored(owner.name, total)
   const config = used.config + configGrowth
   if (configGrowth <= 0 || config <= LIMITS.serverConfigBytesPerUser) return
   const most = LIMITS.serverConfigBytesPerUser
@@ -48,7 +48,7 @@ export async function checkServerBytes(
 }
 
 /**
- * Runs a write of groups, settings or keys and then checks the owner's quota: growth beyond the limit is rejected,
+ * Runs a write of groups, settings, keys or bundles and then checks the owner's quotas: growth beyond a limit is rejected,
  * which rolls the transaction back. Throws `quota_stored_bytes`.
  */
 export async function withinStoredBytes<T>(
@@ -57,10 +57,12 @@ export async function withinStoredBytes<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (owner.role === 'admin') return work()
-  const before = sum(await storedBytes(db, owner.id))
+  const before = await storedBytes(db, owner.id)
   const result = await work()
-  const after = sum(await storedBytes(db, owner.id))
-  if (after > before && after > LIMITS.storedBytesPerUser) throw tooMuch(owner.name, after)
+  const after = await storedBytes(db, owner.id)
+  const total = sum(after)
+  if (total > sum(before) && total > LIMITS.storedBytesPerUser) throw tooMuchStored(owner.name, total)
+  if (after.disk > before.disk && after.disk > LIMITS.diskBytesPerUser) throw tooMuchOnDisk(owner.name, after.disk)
   return result
 }
 
@@ -75,18 +77,26 @@ export async function checkInheritedBytes(db: Reader, giverId: string, heir: Use
 interface Account {
   readonly config: number
   readonly documents: number
-  /** Groups with their members, settings, keys, monitoring, assistant endpoints, imports, and bundles. */
+  /** Groups with their members, settings, keys, monitoring, assistant endpoints and imports. */
   readonly others: number
+  /** Bundles, packed and unpacked, which have a limit of their own. */
+  readonly disk: number
 }
 
-/** How many bytes a user may still store; undefined for administrators, who have no quota. */
-export async function freeBytes(db: Reader, owner: Pick<Owner, 'id' | 'role'>): Promise<number | undefined> {
-  return owner.role === 'admin' ? undefined : LIMITS.storedBytesPerUser - sum(await storedBytes(db, owner.id))
+/** How many bytes a user's bundles may still take; undefined for administrators, who have no quota. */
+export async function freeDiskBytes(db: Reader, owner: Pick<Owner, 'id' | 'role'>): Promise<number | undefined> {
+  return owner.role === 'admin' ? undefined : LIMITS.diskBytesPerUser - (await storedBytes(db, owner.id)).disk
 }
 
 /** Why a user may not store this much; `bytes`: of all that the user would have. */
-export function tooMuch(name: string, bytes: number): HubError {
-  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes stored, and with this change ${name} would have ${bytes}`
+function tooMuchStored(name: string, bytes: number): HubError {
+  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes stored besides bundles (storedBytesPerUser), and with this change ${name} would have ${bytes}`
+  return new HubError('quota_stored_bytes', message)
+}
+
+/** Why a user's bundles may not take this much; `bytes`: of all of them, packed and unpacked. */
+export function tooMuchOnDisk(name: string, bytes: number): HubError {
+  const message = `The bundles of one user may take ${LIMITS.diskBytesPerUser} bytes, packed and unpacked (diskBytesPerUser), and with this one those of ${name} would take ${bytes}`
   return new HubError('quota_stored_bytes', message)
 }
 
@@ -146,10 +156,11 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
   return {
     config: bytes('servers'),
     documents: bytes('documents'),
-    others: (['groups', 'members', 'settings', 'keys', 'owned', 'imports', 'bundles'] as const).reduce(
+    others: (['groups', 'members', 'settings', 'keys', 'owned', 'imports'] as const).reduce(
       (sum, name) => sum + bytes(name),
       0,
     ),
+    disk: bytes('bundles'),
   }
 }
 

@@ -8,7 +8,9 @@ import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { signMcpbFile } from '@anthropic-ai/mcpb'
+import { LIMITS } from '../../core/config/limits.ts'
 import { MANIFEST, packed, sendBundle } from '../support/bundle.ts'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { type ZipEntry, zipOf } from '../support/zip.ts'
 
@@ -95,41 +97,69 @@ describe('a bundle with', () => {
   })
 })
 
-/** A file of so many MiB. */
-const heavy = (mib: number): ZipEntry => ({ name: 'a', content: Buffer.alloc(mib * 1024 * 1024) })
-/** What keeps an archive with it below the usual ratio. */
-const padding: ZipEntry = { name: 'padding', content: randomBytes(768 * 1024), method: 0 }
+const MIB = 1024 * 1024
+/** Files of so many MiB each, which share their packed bytes. */
+const heavy = (mib: number, files = 1): ZipEntry[] =>
+  Array.from({ length: files }, (_, at) =>
+    at === 0 ? { name: 'h0', content: Buffer.alloc(mib * MIB) } : { name: `h${at}`, overlaps: true },
+  )
+/** So many MiB that do not get smaller, which keep an archive below the usual ratio. */
+const padding = (mib: number): ZipEntry => ({ name: 'padding', content: randomBytes(mib * MIB), method: 0 })
 
-const stored = async (client: Client): Promise<number> =>
-  (await client.ok('GET', '/api/limits')).items.find((one: { name: string }) => one.name === 'storedBytesPerUser').used
+const used = async (client: Client, limit: keyof typeof LIMITS): Promise<number> =>
+  (await client.ok('GET', '/api/limits')).items.find((one: { name: string }) => one.name === limit).used
 
-describe('what a bundle inflates to is on the account of its sender', () => {
-  test('it is there as whole blocks of the disk, and goes with the bundle', async () => {
-    const before = await stored(ada)
+function change(sql: string): void {
+  const db = new Database(join(hub.dataDir, 'patchbay.db'), { readwrite: true })
+  db.run('pragma busy_timeout = 5000')
+  db.run(sql)
+  db.close()
+}
+
+describe('what a bundle and its files take is on an account of its sender', () => {
+  test('its files count as whole blocks of the disk, and go with the bundle', async () => {
     const files = Array.from({ length: 200 }, (_, at) => ({ name: `f/${at}`, content: `${at}` }))
-    const bytes = zipOf([manifest, ...files])
-    const { status, json } = await sendBundle(ada, bytes)
+    const { status, json } = await sendBundle(ada, zipOf([manifest, ...files]))
     expect(status).toBe(201)
     // 200 files, the manifest, and one folder.
     expect(json.unpackedBytes).toBe(202 * 4_096)
-    expect((await stored(ada)) - before).toBeGreaterThanOrEqual(json.bytes + json.unpackedBytes)
+    expect(await used(ada, 'diskBytesPerUser')).toBeGreaterThanOrEqual(json.bytes + json.unpackedBytes)
+    expect(await used(ada, 'storedBytesPerUser')).toBe(0)
     await ada.ok('DELETE', `/api/bundles/${json.bundleId}`)
-    expect(await stored(ada)).toBe(before)
+    expect(await used(ada, 'diskBytesPerUser')).toBe(0)
   })
 
-  test('beyond the quota it is refused by its declared size, by its true one, and as a sum; nothing is kept', async () => {
-    const refused = await sendBundle(ada, zipOf([manifest, heavy(65), padding]))
+  test('an ordinary one with its packages is accepted, and leaves servers and documents their room', async () => {
+    const mib = extent(16, 40)
+    const { status, json } = await sendBundle(ada, zipOf([...heavy(10, 12), manifest, padding(mib)]))
+    expect([status, json.bytes > mib * MIB, json.unpackedBytes]).toEqual([201, true, (120 + mib) * MIB + 4_096])
+    expect(await used(ada, 'storedBytesPerUser')).toBe(0)
+    await ada.ok('DELETE', `/api/bundles/${json.bundleId}`)
+  }, 60_000)
+
+  test('beyond the limit one is refused, by its own bytes or by those of its files, and nothing of it is kept', async () => {
+    const large = (version: number, files: number, mib: number) => {
+      const text = JSON.stringify({ ...MANIFEST, version: `2.0.${version}` })
+      return zipOf([...heavy(10, files), { name: 'manifest.json', content: text }, padding(mib)])
+    }
+    const all = extent(1, 4)
+    for (let version = 0; version < all; version += 1)
+      expect((await sendBundle(ada, large(version, extent(2, 24), extent(1, 3)))).status).toBe(201)
+    // Reading a GiB takes seconds: in the suite one bundle stands for four of the largest.
+    if (all === 1) change(`update bundle set unpacked_bytes = ${990 * MIB}`)
+    const before = await used(ada, 'diskBytesPerUser')
+    const refused = await sendBundle(ada, zipOf([...heavy(10, 8), manifest, padding(1)]))
     expect([refused.status, refused.json.code]).toEqual([409, 'quota_stored_bytes'])
-    expect(refused.json.detail).toContain('67108864 bytes')
-    const first = await sendBundle(ada, zipOf([manifest, heavy(30), padding]))
-    expect(first.status).toBe(201)
-    const second = await sendBundle(ada, zipOf([manifest, heavy(40), padding]))
-    expect([second.status, second.json.code]).toEqual([409, 'quota_stored_bytes'])
-    expect((await ada.ok('GET', '/api/bundles')).items).toHaveLength(1)
+    expect(refused.json.detail).toContain(`${LIMITS.diskBytesPerUser} bytes, packed and unpacked (diskBytesPerUser)`)
+    expect(refused.json.hint).toContain('bundles')
+    // The packed bytes alone.
+    expect((await sendBundle(ada, zipOf([manifest, padding(34)]))).json.code).toBe('quota_stored_bytes')
+    expect(await used(ada, 'diskBytesPerUser')).toBe(before)
     const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
-    expect(db.query('select count(distinct sha256) as count from bundle_part').get()).toEqual({ count: 1 })
+    expect(db.query('select count(distinct sha256) as count from bundle_part').get()).toEqual({ count: all })
     db.close()
-    await ada.ok('DELETE', `/api/bundles/${first.json.bundleId}`)
+    for (const { bundleId } of (await ada.ok('GET', '/api/bundles')).items)
+      await ada.ok('DELETE', `/api/bundles/${bundleId}`)
   }, 120_000)
 })
 
@@ -246,4 +276,15 @@ test('a user has ten bundles, and the same file is one of them', async () => {
   const answer = await sendBundle(ada, numbered(10))
   expect([answer.status, answer.json.code]).toEqual([409, 'quota_bundles'])
   for (const id of ids) await ada.ok('DELETE', `/api/bundles/${id}`)
+})
+
+test('parts of a bundle that a killed hub left are removed at the next start, and whole bundles stay', async () => {
+  const { json } = await sendBundle(ada, zipOf([manifest]))
+  const lost = 'a'.repeat(64)
+  change(`insert into bundle_part (sha256, part, content) values ('${lost}', 0, zeroblob(100)), ('${lost}', 1, x'00')`)
+  await hub.stop({ keep: true })
+  hub = await startHub({ folder: hub.folder })
+  const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
+  expect(db.query('select distinct sha256 from bundle_part').all()).toEqual([{ sha256: json.bundleId }])
+  db.close()
 })

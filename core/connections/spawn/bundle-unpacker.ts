@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { chmod, chown, mkdir, open } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ReadLimits, readArchive } from '../../bundles/archive.ts'
 import { HubError } from '../../contract/errors.ts'
@@ -47,6 +47,8 @@ export interface UnpackerParts {
 export class BundleUnpacker {
   readonly #parts: UnpackerParts
   readonly #running = new Map<string, { readonly place: FolderPlace; readonly outcome: Promise<void> }>()
+  /** Copies whose files this process has written or compared with their record. */
+  readonly #checked = new Set<string>()
   /** Copies that are kept though no enabled server uses them. */
   readonly #held = new Map<string, FolderPlace>()
   readonly #timers = new Set<ReturnType<typeof setTimeout>>()
@@ -71,8 +73,12 @@ export class BundleUnpacker {
     const key = keyOf(place)
     const running = this.#running.get(key)
     if (running) return running.outcome
-    if (this.#isRecorded(place)) return
-    const outcome = this.#last.then(() => this.#unpack(order, finish))
+    if (this.#checked.has(key) && this.#isThere(place)) return
+    const outcome = this.#last.then(async () => {
+      this.#checked.delete(key)
+      if (!(await this.#isWhole(place))) await this.#unpack(order, finish)
+      this.#checked.add(key)
+    })
     this.#last = outcome.catch(() => undefined)
     this.#running.set(key, { place, outcome })
     try {
@@ -143,20 +149,37 @@ export class BundleUnpacker {
       const diskBytes = await readArchive(content, visit, allowance ? { allowance } : {})
       await files.unpacked(bundle, diskBytes)
       await finish()
-      writeFileSync(this.#recordFile(place), JSON.stringify({ bundle }), { mode: 0o600 })
+      // `finish` may have changed files, such as the lock file of a project for uv.
+      const record: CopyRecord = { bundle, files: await sizesOf(sandbox.bundles.path(place), writer.written) }
+      writeFileSync(this.#recordFile(place), JSON.stringify(record), { mode: 0o600 })
     } catch (error) {
       await sandbox.bundles.empty(place)
       throw error
     }
   }
 
-  #isRecorded(place: FolderPlace): boolean {
+  #isThere(place: FolderPlace): boolean {
+    return existsSync(this.#parts.sandbox.bundles.path(place)) && existsSync(this.#recordFile(place))
+  }
+
+  /**
+   * Whether every file of a copy is there with its size. A hub that was killed leaves no record; after a loss of power there may
+   * be a record of files whose content never reached the disk.
+   */
+  async #isWhole(place: FolderPlace): Promise<boolean> {
     try {
-      const record: unknown = JSON.parse(readFileSync(this.#recordFile(place), 'utf8'))
-      const isSame = typeof record === 'object' && record !== null && 'bundle' in record
-      return isSame && record.bundle === place.serverId && existsSync(this.#parts.sandbox.bundles.path(place))
+      const { bundle, files } = JSON.parse(readFileSync(this.#recordFile(place), 'utf8')) as CopyRecord
+      if (bundle !== place.serverId) return false
+      const folder = this.#parts.sandbox.bundles.path(place)
+      const found = new Map(
+        await sizesOf(
+          folder,
+          files.map(([name]) => name),
+        ),
+      )
+      return files.every(([name, bytes]) => found.get(name) === bytes)
     } catch {
-      // None, or one that cannot be read: unpacked again.
+      // No record, one that cannot be read, or one of an earlier version without files.
       return false
     }
   }
@@ -174,11 +197,29 @@ function keyOf({ ownerId, serverId }: FolderPlace): string {
   return `${ownerId}/${serverId}`
 }
 
+/** What the hub notes beside a copy that is complete. */
+interface CopyRecord {
+  readonly bundle: string
+  readonly files: readonly (readonly [name: string, bytes: number])[]
+}
+
+/** The regular files among these. */
+async function sizesOf(folder: string, names: readonly string[]): Promise<CopyRecord['files']> {
+  const sizes: [name: string, bytes: number][] = []
+  for (const name of names) {
+    const stats = await lstat(join(folder, name)).catch(() => undefined)
+    if (stats?.isFile()) sizes.push([name, stats.size])
+  }
+  return sizes
+}
+
 /** Writes the files of one copy; their names were checked. */
 class CopyWriter {
   readonly #folder: string
   readonly #uid: number
   readonly #made = new Set(['.'])
+  /** The files that were written. */
+  readonly written: string[] = []
 
   constructor(folder: string, uid: number) {
     this.#folder = folder
@@ -194,6 +235,7 @@ class CopyWriter {
       await file.chown(this.#uid, this.#uid)
       // Whatever the hub's own umask is, the server's user reads it.
       await file.chmod(executable ? 0o755 : 0o644)
+      this.written.push(name)
     } finally {
       await file.close()
     }

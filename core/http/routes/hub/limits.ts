@@ -95,6 +95,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
   return {
     serversPerUser: servers.length,
     storedBytesPerUser: stored.total,
+    diskBytesPerUser: stored.disk,
     serverConfigBytesPerUser: stored.config,
     catalogBytesPerUser: upstreams.catalogBytesOf(actor.userId),
     groupsPerUser: groups.length,

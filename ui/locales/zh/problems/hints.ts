@@ -82,7 +82,7 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   last_admin: '请先将其他人设为管理员。',
   user_owns_resources: '请选择转交给他人，或一并删除。',
   quota_servers: '请删除不再需要的服务器。',
-  quota_stored_bytes: '请删除不再需要的内容，或以网址提供较大的 OpenAPI 文档。',
+  quota_stored_bytes: '请删除不再需要的服务器、文档、分组或扩展包，或以网址提供较大的 OpenAPI 文档。',
   quota_groups: '请删除不再需要的分组。',
   quota_members: '请拆分分组。',
   quota_catalog_bytes: '请删除服务器，或让其列出更少的工具。',

@@ -85,7 +85,7 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   last_admin: '这是最后一位管理员',
   user_owns_resources: '该用户拥有服务器或分组',
   quota_servers: '服务器过多',
-  quota_stored_bytes: '保存的配置过大',
+  quota_stored_bytes: '保存的内容过多',
   quota_groups: '分组过多',
   quota_members: '分组成员过多',
   quota_catalog_bytes: '工具列表的总量过大',
