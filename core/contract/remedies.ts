@@ -85,7 +85,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   user_owns_resources: 'Delete with ?transferTo=<user> or ?cascade=true.',
   quota_servers: 'Remove servers that are no longer needed; GET /api/limits says how many there may be.',
   quota_stored_bytes:
-    'Remove servers, documents, groups or bundles that are no longer needed, or give large OpenAPI documents by their url; GET /api/limits has what you use of each limit.',
+    'Remove servers, documents, groups or bundles that you do not need; GET /api/limits has what you use.',
   quota_groups: 'Remove groups that are no longer needed; GET /api/limits says how many there may be.',
   quota_members: 'Split the group; GET /api/limits says how many members one may have.',
   quota_catalog_bytes:
