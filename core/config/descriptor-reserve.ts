@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { beforeThreads } from '../events/thread-starts.ts'
+import { onThreadStarts } from '../events/thread-starts.ts'
+import { StartError } from './start-error.ts'
 
 /** Takes connections from the system, and stops doing so. */
 export interface ConnectionGate {
@@ -10,13 +11,15 @@ export interface ConnectionGate {
   closeIdle(): void
 }
 
+/** With fewer descriptors the hub does not start: it needs about half of them for itself. */
+const LEAST = 96
 /** Descriptors that are held for threads, files and programs of the hub: an eighth of the limit, 12 to 64. */
 const HELD = { part: 8, least: 12, most: 64 }
 /** No connection is taken while fewer are left beside those that are held. */
 const CLOSE_BELOW = 8
 /** Streams are refused while fewer than an eighth of the limit are left, at least this many, so that requests of others have room. */
 const CROWDED = { part: 8, least: 24 }
-/** How long a thread may take to open what it needs, in milliseconds. */
+/** How long a thread may take at most to open what it needs, in milliseconds. */
 const THREAD_START_MS = 1_000
 /** With more than this left nothing has to be held back for a thread: one turn takes no more connections than the system queues. */
 const PLENTY = 2_048
@@ -24,6 +27,8 @@ const PLENTY = 2_048
 const OPEN = '/proc/self/fd'
 /** Between two counts, in milliseconds: with few descriptors left, and with plenty. */
 const COUNT_MS = { few: 100, plenty: 1_000 }
+/** The next count comes no sooner than so many times what the last one took, which grows with the number of connections. */
+const REST = 20
 
 /**
  * Keeps descriptors of this process free for the hub itself, since connections of clients take every one they get. It holds some
@@ -37,20 +42,29 @@ export class DescriptorReserve {
   #gate: ConnectionGate | undefined
   #isClosed = false
   #isCrowded = false
+  /** Threads that have not opened yet what they need. */
+  #threads = 0
   #closedUntilMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
+  /** Throws StartError: descriptors_short. */
   constructor() {
     const limit = descriptorLimit()
+    if (limit !== undefined && limit < LEAST) throw tooFew(limit)
     this.#wanted = limit === undefined ? 0 : Math.min(HELD.most, Math.max(HELD.least, Math.floor(limit / HELD.part)))
     this.#hold()
-    this.#unsubscribe = beforeThreads(() => this.#makeRoom())
+    this.#unsubscribe = onThreadStarts({ before: () => this.#makeRoom(), running: () => this.#threadRuns() })
   }
 
-  /** Counts from now on, and closes the gate while descriptors are short. */
-  guard(gate: ConnectionGate): void {
+  /** Counts from now on, and closes the gate while descriptors are short. Returns what ends that. */
+  guard(gate: ConnectionGate): () => void {
     this.#gate = gate
+    // Given up for the threads that were started before.
+    this.#hold()
     this.#count()
+    return () => {
+      if (this.#gate === gate) this.#unguard()
+    }
   }
 
   /** How many descriptors are free, those that are held included; undefined: not known. */
@@ -65,22 +79,40 @@ export class DescriptorReserve {
   }
 
   dispose(): void {
-    clearTimeout(this.#timer)
     this.#unsubscribe()
+    this.#unguard()
+  }
+
+  #unguard(): void {
+    clearTimeout(this.#timer)
     this.#gate = undefined
+    this.#isClosed = false
+    this.#isCrowded = false
     this.#release()
   }
 
   /** A thread starts now: no connection may take what it is about to open. */
   #makeRoom(): void {
     const { free } = this
+    this.#threads += 1
     if (free === undefined || free > PLENTY) return
     this.#closedUntilMs = performance.now() + THREAD_START_MS
     this.#close()
+    // The thread needs them also where the gate cannot be closed.
+    this.#release()
     this.#schedule(COUNT_MS.few)
   }
 
+  /** Connections wait no longer than the threads take. */
+  #threadRuns(): void {
+    this.#threads -= 1
+    if (this.#threads > 0 || !this.#isClosed) return
+    this.#closedUntilMs = 0
+    this.#count()
+  }
+
   readonly #count = (): void => {
+    const startedAtMs = performance.now()
     const { free } = this
     if (free === undefined) return
     const left = free - this.#wanted
@@ -88,7 +120,8 @@ export class DescriptorReserve {
     if (left < CLOSE_BELOW) this.#close()
     else if (this.#isClosed && left >= 2 * CLOSE_BELOW && performance.now() >= this.#closedUntilMs) this.#open()
     if (this.#isCrowded) this.#gate?.closeIdle()
-    this.#schedule(left > PLENTY ? COUNT_MS.plenty : COUNT_MS.few)
+    const tookMs = performance.now() - startedAtMs
+    this.#schedule(Math.max(left > PLENTY ? COUNT_MS.plenty : COUNT_MS.few, REST * tookMs))
   }
 
   #schedule(ms: number): void {
@@ -122,6 +155,14 @@ export class DescriptorReserve {
   #release(): void {
     for (const held of this.#held.splice(0)) closeSync(held)
   }
+}
+
+function tooFew(limit: number): StartError {
+  const how = 'raise the limit (ulimit -n 1024, LimitNOFILE=1024 of systemd, --ulimit nofile=1024 of docker)'
+  return new StartError(
+    'descriptors_short',
+    `The hub may open ${limit} files and connections at once, and needs ${LEAST} at least; ${how}`,
+  )
 }
 
 /** Soft limit of this process; undefined: none, or not known. Read each time, since it can be changed from outside. */

@@ -16,6 +16,7 @@ export const START_CODES = {
   backup_corrupt: 78,
   port_in_use: 1,
   bind_failed: 1,
+  descriptors_short: 1,
   data_dir_locked: 1,
   database_locked: 1,
   data_dir_unwritable: 1,

@@ -1,18 +1,34 @@
 import { channel } from 'node:diagnostics_channel'
 
-const NAME = 'patchbay:thread-starts'
+const BEFORE = 'patchbay:thread-starts'
+const RUNNING = 'patchbay:thread-runs'
 
 /**
- * Call right before `new Worker`. A thread that gets no descriptors for its event loop ends the whole process, so that who holds some
- * back has to give them up first.
+ * Makes a worker. A thread that gets no descriptors for its event loop ends the whole process, so that the holder of reserved
+ * descriptors has to give them up first.
  */
-export function announceThread(): void {
-  channel(NAME).publish(undefined)
+export function startThread(make: () => Worker): Worker {
+  channel(BEFORE).publish(undefined)
+  const worker = make()
+  let runs = false
+  // A worker that fails at once is only closed.
+  const once = (): void => {
+    if (!runs) channel(RUNNING).publish(undefined)
+    runs = true
+  }
+  worker.addEventListener('open', once, { once: true })
+  worker.addEventListener('close', once, { once: true })
+  return worker
 }
 
-/** Calls `run` before each thread of this process starts. Returns what ends this. */
-export function beforeThreads(run: () => void): () => void {
-  const listener = (): void => run()
-  channel(NAME).subscribe(listener)
-  return () => void channel(NAME).unsubscribe(listener)
+/** Calls `before` before each thread of this process starts, and `running` once it runs or has ended. Returns what ends this. */
+export function onThreadStarts({ before, running }: { before(): void; running(): void }): () => void {
+  const starts = (): void => before()
+  const runs = (): void => running()
+  channel(BEFORE).subscribe(starts)
+  channel(RUNNING).subscribe(runs)
+  return () => {
+    channel(BEFORE).unsubscribe(starts)
+    channel(RUNNING).unsubscribe(runs)
+  }
 }

@@ -2,7 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
-import { announceThread } from '../events/thread-starts.ts'
+import { startThread } from '../events/thread-starts.ts'
 import type { DurationRow } from '../telemetry/duration-series.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
 import type { SinkBatch } from '../telemetry/record-blocks.ts'
@@ -260,12 +260,8 @@ export class History {
 
   #start(): Worker {
     // The hub's environment contains secrets, which the thread does not need.
-    announceThread()
-    const worker = new Worker(new URL('./worker.ts', import.meta.url).href, {
-      env: {},
-      name: 'patchbay-history',
-      smol: true,
-    } as WorkerOptions)
+    const options = { env: {}, name: 'patchbay-history', smol: true } as WorkerOptions
+    const worker = startThread(() => new Worker(new URL('./worker.ts', import.meta.url).href, options))
     worker.postMessage(this.#options)
     worker.onmessage = ({ data }: MessageEvent<HistoryAnswer>) => {
       if ('note' in data) {

@@ -8,9 +8,10 @@ export function wantsStream({ method, headers, url }: Request): boolean {
   return /\/(?:api\/stream|sse)(?:[/?]|$)/.test(url)
 }
 
-/** The refusal of a stream while descriptors are short. */
+/** The refusal of what would stay open while descriptors are short. */
 export function crowded(): HubError {
-  const why = 'The hub has few file descriptors left, and opens no further streams until others end'
+  const why =
+    'The hub has few file descriptors left, and begins no further streams or long requests of this client until others end'
   return new HubError('overloaded', why, { retryAfterSeconds: 5 })
 }
 

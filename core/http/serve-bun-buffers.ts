@@ -72,7 +72,8 @@ function inodesListeningAt(port: number, table: string): string[] {
   )
 }
 
-function linkOf(fd: string): string {
+/** What a descriptor of this process is, such as `socket:[4711]`; empty when it is closed. */
+export function linkOf(fd: string | number): string {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`)
   } catch {

@@ -17,9 +17,8 @@ import { problemResponse, rpcErrorResponse } from './errors.ts'
 import type { RequestLog } from './request-log.ts'
 import { connectionGate } from './serve-bun-accept.ts'
 import { boundSocketBuffers } from './serve-bun-buffers.ts'
-import { BunPeer, IDLE_SECONDS, type Server, type SocketState } from './serve-bun-peer.ts'
+import { BunPeer, IDLE_SECONDS, KeptConnections, type Server, type SocketState, senderOf } from './serve-bun-peer.ts'
 
-/**
 /**
  * The idle timeout of event streams in seconds, which send a keep-alive every 15 s. A client that reads nothing for so long is
  * disconnected, even after the end of its stream, since the unread rest would be held in memory.
@@ -62,8 +61,8 @@ export interface HttpServer {
   stop(graceful: boolean): Promise<void>
 }
 
-/** Enough of a credential to tell senders apart. */
-const CREDENTIAL_END = 24
+/** While descriptors are short, a sender with so many requests that may take long begins no further one. */
+const MOST_KEPT_CROWDED = 8
 
 /** Stands in the log for all paths below `/mcp`. */
 const MCP_PATTERN = '/mcp/{path}'
@@ -77,27 +76,31 @@ type BunSocket = Bun.ServerWebSocket<SocketState>
 export function serveBun(options: ServeOptions): HttpServer {
   const { guard, app, mcp, requestLog, reserve } = options
   const arrivals = new Arrivals()
-  /** Ports of clients whose connection has a request that may be silent for long. */
-  const longLived = new Set<number>()
+  const kept = new KeptConnections()
+  const peerOptions = { streamIdleSeconds: options.streamIdleSeconds ?? STREAM_IDLE_SECONDS, kept }
+  let endGuard: (() => void) | undefined
   let server: Server | undefined
 
   const fetch = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
     if (!reserve?.isCrowded) return answered(request, running)
-    if (wantsStream(request)) return lastOf(refuse(options, request, crowded()))
+    const sender = senderOf(request)
+    const hasMany = request.method === 'POST' && sender !== '' && kept.of(sender) >= MOST_KEPT_CROWDED
+    if (hasMany || wantsStream(request)) return lastOf(refuse(options, request, crowded()))
     const response = answered(request, running)
     return response instanceof Promise ? response.then(lastOf) : lastOf(response)
   }
 
   const answered = (request: Request, running: Server): Response | undefined | Promise<Response | undefined> => {
-    const peer = new BunPeer(running, request, options.streamIdleSeconds ?? STREAM_IDLE_SECONDS, longLived)
+    const peer = new BunPeer(running, request, peerOptions)
+    peer.begun()
     let admitted: Admitted
     try {
       admitted = guard.admit(request, peer)
     } catch (error) {
       return refuse(options, request, error)
     }
-    const senderOf = () => senderName(request.headers, admitted)
-    return arrivals.start<Response | undefined>(senderOf, late => {
+    const sender = () => senderName(request, admitted)
+    return arrivals.start<Response | undefined>(sender, late => {
       admitted.startedLate = late
       return answerAdmitted(request, admitted, peer)
     })
@@ -120,13 +123,15 @@ export function serveBun(options: ServeOptions): HttpServer {
       server = running
       const port = running.port ?? options.port
       boundSocketBuffers(port)
-      const gate = reserve && connectionGate(port, peerPort => longLived.has(peerPort))
-      if (gate) reserve.guard(gate)
+      const gate = reserve && connectionGate(port, peerPort => kept.at(peerPort))
+      if (gate) endGuard = reserve.guard(gate)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
     },
     active: () => (server ? server.pendingRequests + server.pendingWebSockets : 0),
     async stop(graceful) {
+      // From here on the numbers of its descriptors are given to others.
+      endGuard?.()
       if (graceful && server) await settledWithin(server.stop(false), STOP_MS)
       // A client that never ends its request, or never reads its response, must not delay the stop for ever.
       await server?.stop(true)
@@ -177,10 +182,9 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
 }
 
 /** Who sends a request, before anything of it was checked: different words for one person only give this person more turns. */
-function senderName(headers: Headers, { path, info }: Admitted): string {
-  const credential = headers.get('authorization') ?? headers.get('x-auth-token')
+function senderName(request: Request, { path, info }: Admitted): string {
   // Strangers share an address, and programs that monitor the hub are among them.
-  return `${info.addressKey} ${credential?.trim().slice(-CREDENTIAL_END) ?? (path === '/health' ? path : '')}`
+  return `${info.addressKey} ${senderOf(request) || (path === '/health' ? path : '')}`
 }
 
 /** `/{user}/mcp…`; the names of the hub's own routes are no users. */
@@ -234,6 +238,7 @@ function start(options: ServeOptions, fetch: (request: Request, server: Server) 
           if (data.socket && !data.ended) data.handler.drain(data.socket)
         },
         close({ data }, code) {
+          data.release()
           if (data.socket) data.handler.close(data.socket, code)
         },
         error(error, ws) {

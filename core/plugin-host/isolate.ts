@@ -1,7 +1,7 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, PluginMetrics, RegistryView } from '../contract/plugin.ts'
 import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
-import { announceThread } from '../events/thread-starts.ts'
+import { startThread } from '../events/thread-starts.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import type { PluginAbout } from './about.ts'
 import { carriedError } from './carried-error.ts'
@@ -53,8 +53,8 @@ export function startIsolated(
 
 /** A worker that waits for the plugin it is to start or check. */
 export function newPluginWorker(): Worker {
-  announceThread()
-  return new Worker(new URL('./isolate-worker.ts', import.meta.url).href, { env: {}, smol: true } as WorkerOptions)
+  const options = { env: {}, smol: true } as WorkerOptions
+  return startThread(() => new Worker(new URL('./isolate-worker.ts', import.meta.url).href, options))
 }
 
 type Metric = Extract<FromPlugin, { type: 'metric' }>

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { announceThread } from '../events/thread-starts.ts'
+import { startThread } from '../events/thread-starts.ts'
 
 /** Length of the log, in pages, at which a checkpoint is worth it; SQLite's default, 4 MB. */
 const CHECKPOINT_PAGES = 1_000
@@ -46,8 +46,7 @@ function checkpoint(path: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   // The hub's environment contains secrets, which the worker does not need.
   const options = { env: {}, name: 'patchbay-checkpoint', smol: true } as WorkerOptions
-  announceThread()
-  const worker = new Worker(new URL('./checkpoint-worker.ts', import.meta.url).href, options)
+  const worker = startThread(() => new Worker(new URL('./checkpoint-worker.ts', import.meta.url).href, options))
   worker.postMessage(path)
   worker.onmessage = () => worker.terminate()
   // After a failure the log is only longer.

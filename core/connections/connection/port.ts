@@ -1,5 +1,5 @@
 import type { WireError } from '../../contract/errors.ts'
-import { announceThread } from '../../events/thread-starts.ts'
+import { startThread } from '../../events/thread-starts.ts'
 import { FrameQueue } from '../protocol/frame-queue.ts'
 import {
   type CallerFrame,
@@ -54,11 +54,8 @@ export class WorkerPort {
     this.isolatedFor = isolatedFor
     this.#events = events
     // The hub's environment holds its secrets; transports do not need it.
-    announceThread()
-    this.#worker = new Worker(new URL('../worker/worker.ts', import.meta.url).href, {
-      env: {},
-      name: 'patchbay-connections',
-    })
+    const options = { env: {}, name: 'patchbay-connections' }
+    this.#worker = startThread(() => new Worker(new URL('../worker/worker.ts', import.meta.url).href, options))
     this.#frames = new FrameQueue(setImmediate, text => {
       if (!this.#down) this.#worker.postMessage(text)
     })

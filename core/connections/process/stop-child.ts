@@ -1,10 +1,12 @@
 import { within } from '../within.ts'
-import { type ProcessMark, processesBelow, stillRuns } from './process-tree.ts'
+import { type ProcessMark, processesBelow, statFields, stillRuns } from './process-tree.ts'
 
 const STDIN_GRACE_MS = 500
 const TERM_GRACE_MS = 2_000
 const GONE_MS = 1_000
 const POLL_MS = 5
+/** Between two looks at whether a process was stopped, in milliseconds. */
+const STOPPED_POLL_MS = 100
 
 /** A running process, as `stopChild` needs it. */
 export interface Stoppable {
@@ -17,25 +19,48 @@ export interface Stoppable {
   readonly below: ReadonlyMap<number, ProcessMark>
 }
 
+/** Returns what stops this process as `stopChild` does; further calls return the same promise. */
+export function stopOnce(child: Stoppable): () => Promise<void> {
+  let stopping: Promise<void> | undefined
+  return () => {
+    stopping ??= stopChild(child)
+    return stopping
+  }
+}
+
 /**
  * Ends stdin of a process, then sends TERM, then KILL; resolves when no process of its group, its sandbox or its
- * descendants is left.
+ * descendants is left. A process that was stopped (SIGSTOP) gets KILL at once, since it handles nothing else.
  */
-export async function stopChild(child: Stoppable): Promise<void> {
-  const { pid, exited, confined } = child
+async function stopChild(child: Stoppable): Promise<void> {
+  const { pid, confined } = child
   // Before it may end: descendants outside its group cannot be found once their parent has exited.
   child.poll()
   // The carrying thread closes the child's stdin, which is how most servers expect to be stopped.
-  if ((await within(exited, STDIN_GRACE_MS)) !== undefined) return finish(child)
+  if (await endsWithin(child, STDIN_GRACE_MS)) return finish(child)
   child.poll()
   if (!confined) signalGroup(pid, 'SIGTERM')
   // The group is the sandbox's own; a signal to it would KILL all inside. Its first process only waits for others.
   else for (const mark of processesBelow(pid).slice(1)) signal(mark, 'SIGTERM')
-  if ((await within(exited, TERM_GRACE_MS)) === undefined) {
+  if (!(await endsWithin(child, TERM_GRACE_MS))) {
     child.poll()
     signalGroup(pid, 'SIGKILL')
   }
   return finish(child)
+}
+
+/** Waits until the process has ended; false after `ms`, or as soon as it stands still and cannot end by itself. */
+async function endsWithin(child: Stoppable, ms: number): Promise<boolean> {
+  const end = performance.now() + ms
+  for (let left = ms; left > 0 && !isStopped(child); left = end - performance.now())
+    if ((await within(child.exited, Math.min(left, STOPPED_POLL_MS))) !== undefined) return true
+  return false
+}
+
+/** Whether it was stopped by a signal. In a sandbox the program is below the process that the hub started. */
+function isStopped({ pid, confined }: Stoppable): boolean {
+  const pids = confined ? processesBelow(pid).map(mark => mark.pid) : [pid]
+  return pids.some(each => statFields(each)?.[0] === 'T')
 }
 
 async function finish({ pid, exited, below: seen }: Stoppable): Promise<void> {

@@ -24,11 +24,15 @@ export class DedicatedConnections {
   readonly #options: DedicatedConnectionsOptions
   readonly #entries = new Map<string, SessionEntry>()
   readonly #opener: DedicatedOpener
-  readonly #closing = new Set<Promise<void>>()
+  /** By key: resolves when the process of the connection before is gone. */
+  readonly #closing = new Map<string, Promise<void>>()
 
   constructor(options: DedicatedConnectionsOptions) {
     this.#options = options
-    this.#opener = new DedicatedOpener(options, () => this.#entries.values())
+    this.#opener = new DedicatedOpener(options, () => this.#entries.values(), {
+      of: key => this.#closing.get(key),
+      add: (key, closing) => this.#noteClosing(key, closing),
+    })
   }
 
   /** The slot of a call; `key` identifies the connection that it may use. */
@@ -160,7 +164,7 @@ export class DedicatedConnections {
 
   async dispose(): Promise<void> {
     this.closeAll({ code: 'draining', message: 'The hub is stopping' })
-    await Promise.all(this.#closing)
+    await Promise.all(this.#closing.values())
   }
 
   #close(entry: SessionEntry, reason: WireError): void {
@@ -172,9 +176,14 @@ export class DedicatedConnections {
     entry.slot.failWaiting({ code: 'connection_lost', message: reason.message })
     if (!connection) return
     if (entry.owner.kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
-    const closing = connection.close(reason)
-    this.#closing.add(closing)
-    void closing.then(() => this.#closing.delete(closing))
+    this.#noteClosing(entry.owner.key, connection.close(reason))
+  }
+
+  #noteClosing(key: string, closing: Promise<void>): void {
+    const all: Promise<void> = Promise.all([this.#closing.get(key), closing]).then(() => {
+      if (this.#closing.get(key) === all) this.#closing.delete(key)
+    })
+    this.#closing.set(key, all)
   }
 }
 

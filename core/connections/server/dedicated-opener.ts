@@ -81,15 +81,28 @@ export interface DedicatedConnectionsOptions {
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
 }
 
+/** Connections that are closing, by key. */
+interface ClosingConnections {
+  /** Resolves when the process of the connection before is gone; undefined: there is none. */
+  of(key: string): Promise<void> | undefined
+  add(key: string, closing: Promise<void>): void
+}
+
 /** Opens dedicated connections, and decides what becomes of the calls of a session that gets none. */
 export class DedicatedOpener {
   readonly #options: DedicatedConnectionsOptions
   readonly #entries: () => Iterable<SessionEntry>
+  readonly #closing: ClosingConnections
 
   /** `entries`: all dedicated connections of the server. */
-  constructor(options: DedicatedConnectionsOptions, entries: () => Iterable<SessionEntry>) {
+  constructor(
+    options: DedicatedConnectionsOptions,
+    entries: () => Iterable<SessionEntry>,
+    closing: ClosingConnections,
+  ) {
     this.#options = options
     this.#entries = entries
+    this.#closing = closing
   }
 
   /** Opens the connection of an entry; its calls wait in its slot. Never rejects. */
@@ -99,6 +112,8 @@ export class DedicatedOpener {
     const isFace = entry.owner.kind === 'face'
     let release: (() => void) | undefined
     try {
+      // Never beside its predecessor, which may be stopped or deaf to TERM.
+      await this.#closing.of(entry.owner.key)
       const effective = await this.#options.effective()
       const prepared = await context.launcher.prepare(serverId, effective)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
@@ -204,6 +219,9 @@ export class DedicatedOpener {
     const face = kind === 'face' ? older.events(configHash) : undefined
     const notices = upstreamNotices(context, record, { key, hears: kind === 'session' })
     let openedAtMs = Number.POSITIVE_INFINITY
+    const ended = Promise.withResolvers<WireError>()
+    // Not closed before it has ended, since its exit says why.
+    const gone = async (connection: Connection): Promise<void> => connection.close(await ended.promise)
     return {
       opened: message => {
         openedAtMs = performance.now()
@@ -221,10 +239,12 @@ export class DedicatedOpener {
         entry.opening = false
         entry.admitted = false
         entry.slot.connection = undefined
+        if (entry.connection) this.#closing.add(key, gone(entry.connection))
         entry.connection = undefined
       },
       ended: end => {
         const { reason } = end
+        ended.resolve(reason)
         if (face && !entry.closed) this.#options.older.ended(end)
         // A lost call may have opened the next connection already; then it waits for that one.
         if (entry.opening || entry.connection) return

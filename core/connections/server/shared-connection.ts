@@ -267,6 +267,9 @@ export class SharedConnection {
   }
 
   #onEnded(end: ConnectionEnd): void {
+    // Its process may still run, stopped or deaf to TERM: the next one starts once it is gone.
+    if (this.#connection)
+      this.#closing = Promise.all([this.#closing, this.#connection.close(end.reason)]).then(() => undefined)
     this.#connection = undefined
     this.#options.report({ type: 'ended', verdict: this.#verdict(end) })
   }

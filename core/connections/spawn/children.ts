@@ -19,7 +19,7 @@ import {
 import { ProcessTable } from '../process/process-table.ts'
 import { type ProcessMark, processesBelow } from '../process/process-tree.ts'
 import { StderrTail } from '../process/stderr-tail.ts'
-import { signalGroup, stopChild } from '../process/stop-child.ts'
+import { signalGroup, stopOnce } from '../process/stop-child.ts'
 import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
 import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
@@ -70,7 +70,7 @@ export interface Child {
   startFailure(): WireError | undefined
   /** Records its descendants (`seen`: those of a moment ago), so that they end with it even outside its group. */
   poll(seen?: readonly ProcessMark[]): void
-  /** Ends stdin, then sends TERM, then KILL, each to the whole group; resolves when no process of it is left. */
+  /** Ends stdin, then sends TERM, then KILL, each to the whole group; resolves when no process of it is left. See `stopOnce`. */
   stop(): Promise<void>
 }
 
@@ -152,7 +152,7 @@ export class Children {
       sandboxed: confinement !== undefined,
       startFailure: () => confinement && stageFailure(spec.command, running.exitCode, tail.lines().at(-1)?.line ?? ''),
       poll,
-      stop: () => stopChild({ pid, exited, confined: confinement !== undefined, poll, below }),
+      stop: stopOnce({ pid, exited, confined: confinement !== undefined, poll, below }),
     }
     const info: ProcessInfo = {
       pid,

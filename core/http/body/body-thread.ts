@@ -1,7 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import { FairQueue } from '../../domain/fair-turns.ts'
-import { announceThread } from '../../events/thread-starts.ts'
+import { startThread } from '../../events/thread-starts.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
 
 /** How long an idle worker keeps the memory of its last job, in milliseconds. */
@@ -82,8 +82,8 @@ export class BodyThread {
 
   #start(): Worker {
     // The hub's environment contains secrets, which a parser does not need.
-    announceThread()
-    const worker = new Worker(new URL('./body-worker.ts', import.meta.url).href, { env: {}, name: this.#name })
+    const options = { env: {}, name: this.#name }
+    const worker = startThread(() => new Worker(new URL('./body-worker.ts', import.meta.url).href, options))
     worker.onmessage = ({ data }: MessageEvent<BodyAnswer>) => {
       const done = this.#busy
       this.#busy = undefined

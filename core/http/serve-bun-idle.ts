@@ -1,0 +1,129 @@
+import { FFIType, ptr } from 'bun:ffi'
+import { readdirSync } from 'node:fs'
+import type { openC } from './serve-bun-buffers.ts'
+import type { KeptBy } from './serve-bun-peer.ts'
+
+const { i32, ptr: pointer } = FFIType
+/** Functions of the C library by which connections are looked at, closed, and no longer accepted. */
+export const SYMBOLS = {
+  epoll_ctl: { args: [i32, i32, i32, pointer], returns: i32 },
+  getsockname: { args: [i32, pointer, pointer], returns: i32 },
+  getpeername: { args: [i32, pointer, pointer], returns: i32 },
+  getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+  shutdown: { args: [i32, i32], returns: i32 },
+} as const
+
+type CSymbols = ReturnType<typeof openC<typeof SYMBOLS>>
+
+const SOL_SOCKET = 1
+const SO_ACCEPTCONN = 30
+const IPPROTO_TCP = 6
+const TCP_INFO = 11
+const SHUT_RDWR = 2
+/** Bytes of `struct tcp_info`, and the places of its members, see linux/tcp.h. */
+const INFO = { size: 256, lastDataSent: 44, lastDataReceived: 52, bytesReceived: 128 }
+/** `struct sockaddr_in6`; the port has the same place in that of IPv4. */
+const ADDRESS_BYTES = 28
+const INET = new Set([2, 10])
+/** A connection on which nothing was ever sent is idle after this time, any other after the longer one; in milliseconds. */
+const IDLE_MS = { unused: 1_000, used: 5_000 }
+/**
+ * A client drips when between two looks it sent something less than this, so many times one after another. A request comes in few
+ * pieces, and a large one in large ones.
+ */
+const DRIP = { bytes: 128, times: 8 }
+
+/** What one look found out about a connection. */
+interface Traffic {
+  readonly bytesReceived: bigint
+  readonly silentMs: number
+}
+
+/** Counts of one connection over several looks. */
+interface Watched {
+  readonly peerPort: number
+  bytesReceived: bigint
+  drips: number
+}
+
+/** Finds the connections accepted at a port that keep a descriptor without need, and closes them. */
+export class IdleConnections {
+  readonly #c: CSymbols
+  readonly #port: number
+  readonly #keptBy: (peerPort: number) => KeptBy | undefined
+  /** By descriptor; those of the last look. */
+  #watched = new Map<number, Watched>()
+
+  constructor(c: CSymbols, port: number, keptBy: (peerPort: number) => KeptBy | undefined) {
+    this.#c = c
+    this.#port = port
+    this.#keptBy = keptBy
+  }
+
+  /**
+   * Closes connections that are silent unless something keeps them, and those whose clients drip bytes. To be called several times
+   * a second while descriptors are short. Does nothing while not even the list of descriptors can be read.
+   */
+  close(): void {
+    const watched = new Map<number, Watched>()
+    for (const fd of openDescriptors()) {
+      if (this.#portOf('getsockname', fd) !== this.#port || this.#isListening(fd)) continue
+      const traffic = this.#trafficOf(fd)
+      if (!traffic) continue
+      const peerPort = this.#portOf('getpeername', fd)
+      const before = this.#watched.get(fd)
+      const now = next(before?.peerPort === peerPort ? before : undefined, peerPort, traffic)
+      watched.set(fd, now)
+      // The runtime then closes it as if the client had done so.
+      if (this.#isUseless(now, traffic)) this.#c.shutdown(fd, SHUT_RDWR)
+    }
+    this.#watched = watched
+  }
+
+  #isUseless({ peerPort, drips }: Watched, { bytesReceived, silentMs }: Traffic): boolean {
+    if (bytesReceived === 0n) return silentMs >= IDLE_MS.unused
+    const keptBy = this.#keptBy(peerPort)
+    // The frames by which a WebSocket is kept alive are small.
+    if (keptBy === 'socket') return false
+    return drips >= DRIP.times || (keptBy === undefined && silentMs >= IDLE_MS.used)
+  }
+
+  #portOf(which: 'getsockname' | 'getpeername', fd: number): number {
+    const address = new DataView(new ArrayBuffer(ADDRESS_BYTES))
+    const length = new Uint32Array([ADDRESS_BYTES])
+    if (this.#c[which](fd, ptr(address), ptr(length)) !== 0 || !INET.has(address.getUint16(0, true))) return -1
+    return address.getUint16(2, false)
+  }
+
+  #isListening(fd: number): boolean {
+    const value = new Uint32Array(1)
+    const failed = this.#c.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(value), ptr(new Uint32Array([4]))) !== 0
+    return failed || value[0] !== 0
+  }
+
+  #trafficOf(fd: number): Traffic | undefined {
+    const info = new DataView(new ArrayBuffer(INFO.size))
+    const length = new Uint32Array([INFO.size])
+    if (this.#c.getsockopt(fd, IPPROTO_TCP, TCP_INFO, ptr(info), ptr(length)) !== 0) return undefined
+    // Linux before 4.1 does not count the bytes.
+    if ((length[0] ?? 0) < INFO.bytesReceived + 8) return undefined
+    const silentMs = Math.min(info.getUint32(INFO.lastDataReceived, true), info.getUint32(INFO.lastDataSent, true))
+    return { silentMs, bytesReceived: info.getBigUint64(INFO.bytesReceived, true) }
+  }
+}
+
+function next(before: Watched | undefined, peerPort: number, { bytesReceived }: Traffic): Watched {
+  if (before === undefined) return { peerPort, bytesReceived, drips: 0 }
+  const more = Number(bytesReceived - before.bytesReceived)
+  const drips = more === 0 ? before.drips : more < DRIP.bytes ? before.drips + 1 : 0
+  return { peerPort, bytesReceived, drips }
+}
+
+function openDescriptors(): readonly number[] {
+  try {
+    return readdirSync('/proc/self/fd').map(Number)
+  } catch {
+    // Reading it takes a descriptor.
+    return []
+  }
+}
