@@ -23,7 +23,7 @@ export async function previewRule(
 ): Promise<JsonObject> {
   const whole = { ...body, name: 'preview', severity: 'warning' }
   const { rule, condition } = parseRuleBody(whole, query => facts.unavailable(query))
-  const active: EvaluatedRule = { owner: { id: actor.userId, role: actor.role }, rule, condition }
+  const active: EvaluatedRule = { owner: { id: actor.userId, name: actor.name, role: actor.role }, rule, condition }
   const servers = await facts.readServers()
   const why = whyNoPast(active) ?? (history ? undefined : 'This hub stores no history')
   const past = why === undefined && history ? await pastOfRule(active, servers, history) : undefined

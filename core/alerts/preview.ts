@@ -124,7 +124,7 @@ function grouped(
   const known = new Map(servers.filter(server => isSeen(server, ruleScope)).map(server => [server.id, server]))
   const groups = new Map<string, Group>()
   for (const measure of measures) {
-    const server = known.get(measure.serverId ?? '') ?? otherPlace(measure, rule, ruleScope, nameOf(servers, owner.id))
+    const server = known.get(measure.serverId ?? '') ?? otherPlace(measure, rule, ruleScope, owner.name)
     if (!server) continue
     const { tool = '' } = measure
     const subject = subjectOf(server, rule.per === 'tool' && !isOtherCalls(server) ? tool : null, rule.per)
@@ -135,11 +135,6 @@ function grouped(
     add(group, asked, measure)
   }
   return [...groups.values()].toSorted((left, right) => right.calls - left.calls)
-}
-
-/** Empty where the owner has no server. */
-function nameOf(servers: readonly AlertServer[], id: string): string {
-  return servers.find(({ ownerId }) => ownerId === id)?.ownerName ?? ''
 }
 
 /** Where calls count that reached no server, or servers that are not the owner's; as for the rule while it runs. */

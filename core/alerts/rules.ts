@@ -19,7 +19,7 @@ export interface ActiveRule {
 
 /** As much of a rule as decides what it says. */
 export interface EvaluatedRule extends Pick<ActiveRule, 'rule' | 'condition'> {
-  readonly owner: Pick<Owner, 'id' | 'role'>
+  readonly owner: Pick<Owner, 'id' | 'name' | 'role'>
 }
 
 /** What is stored of a rule's body. Throws `validation_failed`. */

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { callsOf } from '../domain/log/call-count.ts'
 import type { TermExpression } from '../domain/log/log-query.ts'
 import { TextTerms } from '../domain/log/log-terms.ts'
 import type { HistoryOptions, HistoryPage, HistoryQuery } from './protocol.ts'
@@ -21,6 +22,8 @@ const MEMBERS = [
   ...(['server', 'tool', 'status', 'requestId', 'userId'] as const),
   ...(['outcome', 'error', 'clientName', 'clientVersion', 'keyLabel'] as const),
 ]
+/** Columns by which calls are added up: a record is 1 call, or `count` calls. */
+const NUMBERS = ['duration', 'count', 'errors', 'durationTotal'] as const
 /** Names of indexed fields that are columns under another name. */
 const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at' }
 
@@ -59,17 +62,18 @@ export class PostgresRecords implements RecordStore {
     const columns = [
       ...(['at', 'level', 'readers', 'record'] as const).map(name => rows.map(row => row[name])),
       rows.map(({ terms, ids }) => [terms, ...ids.map(id => this.#texts.of(id))].filter(each => each !== '').join(' ')),
-      records.map(({ duration }) => (Number.isSafeInteger(duration) ? duration : null)),
+      ...NUMBERS.map(name => records.map(record => columnNumber(name, record))),
       ...MEMBERS.map(name => records.map(record => columnText(record[name]))),
     ]
-    const names = MEMBERS.map(name => `"${name}"`).join(', ')
-    const members = MEMBERS.map((_, index) => `$${index + 7}::text[]`).join(', ')
+    const names = [...NUMBERS, ...MEMBERS].map(name => `"${name}"`).join(', ')
+    const types = [...NUMBERS.map(() => 'bigint'), ...MEMBERS.map(() => 'text')]
+    const members = types.map((type, index) => `$${index + 6}::${type}[]`).join(', ')
     // The order of the ids is that of the rows.
     await client.query(
-      `insert into "${this.#options.table}"(at, level, readers, record, terms, duration, ${names})
-       select at, level, readers, record, array_to_tsvector(string_to_array(terms, ' ')), duration, ${names}
-       from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], ${members})
-         with ordinality as r(at, level, readers, record, terms, duration, ${names}, place) order by place`,
+      `insert into "${this.#options.table}"(at, level, readers, record, terms, ${names})
+       select at, level, readers, record, array_to_tsvector(string_to_array(terms, ' ')), ${names}
+       from unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], ${members})
+         with ordinality as r(at, level, readers, record, terms, ${names}, place) order by place`,
       columns,
     )
   }
@@ -175,10 +179,10 @@ export class PostgresRecords implements RecordStore {
     const { table, indexes } = this.#options
     await client.query(`create table if not exists "${table}"(
       id bigint generated always as identity, at bigint not null, level int not null,
-      readers text not null, record text not null, terms tsvector not null, duration bigint,
-      ${MEMBERS.map(name => `"${name}" text`).join(', ')}) partition by range (at)`)
+      readers text not null, record text not null, terms tsvector not null) partition by range (at)`)
     // A table of an earlier hub has fewer columns.
-    for (const name of MEMBERS) await client.query(`alter table "${table}" add column if not exists "${name}" text`)
+    const columns = [...NUMBERS.map(name => `"${name}" bigint`), ...MEMBERS.map(name => `"${name}" text`)]
+    await client.query(`alter table "${table}" ${columns.map(one => `add column if not exists ${one}`).join(', ')}`)
     await client.query(`create index if not exists "${this.#named('id')}" on "${table}"(id)`)
     await client.query(`create index if not exists "${this.#named('terms')}" on "${table}" using gin(terms)`)
     for (const field of indexes) {
@@ -211,6 +215,22 @@ function dayOf(ms: number): number {
 /** PostgreSQL's texts hold no NUL. */
 function columnText(value: unknown): string | null {
   return typeof value === 'string' ? value.replaceAll('\0', '') : null
+}
+
+/** The values of NUMBERS. Other records than those of calls may have anything under their names. */
+function columnNumber(name: (typeof NUMBERS)[number], record: Readonly<Record<string, unknown>>): number | null {
+  const integer = (value: unknown): number | null => (Number.isSafeInteger(value) ? (value as number) : null)
+  const isCall = record.message === 'tools/call'
+  switch (name) {
+    case 'duration':
+      return integer(record.duration)
+    case 'count':
+      return callsOf(record)
+    case 'errors':
+      return isCall ? (integer(record.errors) ?? (record.outcome === 'ok' ? 0 : 1)) : null
+    case 'durationTotal':
+      return isCall ? (integer(record.durationTotal) ?? integer(record.duration)) : null
+  }
 }
 
 /** The day in the name of a partition. */

@@ -38,9 +38,11 @@ export interface HistoryPage {
   readonly items: readonly string[]
   /** All matches, up to 10,000. */
   readonly total: number
+  /** The same, but for a record that stands for many calls their number. */
+  readonly calls: number
   /** False when there are more, or the time was over before all was looked at. */
   readonly totalIsExact: boolean
-  /** With `stepMs`: what was counted in `total`, by step and level, as a JSON text, since it may have 10,000 steps. */
+  /** With `stepMs`: what was counted in `calls`, by step and level, as a JSON text, since it may have 10,000 steps. */
   readonly histogram?: string
   /** Goes on with this id; absent when everything was looked at. */
   readonly next?: number

@@ -1,4 +1,5 @@
 import { durationText } from '../domain/duration.ts'
+import { callsOf } from '../domain/log/call-count.ts'
 import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from '../domain/log/log-query.ts'
 import { nameTerm } from '../domain/log/log-terms.ts'
 import type { HistoryPage, HistoryQuery } from './protocol.ts'
@@ -35,6 +36,8 @@ const OWN_MEMBERS = [
   ],
   'stream',
 ]
+/** Members of a record that stands for many calls. */
+const OF_MANY_CALLS = ['count', 'errors', 'outcomes', 'durationTotal']
 
 /** Makes one page of the records that terms have found, in their order; each is checked. */
 export class PageMaker {
@@ -44,6 +47,7 @@ export class PageMaker {
   readonly #deadline: number
   readonly #items: string[] = []
   #total = 0
+  #calls = 0
   #checked = 0
   readonly #steps = new Map<number, Record<string, number>>()
   /** Where the next page begins: behind the last record of this one. */
@@ -71,13 +75,16 @@ export class PageMaker {
     return !this.#isCut
   }
 
-  #count({ timestamp, level }: SearchedRecord): void {
+  #count(record: SearchedRecord): void {
+    const { timestamp, level } = record
+    const calls = callsOf(record)
     this.#total += 1
+    this.#calls += calls
     const { stepMs } = this.#query
     if (stepMs === undefined) return
     const at = Math.floor(Date.parse(timestamp) / stepMs) * stepMs
     const counts = this.#steps.get(at) ?? {}
-    counts[String(level)] = (counts[String(level)] ?? 0) + 1
+    counts[String(level)] = (counts[String(level)] ?? 0) + calls
     this.#steps.set(at, counts)
   }
 
@@ -88,13 +95,13 @@ export class PageMaker {
 
   /** `isWhole`: there are no further records. */
   page(isWhole = !this.#isCut): HistoryPage {
-    const [items, total] = [this.#items, this.#total]
+    const [items, total, calls] = [this.#items, this.#total, this.#calls]
     const { stepMs } = this.#query
     const histogram = stepMs === undefined ? {} : { histogram: histogramText(this.#steps, stepMs) }
-    if (!isWhole) return pageOf({ items, total, totalIsExact: false, ...histogram }, this.#last)
+    if (!isWhole) return pageOf({ items, total, calls, totalIsExact: false, ...histogram }, this.#last)
     // With a cursor, what came before it was not counted.
     const totalIsExact = this.#query.after === undefined
-    return pageOf({ items, total, totalIsExact, ...histogram }, total > items.length ? this.#last : undefined)
+    return pageOf({ items, total, calls, totalIsExact, ...histogram }, total > items.length ? this.#last : undefined)
   }
 }
 
@@ -165,7 +172,8 @@ function visible(record: SearchedRecord, readers: HistoryQuery['readers']): Sear
 function answered(record: SearchedRecord): string {
   const own: Record<string, unknown> = {}
   const fields: Record<string, unknown> = {}
-  for (const name of OWN_MEMBERS) if (record[name] !== undefined) own[name] = record[name]
-  for (const name in record) if (!OWN_MEMBERS.includes(name)) fields[name] = record[name]
+  const members = callsOf(record) > 1 ? [...OWN_MEMBERS, ...OF_MANY_CALLS] : OWN_MEMBERS
+  for (const name of members) if (record[name] !== undefined) own[name] = record[name]
+  for (const name in record) if (!members.includes(name)) fields[name] = record[name]
   return JSON.stringify(Object.keys(fields).length > 0 ? { ...own, fields } : own)
 }

@@ -20,7 +20,7 @@ import {
   upOf,
 } from './metric-families.ts'
 import { type MetricFamily, prometheusText } from './metrics-text.ts'
-import type { SpanCounts } from './traces.ts'
+import type { SpanCounts } from './span-queue.ts'
 
 const OTHER = 'other'
 /** The owner of folded rows: no user has this id. */

@@ -1,10 +1,7 @@
 import type { Attributes, Span, Tracer } from '@opentelemetry/api'
-import type { SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { type SpanCounts, SpanQueue } from './span-queue.ts'
 
-/** Spans that wait to be sent; with more of them the newest are lost, and counted. */
-const MOST_WAITING = 2_048
-const BATCH = { maxQueueSize: MOST_WAITING, maxExportBatchSize: 512, scheduledDelayMillis: 2_000 }
 const EXPORT_MS = 10_000
 /** How long the stopping hub waits for the last spans, in milliseconds. */
 const LAST_MS = 3_000
@@ -29,6 +26,8 @@ export interface TracedCall {
   readonly server: string
   readonly group: string
   readonly requestId: string
+  /** The caller, who holds the spans in the queue; no part of the trace. */
+  readonly userId: string
   /** The caller's `_meta`, whose `traceparent` decides. */
   readonly meta: unknown
 }
@@ -46,13 +45,6 @@ export interface CallTrace {
 export interface CallTracer {
   /** Undefined for a call that is not traced: by the caller's own flag, else by chance. */
   begin(call: TracedCall): CallTrace | undefined
-}
-
-/** Spans since the start. */
-export interface SpanCounts {
-  readonly sent: number
-  readonly failed: number
-  readonly dropped: number
 }
 
 /** Traces that go to a collector. */
@@ -76,13 +68,12 @@ export async function startTraces(options: TraceOptions): Promise<Traces> {
   ])
   const { endpoint, headers, serviceName, version, ratio, log } = options
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, headers, timeoutMillis: EXPORT_MS })
-  const counted = new CountedSpans(exporter, log)
-  const processor = new sdk.BatchSpanProcessor({ ...BATCH, exporter: counted, exportTimeoutMillis: EXPORT_MS })
+  const queue = new SpanQueue(exporter, log)
   const started = new NodeSDK({
     ...{ instrumentations: [], autoDetectResources: false, metricReaders: [], logRecordProcessors: [] },
     resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
     sampler: new sdk.AlwaysOnSampler(),
-    spanProcessors: [counted.bounded(processor)],
+    spanProcessors: [queue],
   })
   started.start()
   const tracer = api.trace.getTracer('patchbay', version)
@@ -93,6 +84,7 @@ export async function startTraces(options: TraceOptions): Promise<Traces> {
     const context = parent ? api.trace.setSpanContext(api.ROOT_CONTEXT, parent) : api.ROOT_CONTEXT
     const server = spanOf(tracer, call, { kind: api.SpanKind.SERVER }, context)
     const client = spanOf(tracer, call, { kind: api.SpanKind.CLIENT }, api.trace.setSpan(context, server))
+    for (const span of [server, client]) queue.holds(span, call.userId)
     const { traceId, spanId } = client.spanContext()
     return {
       traceId,
@@ -110,7 +102,7 @@ export async function startTraces(options: TraceOptions): Promise<Traces> {
   }
   return {
     begin,
-    counts: () => counted.counts(),
+    counts: () => queue.counts(),
     async stop() {
       const { promise: late, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, LAST_MS)
@@ -144,63 +136,4 @@ function parentOf(meta: unknown) {
   if (!found) return undefined
   const [, traceId = '', spanId = '', flags = ''] = found
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
-}
-
-/** Counts what becomes of spans: the SDK's own processor drops in silence. */
-class CountedSpans implements SpanExporter {
-  readonly #exporter: SpanExporter
-  readonly #log: PluginLogger
-  #waiting = 0
-  #sent = 0
-  #failed = 0
-  #dropped = 0
-  #isFailing = false
-
-  constructor(exporter: SpanExporter, log: PluginLogger) {
-    this.#exporter = exporter
-    this.#log = log
-  }
-
-  counts(): SpanCounts {
-    return { sent: this.#sent, failed: this.#failed, dropped: this.#dropped }
-  }
-
-  export(...[spans, done]: Parameters<SpanExporter['export']>): void {
-    this.#exporter.export(spans, result => {
-      this.#waiting -= spans.length
-      // 0: success.
-      if (result.code === 0) this.#sent += spans.length
-      else this.#failed += spans.length
-      this.#report(result.code !== 0, result.error)
-      done(result)
-    })
-  }
-
-  shutdown(): Promise<void> {
-    return this.#exporter.shutdown()
-  }
-
-  /** The processor, given no more than it can hold. */
-  bounded(processor: SpanProcessor): SpanProcessor {
-    return {
-      onStart: (span, context) => processor.onStart(span, context),
-      onEnd: span => {
-        if (this.#waiting >= MOST_WAITING) {
-          this.#dropped += 1
-          return
-        }
-        this.#waiting += 1
-        processor.onEnd(span)
-      },
-      forceFlush: () => processor.forceFlush(),
-      shutdown: () => processor.shutdown(),
-    }
-  }
-
-  #report(isFailing: boolean, error: Error | undefined): void {
-    if (isFailing === this.#isFailing) return
-    this.#isFailing = isFailing
-    if (isFailing) this.#log.warn('Traces cannot be sent', { error: String(error) })
-    else this.#log.info('Traces are sent again')
-  }
 }

@@ -6,8 +6,15 @@ const KEYWORDS = [
   ...['traceId', 'client', 'logger', 'stream', 'plugin', 'outcome', 'clientName', 'clientVersion', 'keyLabel'],
 ]
 
-/** Fields of a record that the engine knows by name; all others stand in `fields`. */
-export const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, 'timestamp', 'message', 'duration'])
+/** What a record of many calls counts. */
+const NUMBERS = ['count', 'errors', 'durationTotal']
+const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, 'timestamp', 'message', 'duration'])
+
+/** Whether the engine knows a field of a record by its name; all others belong in `fields`. */
+export function isKnown(name: string, value: unknown): boolean {
+  // Other records may have anything under these names, which the engine would refuse.
+  return KNOWN.has(name) || (NUMBERS.includes(name) && Number.isSafeInteger(value))
+}
 
 /** An answer of the engine, with its body where that is a JSON object. */
 export interface EngineAnswer {
@@ -82,6 +89,7 @@ function mappings(flat: 'flattened' | 'flat_object') {
       timestamp: { type: 'date' },
       message: { type: 'text' },
       duration: { type: 'long' },
+      ...Object.fromEntries(NUMBERS.map(name => [name, { type: 'long' }])),
       fields: { type: flat },
       ...Object.fromEntries(KEYWORDS.map(name => [name, { type: 'keyword', ignore_above: 1_024 }])),
     },

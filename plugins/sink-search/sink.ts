@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { GuardedFetch, JsonObject, LogRecord, LogSink } from 'patchbay/contract'
 import { firstWithin } from 'patchbay/transport-kit'
-import { KNOWN, refused, SearchEngine } from './engine.ts'
+import { isKnown, refused, SearchEngine } from './engine.ts'
 
 const MOST_RECORDS = 1_000
 /** Of one request; engines take 100 MB by default, proxies before them often 10. */
@@ -81,7 +81,7 @@ export class SearchSink {
     const record = JSON.parse(line) as LogRecord
     const known: Record<string, unknown> = { '@timestamp': record.timestamp }
     const fields: Record<string, unknown> = {}
-    for (const [name, value] of Object.entries(record)) (KNOWN.has(name) ? known : fields)[name] = value
+    for (const [name, value] of Object.entries(record)) (isKnown(name, value) ? known : fields)[name] = value
     this.#sent += 1
     const id = `${this.#run}-${this.#sent}`
     return { id, day: record.timestamp.slice(0, 10).replaceAll('-', '.'), text: JSON.stringify({ ...known, fields }) }

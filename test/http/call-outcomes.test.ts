@@ -165,6 +165,23 @@ describe('every place that counts calls shows the same number', () => {
   })
 })
 
+test('an agent that calls wrong names alone raises the error rate of its owner’s rules', async () => {
+  const ben = await hub.user('ben')
+  const client = await ben.mcp('/mcp/@admin/many')
+  for (let n = 0; n < 3; n += 1)
+    await client.callTool({ name: `wrong-${n}`, arguments: {} }).catch(() => undefined)
+  const preview = (condition: string, per: string) =>
+    ben.ok('POST', '/api/monitoring/rule-preview', { condition, per, duration: '0s' })
+  const now = await until(async () => {
+    const found = (await preview('error_rate[10m] > 50%', 'total')).now
+    return found[0]?.holds && found
+  })
+  expect(now).toEqual([{ subject: 'total', value: 1, holds: true }])
+  expect((await preview('error_count[10m] > 2', 'server')).now).toEqual([
+    { subject: 'ben: calls that reached no server', value: 3, holds: true },
+  ])
+})
+
 describe('the record of a call', () => {
   const one = async (person: Client, query: string) => (await search(person, `${query}&limit=1`)).items[0]
 

@@ -118,6 +118,30 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
   await stored.close()
 }, 120_000)
 
+test('columns add up calls; a table of an earlier hub gets them', async () => {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(`create table log_record(id bigint generated always as identity, at bigint not null, level int not null,
+    readers text not null, record text not null, terms tsvector not null, duration bigint) partition by range (at)`)
+  const stored = new PostgresRecords(options({ databaseUrl }) as never)
+  const many = { outcome: 'timeout', count: 800, errors: 800, durationTotal: 9_000, outcomes: { timeout: 800 } }
+  await stored.append([
+    row('tools/call', START, '', { duration: 20, ...many }),
+    row('tools/call', START, '', { outcome: 'ok', duration: 5 }),
+    row('lines', START, '', { count: 'many', errors: ['x'], durationTotal: 1, duration: 2 }),
+  ])
+  const { rows } = await client.query(
+    `select outcome, count, errors, "durationTotal" total, duration from log_record order by id`,
+  )
+  await client.end()
+  await stored.close()
+  expect(rows).toEqual([
+    { outcome: 'timeout', count: '800', errors: '800', total: '9000', duration: '20' },
+    { outcome: 'ok', count: '1', errors: '0', total: '5', duration: '5' },
+    { outcome: null, count: '1', errors: null, total: null, duration: '2' },
+  ])
+})
+
 test('days are partitions; those that are too old go, and the oldest while all are too much', async () => {
   const stored = new PostgresRecords(options({ databaseUrl, retentionMs: 3 * DAY_MS }) as never)
   const days = Array.from({ length: 6 }, (_, day) => START + day * DAY_MS)

@@ -118,8 +118,12 @@ export interface ActivityCall {
   readonly server?: string
   readonly tool: string
   readonly status: string
+  /** Of many calls the longest. */
   readonly duration: number
-  readonly requestId: string
+  /** Where it stands for many calls: their number. */
+  readonly count?: number
+  /** Absent for many calls. */
+  readonly requestId?: string
 }
 
 /** A widget as it is kept. */

@@ -247,7 +247,7 @@ export class Router {
     if (target.blocked) throw approvalRequired(name)
     const trace = this.#parts.tracer?.begin({
       ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
-      ...{ requestId: exchange.requestId, meta: params?._meta },
+      ...{ requestId: exchange.requestId, userId: exchange.actor.userId, meta: params?._meta },
     })
     const sent = traced(toolParams(params ?? {}, target), trace)
     const finish = (reply: UpstreamReply): Outcome => {

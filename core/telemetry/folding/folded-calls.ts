@@ -3,8 +3,10 @@ import type { LogLevel } from '../../contract/records.ts'
 /** Calls of one user that have a record each, in one second. */
 const PER_SECOND = 200
 const WINDOW_MS = 1_000
-/** Servers and groups of one user that have a record of their own in one second; the calls of further ones share one. */
-const MOST_PLACES = 50
+/** Records of one user in one second for each server, tool and outcome; further calls share one for each server or group. */
+const MOST_KINDS = 50
+/** Those and the records for each server or group; the calls of further ones share one. */
+const MOST_PLACES = 100
 /** Different outcomes that are counted by name. */
 const MOST_OUTCOMES = 20
 const SEVERITY: readonly LogLevel[] = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR']
@@ -42,8 +44,10 @@ interface Window {
 
 /**
  * Records of calls: the first 200 of a user in a second are written each, and those beyond as one record a second for each server,
- * so that a user who calls without end leaves others room in the queues and the history. Such a record has what its calls have in
- * common, and besides `count`, `errors`, `outcomes` (their number by outcome), `duration` (the longest) and `durationTotal`, in ms.
+ * tool and outcome, so that a user who calls without end leaves others room in the queues and the history, and a search by tool,
+ * outcome or level still finds the calls. Such a record has what its calls have in common, and besides `count`, `errors`,
+ * `outcomes` (their number by outcome), `duration` (the longest) and `durationTotal`, in ms. Its `status` is `error` where those of
+ * its calls differ.
  */
 export class FoldedCalls {
   readonly #write: WriteCall
@@ -78,7 +82,9 @@ export class FoldedCalls {
     for (const { folds } of windows) {
       for (const { level, fields, readers, ownerId, count, errors, outcomes, longest, total } of folds.values()) {
         const counted = { count, errors, outcomes, durationTotal: total }
-        const made = { ...fields, duration: longest, ...(count > 1 ? counted : {}) }
+        const status = fields.status ?? 'error'
+        // The numbers come first: a sink that cuts long records keeps them.
+        const made = { ...(count > 1 ? counted : {}), ...fields, status, duration: longest }
         this.#write(level, made as unknown as CallFields, readers, ownerId)
       }
     }
@@ -86,9 +92,7 @@ export class FoldedCalls {
 }
 
 function fold(folds: Map<string, Fold>, level: LogLevel, fields: CallFields, readers: string, ownerId: string): void {
-  const { serverId, group = '', userId } = fields
-  const own = serverId ?? `group ${group}`
-  const place = folds.has(own) || folds.size < MOST_PLACES ? own : ''
+  const place = placeOf(folds, fields)
   const known = folds.get(place)
   const into = known ?? newFold(level, fields, readers, ownerId)
   if (!known) folds.set(place, into)
@@ -97,8 +101,8 @@ function fold(folds: Map<string, Fold>, level: LogLevel, fields: CallFields, rea
     if (SEVERITY.indexOf(level) > SEVERITY.indexOf(into.level)) into.level = level
     if (into.readers !== readers) {
       // Of several owners: none of them may read what the others' servers were called for.
-      into.readers = userId
-      into.ownerId = userId
+      into.readers = fields.userId
+      into.ownerId = fields.userId
     }
   }
   const { outcome, duration } = fields
@@ -108,6 +112,15 @@ function fold(folds: Map<string, Fold>, level: LogLevel, fields: CallFields, rea
   if (outcome !== 'ok') into.errors += 1
   into.longest = Math.max(into.longest, duration)
   into.total += duration
+}
+
+/** The key of the record that a call is counted in. */
+function placeOf(folds: ReadonlyMap<string, Fold>, { serverId, group = '', tool, outcome }: CallFields): string {
+  const own = serverId ?? `group ${group}`
+  // The tool of a call that reached no server is any text of the caller.
+  const kind = `${own}\n${outcome}\n${serverId === undefined ? '' : String(tool)}`
+  if (folds.has(kind) || folds.size < MOST_KINDS) return kind
+  return folds.has(own) || folds.size < MOST_PLACES ? own : ''
 }
 
 function newFold(level: LogLevel, fields: CallFields, readers: string, ownerId: string): Fold {

@@ -279,6 +279,31 @@ test('trying one rule leaves what the others count as it is', async () => {
   expect(await firing()).toEqual(['bob~fake'])
 })
 
+test('calls that reached no server raise the error rate of their caller, and calls of others’ servers that of all its calls', async () => {
+  const rule = { condition: 'error_rate[10s] > 50%', duration: '0s', keepFiringFor: '0s' }
+  await addRule({ ...rule, name: 'each', per: 'server' })
+  await addRule({ ...rule, name: 'all', per: 'total' })
+  await hub.engine.begin()
+  await after(10, 'online')
+  const call = (more: object): void =>
+    hub.bus.emit('tool.called', world.bob.userId, {
+      ...{ at: '', requestId: '', userId: world.bob.userId, userName: 'bob', group: 'g', groupId: 'g', durationMs: 5 },
+      ...{ ownerId: world.bob.userId, serverId: '', server: '', tool: 'nothing', outcome: 'refused' },
+      ...{ status: 'tool_not_found', ...more },
+    })
+  // Somebody else's: no rule of bob sees them.
+  for (let n = 0; n < 5; n += 1) call({ userId: 'eve', userName: 'eve', ownerId: 'eve' })
+  await after(1, 'online')
+  expect(await firing()).toEqual([])
+  const sent = { ownerId: 'eve', serverId: 'of-eve', server: 'theirs', outcome: 'upstream_error', status: 'error' }
+  for (let n = 0; n < 5; n += 1) call(sent)
+  await after(1, 'online')
+  expect(await firing()).toEqual(['total'])
+  for (let n = 0; n < 5; n += 1) call({ tool: `wrong-${n}` })
+  await after(1, 'online')
+  expect(await firing()).toEqual(['bob: calls that reached no server', 'total'])
+})
+
 test('a percentile is that of the calls of the window, told apart by tool where the rule wants it', async () => {
   await addRule({ name: 'slow', condition: 'p95_response_time > 100ms', per: 'tool', duration: '0s' })
   await hub.engine.begin()

@@ -243,7 +243,7 @@ test('sinks get each record as JSON with those who may read it, whatever the for
   ])
 })
 
-test('calls of one user beyond 200 a second are one record a second for each server; others lose none', async () => {
+test('calls of one user beyond 200 a second are one record a second for each server, tool and outcome; others lose none', async () => {
   const sent: EndedCall = {
     ...refused('u1', 'success'),
     ...{ outcome: 'ok', ownerId: 'o1', serverId: 's1', server: 'time', group: 'work', tool: 'now' },
@@ -264,15 +264,39 @@ test('calls of one user beyond 200 a second are one record a second for each ser
   const sum = (userId: string) =>
     all.filter(each => each.userId === userId).reduce((total, each) => total + (each.count ?? 1), 0)
   expect([sum('eve'), sum('u1'), sum('ann')]).toEqual([1_500, 1_000, 1])
-  const [ofEve, ofCalls] = all.filter(each => each.count > 1)
+  const [ofEve, ofFailed, ofCalls] = all.filter(each => each.count > 1)
   expect(ofEve).toMatchObject({
     ...{ level: 'ERROR', code: 'quota_calls', group: 'g', count: 1_300, errors: 1_300, outcomes: { refused: 1_300 } },
   })
   expect(ofCalls).toMatchObject({
-    ...{ level: 'ERROR', server: 'time', tool: 'now', userId: 'u1', count: 800, errors: 80, duration: 999 },
-    ...{ outcomes: { ok: 720, upstream_error: 80 }, durationTotal: (200 + 999) * 400 },
+    ...{ level: 'INFO', server: 'time', tool: 'now', userId: 'u1', status: 'success', outcome: 'ok' },
+    ...{ count: 720, errors: 0, outcomes: { ok: 720 }, duration: 999 },
   })
-  expect([ofCalls.status, ofCalls.code, ofCalls.requestId]).toEqual([undefined, undefined, undefined])
-  expect(lines.length).toBe(403)
-  expect(records.find(({ record }) => record.count === 800)?.ownerId).toBe('o1')
+  expect(ofFailed).toMatchObject({
+    ...{ level: 'ERROR', server: 'time', tool: 'now', status: 'error', outcome: 'upstream_error' },
+    ...{ count: 80, errors: 80, outcomes: { upstream_error: 80 }, duration: 990 },
+  })
+  expect(ofCalls.durationTotal + ofFailed.durationTotal).toBe((200 + 999) * 400)
+  expect([ofCalls.code, ofCalls.requestId]).toEqual([undefined, undefined])
+  expect(lines.length).toBe(404)
+  expect(records.find(({ record }) => record.count === 720)?.ownerId).toBe('o1')
+})
+
+test('calls of many servers, tools and outcomes are at most 101 records a second beyond the first 200', async () => {
+  const { lines } = await logged(async log => {
+    for (let index = 0; index < 5_000; index += 1) {
+      const failed = index % 2 === 0
+      log.call({
+        ...refused('u1', failed ? (index % 4 === 0 ? 'error' : 'upstream_offline') : 'success'),
+        ...{ outcome: failed ? 'upstream_error' : 'ok', ownerId: 'o1', server: 's', tool: `t${index % 7}` },
+        serverId: `s${index % 150}`,
+      })
+    }
+  })
+  const all = lines.map(line => JSON.parse(line))
+  expect(all.reduce((total, each) => total + (each.count ?? 1), 0)).toBe(5_000)
+  expect(all.length).toBe(301)
+  const rest = all.find(each => Object.keys(each.outcomes ?? {}).length === 2 && each.serverId === undefined)
+  expect(rest).toMatchObject({ level: 'ERROR', status: 'error', userId: 'u1' })
+  expect([rest.tool, rest.outcome]).toEqual([undefined, undefined])
 })

@@ -123,4 +123,6 @@ export const common: Readonly<Record<string, string>> = {
   'Read again': '重新读取',
   'It has the rights of an ordinary user: it was made or changed without those of an administrator.':
     '它只有普通用户的权限：创建或修改时没有管理员权限。',
+  '{n} call': '{n} 次调用',
+  '{n} calls': '{n} 次调用',
 }

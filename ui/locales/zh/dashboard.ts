@@ -55,6 +55,7 @@ export const dashboard: Readonly<Record<string, string>> = {
   Began: '开始时间',
   None: '无',
   acknowledged: '已确认',
+  'several tools': '多个工具',
   'Recent activity': '最近活动',
   'No call yet. It appears here as soon as a client calls a tool.': '还没有调用。客户端调用工具后会立即显示在此处。',
   'Counts, each leads to its list': '数量统计，点击进入对应列表',

@@ -6,6 +6,7 @@ import { readAll } from '../../api/servers.ts'
 import type { Health, ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { href } from '../../app/router.ts'
+import { callsMark } from '../../components/calls-mark.ts'
 import { PbElement } from '../../components/element.ts'
 import { missingFigure } from '../../components/hub-words.ts'
 import { show } from '../../components/states.ts'
@@ -154,14 +155,19 @@ function tiles({ overview, servers }: Data, scope: string): TemplateResult {
 
 function activityLine(call: ActivityCall): TemplateResult {
   const good = call.status === 'success'
-  const name = html`<b class="med">${call.tool}</b>`
+  const name = html`<b class="med">${call.tool === '' ? t('several tools') : call.tool}</b>`
   const from = html`<b class="med">${call.user.name}</b>`
   const where = call.server ?? call.group ?? UNKNOWN
-  return html`<li>${icon(good ? 'wrench' : 'circle-x', good ? {} : { class: 'bad', label: t('Failed') })}<span class="cut"><a href=${href('/logs', { q: `requestId:${call.requestId}` })}>${
+  // Many calls have one record, and no request in common.
+  const query =
+    call.requestId === undefined
+      ? { from: call.timestamp, to: call.timestamp, user: call.user.name }
+      : { q: `requestId:${call.requestId}` }
+  return html`<li>${icon(good ? 'wrench' : 'circle-x', good ? {} : { class: 'bad', label: t('Failed') })}<span class="cut"><a href=${href('/logs', query)}>${
     good
       ? rich('{user} called {tool} of {server}', { user: from, tool: name, server: where })
       : rich('{tool} of {server} failed for {user}', { user: from, tool: name, server: where })
-  }</a></span><pb-time .at=${call.timestamp}></pb-time></li>`
+  }${callsMark({ message: 'tools/call', ...call })}</a></span><pb-time .at=${call.timestamp}></pb-time></li>`
 }
 
 function machine({ cpu, memory, disk, reasons }: Resources): TemplateResult {

@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { callsMark } from '../../components/calls-mark.ts'
 import { PbElement } from '../../components/element.ts'
 import { recycled } from '../../components/recycled.ts'
 import { ListWindow } from '../../components/window.ts'
@@ -78,7 +79,7 @@ export class PbLogRows extends PbElement {
       <td class="mono tn nw" title=${formatDateTime(record.timestamp)}>${formatClock(record.timestamp, true)}</td><td>${levelMark(record.level)}</td>${columns.map(
         name => html`<td class="mono nw lsrv" title=${text(record[name])}>${cell(name, record[name])}</td>`,
       )}<td class="lmsg full"><a href=${this.link(row)} class="mono ${this.wrap ? 'whole' : 'cut'}" tabindex=${isFocusable ? 0 : -1}
-        title=${this.wrap ? nothing : record.message}>${message(row)}</a></td>${
+        title=${this.wrap ? nothing : record.message}>${message(row)}${callsMark(record)}</a></td>${
           hasDuration
             ? html`<td class="num mono x hide-m">${record.duration === undefined ? UNKNOWN : formatNumber(record.duration, 0)}</td>`
             : nothing

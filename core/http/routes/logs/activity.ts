@@ -6,7 +6,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { scopeField } from '../history-range.ts'
 import { pageFields, timestamp } from '../schemas.ts'
-import { findRecords, type LogSearchDeps, timesBetween } from './search.ts'
+import { findRecords, type LogSearchDeps, manyCalls, timesBetween } from './search.ts'
 
 /** What the route needs. */
 export interface ActivityDeps extends LogSearchDeps {
@@ -28,18 +28,20 @@ const call = z.object({
     .meta({ description: 'The group or server whose path was used; of none for a call by this API' }),
   server: z.string().optional(),
   serverId: z.string().optional(),
-  tool: z.string(),
+  tool: z.string().meta({ description: 'Empty for calls of several tools' }),
   status: z.string().meta({ description: '`success`, `error`, or the hub’s code' }),
   outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'How it ended; absent in records of an earlier hub' }),
   error: z.string().optional().meta({ description: 'What the caller was told, cut to 500 characters' }),
   clientName: z.string().optional().meta({ description: 'The MCP client; of own calls, and for administrators' }),
   clientVersion: z.string().optional(),
-  duration: z.number().int().meta({ description: 'Milliseconds' }),
-  requestId: z.string(),
+  duration: z.number().int().meta({ description: 'Milliseconds; of many calls the longest' }),
+  ...manyCalls,
+  requestId: z.string().optional().meta({ description: 'Absent for many calls' }),
 })
 const activity = z.object({
   items: z.array(call),
-  total: z.number().int(),
+  total: z.number().int().meta({ description: 'All matching items, up to 10,000' }),
+  calls: z.number().int().meta({ description: 'The calls that these items stand for: the sum of `count`' }),
   totalIsExact: z.boolean(),
   nextCursor: z.string().optional(),
 })
@@ -63,6 +65,7 @@ const example = {
     },
   ],
   total: 1,
+  calls: 1,
   totalIsExact: true,
 }
 
@@ -100,7 +103,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
             ...(status === undefined ? [] : [statusOf(status)]),
           ],
         }
-        const { items, total, totalIsExact, nextCursor } = await findRecords(deps, actor, {
+        const { items, total, calls, totalIsExact, nextCursor } = await findRecords(deps, actor, {
           ...{ where, order: 'desc', limit, cursor, scope },
           stated: { from, to, key, status, ...fields },
         })
@@ -114,6 +117,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
           body: {
             items: records.map(record => shown(record, actor.userId, names, labels)),
             total,
+            calls,
             totalIsExact,
             ...(nextCursor === undefined ? {} : { nextCursor }),
           },
@@ -140,7 +144,11 @@ interface Stored {
   readonly clientVersion?: string
   readonly keyLabel?: string
   readonly duration: number
-  readonly requestId: string
+  readonly count?: number
+  readonly errors?: number
+  readonly outcomes?: Readonly<Record<string, number>>
+  readonly durationTotal?: number
+  readonly requestId?: string
 }
 
 function is(field: string, value: string): LogCondition {
@@ -169,6 +177,10 @@ function shown(
     status,
     duration,
     requestId,
+    count,
+    errors,
+    outcomes,
+    durationTotal,
     outcome,
     error,
     clientName,
@@ -183,7 +195,8 @@ function shown(
     ...(keyId === undefined ? {} : { key: { id: keyId, ...(label === undefined ? {} : { label }) } }),
     ...present({ client, server, serverId, outcome, error, clientName, clientVersion }),
     ...(group ? { group } : {}),
-    ...{ tool, status, duration, requestId },
+    ...{ tool, status, duration },
+    ...present({ count, errors, outcomes, durationTotal, requestId }),
   }
 }
 

@@ -27,6 +27,17 @@ export interface LogSearchDeps {
 const tag = 'logs'
 const LEAST_STEP_MS = 1_000
 
+/** What a record that stands for many calls has besides. */
+export const manyCalls = {
+  count: z.number().int().optional().meta({ description: 'Number of calls, where the record stands for many of them' }),
+  errors: z.number().int().optional().meta({ description: 'Of these calls, those of any outcome but `ok`' }),
+  outcomes: z.record(z.string(), z.number().int()).optional().meta({ description: 'The same calls by outcome' }),
+  durationTotal: z
+    .number()
+    .int()
+    .optional()
+    .meta({ description: 'Milliseconds of these calls together; `duration` is that of the longest' }),
+}
 const record = z.looseObject({
   timestamp,
   level: z.enum(['ERROR', 'WARN', 'INFO', 'DEBUG', 'TRACE']),
@@ -42,6 +53,7 @@ const record = z.looseObject({
     .meta({ description: 'What the caller of a failed call was told, cut to 500 characters' }),
   requestId: z.string().optional(),
   userId: z.string().optional(),
+  ...manyCalls,
   clientName: z.string().optional().meta({ description: 'Of the MCP client; of own calls, and for administrators' }),
   clientVersion: z.string().optional(),
   keyLabel: z.string().optional().meta({ description: 'Of the access key; of own calls, and for administrators' }),
@@ -50,7 +62,7 @@ const record = z.looseObject({
 
 const found = z.object({
   items: z.array(record),
-  total: z.number().int().meta({ description: 'All matches, up to 10,000' }),
+  total: z.number().int().meta({ description: 'All matching records, up to 10,000' }),
   totalIsExact: z.boolean().meta({ description: 'false: there are more, or not all was looked at in 150 ms' }),
   histogram: z
     .object({
@@ -58,7 +70,10 @@ const found = z.object({
       points: z.array(z.object({ timestamp, total: z.number().int(), counts: z.record(z.string(), z.number().int()) })),
     })
     .optional()
-    .meta({ description: 'The counted matches over time, where it was asked for; steps without any are left out' }),
+    .meta({
+      description:
+        'The counted matches over time, where it was asked for, a record of many calls as their number; steps without any are left out',
+    }),
   nextCursor: z.string().optional(),
   source: z.enum(['database']),
   behind: z
@@ -138,11 +153,12 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       tag,
       query,
       responses,
-      handle: ({ actor, query: asked }) =>
-        answer(deps, actor, {
-          ...{ ...asked, where: conditionOf(asked), stepMs: stepOf('?histogram', asked.histogram) },
-          stated: { ...asked, limit: 0, cursor: '', histogram: '' },
-        }),
+      handle({ actor, query: asked }) {
+        const stepMs = stepOf('?histogram', asked.histogram)
+        // A cursor is that of the conditions, whatever page of them is asked for.
+        const { limit: _limit, cursor: _cursor, histogram: _histogram, ...stated } = asked
+        return answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs, stated })
+      },
     }),
     route({
       method: 'POST',
@@ -230,7 +246,7 @@ export interface AskedRecords {
 }
 
 async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Reply> {
-  const { items, histogram: steps, ...found } = await findRecords(deps, actor, asked)
+  const { items, histogram: steps, calls: _calls, ...found } = await findRecords(deps, actor, asked)
   // The records are texts already: parsing a thousand of them would hold up the main thread.
   const rest = JSON.stringify(found)
   const counted = steps === undefined ? '' : `"histogram":${steps},`
@@ -258,7 +274,7 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
     ...(mine ? { mine } : {}),
     ...(stepMs === undefined ? {} : { stepMs }),
   })
-  const { items, total, totalIsExact, behind, next } = page
+  const { items, total, calls, totalIsExact, behind, next } = page
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
   // How much everybody does is not for everybody.
   const waiting = isAdmin(actor) ? { behind } : {}
@@ -266,6 +282,7 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
     items,
     histogram: page.histogram,
     total,
+    calls,
     totalIsExact,
     ...nextCursor,
     source: 'database' as const,

@@ -1,0 +1,107 @@
+import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
+import type { PluginLogger } from '../contract/plugin.ts'
+import { SharedQueue } from '../transport-kit/shared-queue.ts'
+
+/** Spans that wait to be sent; with more of them the user with the most loses its oldest, and they are counted. */
+const MOST_WAITING = 2_048
+const MOST_IN_BATCH = 512
+const DELAY_MS = 2_000
+
+/** Spans since the start. */
+export interface SpanCounts {
+  readonly sent: number
+  readonly failed: number
+  readonly dropped: number
+}
+
+/**
+ * Ended spans on their way to the collector: a queue with a share for each user, in place of the SDK's own, which drops the newest,
+ * whose ever they are, and in silence. One batch is under way at a time.
+ */
+export class SpanQueue implements SpanProcessor {
+  readonly #exporter: SpanExporter
+  readonly #log: PluginLogger
+  readonly #waiting = new SharedQueue<ReadableSpan>(
+    { maxCount: MOST_WAITING, maxBytes: Number.POSITIVE_INFINITY },
+    () => {
+      this.#dropped += 1
+    },
+  )
+  /** By span: the caller's id. */
+  readonly #callers = new WeakMap<object, string>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #sending: Promise<void> | undefined
+  #sent = 0
+  #failed = 0
+  #dropped = 0
+  #isFailing = false
+
+  constructor(exporter: SpanExporter, log: PluginLogger) {
+    this.#exporter = exporter
+    this.#log = log
+  }
+
+  counts(): SpanCounts {
+    return { sent: this.#sent, failed: this.#failed, dropped: this.#dropped }
+  }
+
+  /** Whose share a span takes. */
+  holds(span: object, callerId: string): void {
+    this.#callers.set(span, callerId)
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    this.#waiting.add(this.#callers.get(span) ?? '', span, 1)
+    if (this.#waiting.count >= MOST_IN_BATCH) void this.#send()
+    else this.#timer ??= setTimeout(() => void this.#send(), DELAY_MS)
+  }
+
+  /** Resolves when what waits now was sent, or has failed. Never rejects. */
+  async forceFlush(): Promise<void> {
+    await this.#send()
+    if (this.#waiting.count > 0) await this.#send()
+  }
+
+  async shutdown(): Promise<void> {
+    await this.forceFlush()
+    await this.#exporter.shutdown()
+  }
+
+  #send(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined
+      if (this.#waiting.count > 0) this.#timer ??= setTimeout(() => void this.#send(), DELAY_MS)
+    })
+    return this.#sending
+  }
+
+  /** Sends what waits now; what comes meanwhile waits in the queue. */
+  async #sendAll(): Promise<void> {
+    const spans = [...this.#waiting.items()]
+    this.#waiting.clear()
+    for (let at = 0; at < spans.length; at += MOST_IN_BATCH) await this.#export(spans.slice(at, at + MOST_IN_BATCH))
+  }
+
+  #export(spans: ReadableSpan[]): Promise<void> {
+    return new Promise(resolve => {
+      this.#exporter.export(spans, ({ code, error }) => {
+        // 0: success.
+        if (code === 0) this.#sent += spans.length
+        else this.#failed += spans.length
+        this.#report(code !== 0, error)
+        resolve()
+      })
+    })
+  }
+
+  #report(isFailing: boolean, error: Error | undefined): void {
+    if (isFailing === this.#isFailing) return
+    this.#isFailing = isFailing
+    if (isFailing) this.#log.warn('Traces cannot be sent', { error: String(error) })
+    else this.#log.info('Traces are sent again')
+  }
+}
