@@ -12,6 +12,11 @@ const SERVERS = {
   legacy: sharedFixture('odd-forms', { INFO: '{"name":"odd","title":null,"icons":null}' }),
   modern: sharedFixture('odd-forms', { ERA: 'modern' }),
 }
+const tools = (name: string, nextCursor?: unknown) => ({
+  tools: [{ name, inputSchema: { type: 'object' } }],
+  nextCursor,
+})
+const PAGES = { null: tools('a', ''), '""': tools('b', 3), 3: tools('c', { no: 'cursor' }) }
 const PNG = 'iVBORw0KGgo='
 
 let hub: Hub
@@ -158,6 +163,18 @@ describe.each(CLIENTS)('%s', (_, client) => {
 test('a server without a version, and with members that are null, is presented in a valid form', async () => {
   expect(older.legacy?.getServerVersion()).toEqual({ name: 'odd', version: '' })
   expect(newer.legacy?.getServerVersion()).toMatchObject({ name: 'odd', version: '' })
+})
+
+test('a next cursor that is empty or a number is used, and of any other the rest is said to be missing', async () => {
+  await admin.ok('POST', '/api/servers', {
+    name: 'paged',
+    ...sharedFixture('odd-forms', { PAGES: JSON.stringify(PAGES) }),
+  })
+  await online(admin, ['paged'])
+  const { items, warnings } = await admin.ok('GET', '/api/servers/paged/tools')
+  expect(items.map(({ name }: { name: string }) => name)).toEqual(['a', 'b', 'c'])
+  expect(warnings.join()).toContain('may be incomplete')
+  await admin.ok('DELETE', '/api/servers/paged')
 })
 
 test('over REST a result is what the server wrote', async () => {

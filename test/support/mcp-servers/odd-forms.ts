@@ -1,11 +1,12 @@
 /**
  * Stdio: answers in forms that MCP does not have, as the caller asks: the argument `result` of the tool `say`, and the texts
  * after `odd://` (resource) and in the argument `result` of the prompt `say`, are the JSON of the result. `seen` returns the last
- * request as it came. ERA=modern: 2026-07-28. INFO, CAPABILITIES and LISTED (tools) replace parts of the handshake and the list.
+ * request as it came. ERA=modern: 2026-07-28. INFO, CAPABILITIES and LISTED (tools) replace parts of the handshake and
+ * the list; PAGES are the results of tools/list by the JSON of the cursor, `null` for the first.
  */
 import { type Message, onMessages, say, sendError, sendResult, sendText, tool } from './lines.ts'
 
-const { ERA = 'legacy', INFO, CAPABILITIES, LISTED } = process.env
+const { ERA = 'legacy', INFO, CAPABILITIES, LISTED, PAGES } = process.env
 const TOOLS = LISTED
   ? JSON.parse(LISTED)
   : [tool('say', 'Answers as it is told', { result: {} }), tool('seen', 'The last request')]
@@ -32,6 +33,7 @@ onMessages((message: Message, line) => {
   if (id === undefined) return
   const isOfOtherEra = method === (ERA === 'modern' ? 'initialize' : 'server/discover')
   if (isOfOtherEra) return sendError(id, -32601, `Method not found: ${method}`)
+  if (PAGES && method === 'tools/list') return sendResult(id, JSON.parse(PAGES)[JSON.stringify(params?.cursor ?? null)])
   const fixed = FIXED[method]
   if (fixed) return sendResult(id, fixed)
   if (method === 'tools/call' && params.name === 'seen') return sendText(id, last)
