@@ -171,6 +171,8 @@ export interface UpstreamRequest {
   }
   /** Headers of this one call that the server's `passthroughHeaders` lists, by lower-case name. */
   readonly passthroughHeaders?: Readonly<Record<string, string>>
+  /** The result is not normalized: the caller is no MCP client, and sees what the server wrote. */
+  readonly asWritten?: true
 }
 
 /** A client's response to a server request, without its id. */

@@ -357,7 +357,7 @@ describe('what is refused at /mcp', () => {
         'resource_not_found',
       ],
       ['Accept', client.post(LIST, { accept: 'text/html' }), 406, -32600, 'not_acceptable'],
-      ['Accept of JSON alone', client.post(LIST, { accept: 'application/json' }), 406, -32600, 'not_acceptable'],
+      ['Accept of streams alone', client.post(LIST, { accept: 'text/event-stream' }), 406, -32600, 'not_acceptable'],
       ['Accept of a GET', client.get({ accept: 'application/json' }), 406, -32600, 'not_acceptable'],
       ['text/plain', client.post(LIST, { 'content-type': 'text/plain' }), 415, -32600, 'content_type'],
       ['gzip', client.post(LIST, { 'content-encoding': 'gzip' }), 415, -32600, 'encoding_not_supported'],

@@ -27,11 +27,11 @@ export function callFrame(
   call: Pick<PendingCall, 'request' | 'input'>,
   sentBy: SentBy,
 ): CallerFrame {
-  const { passthroughHeaders, modern } = call.request
+  const { passthroughHeaders, modern, asWritten } = call.request
   const text = era === 'modern' ? modernRequestText(id, call, sentBy) : requestText(id, call.request)
-  const asIs = era === 'modern' && modern !== undefined
-  const headers = passthroughHeaders ?? (asIs ? {} : undefined)
-  return headers ? { kind: 'call-with-headers', id, headers, asIs, text } : { kind: 'call', id, text }
+  const style = asWritten ? 'written' : era === 'modern' && modern !== undefined ? 'as-is' : 'converted'
+  const headers = passthroughHeaders ?? (style === 'converted' ? undefined : {})
+  return headers ? { kind: 'call-with-headers', id, headers, style, text } : { kind: 'call', id, text }
 }
 
 /** The JSON-RPC text of a request. Where progress is requested, the id is also the progress token. */

@@ -10,12 +10,12 @@ import type { ErrorCode } from '../../contract/errors.ts'
 export type CallerFrame =
   /** One request, the whole JSON-RPC text. */
   | { readonly kind: 'call'; readonly id: number; readonly text: string }
-  /** The same with headers of this one call. `asIs`: the caller is a modern client, who gets the result as written. */
+  /** The same with headers of this one call. */
   | {
       readonly kind: 'call-with-headers'
       readonly id: number
       readonly headers: Readonly<Record<string, string>>
-      readonly asIs: boolean
+      readonly style: ResultStyle
       readonly text: string
     }
   /** The caller cancelled. */
@@ -24,6 +24,12 @@ export type CallerFrame =
   | { readonly kind: 'send'; readonly text: string }
   /** The response to the upstream's request `key`: `{"result":…}` or `{"error":…}`. */
   | { readonly kind: 'answer'; readonly key: number; readonly text: string }
+
+/**
+ * How a caller gets a result. `converted`: in the form of the legacy era, normalized; `as-is`: normalized only, for a modern
+ * client; `written`: converted and not normalized, for an HTTP API.
+ */
+export type ResultStyle = 'converted' | 'as-is' | 'written'
 
 /** The form of a result: `input`: the upstream requests input first; `error`: a tool set isError. */
 export type ResultForm = 'complete' | 'error' | 'input'
@@ -54,6 +60,7 @@ export type UpstreamFrame =
   /** The upstream cancelled its request. */
   | { readonly kind: 'withdrawn'; readonly key: number }
 
+const STYLE_LETTERS = { converted: 'h', 'as-is': 'v', written: 'w' } as const satisfies Record<ResultStyle, string>
 const RESULT_FORMS = ['complete', 'error', 'input'] as const satisfies readonly ResultForm[]
 const FAILURE_FORMS = ['failed', 'not-sent', 'repaired'] as const satisfies readonly FailureForm[]
 
@@ -69,7 +76,7 @@ export function encodeCallerFrame(conn: number, frame: CallerFrame): string {
       return `c${conn} ${frame.id} ${frame.text}`
     case 'call-with-headers': {
       const headers = JSON.stringify(frame.headers)
-      return `${frame.asIs ? 'v' : 'h'}${conn} ${frame.id} ${headers.length} ${headers}${frame.text}`
+      return `${STYLE_LETTERS[frame.style]}${conn} ${frame.id} ${headers.length} ${headers}${frame.text}`
     }
     case 'cancel':
       return `x${conn} ${frame.id} ${JSON.stringify(frame.reason)}`
@@ -91,11 +98,13 @@ export function decodeCallerFrame(text: string): CallerFrame {
     case 'c':
       return { kind: 'call', id, text: text.slice(next) }
     case 'h':
-    case 'v': {
+    case 'v':
+    case 'w': {
       const headersAt = text.indexOf(' ', next) + 1
       const end = headersAt + readNumber(text, next)
       const headers = JSON.parse(text.slice(headersAt, end)) as Readonly<Record<string, string>>
-      return { kind: 'call-with-headers', id, headers, asIs: letter === 'v', text: text.slice(end) }
+      const style = letter === 'h' ? 'converted' : letter === 'v' ? 'as-is' : 'written'
+      return { kind: 'call-with-headers', id, headers, style, text: text.slice(end) }
     }
     case 'x':
       return { kind: 'cancel', id, reason: JSON.parse(text.slice(next)) as string }

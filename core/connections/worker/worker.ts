@@ -83,9 +83,7 @@ class ConnectionWorker {
       case 'call':
         return link.call(frame.id, frame.text)
       case 'call-with-headers':
-        if (frame.asIs && link instanceof ModernLink) link.callAsIs(frame.id, frame.text, frame.headers)
-        else link.callWith(frame.id, frame.text, frame.headers)
-        return
+        return link.callWith(frame.id, frame.text, frame.headers, frame.style)
       case 'cancel':
         return link.cancel(frame.id, frame.reason)
       case 'send':

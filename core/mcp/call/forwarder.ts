@@ -171,6 +171,7 @@ export class Forwarder {
     const modern = exchange.modern?.()
     if (modern) request.modern = modern
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
+    if (exchange.plainFailures) request.asWritten = true
     return this.#parts.upstreams.request(serverId, request)
   }
 

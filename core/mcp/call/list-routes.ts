@@ -29,7 +29,9 @@ export function listRoutes(
     params: JsonObject | undefined,
     modern: boolean,
   ): Outcome => {
-    const cursor = params?.cursor
+    // Some clients write null or an empty text for the first page.
+    const given = params?.cursor
+    const cursor = given === null || given === '' ? undefined : given
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
     const marks = () => states.flatMap(({ catalog }) => catalog?.instances ?? [])
     return { kind: 'result', resultText: pages.page(kind, lists[kind], key, cursor, modern, marks) }

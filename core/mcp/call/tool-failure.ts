@@ -11,6 +11,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   upstream_dns_error: 'Nothing was sent. Go on without this tool; its address must be corrected.',
   upstream_tls_error: 'Nothing was sent. Go on without this tool; its certificate must be corrected.',
   proxy_failed: 'Nothing was sent. Go on without this tool; the proxy on the way must be corrected.',
+  redirect_blocked: 'The other address got nothing. Go on without this tool; the address of the API must be corrected.',
   upstream_http_error: 'Try again later, or go on without this tool.',
   upstream_protocol: 'The answer of the API cannot be read. Go on without this tool.',
   authorization_required: 'The API did not accept the credentials of the server. Go on without this tool.',

@@ -14,7 +14,7 @@ import {
 } from '../rpc/rpc.ts'
 import type { LegacyDispatcher } from './dispatcher.ts'
 import { jsonResponse, PostResponse, type ReplyHost } from './post-response.ts'
-import { checkVersion } from './request-headers.ts'
+import { acceptsJsonAlone, checkVersion } from './request-headers.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
 
@@ -59,7 +59,14 @@ export class LegacyHandler {
       return new Response(null, { status: 202 })
     }
     this.#parts.dispatcher.admit(scoped, session, message, weight)
-    const reply = new PostResponse(this.#parts.replies, session, 1, false, () => scoped.info.keepOpen())
+    const reply = new PostResponse(
+      this.#parts.replies,
+      session,
+      1,
+      false,
+      () => scoped.info.keepOpen(),
+      jsonAlone(scoped),
+    )
     this.#parts.dispatcher.start(scoped, session, message, weight, reply)
     return reply.response
   }
@@ -73,7 +80,8 @@ export class LegacyHandler {
     checkArray(session, values)
     const answered = messages.filter(message => message.kind === 'request' || message.kind === 'bad').length
     const reply =
-      answered > 0 && new PostResponse(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen())
+      answered > 0 &&
+      new PostResponse(this.#parts.replies, session, answered, true, () => scoped.info.keepOpen(), jsonAlone(scoped))
     for (const message of messages) {
       if (message.kind === 'bad') {
         const error = new HubError('request_invalid', message.message)
@@ -128,4 +136,8 @@ export function initializeResponse(sessionId: string, text: string): Response {
 export function objectParam(params: JsonObject | undefined, name: string): JsonObject {
   const value = params?.[name]
   return isPlainObject(value) ? value : {}
+}
+
+function jsonAlone({ request }: ScopedRequest): boolean {
+  return acceptsJsonAlone(request.headers)
 }

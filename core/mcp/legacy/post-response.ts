@@ -52,6 +52,7 @@ export class PostResponse implements SilentReply {
   readonly #session: Session
   readonly #keepOpen: () => void
   readonly #batch: boolean
+  readonly #jsonAlone: boolean
   #resolve!: (response: Response) => void
   #left: number
   #texts: JsonText[] | undefined
@@ -60,8 +61,19 @@ export class PostResponse implements SilentReply {
   #stream: SessionStream | undefined
   #done = false
 
-  /** `expected`: the number of requests in the POST. `batch`: the body was an array, so a JSON response is one too. */
-  constructor(host: ReplyHost, session: Session, expected: number, batch: boolean, keepOpen: () => void) {
+  /**
+   * `expected`: the number of requests in the POST. `batch`: the body was an array, so a JSON response is one too. `jsonAlone`:
+   * the client accepts no event stream, so what comes before the response is sent on the session's GET stream.
+   */
+  constructor(
+    host: ReplyHost,
+    session: Session,
+    expected: number,
+    batch: boolean,
+    keepOpen: () => void,
+    jsonAlone: boolean,
+  ) {
+    this.#jsonAlone = jsonAlone
     this.#host = host
     this.#session = session
     this.#left = expected
@@ -75,7 +87,7 @@ export class PostResponse implements SilentReply {
   }
 
   get broken(): boolean {
-    return this.#stream !== undefined && !this.#stream.connection
+    return this.#jsonAlone || (this.#stream !== undefined && !this.#stream.connection)
   }
 
   get carrier(): SessionStream | undefined {
@@ -110,11 +122,20 @@ export class PostResponse implements SilentReply {
   /** Sends a notification or a request of the hub before the responses. */
   send(text: string): void {
     if (this.#done || this.#session.ended) return
-    this.#session.streams.send(this.startStream(), text)
+    const { streams } = this.#session
+    streams.send(this.#jsonAlone ? streams.standalone : this.#begun(), text)
   }
 
-  /** Begins the event stream now; the collected texts are sent first. */
-  startStream(): SessionStream {
+  /** Begins the event stream now; the collected texts are sent first. For a client of JSON alone the POST stays open. */
+  startStream(): void {
+    if (!this.#jsonAlone) this.#begun()
+    else {
+      this.#keepOpen()
+      this.#host.begun(this)
+    }
+  }
+
+  #begun(): SessionStream {
     if (this.#stream) return this.#stream
     const { streams } = this.#session
     const stream = streams.create()
@@ -137,9 +158,11 @@ export class PostResponse implements SilentReply {
 
   #complete(): void {
     // Without any response the POST cannot end as JSON; an empty stream closes.
-    if (!this.#stream && !this.#texts) this.startStream()
+    const isEmpty = !this.#stream && !this.#texts
+    if (isEmpty && !this.#jsonAlone) this.#begun()
     this.#finish()
-    if (this.#stream) this.#session.streams.finish(this.#stream)
+    if (isEmpty && this.#jsonAlone) this.#resolve(new Response(null, { status: 202 }))
+    else if (this.#stream) this.#session.streams.finish(this.#stream)
     else this.#resolve(heldJsonResponse(arrayText(this.#takeTexts()), this.#session.load.bytes))
   }
 

@@ -14,15 +14,20 @@ function accepts(header: string, type: string): boolean {
   })
 }
 
-/** Throws not_acceptable unless both JSON and event streams are accepted; a missing header accepts everything. */
+/** Throws not_acceptable unless JSON is accepted; a missing header accepts everything. */
 export function checkPostAccept(headers: Headers): void {
   const accept = headers.get('accept')
-  if (accept === null || accept === USUAL_ACCEPT) return
-  if (accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')) return
+  if (accept === null || accept === USUAL_ACCEPT || accepts(accept, 'application/json')) return
   throw new HubError(
     'not_acceptable',
-    `Cannot answer: the header Accept must name both application/json and text/event-stream, and is "${accept.slice(0, 64)}"`,
+    `Cannot answer: the header Accept must name application/json, and is "${accept.slice(0, 64)}"`,
   )
+}
+
+/** Whether a POST is answered in JSON whatever happens before, since its client accepts no event stream. */
+export function acceptsJsonAlone(headers: Headers): boolean {
+  const accept = headers.get('accept')
+  return accept !== null && accept !== USUAL_ACCEPT && !accepts(accept, 'text/event-stream')
 }
 
 /** Throws not_acceptable unless event streams are accepted; a missing header accepts everything. */

@@ -2,6 +2,7 @@ import type { HubError } from '../../contract/errors.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
 import { heldJsonResponse, type ReplyHost, type SilentReply } from '../legacy/post-response.ts'
+import { acceptsJsonAlone } from '../legacy/request-headers.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
 import type { StreamHost } from '../legacy/session-streams.ts'
@@ -37,6 +38,8 @@ export class ModernResponse implements SilentReply {
   readonly #scoped: ScopedRequest
   readonly #load: UserLoad
   #resolve!: (response: Response) => void
+  /** The client accepts no event stream: what comes before the response is dropped. */
+  readonly #jsonAlone: boolean
   #connection: SseConnection | undefined
   #watched = false
   #done = false
@@ -56,6 +59,7 @@ export class ModernResponse implements SilentReply {
     this.progressToken = progressToken
     this.logLevel = logLevel
     this.startedMs = host.now()
+    this.#jsonAlone = acceptsJsonAlone(scoped.request.headers)
     this.response = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -102,13 +106,15 @@ export class ModernResponse implements SilentReply {
     if (this.#done) return
     this.startStream()
     this.#finish()
-    this.#connection?.close()
+    if (this.#connection) this.#connection.close()
+    else this.#resolve(new Response(null, { status: 202 }))
   }
 
   startStream(): void {
     if (this.#connection || this.#done) return
     this.#scoped.info.keepOpen()
     this.#host.begun(this)
+    if (this.#jsonAlone) return
     this.#load.streams += 1
     const connection: SseConnection = new SseConnection(this.#host.now, this.#load.bytes, () => {
       this.#load.streams -= 1

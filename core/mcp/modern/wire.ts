@@ -6,6 +6,7 @@ import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
 import { jsonResponse } from '../legacy/post-response.ts'
+import { checkGetAccept } from '../legacy/request-headers.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
 import { checkCallQuota } from '../legacy/user-loads.ts'
@@ -164,6 +165,7 @@ export class ModernWire {
     if (!listens && !(ROUTED.has(method) && has))
       throw new HubError('method_not_found', `There is no method "${method.slice(0, 64)}" here`)
     if (listens) {
+      checkGetAccept(request.headers)
       this.#refuseDraining()
       return listeners.open(scoped, id, params)
     }

@@ -30,10 +30,13 @@ interface BadMessage {
   readonly message: string
 }
 
-/** Where a value stands: message (or array of them), its parameters, elsewhere in the message, inside arguments. */
+/** Where a value stands: message (or array of them), its parameters, elsewhere in the message, inside data. */
 type Place = 'message' | 'params' | 'rest' | 'data'
 
-/** How many object members a value holds. Arguments may have any key; elsewhere `__proto__` is rejected. */
+/**
+ * How many object members a value holds. Arguments may have any key, and so may input responses, whose unknown keys are ignored;
+ * elsewhere `__proto__` is rejected.
+ */
 function countMembers(value: unknown, place: Place): number {
   return typeof value !== 'object' || value === null || isRawNumber(value) ? 0 : countIn(value, place)
 }
@@ -48,7 +51,7 @@ function countIn(value: object, place: Place): number {
     if (key === '__proto__' && place !== 'data')
       throw new HubError(
         'key_forbidden',
-        'Cannot read the request: the JSON key "__proto__" is accepted within "arguments" alone',
+        'Cannot read the request: the JSON key "__proto__" is accepted within "arguments" and "inputResponses" alone',
       )
     count += 1
     const child = (value as Record<string, unknown>)[key]
@@ -60,7 +63,7 @@ function countIn(value: object, place: Place): number {
 
 function placeBelow(place: Place, key: string): Place {
   if (place === 'message') return key === 'params' ? 'params' : 'rest'
-  if (place === 'params') return key === 'arguments' ? 'data' : 'rest'
+  if (place === 'params') return key === 'arguments' || key === 'inputResponses' ? 'data' : 'rest'
   return place
 }
 
@@ -129,7 +132,8 @@ export function readMessage(value: JsonValue): Message | BadMessage {
   const method = value.method
   if (method === undefined) return readResponse(value, id)
   if (typeof method !== 'string' || method === '') return bad(id, 'The member "method" must be a text')
-  const params = value.params
+  // Some clients write null for what is absent.
+  const params = value.params ?? undefined
   if (params !== undefined && !isPlainObject(params)) return bad(id, 'The member "params" must be an object')
   if (isPlainObject(params?._meta) && isTooLong(params._meta.progressToken))
     return bad(id, `A "progressToken" may have at most ${LIMITS.rpcIdCharacters} characters`)

@@ -16,8 +16,9 @@ const text = '{"a":"1 2","b":"\\n"}'
 const headers = { 'Mcp-Param-A': 'ü 1', b: '' }
 const FROM_CALLERS: readonly CallerFrame[] = [
   { kind: 'call', id: 2, text },
-  { kind: 'call-with-headers', id: 4, headers, asIs: false, text },
-  { kind: 'call-with-headers', id: 4, headers: {}, asIs: true, text },
+  { kind: 'call-with-headers', id: 4, headers, style: 'converted', text },
+  { kind: 'call-with-headers', id: 4, headers, style: 'written', text },
+  { kind: 'call-with-headers', id: 4, headers: {}, style: 'as-is', text },
   { kind: 'cancel', id: 6, reason: 'gave up\n"now"' },
   { kind: 'send', text },
   { kind: 'answer', key: 3, text },

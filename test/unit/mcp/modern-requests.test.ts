@@ -172,7 +172,7 @@ test('what a request says about itself decides how it is handled', async () => {
     ['id null', client.post({ ...request('tools/list', envelope), id: null }), [400, -32600, 'request_invalid']],
     ['not JSON', client.post('{'), [400, -32700, 'json_invalid']],
     ['not JSON type', client.post('{}', { headers: { 'content-type': 'text/plain' } }), [415, -32600, 'content_type']],
-    ['Accept', client.post('{}', { headers: { accept: 'application/json' } }), [406, -32600, 'not_acceptable']],
+    ['Accept', client.post('{}', { headers: { accept: 'text/event-stream' } }), [406, -32600, 'not_acceptable']],
     ['unknown tool', client.post(request('tools/call', envelope, { name: 'nope' })), [200, -32602, 'tool_not_found']],
     [
       'unknown prompt',

@@ -237,7 +237,7 @@ test('what is wrong with a request decides its status and code', async () => {
     [client.post({}, { 'content-type': 'text/plain' }), [415, -32600, 'content_type']],
     [client.post({}, { 'content-encoding': 'gzip' }), [415, -32600, 'encoding_not_supported']],
     [client.post({}, { accept: 'text/html' }), [406, -32600, 'not_acceptable']],
-    [client.post({}, { accept: 'application/json' }), [406, -32600, 'not_acceptable']],
+    [client.post({}, { accept: 'text/event-stream' }), [406, -32600, 'not_acceptable']],
     [client.get({ accept: 'application/json' }), [406, -32600, 'not_acceptable']],
     [client.post(initialize), [400, -32600, 'request_invalid']],
     [

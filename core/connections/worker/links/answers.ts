@@ -78,7 +78,7 @@ export class AnswersLink extends BaseLink {
   }
 
   callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void {
-    this.context.deadlines.arm(this.calls.add(id, performance.now(), false))
+    this.context.deadlines.arm(this.calls.add(id, performance.now(), { asIs: false }))
     const abort = new AbortController()
     this.#aborts.set(id, abort)
     this.#answer(text, headers, abort.signal).then(

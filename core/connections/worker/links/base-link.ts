@@ -1,7 +1,7 @@
 import { type ErrorCode, HubError, type WireError } from '../../../contract/errors.ts'
 import { LIST_KINDS } from '../../../domain/mcp-methods.ts'
 import type { TransportDefinition } from '../../../transport-kit/definition.ts'
-import type { FailureForm } from '../../protocol/frames.ts'
+import type { FailureForm, ResultStyle } from '../../protocol/frames.ts'
 import type { LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'
 import { CallTable } from './call-table.ts'
@@ -60,7 +60,7 @@ export abstract class BaseLink implements UpstreamLink, Expiring {
   abstract call(id: number, text: string): void
 
   /** `headers` are added to this one call. */
-  abstract callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void
+  abstract callWith(id: number, text: string, headers: Readonly<Record<string, string>>, style: ResultStyle): void
 
   abstract cancel(id: number, reason: string): void
 

@@ -2,8 +2,12 @@ import { SequenceMap } from '../../../transport-kit/sequence-map.ts'
 
 /** A call that has just been removed from the table. */
 export interface TakenCall {
-  /** True when the caller wants the result as the upstream wrote it. */
+  /** True when the caller gets the result in the form of the upstream's era. */
   readonly asIs: boolean
+  /** The method, where its result is normalized (`hasForm`). */
+  readonly method?: string | undefined
+  /** The address that a resources/read names. */
+  readonly uri?: string | undefined
 }
 
 interface PendingCall extends TakenCall {
@@ -35,7 +39,7 @@ export class CallTable {
   }
 
   /** Returns the call's deadline. */
-  add(id: number, nowMs: number, asIs: boolean): number {
+  add(id: number, nowMs: number, call: TakenCall): number {
     const deadlineMs = nowMs + Math.min(this.timeoutMs, this.maxTimeoutMs)
     this.#calls.set(id, {
       deadlineMs,
@@ -43,7 +47,7 @@ export class CallTable {
       openServerRequests: 0,
       stoppedAtMs: 0,
       notices: OWN_NOTICES,
-      asIs,
+      ...call,
     })
     return deadlineMs
   }

@@ -2,6 +2,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { cutBytes } from '../../../transport-kit/cut-text.ts'
+import { COMMON, flag, mend, text } from '../lists/keep.ts'
 import type { Handshake } from './link-context.ts'
 
 const MOST = LIMITS.serverTextBytes
@@ -9,7 +10,7 @@ const MOST = LIMITS.serverTextBytes
 const MEMBER = 1_024
 
 /**
- * Truncates the server's handshake result to limits, since it is stored for each server and shown in each list of
+ * Normalizes the server's handshake result as lists are, and truncates it to limits, since it is stored for each server and shown in each list of
  * servers. Omitted members are named in `warnings`.
  */
 export function withinLimits(handshake: Handshake): Handshake {
@@ -17,16 +18,33 @@ export function withinLimits(handshake: Handshake): Handshake {
   const { serverInfo, capabilities, instructions, ...rest } = handshake
   const bounded = {
     ...rest,
-    serverInfo: smallMembers('serverInfo', serverInfo, warnings),
-    capabilities: smallMembers('capabilities', capabilities, warnings),
+    serverInfo: smallMembers('serverInfo', normalizedInfo(serverInfo), warnings),
+    capabilities: smallMembers('capabilities', normalizedCapabilities(capabilities), warnings),
     ...(instructions === undefined ? {} : { instructions: cutInstructions(instructions, warnings) }),
   }
   return warnings.length > 0 ? { ...bounded, warnings } : bounded
 }
 
-function cutInstructions(text: string, warnings: string[]): string {
-  const cut = cutBytes(text, MOST)
-  if (cut.length < text.length) warnings.push(`the instructions of the server are cut at ${MOST} bytes`)
+/** Clients demand a version; a server without a name is presented as the hub. */
+function normalizedInfo(serverInfo: JsonObject): JsonObject {
+  const { version } = serverInfo
+  const { item } = mend(serverInfo, { ...COMMON, name: text, websiteUrl: text })
+  if (typeof version === 'string' || typeof item.name !== 'string') return item
+  return { ...item, version: typeof version === 'number' ? String(version) : '' }
+}
+
+/** A capability is an object; `true` stands for an empty one, null and false for none. */
+function normalizedCapabilities(capabilities: JsonObject): JsonObject {
+  const kept = Object.entries(capabilities).flatMap(([name, value]): [string, JsonObject][] => {
+    if (value === true) return [[name, {}]]
+    return isJsonObject(value) ? [[name, mend(value, { listChanged: flag, subscribe: flag }).item]] : []
+  })
+  return Object.fromEntries(kept)
+}
+
+function cutInstructions(given: string, warnings: string[]): string {
+  const cut = cutBytes(given, MOST)
+  if (cut.length < given.length) warnings.push(`the instructions of the server are cut at ${MOST} bytes`)
   return cut
 }
 
@@ -57,9 +75,9 @@ function flags(member: JsonObject[string]): JsonObject {
 }
 
 /** The JSON of an upstream's error, at most 64 KiB: if longer, its data is omitted and its message truncated. */
-export function boundedError(text: string): string {
-  if (text.length <= MOST) return text
-  const { code, message } = JSON.parse(text) as { readonly code: number; readonly message: string }
+export function boundedError(json: string): string {
+  if (json.length <= MOST) return json
+  const { code, message } = JSON.parse(json) as { readonly code: number; readonly message: string }
   return JSON.stringify({ code, message: cutBytes(message, MOST / 16) })
 }
 

@@ -4,11 +4,14 @@ import { askableCapabilities } from '../../../domain/client-capabilities.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../../domain/era.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
+import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import type { TakenCall } from './call-table.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
 import { McpLink } from './mcp-link.ts'
+import { legacyResult } from './modern-results.ts'
+import { formOf, type ReadResult } from './result-forms.ts'
 import { ServerRequestTable } from './server-requests-table.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
@@ -41,12 +44,12 @@ export class LegacyLink extends McpLink {
   }
 
   call(id: number, text: string): void {
-    this.begin(id)
+    this.begin(id, { asIs: false, ...formOf(text) })
     this.link?.send(text, id)
   }
 
-  callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void {
-    this.begin(id)
+  callWith(id: number, text: string, headers: Readonly<Record<string, string>>, style: ResultStyle): void {
+    this.begin(id, style === 'written' ? { asIs: false } : { asIs: false, ...formOf(text) })
     this.link?.send(text, id, headers)
   }
 
@@ -94,9 +97,13 @@ export class LegacyLink extends McpLink {
     this.link?.abandoned?.(id)
   }
 
-  protected answered(id: number, _call: TakenCall, text: string, value: JsonValue): void {
-    const isError = isJsonObject(value) && value.isError === true
-    this.context.frame({ kind: 'result', id, form: isError ? 'error' : 'complete', text })
+  protected answered(id: number, call: TakenCall, result: ReadResult): void {
+    const { text, value } = this.normalized(call, result)
+    const { isError, structuredContent } = value
+    // Structured content is an object in this era, whatever the server writes.
+    const isOdd = call.method !== undefined && structuredContent !== undefined && !isJsonObject(structuredContent)
+    const shown = isOdd ? legacyResult(text, value) : text
+    this.context.frame({ kind: 'result', id, form: isError === true ? 'error' : 'complete', text: shown })
   }
 
   protected refused(id: number, _call: TakenCall, text: string): void {

@@ -17,6 +17,7 @@ import type { Liveness } from './liveness.ts'
 import { handleLongMessage } from './long-messages.ts'
 import { NoticeBudgets } from './notice-budget.ts'
 import { ProtocolErrors } from './protocol-errors.ts'
+import { normalizedResult, type ReadResult } from './result-forms.ts'
 import { type LinkIo, wrongKind } from './upstream-link.ts'
 
 const OF_ANOTHER = 'an answer to another request than the one whose stream carried it'
@@ -43,6 +44,7 @@ export abstract class McpLink extends BaseLink {
   protected readonly listRequest: ListRequest | undefined = undefined
   readonly #health: LinkHealth
   #lastCallId = 0
+  #saidForms = false
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
@@ -189,7 +191,7 @@ export abstract class McpLink extends BaseLink {
   protected abstract sendCancelled(id: number, reason: string): void
 
   /** Handles the result of a pending call. */
-  protected abstract answered(id: number, call: TakenCall, text: string, value: JsonValue): void
+  protected abstract answered(id: number, call: TakenCall, result: ReadResult): void
 
   /** Handles the upstream's error for a pending call; `text` is its JSON. */
   protected abstract refused(id: number, call: TakenCall, text: string): void
@@ -206,9 +208,23 @@ export abstract class McpLink extends BaseLink {
   protected abstract noticed(method: string, params: JsonObject | undefined, related: number | undefined): void
 
   /** Starts the call's timeouts; must be called before the call is sent. */
-  protected begin(id: number, asIs = false): void {
+  protected begin(id: number, call: TakenCall): void {
     this.#lastCallId = id
-    this.context.deadlines.arm(this.calls.add(id, performance.now(), asIs))
+    this.context.deadlines.arm(this.calls.add(id, performance.now(), call))
+  }
+
+  /** A result in a form that MCP allows; the same reference where it has one already. */
+  protected normalized(call: TakenCall, result: ReadResult): ReadResult {
+    const { method, uri = '' } = call
+    if (method === undefined) return result
+    const normalized = normalizedResult(method, result.text, result.value, () => uri)
+    if (!normalized) return result
+    if (!this.#saidForms) {
+      this.#saidForms = true
+      const said = `A result of ${method} has a form that MCP does not have, such as null or a number in place of a text; it is normalized`
+      this.log('warn', said)
+    }
+    return normalized
   }
 
   protected bad(detail: string, id?: number): boolean {
@@ -260,7 +276,7 @@ export abstract class McpLink extends BaseLink {
     if (!call) return this.#isOwn(this.own.settle(id, text, value)) || this.#unexpectedResponse(id)
     if (!isJsonObject(value)) return this.#invalidResult(id, 'a result that is no object')
     this.protocolErrors.good()
-    this.answered(id, call, text, value)
+    this.answered(id, call, { text, value })
     return true
   }
 

@@ -4,6 +4,7 @@ import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../../domain/era.ts'
 import { LIST_KINDS, type ListKind } from '../../../domain/mcp-methods.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
+import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import { type ListRequest, readCatalog } from '../lists/catalog-reader.ts'
 import { KnownItems } from '../lists/list-parts.ts'
@@ -14,6 +15,7 @@ import { Listen } from './listen.ts'
 import { McpLink } from './mcp-link.ts'
 import { ModernHeaders } from './modern-headers.ts'
 import { legacyResult } from './modern-results.ts'
+import { formOf, type ReadResult } from './result-forms.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -76,16 +78,11 @@ export class ModernLink extends McpLink {
   }
 
   call(id: number, text: string): void {
-    this.#send(id, text, undefined, false)
+    this.#send(id, text, undefined, 'converted')
   }
 
-  callWith(id: number, text: string, headers: Headers): void {
-    this.#send(id, text, headers, false)
-  }
-
-  /** A call of a modern client, which gets the result as the server wrote it. */
-  callAsIs(id: number, text: string, headers: Headers): void {
-    this.#send(id, text, headers, true)
+  callWith(id: number, text: string, headers: Headers, style: ResultStyle): void {
+    this.#send(id, text, headers, style)
   }
 
   /** Does nothing: the era has no notifications to a server. */
@@ -149,11 +146,10 @@ export class ModernLink extends McpLink {
     link?.send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
   }
 
-  protected answered(id: number, call: TakenCall, text: string, value: JsonValue): void {
-    const result = isJsonObject(value) ? value : {}
-    const { resultType = 'complete' } = result
+  protected answered(id: number, call: TakenCall, result: ReadResult): void {
+    const resultType = result.value.resultType ?? 'complete'
     if (resultType === 'input_required') {
-      this.context.frame({ kind: 'result', id, form: 'input', text })
+      this.context.frame({ kind: 'result', id, form: 'input', text: result.text })
     } else if (resultType !== 'complete') {
       const said = cutShort(JSON.stringify(resultType), 80)
       this.fail(
@@ -162,8 +158,9 @@ export class ModernLink extends McpLink {
         `The server answered with a result of the type ${said}, which nobody asked for`,
       )
     } else {
-      const shown = call.asIs || !isJsonObject(value) ? text : legacyResult(text, value)
-      this.context.frame({ kind: 'result', id, form: result.isError === true ? 'error' : 'complete', text: shown })
+      const { text, value } = this.normalized(call, result)
+      const shown = call.asIs ? text : legacyResult(text, value)
+      this.context.frame({ kind: 'result', id, form: value.isError === true ? 'error' : 'complete', text: shown })
     }
   }
 
@@ -206,18 +203,18 @@ export class ModernLink extends McpLink {
     }
   }
 
-  #send(id: number, text: string, headers: Headers | undefined, asIs: boolean): void {
+  #send(id: number, text: string, headers: Headers | undefined, style: ResultStyle): void {
     const at = text.indexOf('"method":"') + 10
     const method = text.slice(at, text.indexOf('"', at))
     if (this.#answeredHere(id, method, text)) return
-    this.begin(id, asIs)
+    this.begin(id, { asIs: style === 'as-is', ...(style === 'written' ? {} : formOf(text)) })
     this.link?.send(text, id, this.#headers ? this.#headers.of(text, method, headers) : headers)
   }
 
   /** Answers legacy methods that the modern era has replaced. */
   #answeredHere(id: number, method: string, text: string): boolean {
     if (method === 'resources/subscribe') {
-      this.begin(id)
+      this.begin(id, { asIs: false })
       this.#listen.subscribe(uriOf(text), id)
       return true
     }

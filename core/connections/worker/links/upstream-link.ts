@@ -1,5 +1,6 @@
 import type { WireError } from '../../../contract/errors.ts'
 import type { AnswerIo, LongMessage, TransportDefinition, TransportIo } from '../../../transport-kit/definition.ts'
+import type { ResultStyle } from '../../protocol/frames.ts'
 import type { LinkLimits, ListKind } from '../../protocol.ts'
 
 /** What the worker provides for a link's transport. */
@@ -15,7 +16,7 @@ export interface UpstreamLink {
   start(transport: TransportDefinition, io: LinkIo, isAnswer: () => void): Promise<void>
   /** Sends one request of a caller, as JSON-RPC text. */
   call(id: number, text: string): void
-  callWith(id: number, text: string, headers: Readonly<Record<string, string>>): void
+  callWith(id: number, text: string, headers: Readonly<Record<string, string>>, style: ResultStyle): void
   cancel(id: number, reason: string): void
   /** Sends a notification to the upstream. */
   send(text: string): void

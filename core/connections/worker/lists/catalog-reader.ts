@@ -22,7 +22,7 @@ const REST_MS = 5
 export interface ListRequest {
   /** Why an item must be left out; undefined: it is usable. */
   readonly objection: (kind: ListKind, item: JsonObject) => string | undefined
-  /** Store the results' caching members; this era also has the empty cursor. */
+  /** Store the results' caching members; the next cursor may be an empty text in both eras. */
   readonly caching: boolean
 }
 
@@ -135,12 +135,12 @@ class ListReader {
 
   async read(): Promise<CacheHint> {
     const { method } = LISTS[this.#kind]
-    let cursor: string | undefined
+    let cursor: string | number | undefined
     for (let page = 1; ; page += 1) {
       const before = this.#screen.kept
       const next = await this.#page(cursor)
       if (next === false) break
-      if (next === undefined || (next === '' && !this.#options.listRequest?.caching)) break
+      if (next === undefined) break
       if (cursor === '' && this.#screen.kept === before) break
       if (next === cursor) {
         this.#warnings.push(
@@ -161,7 +161,7 @@ class ListReader {
   }
 
   /** The next cursor, undefined after the last page; false when the reading must stop. */
-  async #page(cursor: string | undefined): Promise<string | undefined | false> {
+  async #page(cursor: string | number | undefined): Promise<string | number | undefined | false> {
     const { ask, owner, paces } = this.#options
     const { method } = LISTS[this.#kind]
     let result: JsonValue | RawResult
@@ -189,7 +189,10 @@ class ListReader {
     }
     await this.#pace(characters)
     if (!wanted) return false
-    return typeof next === 'string' ? next : undefined
+    if (typeof next === 'string' || typeof next === 'number') return next
+    if (next !== undefined && next !== null)
+      this.#warnings.push(`${method}: the next cursor is neither a text nor a number, so the list may be incomplete`)
+    return undefined
   }
 
   async #pace(characters: number): Promise<void> {

@@ -1,10 +1,8 @@
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
-import { asDouble, isPlainObject } from '../../../domain/json/exact-json.ts'
+import { isPlainObject } from '../../../domain/json/exact-json.ts'
 import type { ListKind } from '../../protocol.ts'
-
-/** The part of a value that can stay in a list: all of it if valid, less if not, undefined for nothing. */
-type Keep = (value: JsonValue) => JsonValue | undefined
+import { annotations, COMMON, flag, type Keep, listOf, mend, object, oneOf, shape, size, text } from './keep.ts'
 
 /** An item that was read, or the reason why it is left out. */
 export type ReadItem =
@@ -15,61 +13,6 @@ export type ReadItem =
     }
   /** Why it cannot be listed. */
   | { readonly objection: string }
-
-const text: Keep = value => (typeof value === 'string' ? value : undefined)
-const flag: Keep = value => (typeof value === 'boolean' ? value : undefined)
-const size: Keep = value => (asDouble(value) === undefined ? undefined : value)
-const object: Keep = value => (isPlainObject(value) ? value : undefined)
-const priority: Keep = value => {
-  const number = asDouble(value)
-  return number !== undefined && number >= 0 && number <= 1 ? value : undefined
-}
-/** RFC 3339, with the offset that MCP requires. */
-const time: Keep = value =>
-  typeof value === 'string' &&
-  /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)$/.test(value) &&
-  !Number.isNaN(Date.parse(value))
-    ? value
-    : undefined
-
-function oneOf(...known: readonly string[]): Keep {
-  return value => (typeof value === 'string' && known.includes(value) ? value : undefined)
-}
-
-function listOf(keep: Keep): Keep {
-  return value => {
-    if (!Array.isArray(value)) return undefined
-    const kept = value.flatMap(item => keep(item) ?? [])
-    return kept.length === value.length && kept.every((item, at) => item === value[at]) ? value : kept
-  }
-}
-
-/** Members without a rule stay as they are; without one of `needed` the whole object is dropped. */
-function shape(rules: Readonly<Record<string, Keep>>, needed: readonly string[] = []): Keep {
-  return value => {
-    if (!isPlainObject(value)) return undefined
-    const { item } = mend(value, rules)
-    return needed.every(name => item[name] !== undefined) ? item : undefined
-  }
-}
-
-function mend(
-  item: JsonObject,
-  rules: Readonly<Record<string, Keep>>,
-): { readonly item: JsonObject; readonly normalized: string[] } {
-  const normalized: string[] = []
-  const kept: JsonObject = { ...item }
-  for (const [name, keep] of Object.entries(rules)) {
-    const value = item[name]
-    if (value === undefined) continue
-    const stays = keep(value)
-    if (stays === value) continue
-    normalized.push(name)
-    if (stays === undefined) delete kept[name]
-    else kept[name] = stays
-  }
-  return normalized.length === 0 ? { item, normalized } : { item: kept, normalized }
-}
 
 /** JSON Schema lets a schema be true or false; MCP clients expect an object for each property of a tool. */
 const properties: Keep = value => {
@@ -104,9 +47,6 @@ const inputSchema: Keep = value => {
 const outputSchema: Keep = value =>
   isPlainObject(value) && value.type === 'object' ? objectSchema(value) : object(value)
 
-const ICONS = listOf(shape({ src: text, mimeType: text, sizes: listOf(text), theme: oneOf('light', 'dark') }, ['src']))
-const COMMON = { title: text, description: text, icons: ICONS, _meta: object }
-const annotations = shape({ audience: listOf(oneOf('user', 'assistant')), priority, lastModified: time })
 const ARGUMENTS = listOf(shape({ name: text, title: text, description: text, required: flag }, ['name']))
 
 const RULES: Readonly<Record<ListKind, Readonly<Record<string, Keep>>>> = {
