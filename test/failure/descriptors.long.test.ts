@@ -3,7 +3,7 @@ import { describe, test } from 'bun:test'
 import { KINDS, type KindName, survives } from '../support/descriptor-flood.ts'
 import { extent } from '../support/extent.ts'
 
-const LIMITS = extent([128], [96, 128, 256, 512, 1024])
+const LIMITS = extent([256], [96, 128, 256, 512, 1024])
 const ALL = Object.keys(KINDS) as KindName[]
 /** Whose clients need no credential. */
 const STRANGERS: readonly KindName[] = [

@@ -168,8 +168,7 @@ describe('every place that counts calls shows the same number', () => {
 test('an agent that calls wrong names alone raises the error rate of its owner’s rules', async () => {
   const ben = await hub.user('ben')
   const client = await ben.mcp('/mcp/@admin/many')
-  for (let n = 0; n < 3; n += 1)
-    await client.callTool({ name: `wrong-${n}`, arguments: {} }).catch(() => undefined)
+  for (let n = 0; n < 3; n += 1) await client.callTool({ name: `wrong-${n}`, arguments: {} }).catch(() => undefined)
   const preview = (condition: string, per: string) =>
     ben.ok('POST', '/api/monitoring/rule-preview', { condition, per, duration: '0s' })
   const now = await until(async () => {

@@ -55,7 +55,7 @@ test('results pass as written, and errors keep code, message and data', async ()
   expect(await call('a', 'number')).toEqual({
     kind: 'result',
     isError: false,
-    text: '{"n": 12345678901234567890, "x": 1.10}',
+    text: '{"content": [], "n": 12345678901234567890, "x": 1.10}',
   })
   expect(await call('a', 'refused')).toEqual({
     kind: 'error',
