@@ -124,6 +124,27 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
 }
 
+/**
+ * Files that build answers with a body, and why no byte of them waits for a client uncounted: the file `charges` an account; the
+ * answer `is counted` by the application, which charges what does not say that it is short; or it is `short` always.
+ */
+const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted' | 'short'>> = {
+  'core/http/console/built-files.ts': 'is counted',
+  'core/http/console/console.ts': 'is counted',
+  'core/http/counted-answer.ts': 'charges texts',
+  'core/http/errors.ts': 'short',
+  'core/http/live/live-sse.ts': 'charges',
+  'core/http/no-oauth.ts': 'short',
+  'core/http/plugin-routes.ts': 'is counted',
+  'core/http/routes/hub/plugin-pages.ts': 'is counted',
+  'core/http/routes/moving/backup.ts': 'is counted',
+  'core/mcp/legacy/post-response.ts': 'charges texts',
+  'core/mcp/legacy/sse-connection.ts': 'charges',
+  'core/mcp/rpc/http-errors.ts': 'short',
+  'core/plugin-host/isolate.ts': 'is counted',
+  'core/request/headers.ts': 'is counted',
+}
+
 /** A folder holds one kind of thing: with more files than this it holds two. */
 const MOST_LINES = 350
 const MEDIAN_LINES = 110
@@ -359,6 +380,19 @@ describe('what only some files may do', () => {
     // A descriptor is all that these two connect.
     const dialled = core.filter(file => /child-(?:pipe|streams)/.test(file.path) && /\bhostname\s*:/.test(file.code))
     expect(dialled.map(file => file.path)).toEqual([])
+  })
+
+  test('only places that count their bytes, or whose callers do, build answers with a body', () => {
+    const room = /^core\/(?!connections|outbound|cli)/
+    const found = (pattern: RegExp, files = core.filter(({ path }) => room.test(path))) =>
+      files.filter(({ code }) => pattern.test(code)).map(({ path }) => path)
+    expect(found(/\bnew Response\(\s*(?!null\b)|\bResponse\.json\(/).sort()).toEqual(Object.keys(BODIES).sort())
+    const charging = Object.keys(BODIES).filter(path => BODIES[path] === 'charges')
+    expect(found(/\bnew CountedBody\(/).sort()).toEqual([...charging, 'core/request/held-body.ts'].sort())
+    // What the application answers is counted there; below `/mcp` nothing is that did not charge itself.
+    expect(found(/\bcountedResponse\(/)).toEqual(['core/http/app.ts', 'core/http/counted-answer.ts'])
+    expect(found(/\bapp\.(?:handle|fetch|refuse)\(/).filter(path => path.startsWith('core/mcp'))).toEqual([])
+    for (const path of Object.keys(BODIES)) if (path.startsWith('core/mcp')) expect(BODIES[path]).not.toBe('is counted')
   })
 
   test('domain and contract touch neither a clock nor the disk', () => {

@@ -4,10 +4,12 @@ import { canonical } from '../domain/json/canonical-json.ts'
 import { LongText } from '../domain/json/long-text.ts'
 import { pauses } from '../store/pauses.ts'
 
-/** Sections, the things in them, and the members of each are taken one by one. */
-const DEPTH = 3
+/** What has more values or characters than these is written member by member. */
+const LIGHT = { values: 2_000, characters: 64 * 1024 }
 /** Shorter pieces are joined to parts of about this length, in characters. */
 const PART_CHARACTERS = 256 * 1024
+/** Longer strings are written in slices: an OpenAPI document is one of up to 16 MiB, whose text would hold the thread for 100 ms. */
+const SLICE_CHARACTERS = 64 * 1024
 
 /** SHA-256 of the canonical text of an export, made in turns: what a user owns may be 64 MiB of it. */
 export async function exportHash(content: JsonObject): Promise<string> {
@@ -48,17 +50,65 @@ async function eachPiece(
   take: (piece: string) => unknown,
 ): Promise<void> {
   const pause = pauses()
-  const add = async (value: JsonValue, depth: number): Promise<void> => {
-    if (depth === 0 || !isJsonObject(value)) {
-      take(text(value))
-      return pause()
-    }
-    const members = names(value)
-    for (const [index, name] of members.entries()) {
-      take(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`)
-      await add(value[name] ?? null, depth - 1)
-    }
-    take(members.length === 0 ? '{}' : '}')
+  const add = async (value: JsonValue): Promise<unknown> => {
+    if (typeof value === 'string' && value.length > SLICE_CHARACTERS) return addString(value)
+    if (!isLight(value)) return Array.isArray(value) ? addArray(value) : addObject(value as JsonObject)
+    take(text(value))
+    return pause()
   }
-  await add(content, DEPTH)
+  const addString = async (value: string): Promise<void> => {
+    take('"')
+    for (const slice of slicesOf(value)) {
+      take(JSON.stringify(slice).slice(1, -1))
+      await pause()
+    }
+    take('"')
+  }
+  const addArray = async (items: readonly JsonValue[]): Promise<void> => {
+    for (const [index, item] of items.entries()) {
+      take(index === 0 ? '[' : ',')
+      await add(item)
+    }
+    take(']')
+  }
+  const addObject = async (value: JsonObject): Promise<void> => {
+    for (const [index, name] of names(value).entries()) {
+      take(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`)
+      await add(value[name] ?? null)
+    }
+    take('}')
+  }
+  await add(content)
+}
+
+/** Looks at no more of the value than is light. */
+function isLight(value: JsonValue): boolean {
+  let { values, characters } = LIGHT
+  const count = (part: JsonValue): boolean => {
+    values -= 1
+    if (typeof part === 'string') characters -= part.length
+    if (values < 0 || characters < 0) return false
+    if (Array.isArray(part)) return part.every(count)
+    if (!isJsonObject(part)) return true
+    for (const name in part) {
+      characters -= name.length
+      if (!count(part[name] ?? null)) return false
+    }
+    return true
+  }
+  return count(value)
+}
+
+/** Whose JSON texts, without quotes, are together that of the whole: no pair of surrogates is parted. */
+function* slicesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const most = at + SLICE_CHARACTERS
+    const end = isHighSurrogate(text.charCodeAt(most - 1)) && most < text.length ? most - 1 : most
+    yield text.slice(at, end)
+    at = end
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00
 }

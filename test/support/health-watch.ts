@@ -127,7 +127,8 @@ function slowerOf(one: Latencies, other: Latencies): Latencies {
   return { ...one, p99Ms: Math.max(one.p99Ms, other.p99Ms), worstMs: Math.max(one.worstMs, other.worstMs) }
 }
 
-function latenciesOf(latencies: readonly number[]): Latencies {
+/** Of latencies in milliseconds, in any order. */
+export function latenciesOf(latencies: readonly number[]): Latencies {
   const sorted = latencies.toSorted((left, right) => left - right)
   const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0
   return { answers: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), worstMs: sorted.at(-1) ?? 0 }

@@ -1,22 +1,33 @@
 /** Requests whose long answers nobody reads, and a hub on which an ordinary user has long answers of every kind. */
 
 import type { Answer } from './client.ts'
-import { type calmHealth, healthDuring, residentMiB, slowerThanAllowed } from './health-watch.ts'
+import {
+  type HealthFigures,
+  healthDuring,
+  type Latencies,
+  latenciesOf,
+  residentMiB,
+  slowerThanAllowed,
+} from './health-watch.ts'
 import { type HeavyUpstream, heavyUpstream } from './heavy-upstream.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from './hub.ts'
+import { watchLatency } from './latency-watch.ts'
 import { online } from './servers.ts'
 import { StubbornClient } from './stubborn-client.ts'
+import { HEAVY_PLUGINS } from './unread-requests.ts'
 import { until } from './wait.ts'
 import { memorySlowness, slowness } from './work.ts'
 
 const MIB = 2 ** 20
 /** Of the hub's process, at any moment. */
 export const MOST_RESIDENT_MIB = 700
-/** What others may wait at worst, on a machine that is quick enough. */
+/** What others may wait at worst, on a machine that is quick enough, and for one read of a hundred. */
 const WORST_MS = 250
+const P99_MS = 50
 const TIMES_CALM = 5
-/** Between two writes of somebody else. */
-const WRITE_MS = 50
+/** Between two reads of somebody else. */
+const READ_MS = 25
+const READS = ['/api/servers', '/api/groups', '/api/settings', '/api/servers/admin~lists', '/api/limits']
 
 /** One request, whoever sends it. */
 export interface Asked {
@@ -35,16 +46,17 @@ export interface Lengths {
 export class UnreadHub {
   readonly hub: Hub
   readonly upstream: HeavyUpstream
-  readonly #victim: Client
+  readonly admin: Client
+  readonly #reader: Client
   readonly #lengths: Lengths
   #stubborn: StubbornClient
-  #calmWriteMs = 0
-  #calm: Awaited<ReturnType<typeof calmHealth>> | undefined
+  #calm: Seen | undefined
 
-  constructor(hub: Hub, upstream: HeavyUpstream, victim: Client, lengths: Lengths) {
+  constructor(hub: Hub, upstream: HeavyUpstream, admin: Client, reader: Client, lengths: Lengths) {
     this.hub = hub
     this.upstream = upstream
-    this.#victim = victim
+    this.admin = admin
+    this.#reader = reader
     this.#lengths = lengths
     this.#stubborn = new StubbornClient(hub)
   }
@@ -52,10 +64,10 @@ export class UnreadHub {
   static async start(lengths: Lengths): Promise<UnreadHub> {
     const megabytes = String(lengths.list / 1e6)
     const lists = { ...stdioFixture('heavy-lists', { MEGABYTES: megabytes }), visibility: 'public' }
-    const hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { lists } } })
+    const hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { lists }, plugins: HEAVY_PLUGINS } })
     const [upstream, admin] = await Promise.all([heavyUpstream(), hub.setup()])
     await online(admin, ['lists'], 60_000)
-    return new UnreadHub(hub, upstream, await hub.user('victim'), lengths)
+    return new UnreadHub(hub, upstream, admin, await hub.user('reader'), lengths)
   }
 
   /**
@@ -80,7 +92,7 @@ export class UnreadHub {
 
   /** Sends a request on a connection of its own, from which nothing is read. */
   send(user: Client, { method, path, body, headers = {} }: Asked) {
-    const lines = Object.entries({ Authorization: `Bearer ${user.token}`, ...headers })
+    const lines = Object.entries({ authorization: `Bearer ${user.token}`, ...headers })
     const text = body === undefined ? undefined : JSON.stringify(body)
     const more = text === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${text.length}`]
     const head = [`${method} ${path} HTTP/1.1`, ...lines.map(([name, value]) => `${name}: ${value}`), ...more]
@@ -116,29 +128,30 @@ export class UnreadHub {
 
   /** Measures what others have of the hub at rest, for {@link attack}. */
   async calm(): Promise<void> {
-    const { writes, seen } = await this.#watched(() => Bun.sleep(1_500))
-    this.#calm = seen
-    this.#calmWriteMs = Math.max(...writes)
+    this.#calm = await this.#watched(() => Bun.sleep(1_500))
   }
 
   /**
-   * What went wrong while `work` ran, as texts: the hub's memory, `/health`, and the writes of somebody else. Prints the
+   * What went wrong while `work` ran, as texts: the hub's memory, `/health`, and the reads and writes of others. Prints the
    * figures.
    */
   async attack(name: string, work: () => Promise<unknown>): Promise<string[]> {
-    const { writes, seen } = await this.#watched(work)
-    const worstWrite = Math.max(...writes)
+    const seen = await this.#watched(work)
+    const { health, reads } = seen
     console.log(
-      `${name}: ${Math.round(seen.residentMiB)} MiB, /health ${seen.p99Ms.toFixed(0)} ms at p99, ` +
-        `${seen.worstMs.toFixed(0)} at worst; writes of others ${worstWrite.toFixed(0)} ms at worst of ${writes.length}`,
+      `${name}: ${Math.round(health.residentMiB)} MiB; at p99 and worst /health ${pair(health.p99Ms, health.worstMs)}, ` +
+        `writes of others ${pair(health.writes.p99Ms, health.writes.worstMs)}, reads ${pair(reads.p99Ms, reads.worstMs)}`,
     )
-    if (!this.#calm) throw new Error('The hub was not watched at rest')
+    const calm = this.#calm
+    if (!calm) throw new Error('The hub was not watched at rest')
     const slow = Math.max(slowness(), memorySlowness())
-    const allowed = Math.max(WORST_MS * slow, TIMES_CALM * this.#calmWriteMs)
+    const p99Ms = Math.max(P99_MS * slow, TIMES_CALM * calm.reads.p99Ms)
+    const worstMs = Math.max(WORST_MS * slow, TIMES_CALM * calm.reads.worstMs)
+    const isSlow = reads.worstMs > worstMs || (reads.answers >= 100 && reads.p99Ms > p99Ms)
     return [
-      ...(seen.residentMiB > MOST_RESIDENT_MIB ? [`${name}: ${Math.round(seen.residentMiB)} MiB resident`] : []),
-      ...slowerThanAllowed(seen, this.#calm, (slow * WORST_MS) / 150).map(text => `${name}: /health ${text}`),
-      ...(worstWrite > allowed ? [`${name}: a write took ${worstWrite.toFixed(0)} of ${allowed.toFixed(0)} ms`] : []),
+      ...(health.residentMiB > MOST_RESIDENT_MIB ? [`${name}: ${Math.round(health.residentMiB)} MiB resident`] : []),
+      ...slowerThanAllowed(health, calm.health, (slow * WORST_MS) / 150).map(text => `${name}: ${text}`),
+      ...(isSlow ? [`${name}: reads took ${pair(reads.p99Ms, reads.worstMs)} of ${pair(p99Ms, worstMs)}`] : []),
     ]
   }
 
@@ -152,62 +165,31 @@ export class UnreadHub {
     this.upstream.stop()
   }
 
-  async #watched(work: () => Promise<unknown>) {
-    const writes: number[] = []
-    let over = false
-    const writing = (async () => {
-      for (let at = 0; !over; at += 1) {
-        const sinceMs = performance.now()
-        await this.#victim.ok('PATCH', '/api/settings', { theme: at % 2 === 0 ? 'dark' : 'light' })
-        writes.push(performance.now() - sinceMs)
-        await Bun.sleep(WRITE_MS)
-      }
-    })()
+  async #watched(work: () => Promise<unknown>): Promise<Seen> {
+    const watch = await watchLatency({
+      ...{ url: this.hub.url, everyMs: READ_MS, headers: { authorization: `Bearer ${this.#reader.token}` } },
+      requests: READS.map(path => ({ method: 'GET', path, body: '' })),
+    })
     try {
-      return { seen: await healthDuring(this.hub, work), writes }
-    } finally {
-      over = true
-      await writing
+      const health = await healthDuring(this.hub, work)
+      return { health, reads: latenciesOf(await watch.stop()) }
+    } catch (error) {
+      await watch.stop()
+      throw error
     }
   }
+}
+
+/** What others had of the hub. */
+interface Seen {
+  readonly health: HealthFigures
+  readonly reads: Latencies
+}
+
+function pair(one: number, other: number): string {
+  return `${one.toFixed(0)} and ${other.toFixed(0)} ms`
 }
 
 function operation(operationId: string): object {
   return { operationId, description: 'd'.repeat(50_000), responses: { 200: { description: 'ok' } } }
-}
-
-/** Requests to every route of the API document that reads, with what there is in the place of its parameters. */
-export async function readingRequests(user: Client, size: number): Promise<readonly Asked[]> {
-  const { paths } = await user.ok('GET', '/api/openapi.json')
-  const asked: Asked[] = []
-  for (const [path, item] of Object.entries(paths)) {
-    // biome-ignore lint/suspicious/noExplicitAny: the document as it is
-    for (const [name, operation] of Object.entries(item as Record<string, any>)) {
-      const method = name.toUpperCase()
-      const body = operation.requestBody?.content['application/json']?.example
-      if (method !== 'GET' && !READING_POST.test(`${method} ${path}`)) continue
-      for (const filled of filledPaths(path)) {
-        const own = path.endsWith('/call') ? { arguments: { size } } : { size }
-        const isCall = method === 'POST' && /\/tools\/\{tool\}(?:\/call)?$/.test(path)
-        const result: Record<string, string> = isCall ? { accept: 'application/vnd.patchbay.result+json' } : {}
-        if (method === 'GET') asked.push({ method, path: filled })
-        else asked.push({ method, path: filled, body: isCall ? own : (body ?? {}), headers: result })
-      }
-    }
-  }
-  return asked
-}
-
-/** POST routes that change nothing. */
-const READING_POST = /^POST \/api(?:\/.*)?\/(?:call|tools\/\{tool\}|search|query|preview|export)$/
-
-function filledPaths(path: string): readonly string[] {
-  const refs = path.startsWith('/api/servers/') ? ['heavy', 'pets', 'admin~lists'] : ['g']
-  if (!path.includes('{ref}')) return [path.replace(/\{\w+\}/g, 'thing')]
-  return refs.map(ref =>
-    path
-      .replace('{ref}', ref)
-      .replace('{tool}', 'bytes')
-      .replace(/\{\w+\}/g, 'thing'),
-  )
 }

@@ -37,7 +37,7 @@ export function weightOfText(text: JsonText): number {
 }
 
 /** Bytes up to which parts share their memory with others. */
-const SHARED_BYTES = 64 * 1024
+export const SHARED_BYTES = 64 * 1024
 
 /**
  * Gives the memory of a text that nobody has any more back at once, while the collector would find it hundreds of megabytes

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { pauses } from '../../store/pauses.ts'
 
 const STYLE = `
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
@@ -9,8 +10,14 @@ summary b { display: inline-block; min-width: 4.5rem }
 small { opacity: .75 }
 `
 
-/** The OpenAPI document as one HTML page without scripts, and the content security policy for its only style sheet. */
-export async function docsPage(document: JsonObject): Promise<{ readonly html: string; readonly policy: string }> {
+/** A page, and the content security policy for its only style sheet. */
+export interface DocsPage {
+  readonly html: string
+  readonly policy: string
+}
+
+/** The OpenAPI document as one HTML page without scripts; made in turns. */
+export async function docsPage(document: JsonObject): Promise<DocsPage> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(STYLE))
   const hash = btoa(String.fromCharCode(...new Uint8Array(digest)))
   const info = objectOf(document.info)
@@ -21,20 +28,22 @@ export async function docsPage(document: JsonObject): Promise<{ readonly html: s
 <p>${text(info.description)} The same as <a href="openapi.json">OpenAPI 3.1</a>.</p>
 <p>Send <code>Authorization: Bearer …</code> with a session token (<code>POST /api/auth/login</code>) or an access key.
 Every refusal is <code>application/problem+json</code> with a stable <code>code</code>.</p>
-${sections(document)}
+${await sections(document)}
 </body></html>
 `
   const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return { html, policy }
 }
 
-function sections(document: JsonObject): string {
+async function sections(document: JsonObject): Promise<string> {
+  const pause = pauses()
   const byTag = new Map<string, string[]>()
   for (const [path, methods] of Object.entries(objectOf(document.paths))) {
     for (const [method, value] of Object.entries(objectOf(methods))) {
       const operation = objectOf(value)
       const tag = String(Array.isArray(operation.tags) ? operation.tags[0] : 'other')
       byTag.set(tag, [...(byTag.get(tag) ?? []), entry(method, path, operation)])
+      await pause()
     }
   }
   return [...byTag].map(([tag, entries]) => `<h2>${text(tag)}</h2>\n${entries.join('\n')}`).join('\n')

@@ -13,7 +13,7 @@ import {
   rpcError,
 } from '../rpc/rpc.ts'
 import type { LegacyDispatcher } from './dispatcher.ts'
-import { jsonResponse, PostResponse, type ReplyHost } from './post-response.ts'
+import { heldJsonResponse, PostResponse, type ReplyHost } from './post-response.ts'
 import { acceptsJsonAlone, checkVersion } from './request-headers.ts'
 import { requireSession, type ScopedRequest } from './scoped-request.ts'
 import { type Session, takesArrays } from './session.ts'
@@ -126,9 +126,9 @@ function checkArray({ protocolVersion }: Session, { length }: readonly JsonValue
 }
 
 /** The response to `initialize`, with the session id in its header. */
-export function initializeResponse(sessionId: string, text: string): Response {
-  const response = jsonResponse(text)
-  response.headers.set('mcp-session-id', sessionId)
+export function initializeResponse(session: Session, text: string): Response {
+  const response = heldJsonResponse(text, session.load.bytes)
+  response.headers.set('mcp-session-id', session.id)
   return response
 }
 

@@ -34,7 +34,7 @@ export function initialize(
   // Changes from before the first subscriber are not announced to it.
   if (!parts.subscribers.hasSubscribers(scope)) scope.markAnnounced()
   const session = parts.sessions.open({ principal, actor, scope, ...introduction })
-  return initializeResponse(session.id, resultMessage(id, resultText))
+  return initializeResponse(session, resultMessage(id, resultText))
 }
 
 /** Throws draining: a hub that stops opens no new sessions. */

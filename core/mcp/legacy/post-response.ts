@@ -14,14 +14,13 @@ const JSON_HEADERS = new Headers({
 })
 const OK = { headers: JSON_HEADERS }
 
-/** A JSON response. */
-export function jsonResponse(text: string, status = 200): Response {
+function shortResponse(text: string, status: number): Response {
   return new Response(text, status === 200 ? OK : { status, headers: JSON_HEADERS })
 }
 
-/** Like `jsonResponse` for a text of any length: a large one is charged to the account until the client has read it. */
+/** A JSON response. A long text is charged to the account until the client has read it. */
 export function heldJsonResponse(text: JsonText, account: ByteAccount, status = 200): Response {
-  if (typeof text === 'string' && text.length <= HELD_BYTES) return jsonResponse(text, status)
+  if (typeof text === 'string' && text.length <= HELD_BYTES) return shortResponse(text, status)
   return new Response(heldBody(new LongText(partsOf(text)), account), { status, headers: JSON_HEADERS })
 }
 

@@ -5,7 +5,7 @@ import { LIST_METHODS, LISTS, listOfMethod } from '../../domain/mcp-methods.ts'
 import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
-import { jsonResponse } from '../legacy/post-response.ts'
+import { heldJsonResponse } from '../legacy/post-response.ts'
 import { checkGetAccept } from '../legacy/request-headers.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
@@ -158,7 +158,10 @@ export class ModernWire {
     const { scope, request } = scoped
     const envelope = openEnvelope(message, request.headers)
     checkStandardHeaders(method, params, request.headers)
-    if (method === 'server/discover') return jsonResponse(resultMessage(id, presenters.of(scope).discover()))
+    if (method === 'server/discover') {
+      const text = resultMessage(id, presenters.of(scope).discover())
+      return heldJsonResponse(text, this.#parts.load(scoped.actor.userId).bytes)
+    }
     const listens = method === 'subscriptions/listen'
     const list = listOfMethod(method)
     const has = !list || LISTS[list].capability in presenters.of(scope).capabilities || scope.promisedAllLists

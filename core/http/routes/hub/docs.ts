@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { JsonObject } from '../../../contract/json.ts'
+import { LongText, partsOf, SHARED_BYTES } from '../../../domain/json/long-text.ts'
 import type { Transports } from '../../../domain/server/transports.ts'
+import { jsonParts } from '../../../moving/json-pieces.ts'
 import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
 import { type Route, route } from '../../route.ts'
@@ -18,8 +20,10 @@ export interface DocsRoutesDeps {
 /** What is made of one state of the API and of its plugins. */
 interface Described {
   readonly document: Promise<JsonObject>
-  /** The document as JSON: 1 MB, which is not written anew for each reader. */
-  text?: Promise<string>
+  /** The document as JSON, written once and sent to all readers. */
+  text?: Promise<LongText>
+  /** The page, made once, too. */
+  page?: Promise<{ readonly html: LongText; readonly policy: string }>
 }
 
 /** The API's documentation, as an OpenAPI document and as a page. */
@@ -50,7 +54,7 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
       responses: { 200: { description: 'The document', schema: z.looseObject({ openapi: z.string() }) } },
       async handle() {
         const made = described()
-        made.text ??= made.document.then(value => JSON.stringify(value))
+        made.text ??= made.document.then(async value => shared(await jsonParts(value)))
         return { text: await made.text }
       },
     }),
@@ -62,7 +66,11 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
       tag: 'about',
       responses: { 200: { description: 'The page', contentType: 'text/html', schema: z.string() } },
       async handle() {
-        const page = await docsPage(await described().document)
+        const made = described()
+        made.page ??= made.document.then(docsPage).then(({ html, policy }) => {
+          return { html: shared(new LongText(partsOf(html))), policy }
+        })
+        const page = await made.page
         return {
           text: page.html,
           type: 'text/html; charset=utf-8',
@@ -72,4 +80,15 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
     }),
   ]
   return own
+}
+
+/** A text in parts so small that an answer that ends leaves them: many readers at once cost no copy each. */
+function shared({ parts }: LongText): LongText {
+  const pieces = parts.flatMap(part =>
+    Array.from(
+      { length: Math.ceil(part.byteLength / SHARED_BYTES) },
+      (_, at) => new Uint8Array(part.subarray(at * SHARED_BYTES, (at + 1) * SHARED_BYTES)),
+    ),
+  )
+  return new LongText(pieces)
 }
