@@ -1,6 +1,7 @@
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { LogLevel, LogRecord } from '../contract/records.ts'
 import { cutShort } from '../domain/cut-short.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import { TimeTexts } from '../domain/timestamp.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Redactor } from '../secrets/redact.ts'
@@ -159,14 +160,14 @@ export class HubLog {
     this.#calls.add(record)
   }
 
-  /** The call with the text of its error as it may be read: secrets of its server are redacted, and it is cut. */
+  /** The call with the text of its error as it may be read: secrets of its server are redacted, hidden characters are shown, and it is cut. */
   readable(record: EndedCall): EndedCall {
     const { error, serverId } = record
     if (error === undefined) return record
     const server = serverId === '' ? undefined : this.#servers.of(serverId)
     // Redacted before it is cut: half a secret would not be recognised.
     const text = this.#redactor.text(server ? server.text(error) : error)
-    return { ...record, error: cutShort(text, ERROR_CHARACTERS) }
+    return { ...record, error: cutShort(visibleText(text), ERROR_CHARACTERS) }
   }
 
   /** Where records go, with what was lost on the way; the log file or standard output first. */
