@@ -207,12 +207,12 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       if (send) refuseTooManyTests(tests, rule.owner.id)
       // Elsewhere than at ADMIN_ADDRESSES an administrator sees no more than an ordinary user.
       const seen = { ...rule, owner: withLimit(rule.owner, !isAdmin(actor)) }
-      return testRule({ store, facts, engine, outbox }, seen, send)
+      return testRule({ store, facts, engine, outbox, log }, seen, send)
     },
     async testChannel(actor, ref) {
       const channel = await channels.get(actor, ref)
       refuseTooManyTests(tests, channel.owner.id)
-      return testChannel({ store, outbox }, channel)
+      return testChannel({ store, outbox, log }, channel)
     },
     preview: (actor, body, stored) => previewRule(facts, actor, body, stored),
     channelTypes: owner => channelTypesFor(types(), owner),

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../config/limits.ts'
+import { within } from '../connections/within.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { PluginLogger } from '../contract/plugin.ts'
 import type { AlertMessage } from '../contract/points.ts'
 import { testsOf } from '../domain/alerts/condition.ts'
 import { conditionText } from '../domain/alerts/condition-text.ts'
@@ -17,11 +19,11 @@ import { evaluateSubjects } from './subjects.ts'
 /** In the place of a server in a trial message. */
 const MADE_UP_SUBJECT = 'TEST: example-server'
 
+/** How long an answer waits for the record of a delivery, which is then listed when the caller asks for it. */
+const KEPT_WAIT_MS = 500
+
 /** Sends one message of kind `test` to a channel, whether or not a rule uses it, and notes the delivery. A channel that is off gets it too. */
-export async function testChannel(
-  { store, outbox }: Pick<TestRuleDeps, 'store' | 'outbox'>,
-  channel: OwnedSetting,
-): Promise<JsonObject> {
+export async function testChannel(deps: DeliverDeps, channel: OwnedSetting): Promise<JsonObject> {
   const at = new Date().toISOString()
   const { id, owner, name } = channel
   const message: AlertMessage = {
@@ -30,15 +32,19 @@ export async function testChannel(
     instances: [{ incident: 'test', subject: `channel ${name}`, state: 'firing', value: null, startsAt: at }],
   }
   // No rule: the place of its id is the channel's own.
-  return deliver({ store, outbox }, { id, owner }, channel, message)
+  return deliver(deps, { id, owner }, channel, message)
+}
+
+interface DeliverDeps {
+  readonly store: Store
+  readonly outbox: Pick<Outbox, 'send'>
+  readonly log: Pick<PluginLogger, 'warn'>
 }
 
 /** What a test of a rule needs. */
-export interface TestRuleDeps {
-  readonly store: Store
+export interface TestRuleDeps extends DeliverDeps {
   readonly facts: AlertFacts
   readonly engine: Pick<AlertEngine, 'instance' | 'tests'>
-  readonly outbox: Pick<Outbox, 'send'>
 }
 
 /**
@@ -74,7 +80,7 @@ async function sendTest(deps: TestRuleDeps, rule: ActiveRule): Promise<JsonValue
 }
 
 async function deliver(
-  { store, outbox }: Pick<TestRuleDeps, 'store' | 'outbox'>,
+  { store, outbox, log }: DeliverDeps,
   rule: Pick<ActiveRule, 'id' | 'owner'>,
   channel: OwnedSetting,
   message: AlertMessage,
@@ -82,7 +88,11 @@ async function deliver(
   const startedAtMs = performance.now()
   const outcome = await outbox.send(channel, message)
   const durationMs = Math.round((performance.now() - startedAtMs) * 10) / 10
-  await keep(store, rule, { channelId: channel.id, message, at: message.at }, outcome)
+  const kept = keep(store, rule, { channelId: channel.id, message, at: message.at }, outcome).catch((error: unknown) =>
+    log.warn('The record of a test message could not be stored', { channel: channel.name, error }),
+  )
+  // The message has been sent: what became of it is answered also when the store is locked.
+  await within(kept, KEPT_WAIT_MS)
   const { ok, code, detail } = outcome
   return { channel: channel.name, ok, ...(code === undefined ? {} : { code }), detail, at: message.at, durationMs }
 }

@@ -76,7 +76,8 @@ export function createBundles({ store, registry, turns, platform, isInside }: Bu
       }
     },
     list: async actor => {
-      await store.sweep(Date.now())
+      // Not awaited: a list must not wait for a write. Bundles that cannot be removed now are removed by the next sweep.
+      void store.sweep(Date.now()).catch(() => undefined)
       return store.list(actor.userId)
     },
     get: (actor, id) => store.get(actor.userId, id),

@@ -160,8 +160,9 @@ export class BundleStore {
     await write(this.#store, trx => touch(trx, ownerId, id))
   }
 
-  /** A user's bundles, the last used first. */
-  async list(ownerId: string): Promise<readonly StoredBundle[]> {
+  /** A user's bundles, the last used first, without those that {@link sweep} removes. Writes nothing. */
+  async list(ownerId: string, now = Date.now()): Promise<readonly StoredBundle[]> {
+    const before = unusedBefore(now)
     const rows = await read(this.#store, db =>
       db
         .selectFrom('bundle_owner')
@@ -182,6 +183,7 @@ export class BundleStore {
     const found: StoredBundle[] = []
     for (const { sha256, bytes, unpacked_bytes: unpackedBytes, manifest, signed, used_at } of rows) {
       const servers = await read(this.#store, db => serversWith(db, sha256, ownerId))
+      if (used_at < before && servers.length === 0) continue
       const read_ = JSON.parse(manifest) as BundleManifest
       found.push({ id: sha256, manifest: read_, signed: signed === 1, bytes, unpackedBytes, usedAt: used_at, servers })
     }
@@ -243,7 +245,7 @@ export class BundleStore {
 
   /** Removes bundles that no server has used for a day, and those of users who are gone. */
   async sweep(now: number): Promise<void> {
-    const before = new Date(now - UNUSED_MS).toISOString()
+    const before = unusedBefore(now)
     const old = await read(this.#store, db =>
       db.selectFrom('bundle_owner').select(['sha256', 'owner_id']).where('used_at', '<', before).execute(),
     )
@@ -267,6 +269,11 @@ export class BundleStore {
     )
     for (const { sha256 } of unowned) await write(this.#store, trx => removeOrphan(trx, sha256))
   }
+}
+
+/** A bundle that was used before this time and that no server runs is removed. */
+function unusedBefore(now: number): string {
+  return new Date(now - UNUSED_MS).toISOString()
 }
 
 function allowanceOf(name: string, bytes: number): NonNullable<ReadLimits['allowance']> {

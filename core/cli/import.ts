@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
 import { importDocument } from '../config/import-document.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { quotedWords } from '../domain/text/quoted-words.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
@@ -113,11 +114,23 @@ function print(io: CommandIo, done: JsonObject, isDry: boolean): void {
     ['OUTCOME', 'KIND', 'NAME', 'DETAIL'],
     objects(done.items).map(item => row(item, isDry)),
   )
+  for (const item of objects(done.items)) io.stdout(plain(targetLine(item)))
   for (const { pointer, what, instead } of objects(done.notCarried)) {
     io.stdout(plain(`not carried: ${String(what)} (${String(pointer)}). ${String(instead)}\n`))
   }
   for (const warning of Array.isArray(done.warnings) ? done.warnings : []) io.stdout(plain(`${String(warning)}\n`))
   if (typeof done.id === 'string') io.stdout(plain(`take it back: patchbay import --undo ${done.id}\n`))
+}
+
+/** What a server runs, each word quoted where it needs to be, or its address; empty for all else, and what is not imported. */
+function targetLine({ verdict, name, body }: JsonObject): string {
+  if ((verdict !== 'new' && verdict !== 'replaced') || !isJsonObject(body)) return ''
+  const { command, args, url } = body
+  if (typeof command === 'string') {
+    const words = [command, ...(Array.isArray(args) ? args : [])].map(String)
+    return `${String(name)} runs: ${quotedWords(words)}\n`
+  }
+  return typeof url === 'string' ? `${String(name)} connects to: ${quotedWords([url])}\n` : ''
 }
 
 function row(item: JsonObject, isDry: boolean): (string | undefined)[] {

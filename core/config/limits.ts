@@ -88,6 +88,13 @@ export const LIMITS = {
   alertMs: 90 * 24 * 60 * 60_000,
   /** Messages of one channel that wait; further ones are dropped. */
   alertDeliveriesWaiting: 1_000,
+  /** Series of numbers that a user reports: names with their labels. Each plugin has as many. */
+  customMetricSeriesPerUser: 200,
+  customMetricLabels: 5,
+  /** Numbers of one report, listed or free-form. */
+  customMetricsPerReport: 100,
+  /** Levels of objects in a free-form report. */
+  customMetricDepth: 8,
   bundlesPerUser: 10,
   bundleBytes: 64 * MiB,
   sessionsPerUser: 1_000,

@@ -254,7 +254,7 @@ export const FIELD_CODES = {
   variable_unknown: 'names a variable that is not defined',
   variable_cycle: 'is a variable that refers to itself',
   secret_mask: 'is a masked value, and none is stored here',
-  secret_required: 'must be entered anew, since the target changed',
+  secret_required: 'must be entered again, since the target changed; its owner may sign in again instead',
   openapi_unsupported: 'is no OpenAPI document of version 2.0, 3.0 or 3.1',
   openapi_external_ref: 'is an OpenAPI document that refers to another file',
   openapi_bomb: 'is an OpenAPI document that is nested too deeply or holds too many values',

@@ -58,6 +58,7 @@ export interface HttpDeps {
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
   readonly bundles: LimitRoutesDeps['bundles']
+  readonly customMetrics: LimitRoutesDeps['customMetrics']
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
@@ -119,6 +120,7 @@ export function createHttp(deps: HttpDeps): Http {
       dashboards: deps.dashboards,
       assistant: deps.assistant,
       bundles: deps.bundles,
+      customMetrics: deps.customMetrics,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
     }),

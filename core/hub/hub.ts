@@ -253,6 +253,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     dashboards,
     assistant,
     bundles,
+    customMetrics: meters.custom,
     upstreams: connections,
     writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
     findPluginRoute: (plugin, path) => plugins.route(plugin, path),

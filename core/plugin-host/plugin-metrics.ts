@@ -1,11 +1,6 @@
+import { LIMITS } from '../config/limits.ts'
 import type { PluginMetrics } from '../contract/plugin.ts'
-import {
-  type CustomMetrics,
-  type CustomUpdate,
-  METRIC_NAME,
-  MOST_LABELS,
-  TAKEN_LABELS,
-} from '../telemetry/custom-metrics.ts'
+import { type CustomMetrics, type CustomUpdate, METRIC_NAME, TAKEN_LABELS } from '../telemetry/custom-metrics.ts'
 
 /** The metrics of one plugin, which is their owner. */
 export function pluginMetrics(plugin: string, custom: Pick<CustomMetrics, 'add'>): PluginMetrics {
@@ -21,8 +16,8 @@ function checked({ name, kind, value, labels }: CustomUpdate): CustomUpdate {
   const names = Object.keys(labels)
   if (![name, ...names].every(each => METRIC_NAME.test(each)))
     throw new TypeError(`Metric "${name}": names are lower-case letters, digits and "_", at most 64`)
-  if (names.length > MOST_LABELS || names.some(each => TAKEN_LABELS.includes(each)))
-    throw new TypeError(`Metric "${name}": at most ${MOST_LABELS} labels, none of them "owner" or "name"`)
+  if (names.length > LIMITS.customMetricLabels || names.some(each => TAKEN_LABELS.includes(each)))
+    throw new TypeError(`Metric "${name}": at most ${LIMITS.customMetricLabels} labels, none of them "owner" or "name"`)
   if (!Object.values(labels).every(text => typeof text === 'string' && text.length <= 128))
     throw new TypeError(`Metric "${name}": values of labels are texts of at most 128 characters`)
   if (!Number.isFinite(value) || (kind === 'counter' && value < 0))

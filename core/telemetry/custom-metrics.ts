@@ -1,14 +1,12 @@
+import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import { validationError } from '../domain/validation-error.ts'
 
 const SLOT_MS = 10_000
 const WINDOW_SLOTS = 360
-/** Series of one owner: names with their labels. */
-export const MOST_CUSTOM_SERIES = 200
 
 /** Names of numbers and of labels. */
 export const METRIC_NAME = /^[a-z][a-z0-9_]{0,63}$/
-export const MOST_LABELS = 5
 /** Labels that `/metrics` adds. */
 export const TAKEN_LABELS: readonly string[] = ['owner', 'name']
 
@@ -57,8 +55,8 @@ export class CustomMetrics {
     const own = this.#owners.get(ownerId) ?? new Map<string, Series>()
     refuseSecondKind(own, updates, pointerOf)
     const added = new Set(updates.map(keyOf).filter(key => !own.has(key)))
-    if (own.size + added.size > MOST_CUSTOM_SERIES) {
-      const limit = `A user may have ${MOST_CUSTOM_SERIES} of them`
+    if (own.size + added.size > LIMITS.customMetricSeriesPerUser) {
+      const limit = `A user may have ${LIMITS.customMetricSeriesPerUser} of them`
       throw new HubError('quota_custom_metrics', `${limit}; there are ${own.size}, and ${added.size} would be new`)
     }
     this.#owners.set(ownerId, own)

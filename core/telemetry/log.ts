@@ -160,7 +160,7 @@ export class HubLog {
     this.#calls.add(record)
   }
 
-  /** The call with the text of its error as it may be read: secrets of its server are redacted, and it is cut. */
+  /** The call with the text of its error as it may be read: secrets of its server are redacted, hidden characters are shown, and it is cut. */
   readable(record: EndedCall): EndedCall {
     const { error, serverId } = record
     if (error === undefined) return record

@@ -47,6 +47,27 @@ test('Traefik’s file is YAML with the limits and times of the others', async (
   }
 })
 
+test('Traefik’s static configuration logs neither queries nor headers, and lets streams last', async () => {
+  // biome-ignore lint/suspicious/noExplicitAny: a file of another program
+  const settings = load(await text('deploy/traefik/traefik.yml')) as any
+  const { accessLog, entryPoints, certificatesResolvers, providers } = settings
+  expect(accessLog.fields).toEqual({
+    names: { RequestPath: 'drop', RequestLine: 'drop' },
+    headers: { defaultMode: 'drop' },
+  })
+  const { readTimeout, writeTimeout } = entryPoints.websecure.transport.respondingTimeouts
+  expect([readTimeout, writeTimeout, providers.file.filename]).toEqual(['24h', '24h', '/etc/traefik/patchbay.yml'])
+  // biome-ignore lint/suspicious/noExplicitAny: a file of another program
+  const { http } = load(await text('deploy/traefik/patchbay.yml')) as any
+  for (const { entryPoints: used, tls } of Object.values(http.routers) as {
+    entryPoints: string[]
+    tls: { certResolver: string }
+  }[]) {
+    expect(Object.keys(entryPoints)).toEqual(expect.arrayContaining(used))
+    expect(Object.keys(certificatesResolvers)).toContain(tls.certResolver)
+  }
+})
+
 test('the unit waits for the drain, and does not start again what cannot start', async () => {
   expect(Number(await unitLine('TimeoutStopSec')) * 1_000).toBeGreaterThan(LIMITS.drainMs + 10_000)
   const final = Object.values(START_CODES).filter(code => code !== 1)

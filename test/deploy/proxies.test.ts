@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import { Client as NewerClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { below, Client } from '../support/client.ts'
 import { beyondCore, extent } from '../support/extent.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Hub, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { atMost } from '../support/pace.ts'
@@ -71,6 +72,20 @@ async function firstByte(response: Promise<Response>): Promise<{ ms: number; tex
     },
   }
 }
+
+test('Caddy’s log of requests has no token of a query', async () => {
+  const token = `canary-${crypto.randomUUID()}`
+  // Nothing listens there: the request fails too.
+  await using proxy = await caddyBefore(`http://127.0.0.1:${await freePort()}`, '5s', 'log')
+  const answer = await fetch(below(proxy.url, `/api/assistant/ws?endpoint=kitchen&token=${token}`))
+  expect(answer.status).toBe(502)
+  const log = await until(async () => {
+    const text = await readFile(join(proxy.folder, 'caddy.log'), 'utf8')
+    return text.includes('endpoint=kitchen') ? text : undefined
+  })
+  expect(log).toContain('token=REDACTED')
+  expect(log).not.toContain(token)
+}, 120_000)
 
 /** In the suite at the root alone; `failure/behind-proxy` has a hub below a path. */
 describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {

@@ -51,8 +51,11 @@ export async function nginxBefore(hubUrl: string, apiTimeout = '300s'): Promise<
   return { url: url + basePath, plainUrl: `http://127.0.0.1:${plainPort}`, folder, ...disposing(nginx) }
 }
 
-/** Caddy with `deploy/caddy/…` before the hub at `hubUrl`; calls of the API may take `apiTimeout`, in Caddy's words. */
-export async function caddyBefore(hubUrl: string, apiTimeout = '300s'): Promise<RunningProxy> {
+/**
+ * Caddy with `deploy/caddy/…` before the hub at `hubUrl`; calls of the API may take `apiTimeout`, in Caddy's words. `site`: lines that
+ * its administrator adds to the site.
+ */
+export async function caddyBefore(hubUrl: string, apiTimeout = '300s', site = ''): Promise<RunningProxy> {
   const { basePath, host, folder, port, plainPort, url } = await place('caddy', hubUrl)
   const file = basePath === '' ? 'caddy/Caddyfile' : 'caddy/Caddyfile.below-hub'
   const name = basePath === '' ? 'hub.example.com' : 'www.example.com'
@@ -65,7 +68,7 @@ export async function caddyBefore(hubUrl: string, apiTimeout = '300s'): Promise<
       ].join('\n\t'),
     ],
     ['reverse_proxy 127.0.0.1:3000', `reverse_proxy ${host}`],
-    [`\n${name} {`, `\nhttps://127.0.0.1:${port} {\n\tbind 127.0.0.1`],
+    [`\n${name} {`, `\nhttps://127.0.0.1:${port} {\n\tbind 127.0.0.1\n\t${site}`],
     ['import patchbay-hub 300s', `import patchbay-hub ${apiTimeout}`],
     ['\ttls {', `\ttls ${join(folder, 'hub.pem')} ${join(folder, 'hub.key')} {`],
   ])

@@ -15,12 +15,18 @@ import { zipOf } from '../support/zip.ts'
 
 /** Those that hide something. */
 const HIDING = FOREIGN_NAMES.slice(0, 10)
+/** Those that speak another language, and can be words of a command; `${…}` would be a placeholder. */
+const OTHERS = FOREIGN_NAMES.slice(10).filter(name => !name.includes('${'))
 /** JSON in ASCII: a variable of the environment can hold no NUL and no half a character. */
 const ascii = (value: unknown) =>
   JSON.stringify(value).replace(/[$\x7f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const receiver = startReceiver(() => Response.json({ ok: true, code: 0, errcode: 0 }))
-const catalogue = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json(catalogueOf()) })
+const catalogue = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: ({ url }) => Response.json(url.includes('/v0') ? registryOf() : catalogueOf()),
+})
 let hub: Hub
 let admin: Client
 let syslog: Awaited<ReturnType<typeof makeRsyslog>>
@@ -65,6 +71,8 @@ async function callAll(): Promise<void> {
   for (const { name } of (await client.listTools()).tools) {
     await client.callTool({ name, arguments: { fail: true } }).catch(() => undefined)
   }
+  // A name that no tool has.
+  await client.callTool({ name: `${HIDING[0]} of nobody` }).catch(() => undefined)
 }
 
 const initialize = () => ({
@@ -85,7 +93,29 @@ function catalogueOf() {
   ]
   const titles = FOREIGN_NAMES.map((name, at) => entry(name, at))
   const words = HIDING.map((name, at) => entry('wrong', 100 + at, [name]))
-  return Object.fromEntries([...titles, ...words])
+  const seen = OTHERS.map((name, at) => entry('right', 200 + at, [name]))
+  return Object.fromEntries([...titles, ...words, ...seen])
+}
+
+/** A page of MCP's registry, whose servers have such names as words of their commands. */
+function registryOf() {
+  const server = (title: string, at: number, value: string) => ({
+    server: {
+      ...{ name: `com.example/names-${at}`, title, description: FOREIGN_NAMES[at % 20], version: '1.0.0' },
+      packages: [
+        {
+          ...{ registryType: 'npm', identifier: 'some-package', version: '1.0.0', transport: { type: 'stdio' } },
+          packageArguments: [{ type: 'positional', value }],
+        },
+      ],
+    },
+    _meta: { 'io.modelcontextprotocol.registry/official': { status: 'active', isLatest: true } },
+  })
+  const servers = [
+    ...HIDING.map((name, at) => server('wrong', at, name)),
+    ...OTHERS.map((name, at) => server('right', 100 + at, name)),
+  ]
+  return { servers, metadata: {} }
 }
 
 const READS = [
@@ -188,6 +218,21 @@ describe('what people read has no hidden character', () => {
       expect([args, printed === '', hiddenIn(printed)]).toEqual([args, false, []])
     }
   })
+
+  test('in what `patchbay import` says would run, word by word', async () => {
+    const file = join(hub.folder, 'imported.json')
+    const words = FOREIGN_NAMES.filter(name => name.isWellFormed() && !/[\0$]/.test(name))
+    const mcpServers = {
+      runs: { command: 'node', args: ['a b', '$(x)', "it's", ...words] },
+      reaches: { url: 'https://never.example/mcp?a=1&b=2' },
+    }
+    await writeFile(file, ascii({ mcpServers }))
+    const env = { ...process.env, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token }
+    const { stdout } = Bun.spawnSync([process.execPath, HUB_MAIN, 'import', file, '--dry-run'], { env })
+    expect(`${stdout}`).toContain(`runs runs: node 'a b' '$(x)' 'it'\\''s' 'safe⟨U+202E⟩gnp.exe'`)
+    expect(`${stdout}`).toContain(`reaches connects to: 'https://never.example/mcp?a=1&b=2'`)
+    expect(hiddenIn(`${stdout}`)).toEqual([])
+  })
 })
 
 describe('a message about a tool', () => {
@@ -237,6 +282,20 @@ describe('what would run', () => {
     expect(hiddenIn(items)).toEqual([])
     expect(items.filter(({ title }: { title: string }) => title === 'wrong')).toEqual([])
     expect(total).toBeGreaterThanOrEqual(15)
+    const right = items.filter(({ title }: { title: string }) => title === 'right')
+    expect(right).toHaveLength(OTHERS.length)
+    const plan = await admin.ok('POST', '/api/market/templates/names:entry-200/install?dryRun=true', { name: 'right' })
+    expect(plan.argv).toEqual(['npx', '-y', 'some-package@1.0.0', OTHERS[0]])
+  })
+
+  test('is refused in an entry of a registry with a hidden character', async () => {
+    const registries = { official: catalogue.url.href }
+    await admin.ok('PATCH', '/api/admin/plugins/market-registry', { config: { registries } })
+    await admin.ok('POST', '/api/market/sources/official/refresh')
+    const { items } = await admin.ok('GET', '/api/market/templates?limit=100&source=official')
+    expect(hiddenIn(items)).toEqual([])
+    const titles = items.map(({ title }: { title: string }) => title)
+    expect(titles).toEqual(OTHERS.map(() => 'right'))
   })
 
   test.each(HIDING.map((name, at) => [at, name] as const))('is refused in a bundle, name %i', async (_, name) => {
@@ -257,6 +316,16 @@ describe('what would run', () => {
       const { status, json } = await sendBundle(admin, bundle(config))
       expect([config, status, json.code]).toEqual([config, 400, 'bundle_invalid'])
     }
+  })
+
+  test('is a word of a bundle as it is, when nothing hides in it', async () => {
+    const { server } = MANIFEST
+    const config = { ...server.mcp_config, args: [...server.mcp_config.args, ...OTHERS] }
+    const manifest = { ...MANIFEST, server: { ...server, mcp_config: config } }
+    const sent = await sendBundle(admin, await packed(manifest, { 'server/index.js': '' }))
+    const plan = await admin.ok('POST', `/api/bundles/${sent.json.bundleId}/install?dryRun=true`, {})
+    expect(plan.argv.slice(-OTHERS.length)).toEqual(OTHERS)
+    expect(hiddenIn(plan)).toEqual([])
   })
 
   test('is a title of a bundle, which is shown', async () => {

@@ -2,9 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import type { AlertMessage } from '../../core/contract/mod.ts'
+import { visibleName } from '../../core/domain/text/visible-text.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { chatChannel } from '../../plugins/alert-chat/chat.ts'
 import { cutBytes, cutCharacters } from '../../plugins/alert-chat/text.ts'
+import { FOREIGN_NAMES, hiddenIn } from '../support/foreign-names.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
 
 let answer: (received: Received) => Response = () => new Response('ok')
@@ -89,6 +91,27 @@ describe('the form of', () => {
     expect(json).toMatchObject({ chat_id: '-100', link_preview_options: { is_disabled: true } })
     expect(json).not.toHaveProperty('parse_mode')
   })
+})
+
+const FORMS: readonly (readonly [template: string, answered: object])[] = [
+  ...(['slack', 'discord'] as const).map(name => [name, {}] as const),
+  ...[['feishu', { code: 0 }] as const, ['telegram', { ok: true }] as const],
+  ...(['dingtalk', 'wecom'] as const).map(name => [name, { errcode: 0 }] as const),
+]
+
+test.each(FORMS)('%s calls nobody and links nowhere, whatever a subject is called', async (template, answered) => {
+  answer = () => Response.json(answered)
+  const [one] = MESSAGE.instances as [AlertMessage['instances'][number]]
+  for (const name of FOREIGN_NAMES.map(visibleName)) {
+    const message = { ...MESSAGE, rule: name, instances: [{ ...one, subject: name, reason: name }] }
+    const { json } = await sent(template, { channel: '-1' }, message)
+    // DingTalk shows the title in the list of messages, as plain text.
+    const text = JSON.stringify(json, (key, value) => (template === 'dingtalk' && key === 'title' ? '' : value))
+    expect([name, hiddenIn(json)]).toEqual([name, []])
+    // Telegram reads no marks, and its links need no name.
+    if (template === 'telegram') expect(json).not.toHaveProperty('parse_mode')
+    else expect([name, /(?<!\\)<(?:at |!channel|@)|(?<!\\)\]\(http/.test(text)]).toEqual([name, false])
+  }
 })
 
 describe('what is no success', () => {

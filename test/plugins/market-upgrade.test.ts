@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import { mergeFields } from '../../core/market/merge.ts'
 import { compareVersions } from '../../core/market/versions.ts'
 import { beyondCore } from '../support/extent.ts'
-import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { startRegistry } from '../support/package-registry.ts'
 import { until } from '../support/wait.ts'
 
@@ -294,6 +294,30 @@ describe('an installed server', () => {
     const { items } = await admin.ok('GET', '/api/admin/audit?action=server.upgrade')
     expect(items[0]).toMatchObject({ target: 'admin~kept', detail: { version: '2.0.0' } })
     await admin.ok('DELETE', '/api/servers/kept')
+  })
+
+  test('is not upgraded with an access key where its secrets would go to another program', async () => {
+    await list({ version: '1.0.0', env: [KEY] })
+    await install(admin, 'guarded', { API_KEY: 'the-secret-canary-of-it' })
+    await list({ version: '2.0.0', env: [KEY] })
+    const { secret: credential } = await admin.ok('POST', '/api/keys', { label: 'automation', scopes: ['api'] })
+    const key = new Client(hub.url, 'automation', credential)
+    const { planHash } = (await change(admin, 'guarded')).json
+    for (const [body, query] of [
+      [{}, '?dryRun=true'],
+      [{ planHash }, ''],
+    ] as const) {
+      const { status, json } = await change(key, 'guarded', body, 'upgrade', query)
+      expect([status, json.errors]).toMatchObject([400, [{ pointer: '#/variables/API_KEY', code: 'secret_required' }]])
+    }
+    expect((await admin.ok('GET', '/api/servers/guarded')).template.version).toBe('1.0.0')
+    const given = { inputs: { API_KEY: 'the-secret-canary-of-it' } }
+    const { status, server } = await upgrade(key, 'guarded', given)
+    expect([status, server.template.version]).toEqual([200, '2.0.0'])
+    const back = await change(key, 'guarded', {}, 'downgrade')
+    expect([back.status, back.json.errors?.[0]?.code]).toEqual([400, 'secret_required'])
+    expect((await upgrade(admin, 'guarded', {}, 'downgrade')).status).toBe(200)
+    await admin.ok('DELETE', '/api/servers/guarded')
   })
 
   test('asks what counts where its user and the template changed the same word', async () => {

@@ -26,7 +26,8 @@ export function refuseMovedSecrets(actor: Actor, { kept, moved, isOwn }: KeptSec
   if (!moved || kept.length === 0) return
   const why = isOwn ? notRecent(actor, nowMs) : 'somebody else than its owner makes the change'
   if (why === undefined) return
-  const detail = `The secret would go to another place, and ${why}: enter the secret again`
+  const instead = isOwn ? ', or save it within five minutes of a sign-in' : ''
+  const detail = `The secret would go to another place, and ${why}: enter the secret again${instead}`
   throw validationError(
     kept.map(pointer => ({ pointer, code: 'secret_required' as const, detail })),
     'The secrets must be entered again',

@@ -15,5 +15,5 @@ export function clientNameOf(info: JsonValue | undefined): string {
 /** The version in a client's `clientInfo`, cut short; undefined where it has none. */
 export function clientVersionOf(info: JsonValue | undefined): string | undefined {
   const version = isPlainObject(info) ? info.version : undefined
-  return typeof version === 'string' ? cutShort(version, LONGEST) : undefined
+  return typeof version === 'string' ? cutShort(visibleName(version), LONGEST) : undefined
 }

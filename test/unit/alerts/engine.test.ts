@@ -273,7 +273,10 @@ test('trying one rule leaves what the others count as it is', async () => {
   const rules = new OwnedSettings(world.store, 'rule', () => undefined)
   const [down] = activeRule(await rules.get(world.bob, 'down'))
   if (!down) throw new Error('No rule')
-  const deps = { store: world.store, facts: hub.facts, engine: hub.engine, outbox: { send: () => Promise.reject() } }
+  const deps = {
+    ...{ store: world.store, facts: hub.facts, engine: hub.engine },
+    ...{ outbox: { send: () => Promise.reject() }, log: { warn: () => undefined } },
+  }
   expect(await testRule(deps, down, false)).toMatchObject({ rule: 'down', holds: false })
   await after(1, 'online')
   expect(await firing()).toEqual(['bob~fake'])

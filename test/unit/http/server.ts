@@ -79,6 +79,7 @@ export async function startHttp(
     transports: bundledTransports(),
     bodyParser,
     bundles: { list: async () => [] },
+    customMetrics: { list: () => [] },
     consoleFolder: join(import.meta.dir, 'no-console'),
     findPluginRoute: () => undefined,
     config: {

@@ -10,6 +10,7 @@ import { HOSTED_KEY_PREFIX, readHeaderConsents } from '../../../domain/server/he
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { Dashboards } from '../../../registry/owned/dashboards.ts'
+import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
 
 /** Where a user's use of each limit is read. */
@@ -21,6 +22,7 @@ export interface LimitRoutesDeps {
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
   readonly bundles: Pick<Bundles, 'list'>
+  readonly customMetrics: Pick<CustomMetrics, 'list'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
@@ -112,6 +114,7 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     dashboardsPerUser: ownDashboards,
     assistantEndpointsPerUser: endpoints,
     bundlesPerUser: kept.length,
+    customMetricSeriesPerUser: deps.customMetrics.list(actor.userId).length,
     signInsPerUser: user ? (await deps.signIns.list(user)).length : 0,
   }
 }

@@ -1,14 +1,15 @@
 import { z } from 'zod'
+import { LIMITS } from '../../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { validationError } from '../../../domain/validation-error.ts'
-import { type CustomMetrics, METRIC_NAME, MOST_LABELS, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
+import { type CustomMetrics, METRIC_NAME, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
 import { check } from '../../validate.ts'
 import { asksForOwn, scopeField } from '../history-range.ts'
 import { exampleList, limitedRecord, listOf, pageFields, timestamp } from '../schemas.ts'
 import { page } from '../views.ts'
-import { freeNumbers, MOST_REPORTED } from './free-metrics.ts'
+import { freeNumbers } from './free-metrics.ts'
 
 /** What the routes need. */
 export interface CustomMetricsDeps {
@@ -26,7 +27,7 @@ const metric = z
     name,
     kind: z.enum(['counter', 'gauge']),
     value: z.number(),
-    labels: limitedRecord(label, z.string().max(128), MOST_LABELS).default({}),
+    labels: limitedRecord(label, z.string().max(128), LIMITS.customMetricLabels).default({}),
   })
   .refine(({ kind, value }) => kind === 'gauge' || value >= 0, {
     path: ['value'],
@@ -41,7 +42,7 @@ const seen = z.object({
   ownerId: z.string(),
   updatedAt: timestamp,
 })
-const listed = z.strictObject({ metrics: z.array(metric).min(1).max(MOST_REPORTED) })
+const listed = z.strictObject({ metrics: z.array(metric).min(1).max(LIMITS.customMetricsPerReport) })
 /** Either the list, or free-form numbers: at the top of the body, or as `metrics`. */
 const report = z
   .unknown()

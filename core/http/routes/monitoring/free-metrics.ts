@@ -1,13 +1,9 @@
+import { LIMITS } from '../../../config/limits.ts'
 import type { FieldError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { kind } from '../../../domain/json/fields.ts'
 import { pointerToken } from '../../../domain/json/json-pointer.ts'
 import { type CustomUpdate, METRIC_NAME } from '../../../telemetry/custom-metrics.ts'
-
-/** Levels of objects in a free-form report. */
-const DEEPEST = 8
-/** Numbers in one report. */
-export const MOST_REPORTED = 100
 
 /** One number of a free-form report, and where it stood. */
 export interface FreeNumber {
@@ -18,7 +14,7 @@ export interface FreeNumber {
 /**
  * The numbers of nested objects as gauges without labels. A name is the keys on the way to the number, joined by `_`:
  * `{"toolUsage": {"web-search": 3}}` is `tool_usage_web_search`. All mistakes are returned: what is no number or object, more
- * than 8 levels or 100 numbers, and names that are not valid or that two numbers would have.
+ * than `customMetricDepth` levels or `customMetricsPerReport` numbers, and names that are not valid or that two numbers would have.
  */
 export function freeNumbers(
   report: JsonObject,
@@ -27,8 +23,12 @@ export function freeNumbers(
   const reader = new ReportReader()
   reader.read(report, [], at)
   const { numbers, errors } = reader
-  if (numbers.length > MOST_REPORTED)
-    errors.push({ pointer: at, code: 'length', detail: `One report has at most ${MOST_REPORTED} numbers` })
+  if (numbers.length > LIMITS.customMetricsPerReport)
+    errors.push({
+      pointer: at,
+      code: 'length',
+      detail: `One report has at most ${LIMITS.customMetricsPerReport} numbers`,
+    })
   if (numbers.length === 0 && errors.length === 0)
     errors.push({ pointer: at, code: 'required', detail: 'There is no number in this report' })
   return { numbers, errors }
@@ -41,7 +41,7 @@ class ReportReader {
 
   /** A report that is far too large is not read to its end. */
   get #isFull(): boolean {
-    return this.numbers.length > MOST_REPORTED || this.errors.length > MOST_REPORTED
+    return this.numbers.length > LIMITS.customMetricsPerReport || this.errors.length > LIMITS.customMetricsPerReport
   }
 
   read(value: JsonValue, keys: readonly string[], pointer: string): void {
@@ -49,7 +49,8 @@ class ReportReader {
     if (typeof value === 'number' && Number.isFinite(value)) this.#take(value, keys, pointer)
     else if (!isJsonObject(value))
       this.#wrong(pointer, 'type', `Numbers and objects of numbers are taken, not ${kind(value)}`)
-    else if (keys.length >= DEEPEST) this.#wrong(pointer, 'length', `Objects are nested ${DEEPEST} deep at most`)
+    else if (keys.length >= LIMITS.customMetricDepth)
+      this.#wrong(pointer, 'length', `Objects are nested ${LIMITS.customMetricDepth} deep at most`)
     else
       for (const [key, inner] of Object.entries(value))
         this.read(inner, [...keys, key], `${pointer}/${pointerToken(key)}`)

@@ -35,7 +35,7 @@ export const fields: Readonly<Record<FieldCode, string>> = {
   variable_unknown: '变量未定义（{detail}）',
   variable_cycle: '变量引用了自身（{detail}）',
   secret_mask: '这是掩码，此处没有已保存的值',
-  secret_required: '目标已改变，须重新填写',
+  secret_required: '目标已改变，须重新填写；所有者也可以重新登录后再保存',
   openapi_unsupported: '不是 2.0、3.0 或 3.1 版的 OpenAPI 文档（{detail}）',
   openapi_external_ref: 'OpenAPI 文档引用了其他文件（{detail}）',
   openapi_bomb: 'OpenAPI 文档嵌套过深或值过多',
