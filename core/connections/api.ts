@@ -248,6 +248,8 @@ export interface TrialServer {
   /** The only era to try; absent: the server's. */
   readonly era?: Era
   readonly timeoutMs: number
+  /** As in the settings of a server. */
+  readonly startTimeoutMs?: number
   /** Secrets to redact in the report: those of this configuration, and no others. */
   readonly secrets: readonly string[]
 }

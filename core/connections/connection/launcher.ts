@@ -31,9 +31,9 @@ import { type LentHeaders, lentHeaders, NOTHING_LENT, withHeaders } from './lent
 import type { WorkerPool } from './pool.ts'
 import type { WorkerPort } from './port.ts'
 
-/** Milliseconds from the start of a process, or of a dial, until the handshake must have succeeded. */
-const PROCESS_START_MS = 30_000
-const DIAL_START_MS = 10_000
+/** Milliseconds from the start of a process, or of a dial, until the handshake must have succeeded, unless configured. */
+const PROCESS_START_MS = 60_000
+const DIAL_START_MS = 30_000
 /** Failed exchanges are checked by a probe even when periodic health checks are off. */
 const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
 
@@ -55,8 +55,10 @@ export interface LauncherOptions {
   readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
-  /** Replaces the two start deadlines above, in milliseconds. */
+  /** Replaces every start deadline, in milliseconds; for tests. */
   readonly startTimeoutMs?: number
+  /** Replaces the two start deadlines above for servers without one of their own, in milliseconds. */
+  readonly usualStartTimeoutMs?: number
 }
 
 /** A program to start, whomever it is for. */
@@ -81,6 +83,8 @@ export interface LaunchPlan {
   /** True when its owner is an administrator. */
   readonly admin: boolean
   readonly startTimeoutMs: number
+  /** True when the process itself installs packages before it answers, which the hub cannot observe. */
+  readonly installs: boolean
   /** Redacts the secrets of this configuration, and the keys that header providers gave it. */
   readonly redactor: Redactor
 }
@@ -144,8 +148,18 @@ export class Launcher {
       redactor,
       ownerId,
       admin: ownerRole === 'admin',
-      startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
+      startTimeoutMs: this.#startTimeoutMs(settings, child !== undefined),
+      installs:
+        this.#options.startTimeoutMs === undefined &&
+        child !== undefined &&
+        !confinement &&
+        readPackageRun(child.command, child.args) !== undefined,
     }
+  }
+
+  #startTimeoutMs({ startTimeoutMs }: ServerSettings, isProgram: boolean): number {
+    const { startTimeoutMs: fixed, usualStartTimeoutMs: usual } = this.#options
+    return fixed ?? startTimeoutMs ?? usual ?? (isProgram ? PROCESS_START_MS : DIAL_START_MS)
   }
 
   /**

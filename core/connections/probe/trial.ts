@@ -10,6 +10,7 @@ import type { TrialListener, TrialReport, TrialServer, TrialStep } from '../api.
 import type { Connection } from '../connection/connection.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 import type { ListEntry } from '../protocol.ts'
+import { StartDeadline } from '../server/machine/start-deadline.ts'
 import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
 import { suggestsSse } from './transport-choice.ts'
 
@@ -111,7 +112,7 @@ async function tryOnce(
         )
       : plan
     const era = await trialEra(launcher, ready, signal)
-    const whole = await launcher.withDocument(ready)
+    const whole = await launcher.withDocument(new StartDeadline().extend(ready))
     connection = await step(
       plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
@@ -205,6 +206,7 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
     variables: {},
     timeoutMs: server.timeoutMs,
     maxTimeoutMs: server.timeoutMs,
+    ...(server.startTimeoutMs === undefined ? {} : { startTimeoutMs: server.startTimeoutMs }),
     visibility: 'private',
     enabled: true,
     start: 'eager',

@@ -61,6 +61,12 @@ export class ServerDriver {
     return this.#state
   }
 
+  /** When the attempt in progress began (`performance.now()`); undefined: there is none. */
+  get startingSinceMs(): number | undefined {
+    const { phase } = this.#state
+    return phase === 'preparing' || phase === 'handshaking' ? this.#startedAtMs : undefined
+  }
+
   dispatch(event: ServerEvent): void {
     this.#events.push(event)
     if (this.#running) return

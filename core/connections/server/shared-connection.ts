@@ -1,6 +1,7 @@
 import type { WireError } from '../../contract/errors.ts'
 import type { ServerRecord, TransportName } from '../../contract/records.ts'
 import { listReaderCapabilities } from '../../domain/client-capabilities.ts'
+import type { ServerStart } from '../../domain/server/status.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
@@ -10,11 +11,17 @@ import type { LaunchPlan } from '../connection/launcher.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { isFinal, Recovery } from './machine/recovery.ts'
 import type { ServerEvent, Verdict } from './machine/server-events.ts'
+import { StartDeadline } from './machine/start-deadline.ts'
 import { ProtocolFindings } from './protocol-findings.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
 
 /** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
+
+/** How lines of stderr show a carriage return. */
+const CARRIAGE_RETURN = '⟨U+000D⟩'
+/** Most characters of the line that is shown while a server starts. */
+const SHOWN_LINE = 200
 
 /** What a `SharedConnection` needs from its server. */
 export interface SharedConnectionOptions {
@@ -38,6 +45,7 @@ export class SharedConnection {
   readonly #options: SharedConnectionOptions
   readonly #recovery: Recovery
   readonly #protocol: ProtocolFindings
+  readonly #deadline = new StartDeadline()
   #connection: Connection | undefined
   #effective: EffectiveServer | undefined
   #opened: OpenedMessage | undefined
@@ -100,6 +108,7 @@ export class SharedConnection {
   /** Restores earlier findings that were stored with the lists. */
   restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
     this.#protocol.restore(catalog)
+    this.#deadline.restore()
   }
 
   /** The configuration with the transport in effect. Throws HubError. */
@@ -125,6 +134,20 @@ export class SharedConnection {
       if (turn === this.#turn) forbidden(reason)
       return undefined
     }
+  }
+
+  /** What is shown of an attempt that began at `sinceMs` (`performance.now()`). */
+  starting(sinceMs: number): ServerStart {
+    const forMs = Math.round(performance.now() - sinceMs)
+    const since = new Date(Date.now() - forMs).toISOString()
+    const last = this.#options.context.children.stderr(this.#options.record().id).at(-1)
+    if (last === undefined || last.at < since) return { forMs }
+    // A progress bar overwrites its line.
+    const [line = ''] = last.line
+      .split(CARRIAGE_RETURN)
+      .filter(part => part.trim() !== '')
+      .slice(-1)
+    return { forMs, line: line.trim().slice(0, SHOWN_LINE) }
   }
 
   /** The plan for opening another connection now. Throws HubError. */
@@ -198,7 +221,8 @@ export class SharedConnection {
     try {
       await this.#closing
       const effective = await this.configured()
-      const plan = await launcher.ready(await launcher.prepare(record().id, effective), still)
+      const prepared = await launcher.prepare(record().id, effective)
+      const plan = this.#deadline.extend(await launcher.ready(prepared, still))
       release = await context.starts.acquire(record().ownerId)
       const era = still() ? await this.#protocol.era(plan, effective.configHash, still) : 'legacy'
       const whole = still() ? await launcher.withDocument(plan) : plan
@@ -263,6 +287,7 @@ export class SharedConnection {
     this.#opened = message
     this.#openedAtMs = performance.now()
     this.#protocol.opened()
+    this.#deadline.opened()
     this.#options.report({ type: 'opened' })
   }
 
@@ -274,6 +299,7 @@ export class SharedConnection {
   #verdict(end: ConnectionEnd): Verdict {
     const { context, record } = this.#options
     const { shown, outcome } = this.#protocol.ended(this.#effective?.settings, end)
+    if (!shown.wasOpen) this.#deadline.failed(shown.reason)
     if (outcome === 'retry') return { kind: 'now' }
     const onlineMs = performance.now() - this.#openedAtMs
     const stderrTail = (): string => {

@@ -14,6 +14,7 @@ function labels(): Readonly<Record<string, string>> {
     ...{ acceptLostSecrets: t('Accept lost secrets'), trustedProxies: t('Trusted proxies') },
     ...{ stdioPolicy: t('Who may run programs'), outboundAllow: t('Private addresses allowed') },
     ...{ registries: t('Package registries'), registriesCa: t('Certificates of the registries') },
+    ...{ startTimeoutMs: t('Longest start of a server') },
     ...{ workers: t('Worker threads'), logLevel: t('Level of the log'), logFormat: t('Format of the log') },
     ...{ logFile: t('Log file'), requestLogs: t('Log every request'), logRotation: t('Rotation of the log file') },
     ...{
