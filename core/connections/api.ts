@@ -220,6 +220,8 @@ export interface ServerCatalog {
   readonly serverInfo: JsonObject
   readonly instructions?: string
   readonly protocolVersion: string
+  /** The version that the server is asked with in `initialize`, where it refuses the latest. */
+  readonly askedVersion?: string
   /** The transport it was read by, if not the configured one. */
   readonly transport?: TransportName
   /** ISO 8601 UTC. */

@@ -70,6 +70,8 @@ export interface LaunchPlan {
   readonly settings: ServerSettings
   readonly module: string
   readonly kind: 'messages' | 'answers'
+  /** See `EffectiveServer`. */
+  readonly askedVersion?: string
   /** True when servers of this transport may speak either era. */
   readonly modern: boolean
   readonly config: JsonObject
@@ -136,6 +138,7 @@ export class Launcher {
       module: contribution.module,
       kind: contribution.kind ?? 'messages',
       modern: contribution.modern === true,
+      ...(effective.askedVersion === undefined ? {} : { askedVersion: effective.askedVersion }),
       config,
       lent,
       ...(effective.document ? { readDocument: effective.document } : {}),
@@ -250,6 +253,7 @@ export class Launcher {
       ...(plan.document ? { document: plan.document } : {}),
       capabilities: offers,
       owner: plan.ownerId,
+      ...(plan.askedVersion === undefined ? {} : { askedVersion: plan.askedVersion }),
       takesServerRequests: session !== undefined && Object.keys(offers).length > 0,
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,

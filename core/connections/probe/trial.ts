@@ -12,7 +12,7 @@ import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 import type { ListEntry } from '../protocol.ts'
 import { StartDeadline } from '../server/machine/start-deadline.ts'
 import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
-import { suggestsSse } from './transport-choice.ts'
+import { hintingSse, suggestsSse } from './transport-choice.ts'
 
 const SHOWN_CHARACTERS = 1024 * 1024
 
@@ -39,7 +39,10 @@ export async function tryServer(
 ): Promise<TrialReport> {
   const { signal, redact } = options
   const steps: TrialStep[] = []
-  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
+  let first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
+  // A program that ends when it refuses a version; the versions to ask with become fewer.
+  for (let version = nextVersion(first); version !== undefined && !signal.aborted; version = nextVersion(first))
+    first = await tryOnce(launcher, id, { ...asEffective(server, owner), askedVersion: version }, steps, options)
   if (!('failure' in first)) return { ok: true, steps, ...first }
   const { settings } = asEffective(server, owner)
   const other = suggestsSse(settings, first.failure) && !signal.aborted
@@ -47,8 +50,13 @@ export async function tryServer(
     ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, options)
     : first
   if (!('failure' in last)) return { ok: true, steps, ...last }
-  const { code, message } = last.failure
+  const { code, message } = hintingSse(settings, last.failure)
   return { ok: false, steps, tools: [], warnings: [], error: { code, message: redact(message) } }
+}
+
+function nextVersion(outcome: object | { readonly failure: WireError }): string | undefined {
+  const version = 'failure' in outcome ? (outcome.failure as WireError).data?.nextVersion : undefined
+  return typeof version === 'string' ? version : undefined
 }
 
 /** What a step says of how it ended. */

@@ -106,7 +106,7 @@ export class SharedConnection {
   }
 
   /** Restores earlier findings that were stored with the lists. */
-  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
+  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt' | 'askedVersion'>): void {
     this.#protocol.restore(catalog)
     this.#deadline.restore()
   }
@@ -170,6 +170,16 @@ export class SharedConnection {
   /** Earlier failures no longer count. */
   resetFailures(): void {
     this.#recovery.reset()
+  }
+
+  /** The failure of the attempt that begins now makes no later delay longer. */
+  excuseFailure(): void {
+    this.#recovery.excuse()
+  }
+
+  /** How long the attempt in progress may take from its start, in milliseconds; 0 while that is not known. */
+  get startTimeoutMs(): number {
+    return this.#deadline.lastMs
   }
 
   /** The delay of the next attempt after a failure that the server itself caused; undefined: none follows. */
@@ -286,7 +296,7 @@ export class SharedConnection {
     if (!this.#connection) return
     this.#opened = message
     this.#openedAtMs = performance.now()
-    this.#protocol.opened()
+    this.#protocol.opened(message)
     this.#deadline.opened()
     this.#options.report({ type: 'opened' })
   }
