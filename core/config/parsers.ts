@@ -84,10 +84,12 @@ export function size(least = 1): Parser<number> {
 }
 
 /** A duration such as `30d` or `12h`, in milliseconds; a bare number counts milliseconds. */
-export function duration(min: number): Parser<number> {
+export function duration(min: number, max = Number.POSITIVE_INFINITY): Parser<number> {
+  const legal =
+    max === Number.POSITIVE_INFINITY ? '30d or 12h, at least' : `45s or 2m, at most ${max / 1_000} s and at least`
   return typed('duration', text => {
     const ms = parseDuration(/^\d+$/.test(text) ? Number(text) : text) ?? 0
-    return ms >= min ? ok(ms) : wanted(`a duration such as 30d or 12h, at least ${min / 1_000} s`)
+    return ms >= min && ms <= max ? ok(ms) : wanted(`a duration such as ${legal} ${min / 1_000} s`)
   })
 }
 

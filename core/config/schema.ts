@@ -45,6 +45,8 @@ export interface HubConfig {
   readonly registries: readonly string[]
   /** A file of certificates (PEM) that installations trust besides those of the system. */
   readonly registriesCa?: string
+  /** Deadline of a start for servers without one of their own, in milliseconds. Absent: 60 s for programs, 30 s for others. */
+  readonly startTimeoutMs?: number
   readonly workers: number
   readonly logLevel: 'error' | 'warn' | 'info' | 'debug' | 'trace'
   readonly logFormat: 'json' | 'pretty'

@@ -1,4 +1,5 @@
 import { INDEXED_FIELDS } from '../domain/log/indexed-fields.ts'
+import { LONGEST_START_MS } from '../domain/server/server-table.ts'
 import {
   basePath,
   bindAddress,
@@ -88,6 +89,7 @@ export const VARIABLES: readonly Variable[] = [
   variable('OUTBOUND_PROXY_NAMES', 'proxyNames', boolean()),
   variable('REGISTRIES', 'registries', list(webUrl())),
   variable('REGISTRIES_CA', 'registriesCa', text(1, 4_096), { inFile: false }),
+  variable('START_TIMEOUT', 'startTimeoutMs', duration(1_000, LONGEST_START_MS)),
   variable('WORKERS', 'workers', integer(1, 64)),
   variable('LOG_LEVEL', 'logLevel', oneOf('error', 'warn', 'info', 'debug', 'trace')),
   variable('LOG_FORMAT', 'logFormat', oneOf('json', 'pretty')),

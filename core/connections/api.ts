@@ -222,6 +222,8 @@ export interface ServerCatalog {
   readonly serverInfo: JsonObject
   readonly instructions?: string
   readonly protocolVersion: string
+  /** The version that the server is asked with in `initialize`, where it refuses the latest. */
+  readonly askedVersion?: string
   /** The transport it was read by, if not the configured one. */
   readonly transport?: TransportName
   /** ISO 8601 UTC. */
@@ -250,6 +252,8 @@ export interface TrialServer {
   /** The only era to try; absent: the server's. */
   readonly era?: Era
   readonly timeoutMs: number
+  /** As in the settings of a server. */
+  readonly startTimeoutMs?: number
   /** Secrets to redact in the report: those of this configuration, and no others. */
   readonly secrets: readonly string[]
 }

@@ -130,6 +130,7 @@ class LocalConnections implements Connections {
       transports: options.transports,
       headerProviders: options.headerProviders,
       ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
+      ...(config.startTimeoutMs === undefined ? {} : { usualStartTimeoutMs: config.startTimeoutMs }),
     })
     this.#supervisor = new Supervisor({
       servers: registry.servers,

@@ -23,7 +23,14 @@ export interface ConnectionsOptions {
   readonly bus: EventBus
   readonly config: Pick<
     HubConfig,
-    'workers' | 'stdioPolicy' | 'outboundAllow' | 'outboundProxy' | 'dataDir' | 'registries' | 'registriesCa'
+    | 'workers'
+    | 'stdioPolicy'
+    | 'outboundAllow'
+    | 'outboundProxy'
+    | 'dataDir'
+    | 'registries'
+    | 'registriesCa'
+    | 'startTimeoutMs'
   >
   readonly sandbox: Sandbox
   /** Bundles that servers run; absent: there are none. */
@@ -45,7 +52,7 @@ export interface ConnectionsOptions {
   readonly random?: () => number
   /** How the pool monitors its threads; for tests. */
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
-  /** Longest time from a start to the end of the handshake, in place of 30 s (10 s for a dial); for tests. */
+  /** Longest time from a start to the end of the handshake, whatever is configured; for tests. */
   readonly startTimeoutMs?: number
   /** Whether servers are probed for server requests; default true; false for tests of other things. */
   readonly probes?: boolean

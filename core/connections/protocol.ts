@@ -40,6 +40,8 @@ export interface OpenMessage extends LinkLimits {
   readonly type: 'open'
   readonly conn: number
   readonly era: Era
+  /** The version for `initialize`, where the server is known to refuse the latest. */
+  readonly askedVersion?: string
   /** User id, by which the total cost of an owner's servers is limited. */
   readonly owner: string
   /** JSON of tools of earlier lists whose arguments are also sent as headers, for a modern server. */
@@ -180,6 +182,8 @@ export interface OpenedMessage {
   readonly serverInfo: JsonObject
   readonly capabilities: JsonObject
   readonly instructions?: string
+  /** The version that it was asked with, since it refuses the latest. */
+  readonly askedVersion?: string
   /** Cache hints of a modern server for its handshake result. */
   readonly caching?: CacheHint
   /** Members that were left out at a limit, as texts. */

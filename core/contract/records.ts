@@ -110,6 +110,8 @@ export interface ServerSettings {
   readonly variables: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
+  /** From a start to the end of the handshake, at most 10 min. Absent: the hub's default. */
+  readonly startTimeoutMs?: number
   /** Longest message of the server, in bytes; 1 to 64 MiB. Absent: 10 MiB. */
   readonly maxResultBytes?: number
   readonly visibility: Visibility

@@ -141,7 +141,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   storage_unavailable: 'Check the database; the hub goes on by itself when it answers again.',
   history_unavailable: 'Try again in a moment; the log says why the history failed.',
   upstream_timeout: 'Raise the server’s "timeout", or ask it for less.',
-  upstream_init_timeout: 'Look at the server’s log; raise its "timeout" if it only starts slowly.',
+  upstream_init_timeout: 'Look at the server’s log; raise its "startTimeout" if it only starts slowly.',
   stopped: 'Start the server.',
   owner_disabled: 'Enable the account, or give the server to another owner.',
   idle: 'Call one of its tools: that starts it.',

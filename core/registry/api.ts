@@ -109,6 +109,8 @@ export interface EffectiveServer {
   readonly rightsCap?: RightsCap
   /** Texts to redact in everything about the server: its opened secrets, and their parts that may appear alone. */
   readonly secrets: readonly string[]
+  /** The version that the server is asked with in `initialize`, where it was found to refuse the latest. */
+  readonly askedVersion?: string
   /** SHA-256 of all settings whose change requires a new connection. */
   readonly configHash: string
   /** Reads the inline OpenAPI document whose placeholder is in `settings`, as UTF-8. Absent: there is none. */

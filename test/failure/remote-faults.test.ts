@@ -89,7 +89,7 @@ beforeAll(async () => {
   mcpServers.closing = { ...(await start({ UNSAID: '1' })), timeout: 20_000 }
   mcpServers.gone = { url: 'http://127.0.0.1:9/mcp' }
   mcpServers.nowhere = { url: 'http://nowhere.invalid/mcp' }
-  mcpServers.dripping = await start({ INIT: JSON.stringify({ drip: 'head' }) })
+  mcpServers.dripping = { ...(await start({ INIT: JSON.stringify({ drip: 'head' }) })), startTimeout: atLeast(2_000) }
   mcpServers.web = { url: await startWeb(), era: 'legacy' }
   hub = await startHub({ countTimers: true, settings: { mcpServers } })
   admin = await hub.setup()
@@ -223,7 +223,7 @@ test('a server that was stopped, or is not asked again for long, names no time o
   await admin.ok('POST', '/api/servers/secret/start')
 })
 
-test('one that drips its answers is given up after three seconds for its era and the ten of a dial', async () => {
+test('one that drips its answers is given up after three seconds for its era and its startTimeout', async () => {
   const status = await until(
     async () => {
       const now = await statusOf(admin, 'dripping')

@@ -65,7 +65,11 @@ const REASONS = { asleep: 'idle', waiting: 'connection_lost', failed: 'config_in
 /** A server in this phase that was connected once. */
 export function serverIn(phase: ServerPhase, more: Partial<MachineState> = {}): MachineState {
   const reasonCode = phase in REASONS ? { reasonCode: REASONS[phase as keyof typeof REASONS] } : {}
-  return { phase, wanted: phase !== 'stopped', listsOnly: false, connections: 1, attempts: 0, ...reasonCode, ...more }
+  const wakes = phase === 'waiting' ? { wakes: true } : {}
+  return {
+    ...{ phase, wanted: phase !== 'stopped', listsOnly: false, connections: 1, attempts: 0 },
+    ...{ ...reasonCode, ...wakes, ...more },
+  }
 }
 
 /** What the event does to a server in this phase. */

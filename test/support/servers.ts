@@ -10,6 +10,7 @@ export interface Status {
   readonly reason?: { readonly code: string; readonly message: string }
   readonly pid?: number
   readonly nextAttemptAt?: string
+  readonly starting?: { readonly forMs: number; readonly line?: string }
   readonly transport?: string
   readonly session?: { readonly probing?: true; readonly kind: string }
   readonly counts: { readonly tools: number; readonly prompts: number; readonly resources: number }

@@ -36,6 +36,8 @@ export interface ServerStatus {
   readonly reason?: { readonly code: string; readonly message: string; readonly hint?: string }
   readonly attempts?: number
   readonly nextAttemptAt?: string
+  /** While an attempt to start it lasts; `line`: the last one of its stderr. */
+  readonly starting?: { readonly forMs: number; readonly line?: string }
   readonly transport?: string
   readonly era?: string
   readonly protocolVersion?: string

@@ -11,6 +11,9 @@ export type Tone = 'ok' | 'warn' | 'bad' | 'rest'
 /** Reasons to be offline that nobody has to do anything about. */
 const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
 
+/** A start that nobody has to be told about, in milliseconds. */
+const SHORT_START_MS = 2_000
+
 /** Icon, word and tone of a server's state. */
 export function stateOf(status: ServerStatus): { readonly tone: Tone; readonly icon: string; readonly word: string } {
   if (status.state === 'online') return { tone: 'ok', icon: 'circle-check', word: t('Online') }
@@ -25,12 +28,19 @@ export function isResting(status: ServerStatus): boolean {
   return status.state === 'offline' && RESTING.has(status.reason?.code ?? '')
 }
 
-/** `attempt 2, next in 4 s`, while there is a next attempt. */
+/** `attempt 2, next in 4 s`, while there is a next attempt, or `starting for 42 s: downloading …`, while one lasts. */
 export function attemptText(status: ServerStatus, now = Date.now()): string | undefined {
+  if (status.starting) return startText(status.starting)
   if (status.nextAttemptAt === undefined) return undefined
   const left = new Date(status.nextAttemptAt).getTime() - now
   if (left <= 0) return t('attempt {n} runs', { n: (status.attempts ?? 0) + 1 })
   return t('attempt {n}, next in {time}', { n: (status.attempts ?? 0) + 1, time: formatSpan(Math.max(left, 1000)) })
+}
+
+function startText({ forMs, line }: NonNullable<ServerStatus['starting']>): string | undefined {
+  if (forMs < SHORT_START_MS && line === undefined) return undefined
+  const time = formatSpan(forMs)
+  return line === undefined ? t('starting for {time}', { time }) : t('starting for {time}: {line}', { time, line })
 }
 
 /** A mark of icon and word: `mark('ok', 'circle-check', t('Online'))`. */

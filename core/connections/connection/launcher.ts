@@ -31,9 +31,9 @@ import { type LentHeaders, lentHeaders, NOTHING_LENT, withHeaders } from './lent
 import type { WorkerPool } from './pool.ts'
 import type { WorkerPort } from './port.ts'
 
-/** Milliseconds from the start of a process, or of a dial, until the handshake must have succeeded. */
-const PROCESS_START_MS = 30_000
-const DIAL_START_MS = 10_000
+/** Milliseconds from the start of a process, or of a dial, until the handshake must have succeeded, unless configured. */
+const PROCESS_START_MS = 60_000
+const DIAL_START_MS = 30_000
 /** Failed exchanges are checked by a probe even when periodic health checks are off. */
 const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
 
@@ -55,8 +55,10 @@ export interface LauncherOptions {
   readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
-  /** Replaces the two start deadlines above, in milliseconds. */
+  /** Replaces every start deadline, in milliseconds; for tests. */
   readonly startTimeoutMs?: number
+  /** Replaces the two start deadlines above for servers without one of their own, in milliseconds. */
+  readonly usualStartTimeoutMs?: number
 }
 
 /** A program to start, whomever it is for. */
@@ -68,6 +70,8 @@ export interface LaunchPlan {
   readonly settings: ServerSettings
   readonly module: string
   readonly kind: 'messages' | 'answers'
+  /** See `EffectiveServer`. */
+  readonly askedVersion?: string
   /** True when servers of this transport may speak either era. */
   readonly modern: boolean
   readonly config: JsonObject
@@ -81,6 +85,8 @@ export interface LaunchPlan {
   /** True when its owner is an administrator. */
   readonly admin: boolean
   readonly startTimeoutMs: number
+  /** True when the process itself installs packages before it answers, which the hub cannot observe. */
+  readonly installs: boolean
   /** Redacts the secrets of this configuration, and the keys that header providers gave it. */
   readonly redactor: Redactor
 }
@@ -132,6 +138,7 @@ export class Launcher {
       module: contribution.module,
       kind: contribution.kind ?? 'messages',
       modern: contribution.modern === true,
+      ...(effective.askedVersion === undefined ? {} : { askedVersion: effective.askedVersion }),
       config,
       lent,
       ...(effective.document ? { readDocument: effective.document } : {}),
@@ -144,8 +151,18 @@ export class Launcher {
       redactor,
       ownerId,
       admin: ownerRole === 'admin',
-      startTimeoutMs: this.#options.startTimeoutMs ?? (child ? PROCESS_START_MS : DIAL_START_MS),
+      startTimeoutMs: this.#startTimeoutMs(settings, child !== undefined),
+      installs:
+        this.#options.startTimeoutMs === undefined &&
+        child !== undefined &&
+        !confinement &&
+        readPackageRun(child.command, child.args) !== undefined,
     }
+  }
+
+  #startTimeoutMs({ startTimeoutMs }: ServerSettings, isProgram: boolean): number {
+    const { startTimeoutMs: fixed, usualStartTimeoutMs: usual } = this.#options
+    return fixed ?? startTimeoutMs ?? usual ?? (isProgram ? PROCESS_START_MS : DIAL_START_MS)
   }
 
   /**
@@ -236,6 +253,7 @@ export class Launcher {
       ...(plan.document ? { document: plan.document } : {}),
       capabilities: offers,
       owner: plan.ownerId,
+      ...(plan.askedVersion === undefined ? {} : { askedVersion: plan.askedVersion }),
       takesServerRequests: session !== undefined && Object.keys(offers).length > 0,
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,

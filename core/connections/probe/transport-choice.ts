@@ -1,20 +1,45 @@
 import type { WireError } from '../../contract/errors.ts'
+import { isJsonObject } from '../../contract/json.ts'
 import type { ServerSettings, TransportName } from '../../contract/records.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
 
 /** Statuses with which servers without Streamable HTTP reject its first POST; others say nothing about it. */
-const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405]
+const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405, 406, 411, 415, 501]
+/** The status of a proxy or framework that forbids POST; with a credential it is about that. */
+const FORBIDDEN = 403
 /** How long the finding SSE is kept: the server may be upgraded to Streamable HTTP. */
 const KEPT_MS = 24 * 60 * 60_000
 
 /** True when a failed start by Streamable HTTP suggests that the server speaks SSE. */
 export function suggestsSse(
-  settings: Pick<ServerSettings, 'transport' | 'transportInferred'>,
+  settings: Pick<ServerSettings, 'transport' | 'transportInferred' | 'config'>,
   reason: WireError,
 ): boolean {
   if (settings.transportInferred !== true || settings.transport !== 'streamable-http') return false
-  return reason.code === 'upstream_http_error' && NOT_STREAMABLE.includes(reason.data?.status)
+  return isNotStreamable(settings, reason)
+}
+
+function isNotStreamable({ config }: Pick<ServerSettings, 'config'>, { code, data }: WireError): boolean {
+  if (code === 'authorization_required') return data?.status === FORBIDDEN && !hasCredential(config)
+  return code === 'upstream_http_error' && NOT_STREAMABLE.includes(data?.status)
+}
+
+/** Whether the requests carry anything that may be a credential: a header, or a query of the address. */
+function hasCredential({ headers, url }: ServerSettings['config']): boolean {
+  const hasHeaders = isJsonObject(headers) && Object.keys(headers).length > 0
+  return hasHeaders || (typeof url === 'string' && url.includes('?'))
+}
+
+/** The same failure, with what to set where the server may speak SSE and is not asked by itself. */
+export function hintingSse(
+  settings: Pick<ServerSettings, 'transport' | 'transportInferred' | 'config'>,
+  reason: WireError,
+): WireError {
+  const { status } = reason.data ?? {}
+  const maySpeakSse = status === FORBIDDEN || isNotStreamable(settings, reason)
+  if (settings.transport !== 'streamable-http' || !maySpeakSse || suggestsSse(settings, reason)) return reason
+  return { ...reason, message: `${reason.message}; if it is a server for SSE, set "transport": "sse"` }
 }
 
 /**
@@ -91,7 +116,8 @@ export class TransportChoice {
     // An unreachable server says nothing about the transport; any other failure invalidates the finding.
     if (reason.code !== 'connection_lost' || instead) this.#sse = undefined
     // A server that requires a credential speaks the transport.
-    if (!instead || reason.code === 'authorization_required') return end
+    if (!instead) return { ...end, reason: hintingSse(settings, reason) }
+    if (reason.code === 'authorization_required') return end
     return { ...end, reason: { ...instead, message: `${instead.message}; tried as SSE too: ${reason.message}` } }
   }
 }

@@ -10,8 +10,9 @@ import type { TrialListener, TrialReport, TrialServer, TrialStep } from '../api.
 import type { Connection } from '../connection/connection.ts'
 import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
 import type { ListEntry } from '../protocol.ts'
+import { StartDeadline } from '../server/machine/start-deadline.ts'
 import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
-import { suggestsSse } from './transport-choice.ts'
+import { hintingSse, suggestsSse } from './transport-choice.ts'
 
 const SHOWN_CHARACTERS = 1024 * 1024
 
@@ -38,7 +39,10 @@ export async function tryServer(
 ): Promise<TrialReport> {
   const { signal, redact } = options
   const steps: TrialStep[] = []
-  const first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
+  let first = await tryOnce(launcher, id, asEffective(server, owner), steps, options)
+  // A program that ends when it refuses a version; the versions to ask with become fewer.
+  for (let version = nextVersion(first); version !== undefined && !signal.aborted; version = nextVersion(first))
+    first = await tryOnce(launcher, id, { ...asEffective(server, owner), askedVersion: version }, steps, options)
   if (!('failure' in first)) return { ok: true, steps, ...first }
   const { settings } = asEffective(server, owner)
   const other = suggestsSse(settings, first.failure) && !signal.aborted
@@ -46,8 +50,13 @@ export async function tryServer(
     ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, options)
     : first
   if (!('failure' in last)) return { ok: true, steps, ...last }
-  const { code, message } = last.failure
+  const { code, message } = hintingSse(settings, last.failure)
   return { ok: false, steps, tools: [], warnings: [], error: { code, message: redact(message) } }
+}
+
+function nextVersion(outcome: object | { readonly failure: WireError }): string | undefined {
+  const version = 'failure' in outcome ? (outcome.failure as WireError).data?.nextVersion : undefined
+  return typeof version === 'string' ? version : undefined
 }
 
 /** What a step says of how it ended. */
@@ -111,7 +120,7 @@ async function tryOnce(
         )
       : plan
     const era = await trialEra(launcher, ready, signal)
-    const whole = await launcher.withDocument(ready)
+    const whole = await launcher.withDocument(new StartDeadline().extend(ready))
     connection = await step(
       plan.child ? 'start the process' : `load the transport ${effective.settings.transport}`,
       async () =>
@@ -205,6 +214,7 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
     variables: {},
     timeoutMs: server.timeoutMs,
     maxTimeoutMs: server.timeoutMs,
+    ...(server.startTimeoutMs === undefined ? {} : { startTimeoutMs: server.startTimeoutMs }),
     visibility: 'private',
     enabled: true,
     start: 'eager',

@@ -18,8 +18,9 @@ import type { ServerState } from './server-state.ts'
 
 /** How long a call waits for a connection that was open a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
-/** How long a call waits for a connection that was not open before: longer than any start may take. */
-const FIRST_START_WAIT_MS = 35_000
+/** The least time for which a call waits for a start, and what it waits beyond the deadline of one, to learn its outcome. */
+const START_WAIT_MS = 35_000
+const BEYOND_START_MS = 5_000
 const NEAR_MS = 1_000
 /**
  * How long an unsent call stays away from the connection that rejected it. A link whose server is gone or lost the
@@ -42,8 +43,10 @@ export interface CallDispatcherOptions {
   /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
   readonly knownTools: () => string
-  /** Called when a call arrives for a sleeping server. */
-  readonly wake: () => void
+  /** Starts an attempt for a call to a server that sleeps or waits for its next one; false: none may begin now. */
+  readonly wake: () => boolean
+  /** How long the server's last attempt to start may take, in milliseconds; 0 before the first. */
+  readonly startTimeoutMs: () => number
   readonly answered: (call: PendingCall) => void
   readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
 }
@@ -240,27 +243,30 @@ export class CallDispatcher {
   }
 
   #wait(slot: ConnectionSlot, call: PendingCall, key: string | undefined): void {
-    const { serverState, wake } = this.#options
-    const { state, reason } = serverState.now
+    const { serverState } = this.#options
     // True as soon as the server is connected, before its lists are read.
     const opensOwn = this.base.connection !== undefined && key !== undefined
-    const limitMs = opensOwn ? FIRST_START_WAIT_MS : this.#waitMs(call)
+    const limitMs = opensOwn ? this.#startWaitMs() : this.#waitMs(call)
     if (limitMs === undefined) {
       call.failFor(serverState.offlineError())
       return
     }
     slot.wait(call, limitMs, () => serverState.offlineError())
-    if (state === 'offline' && reason?.code === 'idle') wake()
-    else if (opensOwn) this.#sessions.open(key)
+    if (opensOwn) this.#sessions.open(key)
   }
 
-  /** How long a call may wait for the server to connect; undefined: not at all. */
+  /** How long a call may wait for the server to connect, for which an attempt begins; undefined: not at all. */
   #waitMs({ repeated, refused }: PendingCall): number | undefined {
-    const { serverState, record, wanted } = this.#options
-    const { state, reason, nextAttemptAtMs } = serverState.now
-    if (state !== 'offline') return record().start === 'lazy' ? FIRST_START_WAIT_MS : RECONNECT_WAIT_MS
-    if (reason?.code === 'idle' && wanted()) return FIRST_START_WAIT_MS
+    const { serverState, wanted, wake } = this.#options
+    if (serverState.now.state !== 'offline') return this.#startWaitMs()
+    if (wanted() && wake()) return this.#startWaitMs()
+    const { nextAttemptAtMs } = serverState.now
     const inMs = nextAttemptAtMs === undefined ? Number.POSITIVE_INFINITY : nextAttemptAtMs - Date.now()
     return inMs <= (repeated || refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
+  }
+
+  /** As long as the start may take that is in progress, or begins. */
+  #startWaitMs(): number {
+    return Math.max(START_WAIT_MS, this.#options.startTimeoutMs() + BEYOND_START_MS)
   }
 }

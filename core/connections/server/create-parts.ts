@@ -52,7 +52,8 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     effective: () => shared.configured(),
     wanted: isWanted,
     knownTools: () => lists.markedTools,
-    wake: () => driver.dispatch({ type: 'call' }),
+    wake: () => driver.wake(),
+    startTimeoutMs: () => shared.startTimeoutMs,
     answered: call => latency.add(performance.now() - call.startedAtMs),
   })
   const driver: ServerDriver = new ServerDriver(wanted, {

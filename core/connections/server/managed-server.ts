@@ -179,6 +179,7 @@ export class ManagedServer {
   status(): ServerStatus {
     const { face, ...own } = this.#parts.slots.counts()
     return serverStatus(this.#parts.serverState, this.#parts.lists.catalog, this.#parts.shared.opened, {
+      starting: this.#starting(),
       latencyMs: this.#parts.latency.percentiles(),
       pid: this.#parts.shared.connection?.child?.pid,
       transport: this.#parts.shared.otherTransport ?? this.#record.transport,
@@ -225,6 +226,11 @@ export class ManagedServer {
       this.older.dispose(),
     ])
     this.#parts.lists.dispose()
+  }
+
+  #starting(): ServerStatus['starting'] {
+    const sinceMs = this.#parts.driver.startingSinceMs
+    return sinceMs === undefined ? undefined : this.#parts.shared.starting(sinceMs)
   }
 
   #dispatch(event: ServerEvent): void {

@@ -7,6 +7,7 @@ import type { ConnectionEnd } from '../connection/connection-events.ts'
 import type { LaunchPlan } from '../connection/launcher.ts'
 import { openProbe } from '../probe/probe-connection.ts'
 import { TransportChoice } from '../probe/transport-choice.ts'
+import type { OpenedMessage } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
 
@@ -16,6 +17,8 @@ export class ProtocolFindings {
   readonly #record: () => ServerRecord
   readonly #era: ServerEra
   readonly #transport = new TransportChoice()
+  /** The version for `initialize`, where the server refuses the latest. */
+  #askedVersion: string | undefined
 
   constructor(context: ServerContext, record: () => ServerRecord) {
     this.#context = context
@@ -34,13 +37,15 @@ export class ProtocolFindings {
   }
 
   /** Restores earlier findings that were stored with the lists. */
-  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
+  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt' | 'askedVersion'>): void {
     this.#transport.restore(catalog)
+    this.#askedVersion = catalog.askedVersion
   }
 
   /** The configuration with the transport in effect. Throws HubError. */
   async configured(): Promise<EffectiveServer> {
-    return this.#transport.apply(await this.#context.effective(this.#record().id))
+    const effective = this.#transport.apply(await this.#context.effective(this.#record().id))
+    return this.#askedVersion === undefined ? effective : { ...effective, askedVersion: this.#askedVersion }
   }
 
   /** The era to connect with; probes where it is not known. `still`: false once the result is no longer needed. */
@@ -52,6 +57,7 @@ export class ProtocolFindings {
   forget(): void {
     this.#era.forget()
     this.#transport.forget()
+    this.#askedVersion = undefined
   }
 
   /** The next connection tries the configured transport first. */
@@ -60,8 +66,9 @@ export class ProtocolFindings {
   }
 
   /** A connection was opened. */
-  opened(): void {
+  opened({ askedVersion }: Pick<OpenedMessage, 'askedVersion'>): void {
     this.#transport.opened()
+    this.#askedVersion = askedVersion
   }
 
   /** A connection has ended. `shown`: the end with the reason to show; `retry`: the other transport is to be tried now. */
@@ -69,6 +76,13 @@ export class ProtocolFindings {
     settings: ServerSettings | undefined,
     given: ConnectionEnd,
   ): { readonly shown: ConnectionEnd; readonly outcome: ConnectionEnd | 'retry' } {
+    const { nextVersion } = given.reason.data ?? {}
+    if (!given.wasOpen && typeof nextVersion === 'string') {
+      this.#askedVersion = nextVersion
+      return { shown: given, outcome: 'retry' }
+    }
+    // An unreachable server says nothing about versions.
+    if (!given.wasOpen && given.reason.code !== 'connection_lost') this.#askedVersion = undefined
     this.#era.ended(given)
     const shown = this.#era.explained(given)
     return { shown, outcome: this.#transport.ended(settings, shown) }

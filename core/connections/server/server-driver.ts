@@ -15,6 +15,9 @@ import type { SharedConnection } from './shared-connection.ts'
 /** How long a connected server stays `connecting` while its lists are read: longer than thousands of tools take. */
 const LISTS_MS = 10_000
 
+/** Between two attempts that calls start while the server waits for its next one. */
+const WAKE_MS = 1_000
+
 /** The objects of one server that carry out effects. */
 export interface DrivenParts {
   readonly context: Pick<ServerContext, 'bus'>
@@ -23,7 +26,7 @@ export interface DrivenParts {
   readonly health: Pick<ServerHealth, 'forget' | 'lost'>
   readonly shared: Pick<
     SharedConnection,
-    'connection' | 'effective' | 'open' | 'close' | 'resetFailures' | 'forgetTransport'
+    'connection' | 'effective' | 'open' | 'close' | 'resetFailures' | 'excuseFailure' | 'forgetTransport'
   >
   readonly slots: Pick<CallDispatcher, 'base' | 'opened' | 'failWaiting' | 'closeSessions' | 'setLimits'>
   readonly lists: Pick<ServerLists, 'begin' | 'abandon'>
@@ -46,6 +49,7 @@ export class ServerDriver {
   #state: MachineState
   #running = false
   #startedAtMs = 0
+  #wokenAtMs = Number.NEGATIVE_INFINITY
   #retry: ReturnType<typeof setTimeout> | undefined
   #lists: ReturnType<typeof setTimeout> | undefined
 
@@ -59,6 +63,23 @@ export class ServerDriver {
 
   get state(): MachineState {
     return this.#state
+  }
+
+  /** When the attempt in progress began (`performance.now()`); undefined: there is none. */
+  get startingSinceMs(): number | undefined {
+    const { phase } = this.#state
+    return phase === 'preparing' || phase === 'handshaking' ? this.#startedAtMs : undefined
+  }
+
+  /** Starts an attempt for a call, where there is none and one may begin. False when no call may wait for one. */
+  wake(): boolean {
+    const { phase, wakes = false } = this.#state
+    if (phase !== 'asleep' && !(phase === 'waiting' && wakes)) return false
+    const nowMs = performance.now()
+    if (phase === 'waiting' && nowMs - this.#wokenAtMs < WAKE_MS) return false
+    if (phase === 'waiting') this.#wokenAtMs = nowMs
+    this.dispatch({ type: 'call' })
+    return true
   }
 
   dispatch(event: ServerEvent): void {
@@ -122,6 +143,7 @@ export class ServerDriver {
       'abandon-probes': () => asking.abandon(),
       'forget-legacy-side': () => older.forget(),
       'forget-failures': () => shared.resetFailures(),
+      'excuse-failure': () => shared.excuseFailure(),
       'forget-transport': () => shared.forgetTransport(),
       'forget-health': () => health.forget(),
       'health-lost': ({ reason }) => health.lost(reason),

@@ -194,8 +194,11 @@ export class ServerLists {
 }
 
 /** What a catalogue holds of the server's handshake result. */
-function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion }: OpenedMessage) {
-  return { capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion }
+function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion, askedVersion }: OpenedMessage) {
+  return {
+    ...{ capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion },
+    ...(askedVersion === undefined ? {} : { askedVersion }),
+  }
 }
 
 const QUOTA = {

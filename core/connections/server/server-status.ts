@@ -11,6 +11,7 @@ export function serverStatus(
   lists: ServerCatalog | undefined,
   opened: OpenedMessage | undefined,
   more: {
+    readonly starting: ServerStatus['starting']
     readonly latencyMs: ServerStatus['latencyMs'] | undefined
     readonly pid: number | undefined
     readonly transport: TransportName
@@ -34,6 +35,7 @@ export function serverStatus(
     ...(reason ? { reason } : {}),
     attempts,
     ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
+    ...(more.starting ? { starting: more.starting } : {}),
     transport: more.transport,
     ...(said
       ? {

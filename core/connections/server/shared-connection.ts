@@ -1,6 +1,7 @@
 import type { WireError } from '../../contract/errors.ts'
 import type { ServerRecord, TransportName } from '../../contract/records.ts'
 import { listReaderCapabilities } from '../../domain/client-capabilities.ts'
+import type { ServerStart } from '../../domain/server/status.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
@@ -10,11 +11,17 @@ import type { LaunchPlan } from '../connection/launcher.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { isFinal, Recovery } from './machine/recovery.ts'
 import type { ServerEvent, Verdict } from './machine/server-events.ts'
+import { StartDeadline } from './machine/start-deadline.ts'
 import { ProtocolFindings } from './protocol-findings.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
 
 /** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
+
+/** How lines of stderr show a carriage return. */
+const CARRIAGE_RETURN = '⟨U+000D⟩'
+/** Most characters of the line that is shown while a server starts. */
+const SHOWN_LINE = 200
 
 /** What a `SharedConnection` needs from its server. */
 export interface SharedConnectionOptions {
@@ -38,6 +45,7 @@ export class SharedConnection {
   readonly #options: SharedConnectionOptions
   readonly #recovery: Recovery
   readonly #protocol: ProtocolFindings
+  readonly #deadline = new StartDeadline()
   #connection: Connection | undefined
   #effective: EffectiveServer | undefined
   #opened: OpenedMessage | undefined
@@ -98,8 +106,9 @@ export class SharedConnection {
   }
 
   /** Restores earlier findings that were stored with the lists. */
-  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt'>): void {
+  restore(catalog: Pick<ServerCatalog, 'transport' | 'readAt' | 'askedVersion'>): void {
     this.#protocol.restore(catalog)
+    this.#deadline.restore()
   }
 
   /** The configuration with the transport in effect. Throws HubError. */
@@ -127,6 +136,20 @@ export class SharedConnection {
     }
   }
 
+  /** What is shown of an attempt that began at `sinceMs` (`performance.now()`). */
+  starting(sinceMs: number): ServerStart {
+    const forMs = Math.round(performance.now() - sinceMs)
+    const since = new Date(Date.now() - forMs).toISOString()
+    const last = this.#options.context.children.stderr(this.#options.record().id).at(-1)
+    if (last === undefined || last.at < since) return { forMs }
+    // A progress bar overwrites its line.
+    const [line = ''] = last.line
+      .split(CARRIAGE_RETURN)
+      .filter(part => part.trim() !== '')
+      .slice(-1)
+    return { forMs, line: line.trim().slice(0, SHOWN_LINE) }
+  }
+
   /** The plan for opening another connection now. Throws HubError. */
   async plan(): Promise<LaunchPlan> {
     const { context, record } = this.#options
@@ -147,6 +170,16 @@ export class SharedConnection {
   /** Earlier failures no longer count. */
   resetFailures(): void {
     this.#recovery.reset()
+  }
+
+  /** The failure of the attempt that begins now makes no later delay longer. */
+  excuseFailure(): void {
+    this.#recovery.excuse()
+  }
+
+  /** How long the attempt in progress may take from its start, in milliseconds; 0 while that is not known. */
+  get startTimeoutMs(): number {
+    return this.#deadline.lastMs
   }
 
   /** The delay of the next attempt after a failure that the server itself caused; undefined: none follows. */
@@ -198,7 +231,8 @@ export class SharedConnection {
     try {
       await this.#closing
       const effective = await this.configured()
-      const plan = await launcher.ready(await launcher.prepare(record().id, effective), still)
+      const prepared = await launcher.prepare(record().id, effective)
+      const plan = this.#deadline.extend(await launcher.ready(prepared, still))
       release = await context.starts.acquire(record().ownerId)
       const era = still() ? await this.#protocol.era(plan, effective.configHash, still) : 'legacy'
       const whole = still() ? await launcher.withDocument(plan) : plan
@@ -262,7 +296,8 @@ export class SharedConnection {
     if (!this.#connection) return
     this.#opened = message
     this.#openedAtMs = performance.now()
-    this.#protocol.opened()
+    this.#protocol.opened(message)
+    this.#deadline.opened()
     this.#options.report({ type: 'opened' })
   }
 
@@ -277,6 +312,7 @@ export class SharedConnection {
   #verdict(end: ConnectionEnd): Verdict {
     const { context, record } = this.#options
     const { shown, outcome } = this.#protocol.ended(this.#effective?.settings, end)
+    if (!shown.wasOpen) this.#deadline.failed(shown.reason)
     if (outcome === 'retry') return { kind: 'now' }
     const onlineMs = performance.now() - this.#openedAtMs
     const stderrTail = (): string => {

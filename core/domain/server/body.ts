@@ -160,6 +160,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     ...settings.config,
     timeout: settings.timeoutMs,
     maxTimeout: settings.maxTimeoutMs,
+    ...(settings.startTimeoutMs === undefined ? {} : { startTimeout: settings.startTimeoutMs }),
     ...(settings.maxResultBytes === undefined ? {} : { maxResultBytes: settings.maxResultBytes }),
     visibility: settings.visibility,
     enabled: settings.enabled,

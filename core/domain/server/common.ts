@@ -13,7 +13,10 @@ export interface CommonFields {
 
 /** Parses the fields common to all transports. Problems are added to `fields.errors`. */
 export function readCommon(fields: Fields): CommonFields {
-  const { name, owner, reviewed, timeout, maxTimeout, idleTimeout, ...values } = readTable(SERVER_TABLE, fields)
+  const { name, owner, reviewed, timeout, maxTimeout, startTimeout, idleTimeout, ...values } = readTable(
+    SERVER_TABLE,
+    fields,
+  )
   if (maxTimeout !== undefined && maxTimeout < timeout) {
     const detail = `"maxTimeout" is ${maxTimeout}; it must be at least "timeout" (${timeout})`
     fields.problem('maxTimeout', 'range', detail)
@@ -24,6 +27,7 @@ export function readCommon(fields: Fields): CommonFields {
       ...values,
       timeoutMs: timeout,
       maxTimeoutMs: maxTimeout ?? Math.max(timeout, DEFAULT_MAX_TIMEOUT_MS),
+      ...(startTimeout === undefined ? {} : { startTimeoutMs: startTimeout }),
       ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
     },
     ...(name === undefined ? {} : { name }),

@@ -22,6 +22,8 @@ const DEFAULT_TIMEOUT_MS = 60_000
 /** Default of `maxTimeout`, in milliseconds, where `timeout` is not longer. */
 export const DEFAULT_MAX_TIMEOUT_MS = 600_000
 const LONGEST_MAX_TIMEOUT_MS = 86_400_000
+/** Longest `startTimeout`, in milliseconds, and the most to which the hub extends the deadline of a start by itself. */
+export const LONGEST_START_MS = 600_000
 /** Default of `idleTimeout` for servers that start lazily, in milliseconds. */
 export const DEFAULT_LAZY_IDLE_MS = 300_000
 
@@ -81,6 +83,14 @@ export const SERVER_TABLE = {
       description: 'Milliseconds to which progress extends a request; by default the larger of `timeout` and 600,000.',
     },
     read: (fields: Fields) => fields.integer('maxTimeout', 1, LONGEST_MAX_TIMEOUT_MS, 'milliseconds'),
+  },
+  startTimeout: {
+    schema: {
+      ...milliseconds(1, LONGEST_START_MS),
+      description:
+        'Milliseconds from a start to the end of the handshake; by default the hub’s `START_TIMEOUT`. Installing packages for the first time does not count.',
+    },
+    read: (fields: Fields) => fields.integer('startTimeout', 1, LONGEST_START_MS, 'milliseconds'),
   },
   maxResultBytes: {
     schema: {

@@ -43,6 +43,14 @@ export interface ServerWarning {
   readonly tools?: readonly string[]
 }
 
+/** An attempt to start a server that has not ended yet. */
+export interface ServerStart {
+  /** How long it has lasted, in milliseconds. */
+  readonly forMs: number
+  /** The last line that its program wrote to stderr in this time, at most 200 characters. */
+  readonly line?: string
+}
+
 /** The live state of a server, as the API shows it. */
 export interface ServerStatus {
   readonly state: ConnectionState
@@ -52,6 +60,8 @@ export interface ServerStatus {
   /** Failed attempts since the last time online. */
   readonly attempts: number
   readonly nextAttemptAt?: string
+  /** While an attempt to start it lasts. */
+  readonly starting?: ServerStart
   /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
   readonly transport?: TransportName
   readonly era?: 'legacy' | 'modern'

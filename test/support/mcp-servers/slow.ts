@@ -1,6 +1,6 @@
 /**
  * Stdio: `wait` answers after `ms`, and tells of progress each 20 ms when asked to; `cancelled` lists the ids it was told to give up.
- * INIT_MS delays initialize, LIST_MS delays tools/list.
+ * INIT_MS delays initialize, LIST_MS delays tools/list. SAY is written to stderr first, without an end of the line.
  */
 import { handleBasics, type Message, onMessages, say, sendText, tool } from './lines.ts'
 
@@ -44,6 +44,7 @@ function handle(message: Message): void {
   else handleBasics(message, 'slow', TOOLS)
 }
 
+if (process.env.SAY) process.stderr.write(process.env.SAY)
 onMessages(message => {
   const delay = { initialize: process.env.INIT_MS, 'tools/list': process.env.LIST_MS }[message.method ?? '']
   if (delay === undefined) handle(message)

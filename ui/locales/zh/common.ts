@@ -40,6 +40,8 @@ export const common: Readonly<Record<string, string>> = {
   Stopped: '已停止',
   Offline: '离线',
   'attempt {n} runs': '正在进行第 {n} 次尝试',
+  'starting for {time}': '已启动 {time}，尚未就绪',
+  'starting for {time}: {line}': '已启动 {time}，尚未就绪：{line}',
   'attempt {n}, next in {time}': '第 {n} 次尝试，{time}后进行',
   'Try again': '重试',
   'The hub does not answer. It may be restarting, or the network is down.':

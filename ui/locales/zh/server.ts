@@ -228,6 +228,9 @@ export const server: Readonly<Record<string, string>> = {
   'eager: with the hub; lazy: with the first call': 'eager：随 Hub 启动；lazy：首次调用时',
   'Timeout, ms': '超时，毫秒',
   'Longest with progress, ms': '有进度时最长，毫秒',
+  'Longest start, ms': '启动最长，毫秒',
+  'Until the server has answered the first request; empty: as the hub has it':
+    '直到服务器答复第一个请求为止；留空则采用 hub 的设置',
   'Changed definitions': '定义变更',
   'pin: a tool whose definition changed is blocked until it is approved': 'pin：定义变更的工具在批准前被阻止',
   'Checked regularly': '定期检查',

@@ -97,6 +97,7 @@ export const settings: Readonly<Record<string, string>> = {
   'The proxy resolves all names': '由代理解析所有主机名',
   'Package registries': '软件包仓库',
   'Certificates of the registries': '软件包仓库的证书',
+  'Longest start of a server': '服务器启动最长时间',
   'Worker threads': '工作线程数',
   'Level of the log': '日志级别',
   'Format of the log': '日志格式',

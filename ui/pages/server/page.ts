@@ -56,6 +56,9 @@ class PbPageServer extends PbPage {
     super.connectedCallback()
     this.#timer = setInterval(() => {
       this.now = Date.now()
+      // No event says how a start goes on.
+      const isStarting = this.#server.data?.status.starting !== undefined
+      if (isStarting && document.visibilityState === 'visible' && !this.#server.loading) void this.#server.reload()
     }, 1000)
   }
 

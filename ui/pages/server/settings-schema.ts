@@ -68,6 +68,11 @@ export async function settingsSchema(server: ServerRecord): Promise<Schema> {
       session: { enum: ['auto', 'shared', 'per-session', 'per-user'], title: t('Shared') },
       timeout: ms(t('Timeout, ms')),
       maxTimeout: ms(t('Longest with progress, ms')),
+      startTimeout: {
+        ...ms(t('Longest start, ms')),
+        maximum: 600_000,
+        description: t('Until the server has answered the first request; empty: as the hub has it'),
+      },
       definitionPolicy: {
         enum: ['report', 'pin'],
         title: t('Changed definitions'),

@@ -76,7 +76,7 @@ export class ServerChanges {
 
 function withState(server: ServerRecord, { data, at }: LiveEvent): ServerRecord {
   const { state, reason, attempts } = data as unknown as StateData
-  const { reason: _, nextAttemptAt: __, ...rest } = server.status
+  const { reason: _, nextAttemptAt: __, starting: ___, ...rest } = server.status
   return { ...server, status: { ...rest, state, since: at, attempts, ...(reason ? { reason } : {}) } }
 }
 

@@ -16,6 +16,7 @@ function labels(): Readonly<Record<string, string>> {
     ...{ httpProxy: t('Proxy for http'), httpsProxy: t('Proxy for https') },
     ...{ noProxy: t('Hosts without the proxy'), proxyNames: t('The proxy resolves all names') },
     ...{ registries: t('Package registries'), registriesCa: t('Certificates of the registries') },
+    ...{ startTimeoutMs: t('Longest start of a server') },
     ...{ workers: t('Worker threads'), logLevel: t('Level of the log'), logFormat: t('Format of the log') },
     ...{ logFile: t('Log file'), requestLogs: t('Log every request'), logRotation: t('Rotation of the log file') },
     ...{

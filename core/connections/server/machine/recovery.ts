@@ -33,6 +33,12 @@ export function isFinal(code: ErrorCode | undefined): boolean {
   return code !== undefined && FINAL.has(code)
 }
 
+/** Whether the next attempt is delayed only so that a failing server is not asked too often: a call may ask it at once. */
+function waitsByBackoff({ code, data }: WireError): boolean {
+  if (isFinal(code) || code === 'sandbox_lost' || code === 'authorization_required') return false
+  return !code.startsWith('openapi_') && data?.retryAfterSeconds === undefined
+}
+
 /** Decides when a server is retried: at once, after a backoff, in minutes, or never. */
 export class Recovery {
   readonly #random: () => number
@@ -93,7 +99,12 @@ export class Recovery {
   failed(reason: WireError): Extract<Verdict, { kind: 'offline' }> {
     const delayMs = this.#delay(reason)
     this.#failures += 1
-    return { kind: 'offline', reason, delayMs }
+    return { kind: 'offline', reason, delayMs, ...(waitsByBackoff(reason) ? { wakes: true } : {}) }
+  }
+
+  /** The next failure counts for nothing: it is of an attempt that a call started. */
+  excuse(): void {
+    this.#failures = Math.max(0, this.#failures - 1)
   }
 
   /** A server that crashes its thread three times a minute gets an isolated one; if that ends too, it stays offline. */

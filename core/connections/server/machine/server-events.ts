@@ -40,6 +40,8 @@ export interface MachineState {
   readonly connections: number
   /** Failed attempts since it was last connected. */
   readonly attempts: number
+  /** While it waits for the next attempt: a call starts it at once. */
+  readonly wakes?: boolean
   /** Code of the published reason. */
   readonly reasonCode?: ErrorCode
 }
@@ -48,7 +50,13 @@ export interface MachineState {
 export type Verdict =
   /** The next attempt begins now; `reason` is published where there is one. */
   | { readonly kind: 'now'; readonly reason?: WireError }
-  | { readonly kind: 'offline'; readonly reason: WireError; readonly delayMs: number | undefined }
+  /** `wakes`: a call starts the next attempt at once. */
+  | {
+      readonly kind: 'offline'
+      readonly reason: WireError
+      readonly delayMs: number | undefined
+      readonly wakes?: boolean
+    }
 
 /** Everything that can change the state of a server. */
 export type ServerEvent =
@@ -65,7 +73,7 @@ export type ServerEvent =
   | { readonly type: 'configured'; readonly differs: boolean; readonly listsKept: boolean; readonly lazy: boolean }
   /** Its use is forbidden until its configuration, a role or the plugins change. */
   | { readonly type: 'forbidden'; readonly reason: WireError }
-  /** A call arrived that has no connection. */
+  /** A call arrived that has no connection, and may start an attempt. */
   | { readonly type: 'call' }
   /** `outdated`: it was found to speak another version or transport; `idle`: it was not used for its idle time. */
   | { readonly type: 'tick'; readonly outdated: boolean; readonly idle: boolean }
@@ -117,6 +125,8 @@ export type ServerEffect =
   | { readonly do: 'abandon-probes' }
   | { readonly do: 'forget-legacy-side' }
   | { readonly do: 'forget-failures' }
+  /** The attempt that begins is an extra one: its failure makes no later delay longer. */
+  | { readonly do: 'excuse-failure' }
   | { readonly do: 'forget-transport' }
   | { readonly do: 'forget-health' }
   | { readonly do: 'health-lost'; readonly reason: WireError }

@@ -77,7 +77,11 @@ const HANDLERS: Handlers = {
 
   forbidden: (state, { reason }) => goOffline(state, 'failed', reason),
 
-  call: state => (state.phase === 'asleep' ? connect({ ...state, listsOnly: false }) : unchanged(state)),
+  call: state => {
+    if (state.phase === 'asleep') return connect({ ...state, listsOnly: false })
+    const wakes = state.phase === 'waiting' && state.wakes === true
+    return wakes ? connect({ ...state, listsOnly: false }, [{ do: 'excuse-failure' }]) : unchanged(state)
+  },
 
   tick: (state, { outdated, idle }) => {
     // Its configuration could not be read when it was enabled.
@@ -138,7 +142,7 @@ function unchanged(state: MachineState): Transition {
 
 /** The state in another phase, with what is published of the reason. */
 function at(state: MachineState, phase: ServerPhase, reason: Pick<WireError, 'code'> | undefined): MachineState {
-  const { reasonCode: _, ...rest } = state
+  const { reasonCode: _, wakes: __, ...rest } = state
   return { ...rest, phase, ...(reason ? { reasonCode: reason.code } : {}) }
 }
 
@@ -241,11 +245,15 @@ function follow(state: MachineState, verdict: Verdict): Transition {
       { do: 'publish', state: 'connecting', reason },
     ])
   }
-  const { reason, delayMs } = verdict
+  const { reason, delayMs, wakes = false } = verdict
   const next = delayMs === undefined ? {} : { nextAttemptInMs: delayMs }
   const soon = delayMs !== undefined && delayMs <= NEAR_MS
   return {
-    state: { ...at(state, delayMs === undefined ? 'failed' : 'waiting', reason), attempts: state.attempts + 1 },
+    state: {
+      ...at(state, delayMs === undefined ? 'failed' : 'waiting', reason),
+      attempts: state.attempts + 1,
+      ...(wakes ? { wakes } : {}),
+    },
     effects: [
       { do: 'publish', state: 'offline', reason, ...next },
       { do: 'abandon-lists' },

@@ -1,9 +1,10 @@
-import { HubError } from '../../../contract/errors.ts'
+import { HubError, type WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { askableCapabilities } from '../../../domain/client-capabilities.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../../domain/era.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
+import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import type { TakenCall } from './call-table.ts'
@@ -14,6 +15,7 @@ import { legacyResult } from './modern-results.ts'
 import { formOf, type ReadResult } from './result-forms.ts'
 import { ServerRequestTable } from './server-requests-table.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
+import { DRAFT_VERSION, versionAfter } from './version-refusal.ts'
 
 /** The era with a handshake: one session, in which the upstream may send requests and notifications at any time. */
 export class LegacyLink extends McpLink {
@@ -21,6 +23,9 @@ export class LegacyLink extends McpLink {
   readonly #serverRequests: ServerRequestTable
   readonly #notices: UpstreamNotices
   #capabilities: JsonObject = {}
+  /** The first rejection of a version, and the version that the server is asked with now. */
+  #refusal: HubError | undefined
+  #nextVersion: string | undefined
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
@@ -62,8 +67,30 @@ export class LegacyLink extends McpLink {
   }
 
   protected async handshake(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
-    const params = initializeParams(this.options.capabilities, this.context.version)
-    return readHandshake(await this.own.request('initialize', params, timeoutMs))
+    const endMs = performance.now() + timeoutMs
+    let version = this.options.askedVersion ?? LATEST_LEGACY
+    for (;;) {
+      const params = initializeParams(version, this.options.capabilities, this.context.version)
+      try {
+        const leftMs = Math.max(1, endMs - performance.now())
+        const handshake = readHandshake(await this.own.request('initialize', params, leftMs))
+        return version === LATEST_LEGACY ? handshake : { ...handshake, askedVersion: version }
+      } catch (error) {
+        const next = error instanceof HubError ? versionAfter(version, error) : undefined
+        if (next === undefined) throw this.#refusal ?? error
+        this.#refusal ??= error as HubError
+        version = next
+        this.#nextVersion = next
+      }
+    }
+  }
+
+  protected override end(reason: WireError): void {
+    // A program may end after its refusal: the next process is asked with the next version.
+    const isLost = this.opening && reason.code === 'connection_lost' && this.#refusal !== undefined
+    if (!isLost || !this.#refusal) return super.end(reason)
+    const { code, message, data } = toWireError(this.#refusal)
+    super.end({ code, message, data: { ...data, nextVersion: this.#nextVersion ?? null } })
   }
 
   protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
@@ -120,15 +147,16 @@ export class LegacyLink extends McpLink {
   }
 }
 
-/** The params of `initialize`, with the newest legacy version. */
-function initializeParams(capabilities: JsonObject, hubVersion: string): JsonObject {
-  return { protocolVersion: LATEST_LEGACY, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }
+/** The params of `initialize`. */
+function initializeParams(protocolVersion: string, capabilities: JsonObject, hubVersion: string): JsonObject {
+  return { protocolVersion, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }
 }
 
 /** Reads the result of `initialize`; throws `upstream_protocol` when it cannot be used. */
 function readHandshake(result: JsonValue): Handshake {
   if (!isJsonObject(result)) throw new HubError('upstream_protocol', 'The server answered initialize with no object')
-  const { protocolVersion, serverInfo, capabilities, instructions } = result
+  const { serverInfo, capabilities, instructions } = result
+  const protocolVersion = result.protocolVersion === DRAFT_VERSION ? LEGACY_VERSIONS[0] : result.protocolVersion
   if (typeof protocolVersion !== 'string' || !LEGACY_VERSIONS.some(known => known === protocolVersion)) {
     const said = cutShort(JSON.stringify(protocolVersion ?? null), 60)
     throw new HubError(

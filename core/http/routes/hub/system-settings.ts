@@ -45,6 +45,7 @@ const changeable = z.strictObject({
   trustedProxies: texts,
   stdioPolicy: z.enum(['sandboxed', 'admin', 'off']).nullable().optional(),
   outboundAllow: texts,
+  startTimeoutMs: amount,
   workers: z.number().int().min(1).max(64).nullable().optional(),
   logLevel: z.enum(['error', 'warn', 'info', 'debug', 'trace']).nullable().optional(),
   logFormat: z.enum(['json', 'pretty']).nullable().optional(),
@@ -218,7 +219,8 @@ export function settingSources(config: ConfigView, given: Stored): object {
     const restart = !config.live?.has(key)
     const pending = restart && !held && waits(config, key, stored)
     const value = held ? config.values[key] : (stored[key] ?? config.values[key])
-    const text = isAmount(key) ? { text: String(writtenAmount(config, given, key)) } : {}
+    const amountText = isAmount(key) ? writtenAmount(config, given, key) : null
+    const text = amountText === null ? {} : { text: String(amountText) }
     return [key, { ...origin(config, key), locked: held, restart, pending, ...written(key, value), ...text }] as const
   })
   return Object.fromEntries([...fixed, ...changeables])

@@ -96,11 +96,12 @@ function trialRoute(deps: ServerImportDeps): Route {
       // Renamed, so that the configuration of an existing server can be tried while it is edited.
       const unnamed = { ...body, name: `trial-${randomUUID().slice(0, 8)}` }
       const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
-      const { transport, transportInferred = false, config, timeoutMs, era } = draft.settings
+      const { transport, transportInferred = false, config, timeoutMs, startTimeoutMs, era } = draft.settings
       const { ownerId, ownerRole, rightsCap, secrets } = draft
       const cap = rightsCap === undefined ? {} : { rightsCap }
       const pinned = era === undefined ? {} : { era }
-      const wanted = { ownerId, ownerRole, ...cap, ...pinned, transport, transportInferred, config, timeoutMs, secrets }
+      const limits = { timeoutMs, ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }) }
+      const wanted = { ownerId, ownerRole, ...cap, ...pinned, transport, transportInferred, config, ...limits, secrets }
       info.keepOpen()
       const trial = async (until: AbortSignal, onStep?: TrialListener): Promise<object> => {
         const report = await deps.credentials.during(actor, until, end => deps.upstreams.trial(wanted, end, onStep))

@@ -40,6 +40,13 @@ export const serverStatus = z.object({
   reason: reason.optional(),
   attempts: z.number().int(),
   nextAttemptAt: timestamp.optional(),
+  starting: z
+    .object({
+      forMs: z.int().meta({ description: 'How long this attempt has lasted' }),
+      line: z.string().optional().meta({ description: 'The last line that the program wrote to stderr in this time' }),
+    })
+    .optional()
+    .meta({ description: 'While an attempt to start it lasts' }),
   transport: transport
     .optional()
     .meta({ description: 'In effect; with only a URL configured, what the server speaks' }),

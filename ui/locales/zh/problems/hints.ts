@@ -136,7 +136,7 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   storage_unavailable: '请检查数据库；恢复后 hub 会自动继续。',
   history_unavailable: '请稍后重试；日志会说明原因。',
   upstream_timeout: '请调高服务器的 timeout，或缩小请求范围。',
-  upstream_init_timeout: '请查看服务器的日志；若只是启动慢，请调高 timeout。',
+  upstream_init_timeout: '请查看服务器的日志；若只是启动慢，请调高 startTimeout。',
   stopped: '请启动服务器。',
   owner_disabled: '请启用该账户，或将服务器转交他人。',
   idle: '调用其任一工具即可启动。',
