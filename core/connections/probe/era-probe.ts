@@ -1,7 +1,8 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { Era } from '../../domain/era.ts'
 import { eraOf, LATEST_LEGACY, MODERN_VERSION } from '../../domain/era.ts'
-import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
+import type { LaunchPlan } from '../connection/launch-plan.ts'
+import type { Launcher } from '../connection/launcher.ts'
 import { openProbe } from './probe-connection.ts'
 
 /** Longest wait for the response to `server/discover`, in milliseconds. */

@@ -2,7 +2,8 @@ import type { WireError } from '../../contract/errors.ts'
 import type { Era } from '../../domain/era.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
-import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
+import type { LaunchPlan } from '../connection/launch-plan.ts'
+import type { Launcher } from '../connection/launcher.ts'
 import type { OpenedMessage } from '../protocol.ts'
 
 /** The outcome of a connection that is opened only as a test. */

@@ -6,7 +6,8 @@ import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { AskReply } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
-import type { Launcher, LaunchPlan } from '../connection/launcher.ts'
+import type { LaunchPlan } from '../connection/launch-plan.ts'
+import type { Launcher } from '../connection/launcher.ts'
 
 /** Without a server request for so long after the lists or the last request, a server is taken to send no more. */
 const QUIET_MS = 500
