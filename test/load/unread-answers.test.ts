@@ -70,7 +70,6 @@ const KNOWN = [
   ...['modern', 'session'].flatMap(era => [
     `${era} /mcp/heavy tools/call bytes`,
     `${era} /mcp/heavy tools/call notes`,
-    `${era} /mcp/g tools/list`,
   ]),
 ]
 
