@@ -21,7 +21,7 @@ const AFTER: Readonly<Record<string, string>> = {
   'configured: as before': 'preparing preparing - preparing preparing = = = = =',
   'configured: differs': 'preparing preparing preparing preparing preparing = preparing preparing preparing preparing',
   forbidden: 'failed failed failed failed = failed failed failed failed failed',
-  call: '- - preparing - - - - - - -',
+  call: '- - preparing preparing - - - - - -',
   tick: '- - - - - - - - - -',
   'tick: outdated': '- - - - - - - preparing preparing -',
   'tick: idle': '- - - - - - - asleep asleep -',
