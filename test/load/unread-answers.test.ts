@@ -67,10 +67,7 @@ const KNOWN = [
   ...['inside', 'apart'].flatMap(plugin =>
     ['whole', 'announced', 'short', 'stream', 'refusal'].map(path => `GET /api/plugins/heavy-${plugin}/${path}`),
   ),
-  ...['modern', 'session'].flatMap(era => [
-    `${era} /mcp/heavy tools/call bytes`,
-    `${era} /mcp/heavy tools/call notes`,
-  ]),
+  ...['modern', 'session'].flatMap(era => [`${era} /mcp/heavy tools/call bytes`, `${era} /mcp/heavy tools/call notes`]),
 ]
 
 test('every long answer is on the account until it is read, and others are answered meanwhile', async () => {
