@@ -256,7 +256,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
   await page.waitForSelector('[role=alert]')
   // What is somebody else's looks as what does not exist.
   const scrub = (text: string | null): string =>
-    (text ?? '').replace(/notes|nothing/g, 'X').replace(/[0-9a-f]{16}/g, 'id')
+    (text ?? '').replace(/notes|nothing/g, 'X').replace(/(?<=_not_found)[0-9a-f]{16}/g, 'id')
   expect(scrub(foreign)).toBe(scrub(await page.locator('main').textContent()))
   await tab.open('/servers/new')
   await page.fill('#pasted', 'http://127.0.0.1:9/draft')

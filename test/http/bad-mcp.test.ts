@@ -95,7 +95,7 @@ mcpTable('HTTP under /mcp', () => town, [
     rpc: -32600,
     code: 'origin_not_allowed',
   },
-  ...['text/html', 'application/json', 'text/event-stream', 'image/*', 'application/json;q=0, text/event-stream'].map(
+  ...['text/html', 'text/event-stream', 'image/*', 'application/json;q=0, text/event-stream'].map(
     accept => ({
       what: `Accept: ${accept}`,
       headers: { accept },
