@@ -84,12 +84,18 @@ function callout(endpoint: Endpoint, acts: EndpointActs): unknown {
     return html`<div class="callout bad">${icon('circle-x')}<p><b>${t('The platform refused the token.')}</b> ${t('Make a new one there.')} <button type="button" class="linkb" @click=${() => acts.pasteToken(endpoint)}>${t('Paste it here')}</button></p></div>`
   }
   if (state === 'refused' || state === 'replaced')
-    return html`<div class="callout bad">${icon('circle-x')}<p title=${message ?? nothing}>${faultText(code, message)}</p></div>`
+    return html`<div class="callout bad">${icon('circle-x')}${withOwnWords(message, html`<p>${faultText(code, message)}</p>`)}</div>`
   if (state === 'off' && code === 'assistant_disabled')
     return html`<div class="callout">${icon('info')}<p>${t('Assistants are off on this hub. Start it with ASSISTANT_ENABLED=true and an ASSISTANT_API_KEY.')}</p></div>`
   if (state === 'backing_off' && message !== undefined)
-    return html`<p class="s q" title=${message}>${faultText(code, message)}</p>`
+    return withOwnWords(message, html`<p class="s q">${faultText(code, message)}</p>`)
   return state === 'waiting' && direction === 'inbound'
     ? html`<p class="s q">${t('Nobody is connected. The device dials with its token.')}</p>`
     : nothing
+}
+
+/** A text of the page, with the hub's own sentence, which is English, as its title. */
+function withOwnWords(message: string | undefined, shown: unknown): unknown {
+  if (message === undefined) return shown
+  return html`<div lang="en" title=${message}><div lang=${document.documentElement.lang}>${shown}</div></div>`
 }
