@@ -158,8 +158,8 @@ test('many calls to a server that waits make one attempt a second, and one that 
   const refusals = await Promise.all(clients.map(client => failureOf(callText(client, 'any'))))
   expect(refusals.every(({ data }) => data?.code === 'server_offline')).toBe(true)
   const seconds = Math.ceil((performance.now() - began) / 1_000)
-  // One for each second, and one that was due by itself.
-  expect(later.initialized - before).toBeLessThanOrEqual(seconds + 1)
+  // One for each second, one that was under way, and one that was due by itself; eight callers would make eight.
+  expect(later.initialized - before).toBeLessThanOrEqual(seconds + 2)
   // So many failures that the next attempt by itself may be a minute away.
   await until(
     async () => {
