@@ -1,4 +1,4 @@
-// The same as unread-answers.test.ts by weight: as much as one user, and several at once, can ask for and not read.
+// The same as unread-routes.long.test.ts by weight: as much as one user, and several at once, can ask for and not read.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type { Client } from '../support/hub.ts'
 import { type Asked, MOST_RESIDENT_MIB, UnreadHub } from '../support/unread-answers.ts'
