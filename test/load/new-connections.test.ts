@@ -59,13 +59,18 @@ const message = async () => ({
 })
 
 /** What is sent, over how many connections at a time. */
-const ATTACKS: readonly (readonly [string, number, () => object | Promise<object>])[] = [
+type Attack = readonly [string, number, () => object | Promise<object>]
+const ATTACKS: readonly Attack[] = [
   ['9,900 unknown fields', CONNECTIONS, fields],
   ['9,900 unknown fields, every second one cut off', CONNECTIONS, () => ({ ...fields(), cutOffMs: CUT_OFF_MS })],
   ['own limits', CONNECTIONS, () => ({ method: 'GET', path: '/api/limits', headers: own() })],
-  ['messages of 1 MB', CONNECTIONS, async () => ({ method: 'POST', path: '/mcp', ...(await message()) })],
   ['a wrong credential', STRANGERS, () => ({ method: 'GET', path: '/api/auth/me', headers: unknown })],
   ['messages with a wrong one', STRANGERS, () => ({ method: 'POST', path: '/mcp/x', headers: unknown, body: '{}' })],
+  // In the whole form alone: main has turns of 0.3 s beside these, which are to become shorter.
+  ...extent<readonly Attack[]>(
+    [],
+    [['messages of 1 MB', CONNECTIONS, async () => ({ method: 'POST', path: '/mcp', ...(await message()) })]],
+  ),
 ]
 
 /** Floods the hub once; returns what of its figures is over the bounds, as texts. */

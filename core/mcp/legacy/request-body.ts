@@ -13,6 +13,10 @@ const MEMBER_BYTES = 8
 const MAX_WEIGHT = 48 * 1024 * 1024
 /** Up to this length an announced body is read as a whole. */
 const AT_ONCE_BYTES = 4 * 1024
+/** From this length on too: joining many parts of many bodies holds the thread for hundreds of milliseconds. */
+const LARGE_BYTES = 256 * 1024
+/** Slowest arrival of a large body, in bytes for each millisecond, beside the longest pause. */
+const LEAST_RATE = 64
 
 /** How the body of one message is read. */
 export interface ReadBodyOptions {
@@ -26,7 +30,8 @@ export interface ReadBodyOptions {
 
 /**
  * Reads the body as text. While it arrives, the account is charged its announced length, or else what has arrived. An
- * announced body of at most 4 KiB must be there within `silenceMs`; of any other, each part within `silenceMs` after the one
+ * announced body of at most 4 KiB must be there within `silenceMs`, one of 256 KiB and more within that and a second for each
+ * 64 KB; of any other, each part within `silenceMs` after the one
  * before. Throws body_too_large at 4 MiB, announced or not, json_encoding for what is not UTF-8, request_timeout,
  * quota_bytes, overloaded.
  */
@@ -36,8 +41,12 @@ export function readBody(options: ReadBodyOptions): Promise<string> {
   const length = Number(announced ?? 0)
   if (length > LIMITS.mcpBodyBytes) throw tooLarge()
   account.take(length)
-  const text = announced === null || length > AT_ONCE_BYTES ? readParts(options, length) : readAtOnce(options, length)
+  const text = isReadAtOnce(announced, length) ? readAtOnce(options, length) : readParts(options, length)
   return text.finally(() => account.give(length))
+}
+
+function isReadAtOnce(announced: string | null, length: number): boolean {
+  return announced !== null && (length <= AT_ONCE_BYTES || length >= LARGE_BYTES)
 }
 
 /** Short bodies come with their head: a stream of their parts would cost several times as much. */
@@ -46,7 +55,8 @@ async function readAtOnce(
   length: number,
 ): Promise<string> {
   const reading = request.text()
-  const text = await within(reading, silenceMs).catch((cause: unknown) => throwUnread(cause))
+  const longestMs = length < LARGE_BYTES ? silenceMs : silenceMs + length / LEAST_RATE
+  const text = await within(reading, longestMs).catch((cause: unknown) => throwUnread(cause))
   if (text === undefined) {
     // It fails when the connection ends.
     reading.catch(() => {})
