@@ -166,7 +166,7 @@ function read(durations: Histogram | Uint8Array): Histogram {
   return durations instanceof Histogram ? durations : Histogram.decode(durations)
 }
 
-/** What calls are counted under that are not counted under a server of the rule's owner. */
+/** Ids that count calls which belong to no server of the rule's owner. */
 const UNSENT = 'unsent:'
 const ELSEWHERE = 'elsewhere:'
 
@@ -176,7 +176,7 @@ export function otherCalls(kind: 'unsent' | 'elsewhere', ownerId: string, ownerN
   return { id, ownerId, ownerName, name: '', enabled: true }
 }
 
-/** Whether it is one of these places. */
+/** True for one of these ids. */
 export function isOtherCalls({ name }: Pick<AlertServer, 'name'>): boolean {
   return name === ''
 }
@@ -223,7 +223,7 @@ export class OtherCalls {
     }
   }
 
-  /** Whether calls are counted under this id here. */
+  /** True when calls are counted under this id here. */
   owns(serverId: string): boolean {
     return serverId.startsWith(UNSENT) || serverId.startsWith(ELSEWHERE)
   }

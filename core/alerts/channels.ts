@@ -51,7 +51,7 @@ export interface StoredChannel {
   readonly config: JsonObject
 }
 
-/** What preparing a channel needs. */
+/** Dependencies of `prepareChannel`. */
 export interface PrepareDeps {
   readonly types: () => ChannelTypes
   readonly sealer: Sealer
@@ -148,7 +148,7 @@ function readConfig(fields: Fields, kind: NotificationChannel | undefined, store
   return config
 }
 
-/** Where a field of `config` stood in the body. */
+/** The pointer of a field of `config` in the body as it was sent. */
 function asWritten(pointer: string, moved: readonly string[]): string {
   const [, field = ''] = /^#\/config\/([^/]+)/.exec(pointer) ?? []
   return moved.some(name => pointerToken(name) === field) ? pointer.replace('#/config/', '#/') : pointer

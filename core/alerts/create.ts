@@ -268,7 +268,7 @@ function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
   })
 }
 
-/** What an owner may reach, which is asked at each message. */
+/** Clients with the address rights of an owner, looked up for each message. */
 function ownersReach({ store, instanceId, ...outbound }: AlertsDeps) {
   const lookup = createLookup()
   const reachOf = (admin: boolean): Reach => {

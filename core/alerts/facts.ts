@@ -3,7 +3,7 @@ import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
 import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
 
-/** What alerts know of a server. */
+/** The facts about one server that alert rules use. */
 export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
 
 /** One thing that a rule evaluates by itself. */

@@ -55,7 +55,7 @@ function percentileMs(durations: Histogram, part: number): number | undefined {
 
 const CUSTOM = 'custom.'
 const PRUNE_MS = 60_000
-/** What asks how long calls took. */
+/** A source of call durations. */
 const TIMES = /_response_time$/
 const PERCENTILE = /^p\d+_response_time$/
 const LOG_COUNT = 'log_count'

@@ -20,7 +20,7 @@ const MOST_ATTEMPTS = 3 + 288
 /** How often messages that are held back are looked at again. */
 const HELD_MS = 10_000
 
-/** How a channel reaches others. */
+/** Outbound access of one channel. */
 export type Reach = Pick<ChannelTarget, 'fetch' | 'resolve'>
 
 /** What the outbox needs. */

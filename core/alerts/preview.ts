@@ -137,7 +137,7 @@ function grouped(
   return [...groups.values()].toSorted((left, right) => right.calls - left.calls)
 }
 
-/** Where calls count that reached no server, or servers that are not the owner's; as for the rule while it runs. */
+/** Names the subject of calls that reached no server, or servers of other owners, as the running rule does. */
 function otherPlace(
   { serverId = '' }: Measure,
   { per }: EvaluatedRule['rule'],
@@ -147,7 +147,7 @@ function otherPlace(
   const ofAll = per === 'total' || per === 'owner'
   if (serverId !== '') return ofAll && ownerId !== 'all' ? otherCalls('elsewhere', ownerId, ownerName) : undefined
   if (ownerId !== 'all') return otherCalls('unsent', ownerId, ownerName)
-  // Of all callers together: whose they are is not kept.
+  // Summed over all callers: the history does not keep the caller.
   return per === 'owner' ? undefined : otherCalls('unsent', '', '')
 }
 

@@ -19,7 +19,7 @@ import { evaluateSubjects } from './subjects.ts'
 /** In the place of a server in a trial message. */
 const MADE_UP_SUBJECT = 'TEST: example-server'
 
-/** How long an answer waits for the record of a delivery, which is then listed when the caller asks for it. */
+/** Longest wait of an answer for the stored record of a delivery, in milliseconds. */
 const KEPT_WAIT_MS = 500
 
 /** Sends one message of kind `test` to a channel, whether or not a rule uses it, and notes the delivery. A channel that is off gets it too. */
@@ -41,7 +41,7 @@ interface DeliverDeps {
   readonly log: Pick<PluginLogger, 'warn'>
 }
 
-/** What a test of a rule needs. */
+/** Dependencies of `testRule`. */
 export interface TestRuleDeps extends DeliverDeps {
   readonly facts: AlertFacts
   readonly engine: Pick<AlertEngine, 'instance' | 'tests'>

@@ -44,7 +44,7 @@ export interface EndpointToken {
   readonly stored: { readonly tokenHash: string; readonly last4: string }
 }
 
-/** What preparing an endpoint needs. */
+/** Dependencies of preparing an endpoint. */
 export interface PrepareDeps {
   readonly sealer: Sealer
   /** Networks (CIDR) that everybody may reach. */

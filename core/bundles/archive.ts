@@ -18,7 +18,7 @@ export const BUNDLE_LIMITS = {
 
 /** A small file may inflate to this whatever the ratio is: text of a few lines compresses well. */
 const ALWAYS_BYTES = 1024 * 1024
-/** Of most file systems. */
+/** Block size of most file systems, in bytes. */
 const BLOCK_BYTES = 4_096
 /** Longest work on an archive without a turn for others. */
 const SLICE_MS = 5
@@ -42,7 +42,7 @@ export function withoutSignature(bundle: Buffer): { readonly zip: Buffer; readon
   return at < 0 ? { zip: bundle, signed: false } : { zip: bundle.subarray(0, at), signed: true }
 }
 
-/** What reading an archive may take. */
+/** Limits for reading an archive. */
 export interface ReadLimits {
   readonly signal?: AbortSignal
   /** Disk space that its files may take, see {@link diskBytes}; more is refused with `refusal`. Absent: no such limit. */

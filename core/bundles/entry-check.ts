@@ -51,7 +51,7 @@ export class EntryNames {
   readonly #files = new Set<string>()
   readonly #folders = new Set<string>()
 
-  /** How many folders there are. */
+  /** Number of folders. */
   get folders(): number {
     return this.#folders.size
   }

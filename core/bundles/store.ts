@@ -38,7 +38,7 @@ export class BundleStore {
     this.#store = store
   }
 
-  /** What a user's file may take of the account beside its own bytes; undefined: no limit, or the user has the bundle. */
+  /** Bytes that a user's bundle may unpack to, beside its own bytes; undefined: no limit, or the user already has the bundle. */
   async room(owner: BundleOwner, id: string, bytes: number): Promise<ReadLimits['allowance']> {
     return read(this.#store, async db => {
       const owned = await db
@@ -77,7 +77,7 @@ export class BundleStore {
         .where('sha256', '=', id)
         .executeTakeFirstOrThrow()
       const free = await freeDiskBytes(trx, { id: ownerId, role: user.role })
-      // What is on the account already is there to be used.
+      // Bytes already charged for this bundle may be used.
       return free === undefined ? undefined : allowanceOf(user.name ?? ownerId, Math.max(free, 0) + known)
     })
   }
@@ -118,7 +118,7 @@ export class BundleStore {
         .where('owner_id', '=', ownerId)
         .executeTakeFirst(),
     )
-    // What somebody else has takes as long: the duration shows nobody who has which bundle.
+    // Written even if another user has the same bundle, so that the duration does not reveal it.
     if (!isOwn) await this.#writeParts(id, content)
     const row = {
       ...{ sha256: id, bytes: content.length, manifest: JSON.stringify(manifest), signed: signed ? 1 : 0 },

@@ -122,7 +122,7 @@ function print(io: CommandIo, done: JsonObject, isDry: boolean): void {
   if (typeof done.id === 'string') io.stdout(plain(`take it back: patchbay import --undo ${done.id}\n`))
 }
 
-/** What a server runs, each word quoted where it needs to be, or its address; empty for all else, and what is not imported. */
+/** The command of an imported server with each word quoted, or its address; empty for other items. */
 function targetLine({ verdict, name, body }: JsonObject): string {
   if ((verdict !== 'new' && verdict !== 'replaced') || !isJsonObject(body)) return ''
   const { command, args, url } = body

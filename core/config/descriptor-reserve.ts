@@ -19,7 +19,7 @@ const HELD = { part: 8, least: 12, most: 64 }
 const CLOSE_BELOW = 8
 /** Streams are refused while fewer than an eighth of the limit are left, at least this many, so that requests of others have room. */
 const CROWDED = { part: 8, least: 24 }
-/** How long a thread may take at most to open what it needs, in milliseconds. */
+/** Longest time in which a starting thread opens its descriptors, in milliseconds. */
 const THREAD_START_MS = 1_000
 /** With more than this left nothing has to be held back for a thread: one turn takes no more connections than the system queues. */
 const PLENTY = 2_048
@@ -67,13 +67,13 @@ export class DescriptorReserve {
     }
   }
 
-  /** How many descriptors are free, those that are held included; undefined: not known. */
+  /** Number of free descriptors, including reserved ones; undefined when unknown. */
   get free(): number | undefined {
     const counted = freeDescriptors()
     return counted === undefined ? undefined : counted + this.#held.length
   }
 
-  /** Whether so few are left that a connection should not stay open for long. As of the last count, at most 100 ms ago. */
+  /** True when few descriptors are left, so that no connection should stay open for long; counted at most 100 ms ago. */
   get isCrowded(): boolean {
     return this.#isCrowded
   }
@@ -174,7 +174,7 @@ export function descriptorLimit(): number | undefined {
   }
 }
 
-/** How many descriptors this process can still open; undefined: not known. */
+/** Number of descriptors that this process can still open; undefined when unknown. */
 export function freeDescriptors(): number | undefined {
   try {
     const limit = limitIn(readFileSync('/proc/self/limits', 'latin1'))

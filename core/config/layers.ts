@@ -68,7 +68,7 @@ function asText(value: JsonValue): string | undefined {
   return value.every(item => typeof item === 'string') ? value.join(',') : undefined
 }
 
-/** Whether a setting is a size or a duration, which is kept as it is written. */
+/** True for a setting that is a size or a duration; its text is kept as written. */
 export function isAmount(key: string): boolean {
   const type = VARIABLES.find(variable => variable.key === key)?.parse.type
   return type === 'bytes' || type === 'duration'

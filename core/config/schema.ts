@@ -37,9 +37,9 @@ export interface HubConfig {
   readonly httpsProxy?: string
   /** Hosts that are reached without a proxy, as `NO_PROXY` lists them. Default none. */
   readonly noProxy?: readonly string[]
-  /** Whether the proxy resolves the names of every user's servers. Default false: only of administrators'. */
+  /** True: the proxy resolves host names for every user's servers. Default false: for administrators' servers only. */
   readonly proxyNames?: boolean
-  /** What the four above say together; absent without a proxy. */
+  /** The four settings above combined; absent without a proxy. */
   readonly outboundProxy?: OutboundProxy
   /** Registries for package runners in the sandbox; empty: those configured for npm and uv on this machine. */
   readonly registries: readonly string[]

@@ -78,7 +78,7 @@ export interface MarketInput {
   /** For people. Default: made of the name. */
   readonly label?: string
   readonly description?: string
-  /** What is entered; a `path` is one of the machine that runs the server. Default `string`. */
+  /** Type of the value; a `path` refers to the machine that runs the server. Default `string`. */
   readonly format?: 'string' | 'number' | 'boolean' | 'path'
   /** An example, shown while nothing is entered. */
   readonly placeholder?: string

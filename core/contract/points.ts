@@ -250,7 +250,7 @@ export interface AlertSubject
   readonly threshold?: number
 }
 
-/** Where a channel sends, in the rights that its owner has now. */
+/** Outbound access of a channel, with its owner's current rights. */
 export interface ChannelTarget {
   readonly config: JsonObject
   /** Reaches what the channel's owner may. */

@@ -179,7 +179,7 @@ export interface GroupMember {
   readonly tools: 'all' | readonly MemberTool[]
   readonly prompts: 'all' | readonly string[]
   readonly resources: 'all' | readonly string[]
-  /** What another hub put before the names of its tools and prompts, such as `time-`; only of groups that an import made. */
+  /** Prefix that another hub put before the names of the member's tools and prompts, such as `time-`; set by imports only. */
   readonly formerPrefix?: string
 }
 
@@ -229,7 +229,7 @@ export interface ToolCallRecord {
   readonly outcome: CallOutcome
   /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string
-  /** What the caller was told of a call that failed, at most 500 characters; absent where the server's `logging.callErrors` is false. */
+  /** Error text of a failed call as its caller got it, at most 500 characters; absent where the server's `logging.callErrors` is false. */
   readonly error?: string | undefined
   /** The caller's address, after trusted proxies. */
   readonly client?: string

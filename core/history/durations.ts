@@ -183,7 +183,7 @@ function addTo(db: Database, { table, slotMs }: Level, rows: readonly DurationRo
   }
 }
 
-/** What the series of each kind are read as. */
+/** The kind under which each stored series is read. */
 const READ_AS: Readonly<Record<SeriesKind, Measure['kind']>> = {
   server_startup: 'server_startup',
   tool_execution: 'tool_execution',

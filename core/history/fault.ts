@@ -11,7 +11,7 @@ const DISK = /^(?:EIO|SQLITE_IOERR)/
 /** The file or its folder cannot be opened or written. */
 const ACCESS = /^(?:E(?:ACCES|PERM|ROFS|NOENT|NOTDIR|MFILE|NFILE)$|SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH))/
 
-/** What an error of the history means for who runs the hub. */
+/** The fault that administrators see for an error of the history. */
 export function historyFault(error: unknown): HistoryFault {
   const code = storageCode(error) ?? ''
   if (isFull(error)) {

@@ -70,7 +70,7 @@ export interface TallyCount {
   readonly tool?: string
   readonly code?: string
   readonly userId?: string
-  /** Of calls; absent for records that are none. */
+  /** For records of calls only. */
   readonly outcome?: CallOutcome
   /** 10 to 50. */
   readonly level?: number

@@ -156,7 +156,7 @@ function mayRead(stored: string, readers: HistoryQuery['readers']): boolean {
   return readers.some(id => ids.includes(id))
 }
 
-/** What shows where and who a caller is. */
+/** Fields that identify a caller. */
 const OF_THE_CALLER = ['client', 'clientName', 'clientVersion', 'keyId', 'keyLabel'] as const
 
 /** A caller's address, program and key are its own and administrators': the owner of the server neither sees nor finds them. */

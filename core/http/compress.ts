@@ -9,7 +9,7 @@ const MOST_BYTES = 4 * 1024 * 1024
 const COMPRESSIBLE =
   /^(?:application\/(?:[\w.-]+\+)?json|text\/(?!event-stream)[\w.-]+|application\/javascript|image\/svg\+xml)\b/i
 
-/** How a body of known length is sent: `none` if it cannot be compressed, else what its request accepts. */
+/** Content coding for a body of known length: `none` if it cannot be compressed, else the one that the request accepts. */
 export function codingOf(request: Request, headers: Headers, byteLength: number): 'none' | 'identity' | 'gzip' {
   if (byteLength < WORTH_BYTES || byteLength > MOST_BYTES || headers.has('content-encoding')) return 'none'
   if (!COMPRESSIBLE.test(headers.get('content-type') ?? '')) return 'none'

@@ -3,7 +3,7 @@ import { freeText, LongText } from '../domain/json/long-text.ts'
 import { CountedBody, countedBody, HELD_BYTES, heldBody } from '../request/held-body.ts'
 import { codingOf, compressed } from './compress.ts'
 
-/** Who is charged for an answer; a getter, since only long answers need an account. */
+/** Provides the account that an answer is charged to; a getter, since only long answers need one. */
 export interface Charged {
   readonly account: ByteAccount
 }

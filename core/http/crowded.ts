@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import { withHeaders } from '../request/headers.ts'
 
-/** Whether a request asks for an answer that stays open: an event stream or a WebSocket. */
+/** True for a request whose answer stays open: an event stream or a WebSocket. */
 export function wantsStream({ method, headers, url }: Request): boolean {
   if (method !== 'GET') return false
   if (headers.has('upgrade') || headers.get('accept')?.includes('text/event-stream')) return true

@@ -1,9 +1,8 @@
 import { ERROR_CODES } from '../contract/codes.ts'
-import { HubError } from '../contract/errors.ts'
-import type { JsonValue } from '../contract/json.ts'
+import { type FieldError, HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
-import { visibleValue } from '../domain/json/visible-json.ts'
+import { cutShort } from '../domain/cut-short.ts'
 import { rpcError } from '../domain/rpc-error.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
@@ -16,6 +15,17 @@ export interface ErrorContext {
   /** The path only: a query may contain secrets. */
   readonly path: string
   readonly log: Pick<PluginLogger, 'error'>
+}
+
+/** Longest text of a problem, in UTF-16 code units: a key of somebody's body may have megabytes. */
+const LONGEST_TEXT = 16_384
+
+function shownField({ pointer, code, detail }: FieldError): FieldError {
+  return {
+    pointer: visibleText(cutShort(pointer, LONGEST_TEXT)),
+    code,
+    detail: visibleText(cutShort(detail, LONGEST_TEXT)),
+  }
 }
 
 /**
@@ -32,10 +42,10 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
     title: ERROR_CODES[error.code].title,
     status,
     code: error.code,
-    detail: visibleText(error.message),
+    detail: visibleText(cutShort(error.message, LONGEST_TEXT)),
     instance: context.path.slice(0, 512),
     requestId: context.requestId,
-    ...(error.errors === undefined ? {} : { errors: visibleValue(error.errors as unknown as JsonValue) }),
+    ...(error.errors === undefined ? {} : { errors: error.errors.map(shownField) }),
     ...(hint === undefined ? {} : { hint: visibleText(hint) }),
   }
   const text = JSON.stringify(body)

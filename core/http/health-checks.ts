@@ -12,7 +12,7 @@ export interface HealthParts {
   /** Whether the log goes to a file, and whether writing it fails. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
-  /** Whether log records are stored, and why they are not now. */
+  /** State of the history, with the fault that pauses it. */
   history(): { readonly isKept: boolean; readonly fault: HealthChecks['historyFault'] }
   /** A sentence when the hub reserves its last file descriptors for itself; otherwise undefined. */
   descriptorShortage(): string | undefined

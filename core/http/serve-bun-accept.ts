@@ -40,14 +40,14 @@ export function connectionGate(
 interface Polled {
   readonly epoll: number
   readonly fd: number
-  /** What the descriptor is, such as `socket:[4711]`: its number may be given to another one. */
+  /** Target of the descriptor, such as `socket:[4711]`: the number alone may be reused. */
   readonly socket: string
   readonly events: number
   /** By which the runtime recognizes the descriptor. */
   readonly data: bigint
 }
 
-/** Where the runtime waits for this descriptor: lines of `fdinfo` such as `tfd: 5 events: 19 data: 2d112c29f60 …`. */
+/** Entries of the runtime's epoll for this descriptor: lines of `fdinfo` such as `tfd: 5 events: 19 data: 2d112c29f60 …`. */
 function pollOf(fd: number): Polled[] {
   const socket = linkOf(fd)
   return readdirSync('/proc/self/fd').flatMap(name => {

@@ -72,7 +72,7 @@ function inodesListeningAt(port: number, table: string): string[] {
   )
 }
 
-/** What a descriptor of this process is, such as `socket:[4711]`; empty when it is closed. */
+/** Target of a descriptor of this process, such as `socket:[4711]`; empty when it is closed. */
 export function linkOf(fd: string | number): string {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`)

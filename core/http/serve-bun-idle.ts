@@ -33,7 +33,7 @@ const IDLE_MS = { unused: 1_000, used: 5_000 }
  */
 const DRIP = { bytes: 128, times: 8 }
 
-/** What one look found out about a connection. */
+/** Findings of one sweep about a connection. */
 interface Traffic {
   readonly bytesReceived: bigint
   readonly silentMs: number

@@ -7,7 +7,7 @@ import type { Peer } from './api.ts'
  */
 export const IDLE_SECONDS = 40
 
-/** What the runtime keeps with a WebSocket. */
+/** State that the runtime stores with each WebSocket. */
 export interface SocketState {
   readonly handler: SocketHandler
   socket: Socket | undefined
@@ -20,7 +20,7 @@ export interface SocketState {
   readonly release: () => void
 }
 
-/** What the peers of one server share. */
+/** State shared by all peers of one server. */
 interface PeerOptions {
   /** Idle timeout of an event stream, in seconds. */
   readonly streamIdleSeconds: number
@@ -103,7 +103,7 @@ export function senderOf({ headers }: Request): string {
   return credential?.trim().slice(-CREDENTIAL_END) ?? ''
 }
 
-/** What keeps a connection: a request whose answer may take long, or an open WebSocket. */
+/** A reason to keep a connection open: a long-running request, or a WebSocket. */
 export type KeptBy = 'request' | 'socket'
 
 interface Kept {
@@ -140,14 +140,14 @@ export class KeptConnections {
     this.#release(key, this.#kept.get(key))
   }
 
-  /** What keeps a connection whose client has this port; undefined: nothing. Clients of different addresses are not told apart. */
+  /** The reason to keep the connection of a client port; undefined: none. Addresses are ignored. */
   at(port: number): KeptBy | undefined {
     let found: KeptBy | undefined
     for (const { by } of this.#ports.get(port) ?? []) if (found !== 'socket') found = by
     return found
   }
 
-  /** How many connections a sender keeps. */
+  /** Number of connections that a sender keeps open. */
   of(sender: string): number {
     return this.#senders.get(sender) ?? 0
   }

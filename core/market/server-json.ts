@@ -132,7 +132,7 @@ class Inputs {
     return [...this.#all.values()]
   }
 
-  /** What is said at one place only holds for all: what is secret or required once always is. */
+  /** A flag set at one place holds for all: an input that is once secret or required always is. */
   add(name: string, about: JsonObject): void {
     const now = inputOf(name, about)
     const before = this.#all.get(name)

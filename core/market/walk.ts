@@ -96,7 +96,7 @@ function repeats(why: string): HubError {
   return new HubError('upstream_protocol', `The list repeats itself: ${why}`)
 }
 
-/** What tells an entry from others: its name and version, else its hash. */
+/** Identity of an entry: name and version, else its hash. */
 function itemName(item: unknown): string {
   const outer = isJsonObject(item) ? item : {}
   const { name, version } = isJsonObject(outer.server) ? outer.server : outer

@@ -44,7 +44,7 @@ export type ImportItem = Placed &
         readonly owner?: string
         readonly body: JsonObject
         readonly formerPaths: readonly string[]
-        /** What stood in the other hub between the name of a member's server and that of its tool; absent: no such names. */
+        /** Separator between server name and tool name in the other hub; absent: it had no such names. */
         readonly formerSeparator?: string
       }
     | {

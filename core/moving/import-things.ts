@@ -9,7 +9,7 @@ import type { ImportOptions } from './import-scope.ts'
 /** No name is longer. */
 const NAME_CHARACTERS = 1_024
 
-/** What an import of these items reads and writes. */
+/** Rows that an import of these items reads and writes. */
 export function thingsOfItems(
   items: readonly ImportItem[],
   actor: UserActor,
@@ -32,7 +32,7 @@ export function thingsOfItems(
   return { ...names.things(actor, []), documentsOf: [...documentsOf] }
 }
 
-/** What taking back an import reads and writes. `before`: what it had replaced. */
+/** Rows that the rollback of an import reads and writes. `before`: the records that the import replaced. */
 export function thingsOfMade(made: readonly MadeItem[], before: readonly JsonValue[], actor: UserActor): Things {
   const names = new Names()
   for (const body of before) names.addRefs(body)

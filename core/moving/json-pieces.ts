@@ -4,7 +4,7 @@ import { canonical } from '../domain/json/canonical-json.ts'
 import { LongText } from '../domain/json/long-text.ts'
 import { pauses } from '../store/pauses.ts'
 
-/** What has more values or characters than these is written member by member. */
+/** Limits above which a value is written member by member. */
 const LIGHT = { values: 2_000, characters: 64 * 1024 }
 /** Shorter pieces are joined to parts of about this length, in characters. */
 const PART_CHARACTERS = 256 * 1024

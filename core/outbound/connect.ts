@@ -5,7 +5,7 @@ import { connectFailure, isCertificateFault, tlsFailure } from './failures.ts'
 import { connectRequest, proxyFailure, TunnelAnswer } from './proxy-tunnel.ts'
 import type { ConnectTarget } from './targets.ts'
 
-/** What is connected, as its socket's handlers see it. */
+/** A connection as its socket's handlers see it. */
 export interface Connecting {
   /** The socket is open; TLS, or a proxy's tunnel, may still be missing. Called again with the socket over TLS. */
   attached(socket: Socket<Connecting>): void

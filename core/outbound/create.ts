@@ -24,7 +24,7 @@ export interface GuardedFetchOptions {
   readonly instanceId: string
   /** How names are resolved. Default: a resolver of its own. */
   readonly lookup?: Lookup
-  /** What TLS connections trust and show. Default: the system's certificates, and none of the client's. */
+  /** TLS settings. Default: the system's trusted certificates, no client certificate. */
   readonly tls?: TlsSettings
   /**
    * Closes every connection, idle or not, when it aborts; requests in flight fail with `connection_lost`. Without it

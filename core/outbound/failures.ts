@@ -17,7 +17,7 @@ export function tlsFailure(origin: string, error: unknown): HubError {
   return notSent('upstream_tls_error', `No secure connection to ${origin}: ${why}`, error)
 }
 
-/** Whether an error of a handshake is about the certificate alone: the connection is encrypted, with whoever answered. */
+/** True for a handshake error about the certificate alone: the connection is encrypted, but the peer is not verified. */
 export function isCertificateFault(error: unknown): boolean {
   return Object.hasOwn(TLS_REASONS, codeOf(error)) || /^(?:CERT_|CRL_|ERR_TLS_CERT_)/.test(codeOf(error))
 }

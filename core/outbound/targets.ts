@@ -8,7 +8,7 @@ import type { Lookup } from './lookup.ts'
 
 /** Longer than name servers of the local network usually need for a response of either kind. */
 const NAME_REFUSAL_MS = 150
-/** How long the name server may take for a name that the proxy resolves anyway. */
+/** Longest wait for the hub's name server on a name that the proxy resolves anyway, in milliseconds. */
 const PROXIED_NAME_MS = 1_000
 
 /** One address to connect to, with what TLS needs. */
@@ -32,7 +32,7 @@ export interface ProxyHop {
   readonly authorization?: string
 }
 
-/** How the addresses of a URL are found. */
+/** Options of `resolveTargets`. */
 export interface ResolveOptions {
   readonly rights: AddressRights
   readonly lookup: Lookup
@@ -109,7 +109,7 @@ async function resolveName(origin: string, host: string, options: ResolveOptions
   throw notSent('url_address_blocked', `${origin} has no address that servers of this owner may reach`)
 }
 
-/** What the hub's own name server says of a name that a proxy resolves: nothing, where it does not know the name. */
+/** Addresses that the hub's own name server knows for a name that the proxy resolves; empty when it knows none. */
 async function judgeName(origin: string, host: string, { lookup }: ResolveOptions): Promise<readonly string[]> {
   const { promise: late, resolve: giveUp } = Promise.withResolvers<readonly string[]>()
   const timer = setTimeout(() => giveUp([]), PROXIED_NAME_MS)

@@ -133,11 +133,11 @@ export interface WrittenGroup extends GroupRecord {
 /** A group without its members, of which all groups of one user may have tens of thousands. */
 export type GroupHead = Omit<GroupRecord, 'members'>
 
-/** What an import keeps of the names that a group had in another hub. */
+/** Former names of a group's members, kept by an import. */
 export interface FormerNames {
   /** Names under which the other hub served it; its owner finds it by them too. */
   readonly formerPaths?: readonly string[]
-  /** What stood before the names of a member's tools and prompts, by the member's server as the body names it. */
+  /** Former prefixes of the members' tools and prompts, by the server's name in the body. */
   readonly formerPrefixes?: ReadonlyMap<string, string>
 }
 

@@ -83,7 +83,7 @@ interface Account {
   readonly disk: number
 }
 
-/** How many bytes a user's bundles may still take; undefined for administrators, who have no quota. */
+/** Bytes left for a user's bundles; undefined for administrators, who have no quota. */
 export async function freeDiskBytes(db: Reader, owner: Pick<Owner, 'id' | 'role'>): Promise<number | undefined> {
   return owner.role === 'admin' ? undefined : LIMITS.diskBytesPerUser - (await storedBytes(db, owner.id)).disk
 }

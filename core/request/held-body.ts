@@ -98,7 +98,7 @@ interface Begun {
   /** The next chunk, asked for already. */
   readonly reading: ReturnType<Reader['read']>
   readonly parts: Bytes[]
-  /** Of the parts; charged. */
+  /** Total bytes of the parts, already charged. */
   readonly bytes: number
 }
 
@@ -155,7 +155,7 @@ function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount):
   )
 }
 
-/** Whether a promise settles before the event loop has turned twice: a body in memory is read without waiting for anything. */
+/** True when a promise settles within two turns of the event loop, as the read of a body in memory does. */
 async function isReady(promise: Promise<unknown>): Promise<boolean> {
   const later = Promise.withResolvers<false>()
   const timers = setImmediate(() => setImmediate(later.resolve, false))

@@ -23,7 +23,7 @@ export function isUniqueViolation(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
 }
 
-/** Whether a row refers to one that does not exist. */
+/** True for an error about a reference to a missing row. */
 export function isMissingReference(error: unknown): boolean {
   const code = storageCode(error)
   return code === 'SQLITE_CONSTRAINT_FOREIGNKEY' || code === '23503'
@@ -66,12 +66,12 @@ export function storageError(error: unknown): unknown {
   return error
 }
 
-/** Whether a write failed because the disk is full. */
+/** True for an error of a full disk. */
 export function isFull(error: unknown): boolean {
   return FULL.has(storageCode(error) ?? '')
 }
 
-/** Whether a statement failed because another connection held a lock. */
+/** True for an error about a lock of another connection. */
 export function isBusy(error: unknown): boolean {
   return BUSY.test(storageCode(error) ?? '')
 }

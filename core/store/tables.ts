@@ -111,7 +111,7 @@ export interface GroupMemberTable {
   tools: string
   prompts: string
   resources: string
-  /** What another hub put before the names of the member's tools and prompts; of groups that an import made. */
+  /** Prefix that another hub put before the names of the member's tools and prompts; set by imports only. */
   former_prefix: string | null
 }
 

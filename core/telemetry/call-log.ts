@@ -9,7 +9,7 @@ import { cut } from './record-fields.ts'
 /** The component of the records of calls. */
 export const CALLS = 'mcp'
 
-/** What the records of calls are written with. */
+/** Dependencies of `CallLog`. */
 export interface CallLogParts {
   readonly levels: Pick<LogLevels, 'allows'>
   readonly redactor: Pick<Redactor, 'text'>

@@ -17,7 +17,7 @@ export interface SinkState {
   /** Records that have arrived. */
   readonly sent: number
   readonly dropped: Dropped
-  /** Who lost records to a full queue, by user id or component. */
+  /** Lost records by user id or component. */
   readonly losses: Losses
   /** Why it takes nothing: the last attempt, with the stable code of its error. */
   readonly reason?: SinkFault

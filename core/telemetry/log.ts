@@ -53,7 +53,7 @@ export interface LogOptions {
   readonly bus: EventBus
 }
 
-/** What shows where and who a caller is: not in the live record for the owner of somebody else's server. */
+/** Fields that identify a caller; the live record hides them from the owner of the called server. */
 const OF_THE_CALLER = Object.freeze({
   ...{ client: undefined, clientName: undefined, clientVersion: undefined, keyId: undefined, keyLabel: undefined },
 })

@@ -21,7 +21,7 @@ const WIDEST = 3
  */
 const MOST_SPARE = 2
 
-/** What holders lost for want of room, most first. */
+/** Losses by holder, largest first. */
 export type Losses = ReturnType<HolderShares['losses']>
 
 /** Records that lie one behind the other, where they were written. */
@@ -34,7 +34,7 @@ export interface Taken {
 }
 
 const UNLIMITED: SharedLimits = { maxCount: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
-/** Where the oldest record is not that of the largest holder, this part of its records goes at once, since all are copied then. */
+/** Part of the largest holder's records that is dropped at once when they are not the oldest, since dropping copies all records. */
 const DROPPED_PART = 1 / 8
 
 /**
@@ -67,7 +67,7 @@ export class RecordBlocks {
     return this.#dropped
   }
 
-  /** Who lost them: ids of holders, at most 20, with their numbers. */
+  /** Losses by holder id, at most 20. */
   losses(): Losses {
     return this.#shares.losses()
   }

@@ -77,7 +77,7 @@ export class SinkQueue {
     return { full: this.#waiting.dropped, rejected: this.#rejected, late: this.#late }
   }
 
-  /** Who lost records to a full queue: ids of users and names of components, most first. */
+  /** Lost records by user id or component name, largest first. */
   get losses(): Losses {
     return this.#waiting.losses()
   }

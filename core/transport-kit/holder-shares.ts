@@ -1,14 +1,14 @@
-/** What one user, or one part of the hub, holds of something that all share. */
+/** Share of one user, or one component, in a shared container. */
 export interface Holder {
   /** A user's id, or the name of a component for what belongs to no user. */
   readonly id: string
   count: number
   bytes: number
-  /** What it lost for want of room. */
+  /** Number of dropped items. */
   dropped: number
 }
 
-/** How much all holders together may hold. */
+/** Capacity for all holders together. */
 export interface SharedLimits {
   readonly maxCount: number
   readonly maxBytes: number
@@ -18,7 +18,7 @@ export interface SharedLimits {
 const MOST_KNOWN = 2_000
 /** The holder under which the losses of forgotten ones are counted. */
 const FORGOTTEN = 'others'
-/** Where others hold something too, the largest holder leaves this share of the room to them. */
+/** Share of the capacity that the largest holder leaves to others once there are others. */
 const RESERVED_SHARE = 1 / 8
 /** The largest holder is looked for again after this many questions for it, at the latest. */
 const SEARCH_EVERY = 64
@@ -98,7 +98,7 @@ export class HolderShares {
     return this.#largest
   }
 
-  /** What holders lost, most first, at most `most` of them. */
+  /** Losses by holder, largest first, at most `most` entries. */
   losses(most = 20): readonly { readonly id: string; readonly dropped: number }[] {
     return [...this.#holders.values()]
       .filter(({ dropped }) => dropped > 0)

@@ -115,7 +115,7 @@ function dateOf(text = ''): number {
 /** Sent by a hub with HTTP 508: others use that status for limits of their own. */
 export const LOOP_HEADER = 'x-patchbay-loop'
 
-/** Whether a status says that a server has no such path, or takes no GET there: 404, 405 or 501. */
+/** True for 404, 405 and 501: the server has no such path, or takes no GET there. */
 export function isMissingPath(status: number): boolean {
   return status === 404 || status === 405 || status === 501
 }

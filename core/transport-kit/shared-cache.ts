@@ -42,7 +42,7 @@ export class SharedCache<K, V extends object | string | true> {
     return this.#size
   }
 
-  /** Whether a value is there, whoever brought it. It does not count as used. */
+  /** True when the value is cached, by any holder. Does not count as a use. */
   has(key: K): boolean {
     return this.#values.has(key)
   }

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 
-/** What TLS connections to one server trust and show, each in PEM. */
+/** TLS settings of one server; certificates and key in PEM. */
 export interface TlsSettings {
   /** Certificates to trust instead of the system's. */
   readonly ca?: string

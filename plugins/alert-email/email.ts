@@ -212,7 +212,7 @@ function senderOf({ host, auth }: MailServer): string {
   return isLiteral(host) ? 'patchbay@localhost' : `patchbay@${host}`
 }
 
-/** Whether a host is an address, not a name. */
+/** True for an address, false for a name. */
 function isLiteral(host: string): boolean {
   return /^[\d.]+$|:/.test(host)
 }

@@ -89,7 +89,7 @@ export class ResultStore {
     }
   }
 
-  /** Who holds most loses first. */
+  /** The holder with most items loses first. */
   #forgetOldestOfMost(): void {
     let most: { readonly bytes: number; readonly ids: ReadonlySet<string> } | undefined
     for (const each of this.#ofUser.values()) if (!most || each.bytes > most.bytes) most = each

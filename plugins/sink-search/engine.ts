@@ -6,11 +6,11 @@ const KEYWORDS = [
   ...['traceId', 'client', 'logger', 'stream', 'plugin', 'outcome', 'clientName', 'clientVersion', 'keyLabel'],
 ]
 
-/** What a record of many calls counts. */
+/** Counts of a record that represents many calls. */
 const NUMBERS = ['count', 'errors', 'durationTotal']
 const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, 'timestamp', 'message', 'duration'])
 
-/** Whether the engine knows a field of a record by its name; all others belong in `fields`. */
+/** True for a field with its own mapping in the engine; all others go into `fields`. */
 export function isKnown(name: string, value: unknown): boolean {
   // Other records may have anything under these names, which the engine would refuse.
   return KNOWN.has(name) || (NUMBERS.includes(name) && Number.isSafeInteger(value))

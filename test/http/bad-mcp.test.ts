@@ -95,16 +95,14 @@ mcpTable('HTTP under /mcp', () => town, [
     rpc: -32600,
     code: 'origin_not_allowed',
   },
-  ...['text/html', 'text/event-stream', 'image/*', 'application/json;q=0, text/event-stream'].map(
-    accept => ({
-      what: `Accept: ${accept}`,
-      headers: { accept },
-      session: true as const,
-      status: 406,
-      rpc: -32600,
-      code: 'not_acceptable',
-    }),
-  ),
+  ...['text/html', 'text/event-stream', 'image/*', 'application/json;q=0, text/event-stream'].map(accept => ({
+    what: `Accept: ${accept}`,
+    headers: { accept },
+    session: true as const,
+    status: 406,
+    rpc: -32600,
+    code: 'not_acceptable',
+  })),
   ...[
     'text/plain',
     'application/x-www-form-urlencoded',

@@ -100,7 +100,7 @@ function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void
   else body.transport = transportWord(written)
 }
 
-/** Whether the entry says that it is an HTTP API, whose `url` is the address of the document. */
+/** True for an entry of an HTTP API, whose `url` is the address of the document. */
 function isApi(entry: JsonObject): boolean {
   return transportWord(entry.transport ?? entry.type ?? entry.transportType ?? null) === 'openapi'
 }

@@ -1,7 +1,7 @@
 import type { WireError } from '../../contract/errors.ts'
 import { LONGEST_START_MS } from '../../domain/server/server-table.ts'
 
-/** What one attempt may take, as planned. */
+/** Planned limits of one attempt to start. */
 interface Planned {
   readonly startTimeoutMs: number
   readonly installs: boolean

@@ -25,7 +25,7 @@ function isNotStreamable({ config }: Pick<ServerSettings, 'config'>, { code, dat
   return code === 'upstream_http_error' && NOT_STREAMABLE.includes(data?.status)
 }
 
-/** Whether the requests carry anything that may be a credential: a header, or a query of the address. */
+/** True when requests carry something that may be a credential: a header, or a query in the URL. */
 function hasCredential({ headers, url }: ServerSettings['config']): boolean {
   const hasHeaders = isJsonObject(headers) && Object.keys(headers).length > 0
   return hasHeaders || (typeof url === 'string' && url.includes('?'))

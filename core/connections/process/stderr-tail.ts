@@ -87,7 +87,8 @@ export class StderrTail {
 
 /** Without colours, hidden characters shown. */
 function shown(line: string): string {
-  return visibleText(line.replaceAll(COLOURS, ''))
+  // Cut first, since a hidden character becomes eight; colours may be most of a line.
+  return visibleText(line.slice(0, 4 * LINE_CHARACTERS).replaceAll(COLOURS, ''))
 }
 
 /** Identifies a process whose last line is incomplete. */

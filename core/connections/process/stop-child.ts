@@ -57,7 +57,7 @@ async function endsWithin(child: Stoppable, ms: number): Promise<boolean> {
   return false
 }
 
-/** Whether it was stopped by a signal. In a sandbox the program is below the process that the hub started. */
+/** True when the process is stopped by a signal. In a sandbox the program is a child of the process that the hub started. */
 function isStopped({ pid, confined }: Stoppable): boolean {
   const pids = confined ? processesBelow(pid).map(mark => mark.pid) : [pid]
   return pids.some(each => statFields(each)?.[0] === 'T')

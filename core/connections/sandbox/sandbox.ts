@@ -189,7 +189,7 @@ export class Sandbox {
   }
 }
 
-/** Where an owner's unpacked bundle lies among the `bundles` of a sandbox. */
+/** Path of an owner's unpacked bundle below the sandbox's `bundles` folder. */
 export function bundlePlace(ownerId: string, sha256: string): FolderPlace {
   return { ownerId, serverId: sha256 }
 }

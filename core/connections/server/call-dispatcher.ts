@@ -45,7 +45,7 @@ export interface CallDispatcherOptions {
   readonly knownTools: () => string
   /** Starts an attempt for a call to a server that sleeps or waits for its next one; false: none may begin now. */
   readonly wake: () => boolean
-  /** How long the server's last attempt to start may take, in milliseconds; 0 before the first. */
+  /** Deadline of the server's last start attempt, in milliseconds; 0 before the first. */
   readonly startTimeoutMs: () => number
   readonly answered: (call: PendingCall) => void
   readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
@@ -255,7 +255,7 @@ export class CallDispatcher {
     if (opensOwn) this.#sessions.open(key)
   }
 
-  /** How long a call may wait for the server to connect, for which an attempt begins; undefined: not at all. */
+  /** Longest wait of a call for the start attempt that it triggers, in milliseconds; undefined: calls do not trigger one. */
   #waitMs({ repeated, refused }: PendingCall): number | undefined {
     const { serverState, wanted, wake } = this.#options
     if (serverState.now.state !== 'offline') return this.#startWaitMs()

@@ -18,7 +18,7 @@ import { type ServerContext, wireErrorOf } from './server-context.ts'
 /** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
 
-/** How lines of stderr show a carriage return. */
+/** Replacement for a carriage return in lines of stderr. */
 const CARRIAGE_RETURN = '⟨U+000D⟩'
 /** Most characters of the line that is shown while a server starts. */
 const SHOWN_LINE = 200
@@ -136,7 +136,7 @@ export class SharedConnection {
     }
   }
 
-  /** What is shown of an attempt that began at `sinceMs` (`performance.now()`). */
+  /** The public view of an attempt that began at `sinceMs` (`performance.now()`). */
   starting(sinceMs: number): ServerStart {
     const forMs = Math.round(performance.now() - sinceMs)
     const since = new Date(Date.now() - forMs).toISOString()
@@ -177,7 +177,7 @@ export class SharedConnection {
     this.#recovery.excuse()
   }
 
-  /** How long the attempt in progress may take from its start, in milliseconds; 0 while that is not known. */
+  /** Deadline of the attempt in progress, in milliseconds from its start; 0 while unknown. */
   get startTimeoutMs(): number {
     return this.#deadline.lastMs
   }

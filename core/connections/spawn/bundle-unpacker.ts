@@ -10,27 +10,27 @@ import { sandboxUid } from '../sandbox/profile.ts'
 import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 
-/** How long a copy stays that no enabled server uses, such as that of a trial before its process runs. */
+/** Time in milliseconds for which an unused copy is kept, such as that of a trial whose process has not started. */
 const HOLD_MS = 20_000
 
-/** What to unpack, for whom. */
+/** A bundle to unpack, and its owner. */
 export interface UnpackOrder {
   readonly confinement: Pick<SandboxPolicy, 'ownerId' | 'ownerNumber'>
   /** SHA-256 of the bundle's file. */
   readonly bundle: string
 }
 
-/** Where bundles are kept. */
+/** Access to stored bundles. */
 export interface BundleFiles {
   /** The file; undefined: there is none of this hash. */
   content(sha256: string): Promise<Buffer | undefined>
-  /** What unpacking may take of the owner's account; undefined: no limit. */
+  /** Bytes that unpacking may charge to the owner's account; undefined: no limit. */
   allowance(ownerId: string, sha256: string): Promise<ReadLimits['allowance']>
   /** Called with the disk space of a bundle that was unpacked. */
   unpacked(sha256: string, diskBytes: number): Promise<void>
 }
 
-/** What the unpacker needs. */
+/** Dependencies of the unpacker. */
 export interface UnpackerParts {
   readonly sandbox: Pick<Sandbox, 'bundles'>
   /** Absent: there are no bundles. */
@@ -197,7 +197,7 @@ function keyOf({ ownerId, serverId }: FolderPlace): string {
   return `${ownerId}/${serverId}`
 }
 
-/** What the hub notes beside a copy that is complete. */
+/** Record that the hub writes beside a complete copy. */
 interface CopyRecord {
   readonly bundle: string
   readonly files: readonly (readonly [name: string, bytes: number])[]

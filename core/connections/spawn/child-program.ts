@@ -94,7 +94,7 @@ function notExecutable(code: string, program: string): string | undefined {
   return `${named} is neither a program for this machine nor a script with a #! line (ENOEXEC)`
 }
 
-/** What a script names behind `#!`. */
+/** The interpreter in a script's `#!` line. */
 function interpreterOf(program: string): string | undefined {
   if (!statsOf(program)?.isFile()) return undefined
   let file: number | undefined

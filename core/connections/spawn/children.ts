@@ -48,7 +48,7 @@ export interface ChildrenOptions {
   readonly heard?: (serverId: string, line: string) => void
   /** Redacts secrets in the stderr of children, and in their commands. */
   readonly redactors: Pick<ServerRedactors, 'of'>
-  /** How many descriptors are free, those included that the hub holds for itself. Default: what the system counts. */
+  /** Number of free descriptors, including those reserved by the hub. Default: the system's count. */
   readonly freeDescriptors?: (() => number | undefined) | undefined
   /** Carries the bytes through main even where descriptors could be passed to a worker. */
   readonly relay?: boolean

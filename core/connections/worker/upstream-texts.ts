@@ -7,7 +7,7 @@ import type { FromWorker, ListEntry, ListKind } from '../protocol.ts'
 
 type Redact = (text: string) => string
 
-/** What is done to the texts of a message. */
+/** Functions that clean the texts of a message. */
 interface Cleaning {
   readonly redact: Redact
   /** Redacts, and shows hidden characters. */
@@ -83,7 +83,7 @@ function cleanedEntry(kind: ListKind, entry: ListEntry, { redact, text }: Cleani
   return { ...catalogItem(kind, name === undefined ? item : { ...item, name }), hash: entry.hash }
 }
 
-/** Whether a JSON text may hold hidden characters, as they are or escaped. */
+/** True when a JSON text may contain hidden characters, raw or escaped. */
 function mayHide(json: string): boolean {
   return /\\[bfru]/.test(json) || visibleText(json) !== json
 }

@@ -22,7 +22,7 @@ export function levelTerm(level: LogLevel): string {
   return LEVEL_TERMS[level]
 }
 
-/** Of a reader (`r`), server (`s`) or user (`u`) by id, tool (`t`), component (`k`), status (`x`) or outcome (`o`) by name. */
+/** Key of a reader (`r`), server (`s`) or user (`u`) by id, tool (`t`), component (`k`), status (`x`) or outcome (`o`) by name. */
 export function nameTerm(kind: 'r' | 's' | 'u' | 't' | 'k' | 'x' | 'o', name: string): string {
   return kind + hash(name)
 }

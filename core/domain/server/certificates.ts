@@ -35,7 +35,7 @@ export function checkPrivateKey(fields: Fields, name: string, schema: JsonObject
   )
 }
 
-/** Whether a key is that of the first certificate; true where there is none that can be read. */
+/** True when the key belongs to the first certificate, or no certificate can be read. */
 function belongs(cert: JsonValue | undefined, key: string): boolean {
   const [first] = typeof cert === 'string' ? pemBlocks(cert, 'CERTIFICATE') : []
   if (first === undefined || !parses(() => new X509Certificate(first))) return true

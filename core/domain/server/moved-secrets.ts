@@ -4,16 +4,16 @@ import { pointerToken } from '../json/json-pointer.ts'
 import { validationError } from '../validation-error.ts'
 import { isSecretName } from './secrets.ts'
 
-/** How long ago somebody has signed in, at most, to carry stored secrets away, in milliseconds. */
+/** Longest age of a sign-in that may move stored secrets, in milliseconds. */
 const RECENT_SIGN_IN_MS = 5 * 60_000
 
 /** A change that keeps stored secrets, which its sender gave by their masks. */
 export interface KeptSecrets {
   /** JSON Pointers into the body, with `#`. */
   readonly kept: readonly string[]
-  /** Whether the secrets would go to another place than before: another address, program, or owner. */
+  /** True when the secrets would be sent elsewhere: to another address, program or owner. */
   readonly moved: boolean
-  /** Whether they are the actor's own. */
+  /** True when the actor owns them. */
   readonly isOwn: boolean
 }
 
@@ -34,7 +34,7 @@ export function refuseMovedSecrets(actor: Actor, { kept, moved, isOwn }: KeptSec
   )
 }
 
-/** Whether the actor has signed in within the last five minutes; never for an access key. */
+/** True when the actor signed in within the last five minutes; false for an access key. */
 export function hasRecentSignIn(actor: Actor, nowMs: number): boolean {
   if (actor.kind === 'system' || actor.credential.kind === 'local') return true
   return actor.credential.kind === 'session' && nowMs - actor.credential.signedInAtMs <= RECENT_SIGN_IN_MS
@@ -48,7 +48,7 @@ function notRecent(actor: Actor, nowMs: number): string | undefined {
 
 const ADDRESS_NAME = /url|uri|host|endpoint|address|server|proxy|port|domain|gateway/i
 
-/** Whether a field of this name and value can say where something is sent. */
+/** True when a field of this name and value may determine a destination. */
 export function looksLikeAddress(name: string, value: JsonValue): boolean {
   return ADDRESS_NAME.test(name) || (typeof value === 'string' && value.includes('://'))
 }

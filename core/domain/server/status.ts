@@ -45,7 +45,7 @@ export interface ServerWarning {
 
 /** An attempt to start a server that has not ended yet. */
 export interface ServerStart {
-  /** How long it has lasted, in milliseconds. */
+  /** Elapsed time, in milliseconds. */
   readonly forMs: number
   /** The last line that its program wrote to stderr in this time, at most 200 characters. */
   readonly line?: string

@@ -72,6 +72,7 @@ export function readToolOverrides(fields: Fields): Readonly<Record<string, ToolO
     // `__proto__` could not be removed again through a body.
     if (original.length > TOOL_CHARACTERS || original === '__proto__') {
       tools.problem(original, 'format', `${quoteName(original)} cannot be the name of a tool`)
+      continue
     }
     block.refuseUnknown(['enabled', 'name', 'description', 'arguments'])
     const enabled = block.boolean('enabled')

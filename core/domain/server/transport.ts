@@ -176,7 +176,7 @@ export function destinationOf(transport: Transport | undefined, filled: JsonObje
 /** The entries of an environment or of headers that can lead elsewhere; all of another value. */
 function leading(format: JsonValue | undefined, value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
-  // What a program does with a variable is not known: PATH or NODE_OPTIONS run other code.
+  // A program may use any variable in any way: PATH or NODE_OPTIONS run other code.
   const leads =
     format === 'environment'
       ? (name: string, text: JsonValue) => !isSecretName(name) || looksLikeAddress('', text)

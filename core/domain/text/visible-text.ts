@@ -1,11 +1,17 @@
 /**
- * Whether a text may hold a character that `HIDDEN` matches, or a surrogate: one fast look at code units, which plain ASCII
- * with line breaks never passes.
+ * Matches a text that may contain a character of `HIDDEN`, or a surrogate: a fast test of code units, which plain ASCII
+ * with line breaks never matches.
  */
 const SUSPECT =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must find
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
   /[\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff]/
+
+/** Runs of the same characters; a character outside of the BMP is never divided. */
+const SUSPECTS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must find
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
+  /[\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff]+/g
 
 /**
  * What people do not see: control and format characters, line and paragraph separators, fillers, variation selectors,
@@ -13,7 +19,7 @@ const SUSPECT =
  * as format characters but are drawn.
  */
 const HIDDEN =
-  /(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]/gu
+  /^(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]$/u
 
 const PICTURE = String.raw`\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?`
 /** Scripts in which a joiner between two letters changes how these are drawn, such as Persian and Malayalam (RFC 5892, A.1). */
@@ -50,8 +56,12 @@ const LEGITIMATE = new RegExp(
   'gu',
 )
 
+/** Characters of which a legitimate sequence has at least one. */
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
+const JOINERS = /[\u200c\u200d\ufe0e\ufe0f\u180b-\u180f\udb40]/g
+/** A text with more of them is no text in any script: looking for sequences in it would cost milliseconds. */
+const MOST_JOINERS = 500
 const LINE_END = /\r\n/g
-const OF_LINES = /[\n\t]/
 
 /**
  * A text of several lines in which every character that cannot be seen, or that changes how others are shown, stands as
@@ -79,15 +89,30 @@ export function hasHidden(text: string, { lines = false }: { readonly lines?: bo
 }
 
 function replaced(text: string, replace: (character: string) => string, lines: boolean): string {
-  const outside = (part: string): string =>
-    part.replace(HIDDEN, character => (lines && OF_LINES.test(character) ? character : replace(character)))
+  // A text that is made of hidden characters mostly repeats the same few.
+  const known = new Map<string, string>()
+  const shown = (character: string): string => {
+    const before = known.get(character)
+    if (before !== undefined) return before
+    const isKept = (lines && (character === '\n' || character === '\t')) || !HIDDEN.test(character)
+    const after = isKept ? character : replace(character)
+    known.set(character, after)
+    return after
+  }
+  const run = (characters: string): string => {
+    let done = ''
+    for (const character of characters) done += shown(character)
+    return done
+  }
+  const joiners = text.match(JOINERS)?.length ?? 0
+  if (joiners === 0 || joiners > MOST_JOINERS) return text.replace(SUSPECTS, run)
   let done = ''
   let from = 0
   for (const { 0: whole, index } of text.matchAll(LEGITIMATE)) {
-    done += outside(text.slice(from, index)) + whole
+    done += text.slice(from, index).replace(SUSPECTS, run) + whole
     from = index + whole.length
   }
-  return done + outside(text.slice(from))
+  return done + text.slice(from).replace(SUSPECTS, run)
 }
 
 function mark(character: string): string {

@@ -128,10 +128,11 @@ export function tokensOf(item: JsonObject): number {
  * server.
  */
 export function findTool(server: string, tools: readonly ServerTool[], name: string): ServerTool {
+  const original = visibleName(name)
   const shaped = tools.filter(tool => shapedName(tool.name) === name)
   const found =
     tools.find(tool => tool.name === name) ??
-    tools.find(tool => tool.original === visibleName(name)) ??
+    tools.find(tool => tool.original === original) ??
     (shaped.length === 1 ? shaped[0] : undefined)
   if (found) return found
   throw toolNotFound(server, name, tools)

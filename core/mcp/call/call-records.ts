@@ -10,7 +10,7 @@ import type { ExchangeTarget } from '../scope/scope-types.ts'
 import { errorText, errorTextOfResult } from './error-text.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
-/** Who made a call, and by what. */
+/** The caller of a call, with client and credential. */
 export type CallerOf = Pick<Exchange, 'requestId' | 'clientAddress' | 'clientName' | 'clientVersion' | 'actor'>
 
 /** The group at whose path a call was made. */
@@ -107,13 +107,13 @@ export class CallRecords {
   }
 }
 
-/** How a call ended that failed with this error. */
+/** Outcome of a call that failed with this error. */
 export function failedWith(error: unknown): Pick<EndedCall, 'outcome' | 'status' | 'error'> {
   const { code, message } = asHubError(error)
   return { outcome: outcomeOfCode(code), status: code, error: errorText(message) }
 }
 
-/** How a call ended that the hub itself answered. */
+/** Outcome of a call that the hub answered itself. */
 export function answeredWith(outcome: Outcome, isError: boolean): Pick<EndedCall, 'outcome' | 'status' | 'error'> {
   if (outcome.kind === 'failed') return failedWith(outcome.error)
   if (outcome.kind === 'cancelled') return { outcome: 'cancelled', status: 'cancelled' }
@@ -140,7 +140,7 @@ export function callStatus(reply: UpstreamReply): string {
   return reply.kind === 'failed' ? reply.code : reply.kind
 }
 
-/** What the caller was told. A failure of the hub may quote the server's configuration, so its text is the caller's. */
+/** Error text as the caller got it, since the text of a hub failure may quote the server's configuration. */
 function saidOf(reply: UpstreamReply, outcome: Outcome): string | undefined {
   if (reply.kind === 'result') return errorTextOfResult(reply.text)
   if (reply.kind === 'error') return errorText(reply.error.message)

@@ -25,7 +25,7 @@ export function matchingMiddlewares(middlewares: readonly McpMiddleware[], metho
   return matching.sort((a, b) => (a.order ?? 0) - (b.order ?? 0))
 }
 
-/** What came out of the middlewares. `isError`: a result that has it set. */
+/** Result of the middlewares. `isError`: the result has it set. */
 export interface MiddlewareEnd {
   readonly outcome: Outcome
   readonly isError: boolean

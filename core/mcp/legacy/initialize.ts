@@ -63,9 +63,11 @@ export function initializeResult(
     serverInfo: mergedServerInfo(scope.resolved, states, parts.version),
     ...(instructions === undefined ? {} : { instructions }),
   }
-  // It is shown to people, and never sent to a server.
-  const clientInfo = visibleJson(objectParam(params, 'clientInfo'))
+  const given = objectParam(params, 'clientInfo')
   const capabilities = objectParam(params, 'capabilities')
+  storedBytes(given, capabilities)
+  // It is shown to people, and never sent to a server.
+  const clientInfo = visibleJson(given)
   const bytes = storedBytes(clientInfo, capabilities)
   const introduction = { protocolVersion, clientInfo, capabilities, bytes }
   return { introduction, resultText: JSON.stringify(result) }

@@ -18,7 +18,7 @@ const LARGE_BYTES = 256 * 1024
 /** Slowest arrival of a large body, in bytes for each millisecond, beside the longest pause. */
 const LEAST_RATE = 64
 
-/** How the body of one message is read. */
+/** Options for reading the body of one message. */
 export interface ReadBodyOptions {
   readonly request: Request
   readonly account: ByteAccount

@@ -24,7 +24,7 @@ export function checkPostAccept(headers: Headers): void {
   )
 }
 
-/** Whether a POST is answered in JSON whatever happens before, since its client accepts no event stream. */
+/** True when a POST must be answered in JSON, since its client accepts no event stream. */
 export function acceptsJsonAlone(headers: Headers): boolean {
   const accept = headers.get('accept')
   return accept !== null && accept !== USUAL_ACCEPT && !accepts(accept, 'text/event-stream')

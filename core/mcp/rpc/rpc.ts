@@ -30,7 +30,7 @@ interface BadMessage {
   readonly message: string
 }
 
-/** Where a value stands: message (or array of them), its parameters, elsewhere in the message, inside data. */
+/** Position of a value: message (or array of messages), its parameters, elsewhere in the message, or inside data. */
 type Place = 'message' | 'params' | 'rest' | 'data'
 
 /**

@@ -14,7 +14,7 @@ export interface CopiedRows {
   mark(db: Reader): Promise<string>
 }
 
-/** How often work is done again because others changed the same rows meanwhile. */
+/** Most repetitions after others changed the same rows. */
 const TRIES = 5
 
 /**

@@ -161,7 +161,7 @@ function* parts({ column, values }: RowFilter): Generator<RowFilter> {
   }
 }
 
-/** What decides about the work: which things the owners have, in which revision, and their rights and quotas. */
+/** State that the work depends on: the owners' records with their revisions, rights and quotas. */
 async function markOf(db: Reader, { owners: ids, ownerNames }: Things): Promise<string> {
   const users = await db
     .selectFrom('user')

@@ -19,7 +19,7 @@ const RECORDS_AT_ONCE = 500
 
 /** One row that was inserted (`before` absent), updated or deleted (`after` absent). */
 export interface RowChange {
-  /** Of the primary key, in the order of the table's `key`. */
+  /** Values of the primary key, in the order of the table's `key`. */
   readonly key: readonly string[]
   readonly before?: StoredRow
   readonly after?: StoredRow
@@ -51,7 +51,7 @@ export async function trackChanges(copy: Reader): Promise<void> {
   }
 }
 
-/** What has changed since `trackChanges`, table by table. */
+/** Changes since `trackChanges`, by table. */
 export async function changedRows(copy: Reader): Promise<readonly TableChanges[]> {
   const byTable = await firstRecords(copy)
   const found: TableChanges[] = []
@@ -96,7 +96,7 @@ async function firstRecords(copy: Reader): Promise<ReadonlyMap<string, ReadonlyM
   }
 }
 
-/** Whether each row that is to be changed is still as it was. */
+/** True when every row to change is still unchanged. */
 export async function areUnchanged(db: Reader, tables: readonly TableChanges[]): Promise<boolean> {
   const pause = pauses()
   for (const { table, changes } of tables) {
@@ -119,7 +119,7 @@ export async function areUnchanged(db: Reader, tables: readonly TableChanges[]):
 export async function repeatChanges(db: Reader, tables: readonly TableChanges[]): Promise<void> {
   const any = db as unknown as AnyTables
   const pause = pauses()
-  // What goes makes room for what comes, and goes before what it refers to.
+  // Deletions come first, since they free unique names; a row is deleted before the rows that it refers to.
   for (const { table, changes } of tables.toReversed()) {
     const gone = changes.filter(({ after }) => !after).map(({ key }) => key)
     for (const keys of chunks(gone)) {

@@ -1,6 +1,6 @@
 import type { Tables } from '../../store/tables.ts'
 
-/** How one table is read, page by page. */
+/** Paging of one table. */
 export interface StoredTable {
   readonly name: keyof Tables
   /** The primary key: pages are read in its order. */

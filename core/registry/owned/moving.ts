@@ -30,7 +30,7 @@ export type MovingKinds = (parts: {
   readonly registry: Pick<Registry, 'servers' | 'groups'>
 }) => Readonly<Record<OwnedKind, MovingRecords>>
 
-/** Whether a setting is what this body would make of it in the rights that it has; secrets are not compared. */
+/** True when saving this body would leave the setting unchanged; secrets are not compared. */
 export function isSameSetting(present: OwnedSetting, prepare: Prepare): boolean {
   const place = { owner: present.owner.id, record: present.id }
   try {

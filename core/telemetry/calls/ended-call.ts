@@ -6,12 +6,12 @@ export interface EndedCall extends ToolCallRecord {
   readonly calledServer?: { readonly id: string; readonly name: string } | undefined
 }
 
-/** Whether the call was sent to a server; a call that was not has neither server nor duration in the numbers. */
+/** True when the call was sent to a server; other calls count without server and duration. */
 export function reachedServer({ serverId }: Pick<ToolCallRecord, 'serverId'>): boolean {
   return serverId !== ''
 }
 
-/** Whether it counts as an error: all but `ok` do. */
+/** True for every outcome but `ok`. */
 export function isFailedCall({ outcome }: Pick<ToolCallRecord, 'outcome'>): boolean {
   return outcome !== 'ok'
 }

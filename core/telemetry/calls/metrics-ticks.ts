@@ -40,7 +40,7 @@ export class MetricsTicks {
 
   #addTo(userId: string, call: TickedCall): void {
     const sums = this.#owners.get(userId) ?? none()
-    // Where it stands already this changes nothing.
+    // No effect where the column exists.
     this.#owners.set(userId, sums)
     add(sums, call)
   }

@@ -5,7 +5,7 @@ const PER_SECOND = 200
 const WINDOW_MS = 1_000
 /** Records of one user in one second for each server, tool and outcome; further calls share one for each server or group. */
 const MOST_KINDS = 50
-/** Those and the records for each server or group; the calls of further ones share one. */
+/** Most records with the tool, and with the server or group alone, per second; further calls share one record. */
 const MOST_PLACES = 100
 /** Different outcomes that are counted by name. */
 const MOST_OUTCOMES = 20
@@ -26,7 +26,7 @@ export type WriteCall = (level: LogLevel, fields: CallFields, readers: string, o
 
 interface Fold {
   level: LogLevel
-  /** What all of its calls have in common. */
+  /** Fields that all of its calls have in common. */
   readonly fields: Record<string, unknown>
   readers: string
   ownerId: string
@@ -100,7 +100,7 @@ function fold(folds: Map<string, Fold>, level: LogLevel, fields: CallFields, rea
     keepCommon(into.fields, fields)
     if (SEVERITY.indexOf(level) > SEVERITY.indexOf(into.level)) into.level = level
     if (into.readers !== readers) {
-      // Of several owners: none of them may read what the others' servers were called for.
+      // Calls to servers of several owners: only the caller may read the record.
       into.readers = fields.userId
       into.ownerId = fields.userId
     }

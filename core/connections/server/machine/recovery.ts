@@ -33,7 +33,7 @@ export function isFinal(code: ErrorCode | undefined): boolean {
   return code !== undefined && FINAL.has(code)
 }
 
-/** Whether the next attempt is delayed only so that a failing server is not asked too often: a call may ask it at once. */
+/** True when only the backoff delays the next attempt, so that a call may trigger one at once. */
 function waitsByBackoff({ code, data }: WireError): boolean {
   if (isFinal(code) || code === 'sandbox_lost' || code === 'authorization_required') return false
   return !code.startsWith('openapi_') && data?.retryAfterSeconds === undefined

@@ -27,7 +27,7 @@ export interface LogSearchDeps {
 const tag = 'logs'
 const LEAST_STEP_MS = 1_000
 
-/** What a record that stands for many calls has besides. */
+/** Additional members of a record that represents many calls. */
 export const manyCalls = {
   count: z.number().int().optional().meta({ description: 'Number of calls, where the record stands for many of them' }),
   errors: z.number().int().optional().meta({ description: 'Of these calls, those of any outcome but `ok`' }),
@@ -276,7 +276,7 @@ export async function findRecords({ history, registry, sealer }: LogSearchDeps, 
   })
   const { items, total, calls, totalIsExact, behind, next } = page
   const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
-  // How much everybody does is not for everybody.
+  // Totals over all users are for administrators only.
   const waiting = isAdmin(actor) ? { behind } : {}
   return {
     items,

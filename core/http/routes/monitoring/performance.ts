@@ -144,7 +144,7 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
   ]
 }
 
-/** What users report for themselves, by name: labels, and for administrators owners, summed. */
+/** Metrics reported by users, by name; summed over labels and, for administrators, over owners. */
 function customOf({ custom }: Pick<PerformanceDeps, 'custom'>, actor: UserActor, mine: boolean, serverId?: string) {
   if (serverId !== undefined) return {}
   const sums = new Map<string, number>()
