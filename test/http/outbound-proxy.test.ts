@@ -88,6 +88,22 @@ test('servers over http and https, an API and its document, and a channel are re
     expect(proxy.asked).toContain(asked)
 })
 
+test('a proxy that refuses the password is named as the reason, and nothing reaches the server', async () => {
+  await using strict = await startForwardProxy('hub:another password')
+  const behind = await startHub({ env: { HTTPS_PROXY: `http://hub:${PASSWORD}@${strict.authority}` } })
+  try {
+    const own = await behind.setup()
+    await own.ok('POST', '/api/servers', { name: 'refused', url: `https://mcp.example.test:${tls.port}/mcp` })
+    const reason = await until(async () => (await statusOf(own, 'refused')).reason, { what: 'the reason of refused' })
+    expect(reason.code).toBe('proxy_failed')
+    expect(reason.message).toContain('407')
+    expect(reason.message).not.toContain(PASSWORD)
+    expect(strict.asked).toContain(`CONNECT mcp.example.test:${tls.port}`)
+  } finally {
+    await behind.stop()
+  }
+})
+
 test('what NO_PROXY lists is reached directly, and ordinary users’ addresses are judged as without a proxy', async () => {
   const before = proxy.asked.length
   await admin.ok('POST', '/api/servers', { name: 'near', url: new URL('/mcp', program.url).href })
