@@ -71,7 +71,7 @@ export class ProtocolFindings {
     this.#askedVersion = askedVersion
   }
 
-  /** A connection has ended. `shown`: the end with the reason to show; `retry`: the other transport is to be tried now. */
+  /** A connection has ended. `shown`: the end with the reason to show; `retry`: what it showed is to be tried now. */
   ended(
     settings: ServerSettings | undefined,
     given: ConnectionEnd,
@@ -83,7 +83,7 @@ export class ProtocolFindings {
     }
     // An unreachable server says nothing about versions.
     if (!given.wasOpen && given.reason.code !== 'connection_lost') this.#askedVersion = undefined
-    this.#era.ended(given)
+    if (this.#era.ended(given)) return { shown: given, outcome: 'retry' }
     const shown = this.#era.explained(given)
     return { shown, outcome: this.#transport.ended(settings, shown) }
   }

@@ -76,18 +76,19 @@ export class ServerEra {
   /**
    * A connection has ended. A verdict `modern` that failed is probed again before the next connection, and so is an
    * address that rejected the legacy handshake. A program that did not respond to the probe, since it starts slowly,
-   * shows its era by this rejection.
+   * shows its era by this rejection. True when it did: the server is to be connected with the other era at once.
    */
-  ended({ wasOpen, reason }: ConnectionEnd): void {
+  ended({ wasOpen, reason }: ConnectionEnd): boolean {
     if (this.#verdict?.era === 'legacy' && !wasOpen && saysModern(reason)) {
       this.#verdict = { ...this.#verdict, era: 'modern', probedAt: new Date().toISOString() }
       this.#context.eras.save(this.#serverId, this.#verdict)
-      return
+      return true
     }
-    if (this.known === 'legacy' && (wasOpen || this.#isProgram || !refuses(reason))) return
+    if (this.known === 'legacy' && (wasOpen || this.#isProgram || !refuses(reason))) return false
     // A program that ran well restarts as it was; an address may lead to another server.
-    if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return
+    if (this.known === 'modern' && this.#isProgram && wasOpen && reason.code !== 'upstream_protocol') return false
     this.forget()
+    return false
   }
 
   /** The reason of an end, replaced where the server does not speak the era that its configuration demands. */
