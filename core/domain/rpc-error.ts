@@ -1,6 +1,7 @@
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { remedyOf } from '../contract/remedies.ts'
+import { cutShort, cutTexts, LONGEST_ERROR_TEXT } from './cut-short.ts'
 
 /**
  * A hub error as a JSON-RPC error. `data` has the code, the request id, the error's own data, the remedy as `hint`, and
@@ -8,10 +9,11 @@ import { remedyOf } from '../contract/remedies.ts'
  * also appended to the message, since most clients show nothing else.
  */
 export function rpcError(error: HubError, requestId: string) {
-  const { code, rpcCode, message, retryAfter } = error
+  const { code, rpcCode, retryAfter } = error
+  const message = cutShort(error.message, LONGEST_ERROR_TEXT)
   const hint = remedyOf(error)
   const data: JsonObject = {
-    ...(error.data as JsonObject | undefined),
+    ...(error.data === undefined ? {} : cutTexts(error.data as JsonObject)),
     ...(hint === undefined ? {} : { hint }),
     ...(retryAfter === undefined ? {} : { retryAfter }),
     code,

@@ -1,8 +1,9 @@
 import { ERROR_CODES } from '../contract/codes.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { remedyOf } from '../contract/remedies.ts'
-import { cutShort } from '../domain/cut-short.ts'
+import { cutShort, cutTexts, LONGEST_ERROR_TEXT } from '../domain/cut-short.ts'
 import { rpcError } from '../domain/rpc-error.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
 import { SECURITY_HEADERS } from '../request/headers.ts'
@@ -17,14 +18,11 @@ export interface ErrorContext {
   readonly log: Pick<PluginLogger, 'error'>
 }
 
-/** Longest text of a problem, in UTF-16 code units: a key of somebody's body may have megabytes. */
-const LONGEST_TEXT = 16_384
-
 function shownField({ pointer, code, detail }: FieldError): FieldError {
   return {
-    pointer: visibleText(cutShort(pointer, LONGEST_TEXT)),
+    pointer: visibleText(cutShort(pointer, LONGEST_ERROR_TEXT)),
     code,
-    detail: visibleText(cutShort(detail, LONGEST_TEXT)),
+    detail: visibleText(cutShort(detail, LONGEST_ERROR_TEXT)),
   }
 }
 
@@ -37,12 +35,12 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
   const status = problemStatus(error)
   const hint = remedyOf(error)
   const body = {
-    ...error.data,
+    ...(error.data === undefined ? {} : cutTexts(error.data as JsonObject)),
     type: `/errors/${error.code}`,
     title: ERROR_CODES[error.code].title,
     status,
     code: error.code,
-    detail: visibleText(cutShort(error.message, LONGEST_TEXT)),
+    detail: visibleText(cutShort(error.message, LONGEST_ERROR_TEXT)),
     instance: context.path.slice(0, 512),
     requestId: context.requestId,
     ...(error.errors === undefined ? {} : { errors: error.errors.map(shownField) }),

@@ -1,4 +1,4 @@
-// The same as unread-routes.long.test.ts by weight: as much as one user, and several at once, can ask for and not read.
+// The same as unread-routes.test.ts by weight: as much as one user, and several at once, can ask for and not read.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type { Client } from '../support/hub.ts'
 import { type Asked, MOST_RESIDENT_MIB, UnreadHub } from '../support/unread-answers.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 240_000)
 
 afterEach(async () => {
-  await unread.leave(...users)
+  await unread.leave(users)
   await until(() => unread.residentMiB() < MOST_RESIDENT_MIB, { what: 'the memory given back', timeoutMs: 30_000 })
 }, 120_000)
 

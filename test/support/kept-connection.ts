@@ -19,6 +19,7 @@ export class KeptConnection {
   readonly #head: string
   #buffered: Buffer | undefined
   #waiting: PromiseWithResolvers<WholeAnswer> | undefined
+  #isLost = false
 
   private constructor(socket: Socket, url: URL, headers: Readonly<Record<string, string>>) {
     this.#socket = socket
@@ -70,17 +71,24 @@ export class KeptConnection {
 
   #send(text: string): Promise<WholeAnswer> {
     if (this.#waiting) throw new Error('The last request of this connection is not answered yet')
-    this.#waiting = Promise.withResolvers()
+    const waiting = Promise.withResolvers<WholeAnswer>()
+    this.#waiting = waiting
     const written = this.#socket.write(text)
     if (written !== Buffer.byteLength(text)) this.lost(`only ${written} bytes of the request were written`)
-    return this.#waiting.promise
+    return waiting.promise
   }
 
   close(): void {
     this.#socket.end()
   }
 
+  /** True once the connection has failed or the hub has closed it. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
   lost(reason: string): void {
+    this.#isLost = true
     this.#waiting?.reject(new Error(reason))
     this.#waiting = undefined
   }

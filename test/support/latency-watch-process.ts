@@ -37,13 +37,21 @@ async function watch(start: LatencyWatchStart): Promise<void> {
 async function latencyOf(start: LatencyWatchStart): Promise<number> {
   const sinceMs = performance.now()
   try {
-    const connection = idle.pop() ?? (await KeptConnection.open(new URL(start.url), start.headers ?? {}))
+    const connection = idleConnection() ?? (await KeptConnection.open(new URL(start.url), start.headers ?? {}))
     const answer = await Promise.race([ask(connection, start), late()])
     if (answer?.status !== 200 || (start.call && answer.text.includes('"error"'))) return LOST_MS
     idle.push(connection)
     return performance.now() - sinceMs
   } catch {
     return LOST_MS
+  }
+}
+
+/** Undefined when the hub has closed all of them, as it does with those that are idle for long. */
+function idleConnection(): KeptConnection | undefined {
+  for (;;) {
+    const connection = idle.pop()
+    if (connection?.isLost !== true) return connection
   }
 }
 
