@@ -146,8 +146,8 @@ test(
 )
 
 test('the unpacked files of a bundle that runs are on the account', async () => {
-  const { items } = await bob.ok('GET', '/api/servers?limit=200')
-  const { name } = items.find(({ bundle }: { bundle?: string }) => bundle !== undefined)
+  const { items } = await bob.ok('GET', '/api/bundles')
+  const name = items.flatMap(({ servers }: { servers: string[] }) => servers)[0]
   await bob.ok('POST', `/api/servers/${name}/start`)
   await until(() => (folderSizes(hub).bundles ?? 0) > UNPACKED_BYTES, { what: 'unpacked files' })
   const { written, used } = await sizes()
