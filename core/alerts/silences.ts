@@ -6,6 +6,7 @@ import type { Actor } from '../contract/records.ts'
 import { parseSilence, type Silence } from '../domain/alerts/silence.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import { missing, ownerFor } from '../registry/owned/place.ts'
+import { withinStoredBytes } from '../registry/stored-bytes.ts'
 import type { AlertSilenceTable } from '../store/alert-tables.ts'
 import type { Store } from '../store/open.ts'
 import { type Reader, read, write } from '../store/transact.ts'
@@ -30,7 +31,7 @@ export class Silences {
     return read(this.#store, async db => silencesOf(db, (await ownerFor(db, actor, ownerName)).id))
   }
 
-  /** Throws `validation_failed`, `quota_silences`. */
+  /** Throws `validation_failed`, `quota_silences`, `quota_stored_bytes`. */
   create(actor: Actor, body: JsonObject): Promise<StoredSilence> {
     const now = new Date()
     const silence = parseSilence(body, now.getTime())
@@ -50,7 +51,7 @@ export class Silences {
         ...{ rule: silence.rule ?? null, server: silence.server ?? null, severity: silence.severity ?? null },
         ...{ starts_at: silence.startsAt, ends_at: silence.endsAt },
       }
-      await trx.insertInto('alert_silence').values(row).execute()
+      await withinStoredBytes(trx, owner, () => trx.insertInto('alert_silence').values(row).execute())
       after(this.#changed)
       return silenceOf(row)
     })

@@ -198,13 +198,13 @@ function storedKinds(kinds: MeasureQuery['kinds'], readsAll: boolean): readonly 
   return [...kinds, 'calls_unsent', ...(readsAll ? [] : (['calls_elsewhere'] as const))]
 }
 
-/** The series that the asker may read, by id. The hub's own, which have no owner, may be read by everybody. */
+/** The series that the asker may read, by id. Those without an owner, such as anonymous requests, are for who reads all. */
 function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery): ReadonlyMap<number, Series> {
   const stored = storedKinds(kinds, readers === 'all')
   const conditions = [`kind in (${marks(stored)})`]
   const values: string[] = [...stored]
   if (readers !== 'all') {
-    conditions.push(`(owner in (${marks(readers)}) or owner = '')`)
+    conditions.push(`owner in (${marks(readers)})`)
     values.push(...readers)
   }
   if (serverId !== undefined) {

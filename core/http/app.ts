@@ -30,8 +30,8 @@ export interface AppDeps extends PipelineDeps {
   readonly nextId: () => string
   /** Logs each answered request. */
   readonly requestLog?: RequestLog | undefined
-  /** Counts each answered request; `ms` until the head of the answer. */
-  readonly countRequest?: (route: string, method: string, status: number, ms: number) => void
+  /** Counts each answered request. */
+  readonly countRequest?: (request: AnsweredRequest) => void
 }
 
 /** The HTTP application, without sockets. */
@@ -44,8 +44,21 @@ export interface App {
   refuse(request: Request, error: unknown): Response
 }
 
-/** What the request log says of a request besides its response. */
+/** A request as it is counted. */
+export interface AnsweredRequest {
+  /** The route's path, such as `/api/servers/{ref}`, or `none`. */
+  readonly route: string
+  readonly method: string
+  readonly status: number
+  /** Until the head of the answer. */
+  readonly ms: number
+  /** Undefined without a valid credential. */
+  readonly userId: string | undefined
+}
+
+/** What is known of a request besides its response, once it is answered. */
 interface Matched {
+  userId?: string | undefined
   /** The route's path, such as `/api/servers/{ref}`; undefined when there is none. */
   pattern?: string
 }
@@ -99,6 +112,7 @@ export function createApp(deps: AppDeps): App {
       held.settle()
       return await countedResponse(request, problem(error), held).catch(problem)
     } finally {
+      matched.userId = held.userId
       held.release()
     }
   }
@@ -120,9 +134,10 @@ export function createApp(deps: AppDeps): App {
         'x-request-id': requestId,
       })
       const response = withCors(headed, admitted.corsOrigin)
-      const { pattern = 'none' } = matched
+      const { pattern = 'none', userId } = matched
       const ms = performance.now() - startedAt
-      deps.countRequest?.(pattern, methodLabel(request.method), response.status, ms)
+      const method = methodLabel(request.method)
+      deps.countRequest?.({ route: pattern, method, status: response.status, ms, userId })
       deps.requestLog?.(request, admitted.info, { pattern, response, ms })
       return response
     },

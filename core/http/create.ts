@@ -93,6 +93,8 @@ export interface Http {
   listen(): { readonly port: number; readonly address: string }
   /** Connections with a request under way, and open WebSockets. */
   active(): number
+  /** Streams of `/api/stream` that a user has open. */
+  liveStreams(userId: string): number
   /** Ends live streams, and accepts no new connections. `graceful`: finishes requests in flight first. */
   stop(graceful: boolean): Promise<void>
 }
@@ -166,6 +168,7 @@ export function createHttp(deps: HttpDeps): Http {
     fetch: app.fetch,
     listen: () => server.listen(),
     active: () => server.active(),
+    liveStreams: userId => feed.readersOf(userId),
     async stop(graceful) {
       feed.dispose()
       await server.stop(graceful)

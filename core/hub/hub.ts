@@ -280,6 +280,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       clientConfigs: () => plugins.contributions('clientConfig'),
       history,
       activeConnections: () => http.active(),
+      openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({

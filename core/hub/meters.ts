@@ -1,4 +1,5 @@
 import type { EventBus } from '../events/bus.ts'
+import type { AnsweredRequest } from '../http/app.ts'
 import { CallLinks } from '../telemetry/calls/call-links.ts'
 import { type EndedCall, isFailedCall, reachedServer } from '../telemetry/calls/ended-call.ts'
 import { MetricsTicks } from '../telemetry/calls/metrics-ticks.ts'
@@ -27,8 +28,7 @@ export interface Meters {
   readonly links: CallLinks
   /** A tools/call that ended: all numbers of calls but those of the log come from here. */
   call(call: EndedCall): void
-  /** An answered HTTP request; `route` is a pattern. */
-  request(route: string, method: string, status: number, ms: number): void
+  request(request: AnsweredRequest): void
   dispose(): void
 }
 
@@ -69,10 +69,10 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
       ticks.call(call)
       addToSeries(durations, call)
     },
-    request(route, method, status, ms) {
+    request({ route, method, status, ms, userId = '' }) {
       metrics.request(route, method, status, ms)
       if (!route.startsWith(API) || route === STREAM) return
-      durations.add({ kind: 'api_requests', owner: '', serverId: '', server: '', tool: '' }, ms, status >= 500)
+      durations.add({ kind: 'api_requests', owner: userId, serverId: '', server: '', tool: '' }, ms, status >= 500)
     },
   }
 }

@@ -9,6 +9,7 @@ import type { Transports } from '../domain/server/transports.ts'
 import type { Registry } from '../registry/api.ts'
 import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
+import { withinStoredBytes } from '../registry/stored-bytes.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { Apart } from './apart/apart.ts'
@@ -52,8 +53,8 @@ export interface ImportService {
   /** Throws `validation_failed` for a document of which nothing is understood, `overloaded`. */
   plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan>
   /**
-   * Makes it, all or nothing. Throws `plan_changed` when the outcome would not be the one planned, and `storage_busy` while the same
-   * things are changed all the time.
+   * Makes it, all or nothing. Throws `plan_changed` when the outcome would not be the one planned, `storage_busy` while the same
+   * things are changed all the time, and `quota_stored_bytes` when the record of what was made does not fit.
    */
   apply(
     actor: UserActor,
@@ -117,7 +118,10 @@ export class Imports implements ImportService {
           made: JSON.stringify(made),
           created_at: createdAt,
         }
-        await write(parts.store, trx => trx.insertInto('import_run').values(row).execute())
+        const owner = { id: actor.userId, name: actor.name, role: actor.role }
+        await write(parts.store, trx =>
+          withinStoredBytes(trx, owner, () => trx.insertInto('import_run').values(row).execute()),
+        )
         return plan
       }),
     )

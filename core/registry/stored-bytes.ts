@@ -16,6 +16,9 @@ export interface ServerBytes {
   readonly document: number
 }
 
+/** Charged for each row besides its texts: ids, times, and its entries in indexes. */
+const ROW_BYTES = 384
+
 const NO_BYTES: ServerBytes = { config: 0, document: 0 }
 
 /** For a server's row, or the columns of a new one. */
@@ -48,7 +51,7 @@ export async function checkServerBytes(
 }
 
 /**
- * Runs a write of groups, settings, keys or bundles and then checks the owner's quotas: growth beyond a limit is rejected,
+ * Runs a write of anything but servers and then checks the owner's quotas: growth beyond a limit is rejected,
  * which rolls the transaction back. Throws `quota_stored_bytes`.
  */
 export async function withinStoredBytes<T>(
@@ -77,7 +80,10 @@ export async function checkInheritedBytes(db: Reader, giverId: string, heir: Use
 interface Account {
   readonly config: number
   readonly documents: number
-  /** Groups with their members, settings, keys, monitoring, assistant endpoints and imports. */
+  /**
+   * Groups with their members, settings, keys, monitoring, assistant endpoints and imports, and for every row, also
+   * those of servers, its names and {@link ROW_BYTES}.
+   */
   readonly others: number
   /** Bundles, packed and unpacked, which have a limit of their own. */
   readonly disk: number
@@ -108,30 +114,38 @@ function sum({ config, documents, others }: Account): number {
 export async function storedBytes(db: Reader, userId: string): Promise<Account> {
   const ofServers = db.selectFrom('server').where('owner_id', '=', userId)
   const servers = ofServers.select(sumBytes('server.config').as('sum'))
-  const documents = ofServers
-    .innerJoin('openapi_document', 'openapi_document.server_id', 'server.id')
-    .select(({ fn }) => fn.sum<number | null>('openapi_document.bytes').as('sum'))
+  const names = ofServers.select(sumRows('server.name', 'server.name_key', 'server.problem').as('sum'))
+  const ofDocuments = ofServers.innerJoin('openapi_document', 'openapi_document.server_id', 'server.id')
+  const documents = ofDocuments.select(({ fn }) => fn.sum<number | null>('openapi_document.bytes').as('sum'))
+  const documentRows = ofDocuments.select(sumRows('openapi_document.sha256').as('sum'))
   const ofGroups = db.selectFrom('server_group').where('owner_id', '=', userId)
-  const groups = ofGroups.select(sumBytes('server_group.description').as('sum'))
+  const groups = ofGroups.select(
+    sumRows('server_group.name', 'server_group.name_key', 'server_group.description').as('sum'),
+  )
   const members = ofGroups
     .innerJoin('group_member', 'group_member.group_id', 'server_group.id')
-    .select(sumBytes(...['alias', 'tools', 'prompts', 'resources'].map(name => `group_member.${name}`)).as('sum'))
-  const settings = db
-    .selectFrom('setting')
-    .where('scope', '=', userId)
-    .select(sumBytes('setting.key', 'setting.value').as('sum'))
-  const keys = db
-    .selectFrom('access_key')
-    .where('owner_id', '=', userId)
-    .select(sumBytes('access_key.label', 'access_key.scopes').as('sum'))
+    .select(
+      sumRows(...['alias', 'tools', 'prompts', 'resources', 'former_prefix'].map(name => `group_member.${name}`)).as(
+        'sum',
+      ),
+    )
+  const lost = ofGroups
+    .innerJoin('group_lost_member', 'group_lost_member.group_id', 'server_group.id')
+    .select(sumRows('group_lost_member.server_name').as('sum'))
+  const formerPaths = ofGroups
+    .innerJoin('group_former_path', 'group_former_path.group_id', 'server_group.id')
+    .select(sumRows('group_former_path.path_key').as('sum'))
+  const settings = db.selectFrom('setting').where('scope', '=', userId).select(sumRows('key', 'value').as('sum'))
+  const keys = db.selectFrom('access_key').where('owner_id', '=', userId).select(sumRows('label', 'scopes').as('sum'))
   const owned = db
     .selectFrom('owned_setting')
     .where('owner_id', '=', userId)
-    .select(sumBytes('owned_setting.name', 'owned_setting.body', 'owned_setting.secrets').as('sum'))
-  const imports = db
-    .selectFrom('import_run')
+    .select(sumRows('name', 'name_key', 'body', 'secrets').as('sum'))
+  const silences = db
+    .selectFrom('alert_silence')
     .where('owner_id', '=', userId)
-    .select(sumBytes('import_run.made').as('sum'))
+    .select(sumRows('rule', 'server', 'comment').as('sum'))
+  const imports = db.selectFrom('import_run').where('owner_id', '=', userId).select(sumRows('source', 'made').as('sum'))
   const bundles = db
     .selectFrom('bundle_owner')
     .innerJoin('bundle', 'bundle.sha256', 'bundle_owner.sha256')
@@ -139,27 +153,20 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
     .select(
       sql<number | string | null>`sum(bundle.bytes + bundle.unpacked_bytes + octet_length(bundle.manifest))`.as('sum'),
     )
+  const others = { names, documentRows, groups, members, lost, formerPaths, settings, keys, owned, silences, imports }
   const sums = await db
     .selectNoFrom([
       servers.as('servers'),
       documents.as('documents'),
-      groups.as('groups'),
-      members.as('members'),
-      settings.as('settings'),
-      keys.as('keys'),
-      owned.as('owned'),
-      imports.as('imports'),
       bundles.as('bundles'),
+      ...Object.entries(others).map(([name, query]) => query.as(name)),
     ])
     .executeTakeFirstOrThrow()
-  const bytes = (name: keyof typeof sums): number => Number(sums[name] ?? 0)
+  const bytes = (name: string): number => Number((sums as Readonly<Record<string, number | string | null>>)[name] ?? 0)
   return {
     config: bytes('servers'),
     documents: bytes('documents'),
-    others: (['groups', 'members', 'settings', 'keys', 'owned', 'imports'] as const).reduce(
-      (sum, name) => sum + bytes(name),
-      0,
-    ),
+    others: Object.keys(others).reduce((sum, name) => sum + bytes(name), 0),
     disk: bytes('bundles'),
   }
 }
@@ -171,4 +178,9 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
 function sumBytes(...columns: readonly string[]): RawBuilder<number | string | null> {
   const lengths = columns.map(column => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
   return sql`sum(${sql.join(lengths, sql` + `)})`
+}
+
+/** As {@link sumBytes}, with {@link ROW_BYTES} for each row. */
+function sumRows(...columns: readonly string[]): RawBuilder<number | string | null> {
+  return sql`coalesce(${sumBytes(...columns)}, 0) + ${ROW_BYTES} * count(*)`
 }

@@ -16,7 +16,7 @@ export type DurationKind = (typeof DURATION_KINDS)[number]
  */
 export type SeriesKind = DurationKind | 'calls_elsewhere' | 'calls_unsent'
 
-/** Whose time it is. Texts are empty where there is none: the hub's own requests have no owner. */
+/** Whose time it is. Texts are empty where there is none: requests without a credential have no owner. */
 export interface DurationKey {
   readonly kind: SeriesKind
   /** User id. */

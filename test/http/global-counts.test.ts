@@ -1,21 +1,29 @@
 /** Ordinary users learn nothing of how much all the others do. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Client, type Hub, startHub } from '../support/hub.ts'
+import { MANIFEST, sendBundle } from '../support/bundle.ts'
+import { differences, type Facts, readEverything } from '../support/everything-readable.ts'
+import { Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
+import { openStream } from '../support/live-stream.ts'
+import { statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
+import { zipOf } from '../support/zip.ts'
 
 const REQUESTS = 60
+const OTHERS_SERVERS = 12
 
 let hub: Hub
 let admin: Client
 let bob: Client
 
 beforeAll(async () => {
-  hub = await startHub()
+  hub = await startHub({ env: { ...LOOPBACK, METRICS_TOKEN: 'a-token-for-metrics' } })
   admin = await hub.setup()
   bob = await hub.user('bob')
 }, 120_000)
 
 afterAll(async () => {
   await hub?.stop()
+  await api.stop(true)
 }, 120_000)
 
 test('request ids are random: no part of two of them counts on', async () => {
@@ -46,4 +54,122 @@ test('a rollback says of nothing that it removed it, which was not there any mor
     ...{ removed: [{ kind: 'server', name: 'stays' }], restored: [], kept: [] },
     gone: [{ kind: 'server', name: 'gone' }],
   })
+})
+
+/** A server that is online as long as this answers, with the one tool `pets`. */
+const api = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
+const online = (name: string) => ({
+  ...{ name, visibility: 'private' },
+  openapi: {
+    schema: {
+      ...{
+        openapi: '3.1.0',
+        info: { title: 'Pets', version: '1' },
+        servers: [{ url: `http://127.0.0.1:${api.port}` }],
+      },
+      paths: { '/pets': { get: { operationId: 'pets', responses: { 200: { description: 'All' } } } } },
+    },
+  },
+})
+
+/** A user's things of each kind, some of them in use. */
+async function haveThings(client: Client, servers: number): Promise<void> {
+  for (let at = 0; at < servers; at += 1) await client.ok('POST', '/api/servers', online(`s${at}`))
+  await until(async () => (await statusOf(client, 's0')).counts.tools === 1, { what: 'a tool' })
+  const alike = Array.from({ length: servers }, (_, at) => ({ name: `off${at}`, command: 'true', enabled: false }))
+  await client.ok('POST', '/api/servers/batch', { servers: alike })
+  await client.ok('POST', '/api/groups', { name: 'g', members: ['s0'] })
+  await client.ok('POST', '/api/keys', { label: 'k', scopes: ['mcp'] })
+  await client.ok('POST', '/api/monitoring/rules', { name: 'r', severity: 'warning', condition: 'servers_offline > 0' })
+  const config = { url: 'https://never.example/' }
+  await client.ok('POST', '/api/monitoring/channels', { name: 'c', type: 'webhook', enabled: false, config })
+  await client.ok('POST', '/api/monitoring/dashboards', { name: 'd', widgets: [{ type: 'metric', query: 'sessions' }] })
+  await client.ok('POST', '/api/monitoring/silences', { endsAt: new Date(Date.now() + 3_600_000).toISOString() })
+  await client.ok('POST', '/api/assistant/endpoints', { name: 'e', direction: 'inbound', group: 's0' })
+  await client.ok('POST', '/api/monitoring/custom-metrics', { orders: servers })
+  await sendBundle(client, zipOf([{ name: 'manifest.json', content: JSON.stringify(MANIFEST) }]))
+  const document = { mcpServers: { imported: { url: 'https://never.example/', enabled: false } } }
+  const { planHash } = await client.ok('POST', '/api/import?dryRun=true', { document })
+  await client.ok('POST', '/api/import', { document, planHash })
+  for (let at = 0; at < 5 * servers; at += 1) await client.ok('POST', '/api/servers/s0/tools/pets/call', {})
+  await client.request('POST', '/api/servers/s0/tools/none/call', {})
+  await client.mcp('/mcp/s0')
+}
+
+const NAMES = {
+  ...{ '/api/servers/': 's0', '/api/groups/': 'g', '/api/monitoring/rules/': 'r', '/api/monitoring/channels/': 'c' },
+  ...{ '/api/monitoring/dashboards/': 'system-overview', '/api/assistant/endpoints/': 'e' },
+  '/api/market/templates/': 'bundled:memory',
+}
+
+/** What may differ although the reader has and did the same, each with its reason. */
+const EXPLAINED: Readonly<Record<string, RegExp>> = {
+  'each answer has another id': /\/requestId$/,
+  'a time, or the time since then': /\/(?:timestamp|from|to|at|lastUsedAt|since|uptimeMs|uptime|ageMs)$/,
+  'a number by a time that has gone on': /\/(?:rate|callsPerMinute)$|"request_rate"\}\/body\/value$/,
+  'the machine':
+    /resources\/body\/(?:cpu|memory|disk|network\/bytes)|metrics\/system\/|(?:cpu|memory|disk)_usage\b|event_loop/,
+  'requests of the reader': /api_requests\/|_api_time"|"api_\w+_count"/,
+  'the summary that the specification gives to everybody': /^GET \/health\/body\/(?:servers|tools)\b/,
+}
+
+/** The places of `differing` that nothing explains, with their values. */
+function unexplained(before: Facts, after: Facts): readonly string[] {
+  return differences(before, after)
+    .filter(({ place }) => !Object.values(EXPLAINED).some(pattern => pattern.test(place)))
+    .map(({ place, values }) => `${place}: ${JSON.stringify(values)}`)
+}
+
+test('what others have and do changes nothing that a user can read or hear', async () => {
+  const carol = await hub.user('carol')
+  for (const client of [bob, carol]) client.patient = true
+  await haveThings(bob, 2)
+  const stranger = new Client(hub.url, '', '')
+  const requests = async () =>
+    (await bob.ok('POST', '/api/monitoring/query', { type: 'metric', query: 'api_request_count' })).value
+  // What was done is stored a moment later.
+  const settled = await requests()
+  await until(async () => (await requests()) > settled, { what: 'the requests to be counted' })
+  const live = await openStream(bob, '?topics=servers,logs,alerts,calls')
+  const [before, outside] = [await readEverything(bob, NAMES), await readEverything(stranger, NAMES)]
+  const heard = live.events.length
+
+  await haveThings(carol, OTHERS_SERVERS)
+  for (let at = 0; at < 3; at += 1) await hub.user(`more${at}`)
+  const spoken = await openStream(carol)
+  const [after, outsideAfter] = [await readEverything(bob, NAMES), await readEverything(stranger, NAMES)]
+  await Promise.all([live.close(), spoken.close()])
+
+  // The reading is not empty: everything of the reader itself is in it.
+  const tools = [before, after].map(facts => facts.get('GET /api/monitoring/overview/body/tools'))
+  expect([tools, before.size > 1_000]).toEqual([[2, 2], true])
+  expect(unexplained(before, after)).toEqual([])
+  expect(unexplained(outside, outsideAfter)).toEqual([])
+  expect(live.events.slice(heard).map(({ data }) => data)).toEqual([])
+}, 60_000)
+
+test('requests to the API are counted for who made them', async () => {
+  const count = async (client: Client) =>
+    (await client.ok('POST', '/api/monitoring/query', { type: 'metric', query: 'api_request_count' })).value
+  const carol = await hub.signIn('carol')
+  const mine = await count(bob)
+  const all = await count(admin)
+  for (let at = 0; at < REQUESTS; at += 1) await carol.ok('GET', '/api/auth/me')
+  await until(async () => (await count(admin)) > all + REQUESTS, { what: 'all requests for the administrator' })
+  // One of bob's own may be counted by now.
+  expect(await count(bob)).toBeLessThanOrEqual(mine + 1)
+})
+
+test('ids of live events do not count the events of others', async () => {
+  const live = await openStream(bob)
+  const made = async (name: string) => {
+    await bob.ok('POST', '/api/servers', { name, command: 'true', enabled: false })
+    return (await live.next(({ event, data }) => event === 'server.created' && data.data.name === name)).id ?? ''
+  }
+  const ids: string[] = []
+  for (let at = 0; at < 20; at += 1) ids.push(await made(`event${at}`))
+  await live.close()
+  expect(ids.filter(id => !/^[0-9a-f]{32}$/.test(id))).toEqual([])
+  for (let place = 0; place < 32; place += 1) expect(new Set(ids.map(id => id[place])).size).toBeGreaterThan(3)
+  expect(ids.toSorted()).not.toEqual(ids)
 })

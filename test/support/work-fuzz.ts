@@ -156,7 +156,8 @@ async function signedIn(hub: Hub, username: string): Promise<string> {
   }
 }
 
-async function routeTargets(admin: Client, next: () => Client): Promise<Target[]> {
+/** Every route that takes JSON, those of plugins included; `next` is who sends the next body. */
+export async function routeTargets(admin: Client, next: () => Client): Promise<Target[]> {
   const { paths } = (await admin.ok('GET', '/api/openapi.json')) as {
     paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   }

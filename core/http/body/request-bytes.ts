@@ -21,6 +21,11 @@ export class RequestBytes {
     this.#actor = actor
   }
 
+  /** Id of the user who is charged; undefined for anonymous clients. */
+  get userId(): string | undefined {
+    return this.#actor?.userId
+  }
+
   get account(): ByteAccount {
     this.#account ??= this.#actor
       ? this.#bytes.user(this.#actor.userId)

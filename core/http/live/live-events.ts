@@ -1,6 +1,7 @@
 import type { PluginEventName } from '../../contract/events.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { EventName, HubEvent } from '../../events/catalog.ts'
+import type { EventIds } from './event-ids.ts'
 
 /** The topics that a reader may subscribe to. */
 export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls'] as const
@@ -26,7 +27,7 @@ export const WHILE_WANTED: ReadonlySet<Topic> = new Set(['logs', 'metrics', 'cal
 
 /** An event for the stream, its text built once for all readers. */
 export interface LiveEvent {
-  /** The process's id and the event's number in it: after a restart, a number alone would be ambiguous. */
+  /** Opaque; see {@link EventIds}. */
   readonly id: string
   readonly name: EventName
   readonly topic: Topic
@@ -50,15 +51,15 @@ export function visibleTo({ isPublic, ownerId, subject }: LiveEvent, actor: User
   return subject === undefined || actor.restricted !== true || subject.startsWith(`${actor.name}~`)
 }
 
-/** Builds an event with its JSON text. `boot`: the process's id; `ownerNames`: user names by id. */
+/** Builds an event with its JSON text. `ids`: those of the process; `ownerNames`: user names by id. */
 export function liveEvent(
-  boot: string,
+  ids: EventIds,
   topic: Topic,
   event: HubEvent,
   ownerNames: ReadonlyMap<string, string>,
 ): LiveEvent {
   const { id: number, name, at, ownerId, audience } = event
-  const id = `${boot}-${number}`
+  const id = ids.idOf(number)
   const owner = ownerId === null ? null : (ownerNames.get(ownerId) ?? null)
   // The field that says who may read a log record is not part of it.
   const { ownerId: reader, ...data } = event.data as Record<string, unknown>

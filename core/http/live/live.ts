@@ -7,6 +7,7 @@ import type { EventBus } from '../../events/bus.ts'
 import type { HubEvent } from '../../events/catalog.ts'
 import type { Registry } from '../../registry/api.ts'
 import { EventHistory } from './event-history.ts'
+import { EventIds } from './event-ids.ts'
 import { LIVE_EVENTS, type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo, WHILE_WANTED } from './live-events.ts'
 
 const PING_MS = 15_000
@@ -60,7 +61,7 @@ interface Reader {
 export class LiveFeed {
   readonly #options: LiveFeedOptions
   readonly #histories: ReadonlyMap<Topic, EventHistory>
-  readonly #boot = Date.now().toString(36)
+  readonly #ids = new EventIds()
   readonly #readers = new Set<Reader>()
   readonly #names = new Map<string, string>()
   readonly #stops: (() => void)[] = []
@@ -125,15 +126,14 @@ export class LiveFeed {
 
   #dispatch(topic: Topic, event: HubEvent): void {
     if (event.audience === 'internal') return
-    const payload = liveEvent(this.#boot, topic, event, this.#names)
+    const payload = liveEvent(this.#ids, topic, event, this.#names)
     this.#histories.get(topic)?.add(payload)
     for (const reader of this.#readers) this.#send(reader, payload)
   }
 
   /** An id of another process, or one that is too old, means a gap of unknown size. */
   #catchUp(reader: Reader, since: string): void {
-    const [boot, text = ''] = since.split('-')
-    const number = boot === this.#boot && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+    const number = this.#ids.numberOf(since)
     const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0, reader.actor))
     if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
     const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)

@@ -10,6 +10,7 @@ import type { Store } from '../../store/open.ts'
 import type { OwnedSettingTable } from '../../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { type Owner, ownerOf, userById } from '../owners.ts'
+import { withinStoredBytes } from '../stored-bytes.ts'
 import { changedLimit, type SettingLimit, withLimit } from './limits.ts'
 import { missing, ownerFor, placeOf } from './place.ts'
 import type { ReplaceOptions } from './records.ts'
@@ -108,7 +109,8 @@ export class OwnedSettings {
         ...{ body: JSON.stringify(body), secrets, origin: 'api', revision: 1, created_at: at, updated_at: at },
         limited: limited ? 1 : 0,
       }
-      await this.#unique(name, () => trx.insertInto('owned_setting').values(row).execute())
+      const insert = trx.insertInto('owned_setting').values(row)
+      await withinStoredBytes(trx, account, () => this.#unique(name, () => insert.execute()))
       return settingOf(row, account)
     })
   }
@@ -141,7 +143,7 @@ export class OwnedSettings {
         ...{ revision: before.revision + 1, updated_at: new Date().toISOString() },
       }
       const update = trx.updateTable('owned_setting').set(change).where('id', '=', id)
-      await this.#unique(name, () => update.execute())
+      await withinStoredBytes(trx, account, () => this.#unique(name, () => update.execute()))
       const owner = withLimit(account, limited)
       return { ...before, owner, limited, name, body, secrets, revision: change.revision, updatedAt: change.updated_at }
     })

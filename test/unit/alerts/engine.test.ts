@@ -73,9 +73,9 @@ function startEngine() {
   return { engine, facts, bus, seen }
 }
 
-async function addRule(change: JsonObject = {}): Promise<void> {
+async function addRule(change: JsonObject = {}, owner = world.bob): Promise<void> {
   const rules = new OwnedSettings(world.store, 'rule', () => undefined)
-  await rules.create(world.bob, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
+  await rules.create(owner, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
 }
 
 /** The server's state after so many seconds, evaluated. */
@@ -341,7 +341,10 @@ test('rules about the machine wait for their window, and hold for the whole hub'
   await addRule({ name: 'busy', condition: 'cpu_usage[1m] > 80%', duration: '0s' })
   await addRule({ name: 'full', condition: 'memory_usage > 90%', duration: '0s' })
   await addRule({ name: 'stuck', condition: 'event_loop_lag[1m] > 200ms', duration: '0s' })
-  await addRule({ name: 'lost', condition: 'dropped_records[1m] > 5', duration: '0s' })
+  const lost = { condition: 'dropped_records[1m] > 5', duration: '0s' }
+  await addRule({ name: 'lost', ...lost }, world.ada)
+  // Of all users' records: never data in the rule of an ordinary one.
+  await addRule({ name: 'lost of others', ...lost })
   await expect(addRule({ name: 'disk', condition: 'disk_usage > 90%' })).rejects.toThrow('disk_usage')
   await hub.engine.begin()
   usage = { ...usage, cpu: 1 }

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { UserActor } from '../../../core/contract/records.ts'
 import { EventHistory } from '../../../core/http/live/event-history.ts'
+import { EventIds } from '../../../core/http/live/event-ids.ts'
 import { type LiveEvent, liveEvent, visibleTo } from '../../../core/http/live/live-events.ts'
 import { until } from '../../support/wait.ts'
 
@@ -10,7 +11,7 @@ const HOUR_MS = 3_600_000
 function event(number: number, text: string): LiveEvent {
   const ownerId = number % 3 === 0 ? null : `user-${number % 3}`
   const name = number % 2 === 0 ? 'server.updated' : 'connection.state'
-  return { id: `boot-${number}`, name, topic: 'servers', number, ownerId, isPublic: number % 5 === 0, text }
+  return { id: `id-${number}`, name, topic: 'servers', number, ownerId, isPublic: number % 5 === 0, text }
 }
 
 function reader(userId: string, role: 'admin' | 'user'): UserActor {
@@ -84,7 +85,7 @@ test('visibleTo() shows an administrator outside the listed addresses no alert a
   const alertOf = (subject: string) => {
     const data = { rule: 'r', severity: 'critical', subject, incident: 'i' } as const
     const event = { id: 1, name: 'alert.fired', at: '2026-11-22T00:00:00Z', ownerId: '1', audience: 'owner', data }
-    return liveEvent('boot', 'alerts', event as never, names)
+    return liveEvent(new EventIds(), 'alerts', event as never, names)
   }
   const root = { kind: 'user', userId: '1', name: 'root', role: 'user', credential: { kind: 'local' } } as const
   const seen = (actor: object) =>

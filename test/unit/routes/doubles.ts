@@ -150,6 +150,7 @@ export class World {
       metricsToken: undefined,
       metricsText: () => Promise.resolve(''),
       usage: () => ({ ownCpu: 0, cores: 1, loadAverage: [0, 0, 0], eventLoopLagMs: 0 }),
+      openStreams: () => 0,
       activeConnections: () => 0,
       custom: new CustomMetrics(),
       links: new CallLinks(),

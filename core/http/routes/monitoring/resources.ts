@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isAdmin } from '../../../domain/ownership.ts'
 import { percentText, sizeText } from '../../../domain/size.ts'
 import type { SystemUsage } from '../../../telemetry/system-usage.ts'
 import { type Route, route } from '../../route.ts'
@@ -8,6 +9,8 @@ export interface ResourcesDeps {
   readonly usage: () => SystemUsage
   /** HTTP connections with a request under way, and open WebSockets. */
   readonly activeConnections: () => number
+  /** Streams and live WebSockets that a user has open. */
+  readonly openStreams: (userId: string) => number
 }
 
 const text = z.string().nullable()
@@ -38,7 +41,7 @@ const REASONS = {
 }
 
 /** The use of the machine's resources. */
-export function resourceUsageRoutes({ usage, activeConnections }: ResourcesDeps): Route[] {
+export function resourceUsageRoutes({ usage, activeConnections, openStreams }: ResourcesDeps): Route[] {
   return [
     route({
       method: 'GET',
@@ -47,7 +50,7 @@ export function resourceUsageRoutes({ usage, activeConnections }: ResourcesDeps)
       summary: 'Use of processors, memory, disk and network',
       tag: 'monitoring',
       responses: { 200: { description: 'The figures; null where one cannot be had', schema: resources, example } },
-      handle() {
+      handle({ actor }) {
         const { cpu, cores, loadAverage, memory, disk, network } = usage()
         const missing = { cpu, memory, disk, network }
         return {
@@ -58,7 +61,8 @@ export function resourceUsageRoutes({ usage, activeConnections }: ResourcesDeps)
             network: {
               bytesIn: network?.bytesIn ?? null,
               bytesOut: network?.bytesOut ?? null,
-              connectionsActive: activeConnections(),
+              // Others learn nothing of how many people use the hub: their own, and this request.
+              connectionsActive: isAdmin(actor) ? activeConnections() : openStreams(actor.userId) + 1,
             },
             reasons: Object.fromEntries(
               Object.entries(REASONS).filter(([part]) => missing[part as keyof typeof missing] === undefined),
