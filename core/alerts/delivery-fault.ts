@@ -1,5 +1,6 @@
 import { ERROR_CODES } from '../contract/codes.ts'
 import { type ErrorCode, HubError } from '../contract/errors.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 
 const MOST_CHARACTERS = 500
 const CODED = /^(\w+): /
@@ -18,7 +19,7 @@ export function faultOf(error: unknown): DeliveryFault {
 
 /** A fault that the hub itself finds. */
 export function faultText(code: ErrorCode, message: string): DeliveryFault {
-  return { code, detail: `${code}: ${message}`.slice(0, MOST_CHARACTERS) }
+  return { code, detail: visibleText(`${code}: ${message}`.slice(0, MOST_CHARACTERS)) }
 }
 
 /** The code that a kept detail begins with; undefined of one from before the details had codes. */

@@ -3,6 +3,7 @@ import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { AlertMessage, ChannelTarget } from '../contract/points.ts'
 import { nextTurn } from '../domain/next-turn.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
@@ -123,7 +124,8 @@ export class Outbox {
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])
       const config = openConfig(channel, this.#deps.sealer)
       const shown = shownMessage(message)
-      return { ok: true, detail: await withAbort(kind.send(shown, { config, ...reach }, signal), signal) }
+      const answer = await withAbort(kind.send(shown, { config, ...reach }, signal), signal)
+      return { ok: true, detail: visibleText(answer) }
     } catch (error) {
       return failure(error)
     }

@@ -6,11 +6,13 @@ import type { Auth } from '../auth/create.ts'
 import { loadConfig } from '../config/load.ts'
 import { ownRuntimeFolder } from '../config/one-file.ts'
 import { inDataDir } from '../config/start-error.ts'
+import { quoteName } from '../domain/names.ts'
 import type { Hub } from '../hub/api.ts'
 import { startHub } from '../hub/hub.ts'
 import type { Registry } from '../registry/api.ts'
 import type { CommandIo } from './io.ts'
 import { ADDRESS_FILE, CLI_TOKEN_FILE, SETUP_TOKEN_FILE } from './local-files.ts'
+import { plain } from './output.ts'
 
 /** The local token is valid for 12 h; a new one is written well before that. */
 const CLI_TOKEN_EVERY_MS = 60 * 60_000
@@ -27,7 +29,9 @@ goes to standard output.
 /** Runs the hub until a signal stops it. Resolves with the exit code. Throws StartError. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   if (argv.length > 0) {
-    io.stderr(`error: usage: serve takes no arguments, but got "${argv[0]}"; settings come from the environment\n`)
+    io.stderr(
+      `error: usage: serve takes no arguments, but got ${quoteName(argv[0] ?? '')}; settings come from the environment\n`,
+    )
     return 2
   }
   const stopped = whenSignalled(() =>
@@ -36,7 +40,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   let hub: Hub | undefined
   process.on('unhandledRejection', error => {
     if (hub) hub.log.error('Unhandled rejection; the hub goes on', { error })
-    else io.stderr(`Unhandled rejection; the start goes on: ${io.redactor.text(String(error))}\n`)
+    else io.stderr(`Unhandled rejection; the start goes on: ${plain(io.redactor.text(String(error)))}\n`)
   })
   // By default the signal would end the process. Ignored until there is a log to reopen.
   process.on('SIGHUP', () => void hub?.reopenLog())

@@ -53,11 +53,29 @@ function* familiesOf(measures: readonly Measure[]): Generator<MetricFamily> {
       return number === null ? [] : [{ labels, value: number, atSeconds: slot / 1_000 }]
     }),
   })
-  yield family('events', 'All calls, starts or requests in a step', ({ count }) => count)
-  yield family('errors', 'Those that failed', ({ failed }) => failed)
-  yield family('duration_avg_seconds', 'How long they took, on average', ({ avgMs }) => seconds(avgMs))
-  yield family('duration_p95_seconds', 'How long 95 % of them took at most', ({ p95Ms }) => seconds(p95Ms))
-  yield family('duration_p99_seconds', 'How long 99 % of them took at most', ({ p99Ms }) => seconds(p99Ms))
+  yield family(
+    'events',
+    'Within a step by kind: tool calls that ended (tool_execution; without server those that reached none), starts of servers (server_startup), requests under /api/ (api_requests)',
+    ({ count }) => count,
+  )
+  yield family(
+    'errors',
+    'Of these, calls with any outcome but ok, and API requests with a status from 500',
+    ({ failed }) => failed,
+  )
+  yield family('duration_avg_seconds', 'Mean duration; of calls those that reached a server', ({ avgMs }) =>
+    seconds(avgMs),
+  )
+  yield family(
+    'duration_p95_seconds',
+    '95th percentile of the duration; of calls those that reached a server',
+    ({ p95Ms }) => seconds(p95Ms),
+  )
+  yield family(
+    'duration_p99_seconds',
+    '99th percentile of the duration; of calls those that reached a server',
+    ({ p99Ms }) => seconds(p99Ms),
+  )
 }
 
 /** The samples of a series stand together, in order of time. */

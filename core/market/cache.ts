@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { MarketSource } from '../contract/market.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import type { KeptList, KeptLists } from './kept-list.ts'
 import { type KnownList, type Listed, walkSource } from './walk.ts'
 
@@ -206,7 +207,7 @@ export class MarketCache {
     kept.failures += 1
     // It may be the changes that it cannot tell.
     kept.wholeAt = undefined
-    kept.lastError = { at: new Date().toISOString(), code, message: text.slice(0, MESSAGE_CHARACTERS) }
+    kept.lastError = { at: new Date().toISOString(), code, message: visibleText(text.slice(0, MESSAGE_CHARACTERS)) }
     this.#deps.log.warn('A source of the market could not be read; its last list stays', { source: id, error })
   }
 

@@ -1,7 +1,9 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
+import { readableSchema } from './contribution-texts.ts'
 
-/** What a plugin's module says of itself. */
+/** Version and configuration of a plugin, as its module states them. */
 export interface PluginAbout {
   readonly version?: string
   /** JSON Schema of its configuration. */
@@ -13,12 +15,15 @@ export interface PluginAbout {
 /** Longest JSON text of a schema that is shown. */
 const MOST_SCHEMA = 256 * 1024
 
-/** What a definition says of its plugin; a schema that cannot be written as JSON Schema is left out. */
+/**
+ * Version and configuration of a plugin by its definition. A schema that cannot be written as JSON Schema is left out, and
+ * so is one with hidden characters outside of titles and descriptions.
+ */
 export function aboutPlugin({ version, config }: PluginDefinition<unknown>): PluginAbout {
   const configSchema = config ? schemaOf(config) : undefined
   return {
     configurable: config !== undefined,
-    ...(typeof version === 'string' ? { version: version.slice(0, 64) } : {}),
+    ...(typeof version === 'string' ? { version: visibleName(version.slice(0, 64)) } : {}),
     ...(configSchema ? { configSchema } : {}),
   }
 }
@@ -28,7 +33,7 @@ function schemaOf(config: NonNullable<PluginDefinition<unknown>['config']>): Jso
     // A copy of plain JSON: what a schema library answers may hold functions.
     const text = JSON.stringify(config['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }))
     const schema: unknown = text === undefined || text.length > MOST_SCHEMA ? undefined : JSON.parse(text)
-    return isJsonObject(schema) ? schema : undefined
+    return isJsonObject(schema) ? readableSchema(schema) : undefined
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@ import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from
 import type { ExtensionPoints, RouteContribution, TransportContribution } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventName } from '../events/catalog.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
@@ -11,6 +12,7 @@ import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { aboutPlugin } from './about.ts'
 import { checkPluginConfig } from './config-check.ts'
+import { showTexts } from './contribution-texts.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { startIsolated } from './isolate.ts'
 import type { OutboundRules } from './isolate-protocol.ts'
@@ -259,6 +261,7 @@ export class PluginHost {
   ): void {
     const map = this.contributions(point) as Map<string, ExtensionPoints[keyof ExtensionPoints]>
     if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
+    if (!slot.definition) showTexts(point, id, contribution)
     const key = keyOf(slot, point, id)
     if (map.has(key)) throw new Error(`"${point}" has a contribution "${id}" already`)
     if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
@@ -282,7 +285,7 @@ export class PluginHost {
   }
 
   async #fail(slot: Slot, error: unknown): Promise<void> {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = visibleText(error instanceof Error ? error.message : String(error))
     slot.code = error instanceof HubError ? error.code : 'plugin_failed'
     slot.message = message
     slot.stack = stackOf(error)
@@ -325,5 +328,7 @@ export class PluginHost {
 
 /** Of an error that somebody must find in the plugin's code; a refused configuration has none worth showing. */
 function stackOf(error: unknown): string | undefined {
-  return error instanceof Error && !(error instanceof HubError) ? error.stack?.slice(0, 8_000) : undefined
+  return error instanceof Error && !(error instanceof HubError)
+    ? visibleText(error.stack?.slice(0, 8_000) ?? '')
+    : undefined
 }

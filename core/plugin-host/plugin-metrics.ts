@@ -1,5 +1,6 @@
 import { LIMITS } from '../config/limits.ts'
 import type { PluginMetrics } from '../contract/plugin.ts'
+import { visibleName } from '../domain/text/visible-text.ts'
 import { type CustomMetrics, type CustomUpdate, METRIC_NAME, TAKEN_LABELS } from '../telemetry/custom-metrics.ts'
 
 /** The metrics of one plugin, which is their owner. */
@@ -22,5 +23,6 @@ function checked({ name, kind, value, labels }: CustomUpdate): CustomUpdate {
     throw new TypeError(`Metric "${name}": values of labels are texts of at most 128 characters`)
   if (!Number.isFinite(value) || (kind === 'counter' && value < 0))
     throw new TypeError(`Metric "${name}": the value is no finite number, or negative for a counter`)
-  return { name, kind, value, labels: { ...labels } }
+  const shown = Object.entries(labels).map(([label, text]) => [label, visibleName(text)])
+  return { name, kind, value, labels: Object.fromEntries(shown) }
 }

@@ -148,68 +148,72 @@ export class HubMetrics {
   *#families(now: HubNow): Generator<MetricFamily> {
     const { servers, sinks, owners } = now
     const owner = (id: string): string => owners.get(id) ?? id
-    yield gauge('info', 'The version of the hub', [{ labels: { version: now.version }, value: 1 }])
-    yield gauge('uptime_seconds', 'How long the hub runs', [single(now.uptimeSeconds)])
-    yield gauge('servers', 'Servers by state', countsOf(servers))
-    yield gauge('tools', 'Tools of all servers', [single(now.tools)])
-    yield gauge('sessions', 'Open MCP sessions', [single(now.sessions)])
-    yield gauge('live_streams', 'Open streams of MCP sessions', [single(now.streams)])
-    yield gauge('calls_in_flight', 'Calls of MCP sessions that are under way', [single(now.callsInFlight)])
-    yield gauge('event_loop_lag_seconds', 'The longest hold of the event loop in 10 s', [
+    yield gauge('info', 'Always 1; the label has the version of the hub', [
+      { labels: { version: now.version }, value: 1 },
+    ])
+    yield gauge('uptime_seconds', 'Seconds since the hub started', [single(now.uptimeSeconds)])
+    yield gauge('servers', 'Configured servers by state', countsOf(servers))
+    yield gauge('tools', 'Tools that all servers list', [single(now.tools)])
+    yield gauge('sessions', 'Open MCP sessions; clients of 2026-07-28 have none', [single(now.sessions)])
+    yield gauge('live_streams', 'Open event streams of MCP sessions', [single(now.streams)])
+    yield gauge('calls_in_flight', 'Requests of MCP sessions that have no answer yet', [single(now.callsInFlight)])
+    yield gauge('event_loop_lag_seconds', 'Longest time within the last 10 s in which the event loop was blocked', [
       single(now.eventLoopLagSeconds),
     ])
     const severities = Object.entries(now.alerts).map(([severity, value]) => ({ labels: { severity }, value }))
-    yield gauge('alerts_firing', 'Alerts that fire', severities)
-    yield gauge('server_up', 'Whether the server is online', upOf(servers, owner))
+    yield gauge('alerts_firing', 'Firing alerts of all owners', severities)
+    yield gauge('server_up', '1 when the server is online, otherwise 0', upOf(servers, owner))
     yield counter(
       'tool_calls_total',
-      'All calls of tools that ended; those that reached no server have their caller as owner and no server',
+      'Tool calls that ended, including those that reached no server, which have their caller as owner and no server',
       from(this.#calls.rows(), ([id = '', server = '', tool = '', status = '', outcome = ''], value) => [
         { labels: { owner: owner(id), server, tool, status, outcome }, value },
       ]),
     )
     yield histogram(
       'tool_call_duration_seconds',
-      'How long calls of tools took that reached a server',
+      'Response times of tool calls that reached a server',
       from(this.#durations.rows(), ([id = '', server = ''], value) => value.samples({ owner: owner(id), server })),
     )
     yield* this.#startFamilies(owner)
     yield* childFamilies(now.children, owner)
-    yield counter('worker_restarts_total', 'Threads with connections that ended unexpectedly', [
+    yield counter('worker_restarts_total', 'Worker threads that ended unexpectedly and were replaced', [
       single(this.#workerEnds),
     ])
     yield counter(
       'mcp_requests_total',
-      'MCP requests of all methods that ended; a result is a success, also that of a tool that failed',
+      'MCP requests of all methods that ended; a tool error counts as success here, unlike in tool_calls_total',
       from(this.#mcpRequests.rows(), ([method = '', era = '', status = ''], value) => [
         { labels: { method, era, status }, value },
       ]),
     )
     yield histogram(
       'http_request_duration_seconds',
-      'How long HTTP requests took, streams until their head',
+      'Durations of HTTP requests outside /mcp; of streams until the response head',
       from(this.#requests.rows(), ([route = '', method = '', status = ''], value) =>
         value.samples({ route, method, status }),
       ),
     )
     yield counter(
       'log_records_total',
-      'Records of the log',
+      'Log records by level; one record may stand for many calls',
       Object.entries(this.#records).map(([level, value]) => ({ labels: { level: level.toLowerCase() }, value })),
     )
     yield* customFamilies(now.custom, owner)
     yield* sinkFamilies(sinks)
     const files = Object.entries(now.historyBytes).map(([kind, value]) => ({ labels: { kind }, value }))
-    yield gauge('history_bytes', 'Bytes of the files of the history', files)
-    yield gauge('history_behind_records', 'Records that are logged and not stored yet', [single(now.historyBehind)])
+    yield gauge('history_bytes', 'Size of the history files in bytes', files)
+    yield gauge('history_behind_records', 'Log records that are not stored in the history yet', [
+      single(now.historyBehind),
+    ])
     yield counter(
       'alert_deliveries_total',
-      'Attempts to send messages about alerts, by type of channel',
+      'Attempts to send alert messages, by type of channel',
       from(this.#deliveries.rows(), ([channel = '', result = ''], value) => [{ labels: { channel, result }, value }]),
     )
     yield counter(
       'spans_total',
-      'Spans of traces by what became of them',
+      'Trace spans, by whether they were sent, failed or dropped',
       Object.entries(now.spans).map(([result, value]) => ({ labels: { result }, value })),
     )
     yield* processFamilies()
@@ -218,21 +222,21 @@ export class HubMetrics {
   *#startFamilies(owner: (id: string) => string): Generator<MetricFamily> {
     yield histogram(
       'server_start_duration_seconds',
-      'How long servers took from the attempt to connect until their lists were read',
+      'Time from the attempt to connect until the lists of the server were read',
       from(this.#starts.rows(), ([id = '', server = ''], { durations }) =>
         durations.samples({ owner: owner(id), server }),
       ),
     )
     yield counter(
       'server_restarts_total',
-      'How often servers were connected again',
+      'Connections to the server after the first one',
       from(this.#starts.rows(), ([id = '', server = ''], { again }) => [
         { labels: { owner: owner(id), server }, value: again },
       ]),
     )
     yield counter(
       'health_checks_total',
-      'Checks of health that ended, by result',
+      'Finished health checks, by result',
       from(this.#checks.rows(), ([id = '', server = '', result = ''], value) => [
         { labels: { owner: owner(id), server, result }, value },
       ]),

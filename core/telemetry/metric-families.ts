@@ -41,12 +41,12 @@ export function* childFamilies(all: readonly ServerUsage[], owner: (id: string) 
     all.map(usage => ({ labels: { owner: owner(usage.ownerId), server: usage.server }, value: value(usage) }))
   yield gauge(
     'child_resident_memory_bytes',
-    'Resident memory of the programs of a server',
+    'Resident memory of the running processes of a server',
     each(({ residentBytes }) => residentBytes),
   )
   yield counter(
     'child_cpu_seconds_total',
-    'Processor time of the programs of a server that run now',
+    'Processor time of the processes of a server that are running now',
     each(({ cpuSeconds }) => cpuSeconds),
   )
 }
@@ -63,8 +63,8 @@ export function* customFamilies(all: readonly CustomSeries[], owner: (id: string
     all
       .filter(one => one.kind === kind)
       .map(({ ownerId, name, labels, value }) => ({ labels: { owner: owner(ownerId), name, ...labels }, value }))
-  yield counter('custom_total', 'What users count for themselves', samples('counter'))
-  yield gauge('custom_value', 'Numbers that users report', samples('gauge'))
+  yield counter('custom_total', 'Counters that users report', samples('counter'))
+  yield gauge('custom_value', 'Gauges that users report', samples('gauge'))
 }
 
 /** The sinks of the log. */
@@ -73,28 +73,33 @@ export function* sinkFamilies(sinks: readonly SinkState[]): Generator<MetricFami
     sinks.map(one => ({ labels: { sink: one.id }, value: value(one) }))
   yield gauge(
     'log_sink_up',
-    'Whether the sink takes records',
+    '1 when the sink accepts records, otherwise 0',
     each(({ state }) => (state === 'up' ? 1 : 0)),
   )
   yield gauge(
     'log_queue_records',
-    'Records that wait for the sink',
+    'Log records that wait for the sink',
     each(({ waiting }) => waiting),
   )
   const dropped = sinks.flatMap(({ id, dropped: by }) =>
     Object.entries(by).map(([reason, value]) => ({ labels: { sink: id, reason }, value })),
   )
-  yield counter('log_dropped_total', 'Records that the sink did not get', dropped)
+  yield counter('log_dropped_total', 'Log records that the sink did not receive, by reason', dropped)
 }
 
 /** The hub's own process. */
 export function* processFamilies(): Generator<MetricFamily> {
   const { user, system } = process.cpuUsage()
-  yield counter('process_cpu_seconds_total', 'Processor time of the hub', [single((user + system) / 1_000_000)])
-  yield gauge('process_resident_memory_bytes', 'Resident memory of the hub', [single(process.memoryUsage.rss())])
-  yield gauge('process_start_time_seconds', 'When the hub was started', [single(performance.timeOrigin / 1_000)])
+  yield counter('process_cpu_seconds_total', 'Processor time of the hub process', [single((user + system) / 1_000_000)])
+  yield gauge('process_resident_memory_bytes', 'Resident memory of the hub process', [
+    single(process.memoryUsage.rss()),
+  ])
+  yield gauge('process_start_time_seconds', 'Start time of the hub, in seconds since 1970', [
+    single(performance.timeOrigin / 1_000),
+  ])
   const descriptors = openDescriptors()
-  if (descriptors !== undefined) yield gauge('process_open_fds', 'File descriptors of the hub', [single(descriptors)])
+  if (descriptors !== undefined)
+    yield gauge('process_open_fds', 'Open file descriptors of the hub process', [single(descriptors)])
 }
 
 /** Undefined where there is no /proc. */

@@ -27,7 +27,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-test('tiles equal /health, what is broken needs attention, and Requests is the number of calls made', async () => {
+test('tiles equal /health, what is broken needs attention, and Calls is the number of calls made', async () => {
   const client = await admin.mcp('/mcp/daily')
   const { tools } = await client.listTools()
   const echo = tools.find(({ name }) => name.endsWith('echo'))?.name ?? ''
@@ -45,7 +45,7 @@ test('tiles equal /health, what is broken needs attention, and Requests is the n
   expect(await tile('Connecting')).toBe(servers.connecting)
   expect(await tile('Offline')).toBe(servers.offline)
   expect(await page.locator('.attl li:has-text("halted")').count()).toBe(0)
-  const figure = page.locator('pb-chart:has(h2:has-text("Requests")) .stat b')
+  const figure = page.locator('pb-chart:has(h2:has-text("Calls")) .stat b')
   await page.waitForFunction(
     calls =>
       [...document.querySelectorAll('pb-chart')].some(chart => chart.querySelector('.stat b')?.textContent === calls),

@@ -90,7 +90,30 @@ async function numbersOf(person: Client): Promise<Record<string, readonly [calls
   const ofServers = async (source: string) =>
     ((await widget('table', `${source} by server`)).rows as [string, number][]).reduce((all, row) => all + row[1], 0)
   const ended = timeline.points.map((point: { counts: Record<string, number> }) => point.counts)
+  const activity = async (query: string) =>
+    (await person.ok('GET', `/api/monitoring/activity?limit=1${query}`)).calls as number
+  const alert = async (metric: string) => {
+    const body = { condition: `${metric}[1h] >= 0`, per: 'total', duration: '0s' }
+    return (await person.ok('POST', '/api/monitoring/rule-preview', body)).now[0]?.value as number
+  }
+  const csv = (await person.request('GET', '/api/monitoring/export?range=1h&format=csv')).text
+  const lines = csv.split('\n').map(line => line.split(','))
+  const column = (name: string) =>
+    lines
+      .filter(([, kind]) => kind === 'tool_execution')
+      .reduce((all, line) => all + Number(line[lines[0]?.indexOf(name) ?? -1]), 0)
+  const open = (await person.request('GET', '/api/monitoring/export?range=1h&format=prometheus')).text
+  const opened = (name: string) =>
+    [...open.matchAll(new RegExp(`^patchbay_export_${name}\\{kind="tool_execution".*\\} (\\d+) `, 'gm'))].reduce(
+      (all, [, value]) => all + Number(value),
+      0,
+    )
   return {
+    activity: [await activity(''), await activity('&status=failed')],
+    alerts: [await alert('request_count'), await alert('error_count')],
+    alertRate: [await alert('request_count'), Math.round((await alert('error_rate')) * requests.total)],
+    exportCsv: [column('count'), column('errors')],
+    exportOpenMetrics: [opened('events'), opened('errors')],
     metrics: [requests.total, requests.errors],
     series: [total(series, 'requests'), total(series, 'errors')],
     overview: [calls.total, calls.errors],
@@ -133,6 +156,80 @@ describe('every place that counts calls shows the same number', () => {
     const numbers = await numbersOf(ada)
     const same = Object.fromEntries(Object.keys(numbers).map(name => [name, [sum(ADA), errorsOf(ADA)]]))
     expect(numbers).toEqual(same as never)
+  })
+
+  test('of one server: calls that reached it', async () => {
+    const expected = [ROOT.ok + 2, ROOT.tool_error + ROOT.upstream_error + ROOT.cancelled + ROOT.timeout] as const
+    const calls = expected[0] + expected[1]
+    const { serverId } = (await admin.ok('GET', '/api/monitoring/overview')).topServers.find(
+      (one: { server: string }) => one.server === 'many',
+    )
+    const of = (rows: readonly Record<string, number | string>[], count: string, errors: string) => {
+      const own = rows.filter(row => row.serverId === serverId || row.server === 'many')
+      const total = (name: string) => own.reduce((all, row) => all + Number(row[name]), 0)
+      return [total(count), total(errors)]
+    }
+    const table = async (query: string) => {
+      const answer = await admin.ok('POST', '/api/monitoring/query', { type: 'table', query: `${query} over 1h` })
+      const names = answer.columns.map(({ name }: { name: string }) => name)
+      return answer.rows.map((row: (string | number)[]) =>
+        Object.fromEntries(row.map((cell, at) => [names[at], String(cell).replace('admin~', '')])),
+      )
+    }
+    const metric = async (query: string) =>
+      (await admin.ok('POST', '/api/monitoring/query', { type: 'metric', query: `${query}{server="many"} over 1h` }))
+        .value
+    const { requests } = (await admin.ok('GET', '/api/monitoring/metrics?server=many')).metrics
+    const overview = await admin.ok('GET', '/api/monitoring/overview')
+    const text = (await admin.request('GET', '/metrics')).text
+    const sumOf = (pattern: RegExp) => [...text.matchAll(pattern)].reduce((all, [, value]) => all + Number(value), 0)
+    const alert = async (name: string) => {
+      const body = { condition: `${name}{server="many"}[1h] >= 0`, per: 'server', duration: '0s' }
+      return (await admin.ok('POST', '/api/monitoring/rule-preview', body)).now[0]?.value
+    }
+    const links = (await admin.ok('GET', '/api/monitoring/connections?range=10m')).links.map(
+      ({ server, ...rest }: Record<string, string>) => ({ ...rest, serverId: server }),
+    )
+    const found = {
+      metrics: [requests.total, requests.errors],
+      topServers: of(overview.topServers, 'requests', 'errors'),
+      byServer: of((await admin.ok('GET', '/api/logs/aggregations/requests-by-server')).items, 'count', 'errors'),
+      export: of(
+        (await admin.ok('GET', '/api/monitoring/export?range=1h')).items.filter(
+          (row: { kind: string }) => row.kind === 'tool_execution',
+        ),
+        'count',
+        'errors',
+      ),
+      serverTable: of(await table('servers'), 'calls', 'errors'),
+      toolTable: of(await table('tools'), 'calls', 'errors'),
+      split: [
+        of(await table('request_count by server'), 'request_count', 'request_count')[0],
+        of(await table('error_count by server'), 'error_count', 'error_count')[0],
+      ],
+      widget: [await metric('request_count'), await metric('error_count')],
+      connections: of(links, 'calls', 'failures'),
+      prometheus: [
+        sumOf(/^patchbay_tool_calls_total\{owner="admin",server="many",.*\} (\d+)$/gm),
+        sumOf(/^patchbay_tool_calls_total\{owner="admin",server="many",.*outcome="(?!ok")\w+"\} (\d+)$/gm),
+      ],
+      durations: [
+        sumOf(/^patchbay_tool_call_duration_seconds_count\{owner="admin",server="many"\} (\d+)$/gm),
+        expected[1],
+      ],
+      alerts: [await alert('request_count'), await alert('error_count')],
+    }
+    expect(found).toEqual(Object.fromEntries(Object.keys(found).map(name => [name, [calls, expected[1]]])) as never)
+  })
+
+  test('errors in the log are records of level ERROR and failed calls, in every place', async () => {
+    const { total } = await admin.ok('GET', '/api/logs/aggregations/errors')
+    const metric = await admin.ok('POST', '/api/monitoring/query', { type: 'metric', query: 'error_record_count' })
+    const table = await admin.ok('POST', '/api/monitoring/query', { type: 'table', query: 'errors limit 100' })
+    expect(table.columns).toEqual([{ name: 'code' }, { name: 'error_record_count', unit: 'count' }])
+    const rows = table.rows.reduce((all: number, row: [string, number]) => all + row[1], 0)
+    expect([metric.value, rows]).toEqual([total, total])
+    expect(total).toBeGreaterThan(errorsOf(ALL))
   })
 
   test('by outcome, in /metrics, in aggregations and in a search', async () => {

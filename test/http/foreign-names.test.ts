@@ -7,6 +7,7 @@ import { FOREIGN_NAMES, hiddenIn } from '../support/foreign-names.ts'
 import { type Client, type Hub, LOOPBACK, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 import { startMailServer } from '../support/mail-server.ts'
+import { startCollector } from '../support/otlp.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { makeRsyslog } from '../support/rsyslog.ts'
 import { online } from '../support/servers.ts'
@@ -22,6 +23,7 @@ const ascii = (value: unknown) =>
   JSON.stringify(value).replace(/[$\x7f-\uffff]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const receiver = startReceiver(() => Response.json({ ok: true, code: 0, errcode: 0 }))
+const collector = startCollector()
 const catalogue = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
@@ -44,6 +46,8 @@ beforeAll(async () => {
         SYSLOG_HOST: '127.0.0.1',
         SYSLOG_PORT: String(syslog.tcpPort),
         SYSLOG_PROTOCOL: 'tcp',
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_TRACES_SAMPLER_ARG: '1',
       },
     },
   })
@@ -63,6 +67,7 @@ afterAll(async () => {
   await mail?.stop()
   await receiver.stop()
   await catalogue.stop(true)
+  await collector.stop()
 }, 120_000)
 
 /** Each tool fails with an error that holds its name. */
@@ -83,12 +88,16 @@ const initialize = () => ({
   },
 })
 
+/** An entry without further words asks the person who installs it for something. */
+const asked = (words: number) => (words === 0 ? { env: { TOKEN: '<token>' } } : {})
+
 function catalogueOf() {
   const entry = (name: string, at: number, args: readonly string[] = []) => [
     `entry-${at}`,
     {
       ...{ name: `entry-${at}`, display_name: name, description: name, author: { name }, categories: [name] },
-      installations: { npm: { command: 'npx', args: ['-y', 'some-package@1.0.0', ...args] } },
+      installations: { npm: { command: 'npx', args: ['-y', 'some-package@1.0.0', ...args], ...asked(args.length) } },
+      ...(args.length === 0 ? { arguments: { TOKEN: { description: name, title: name, example: name } } } : {}),
     },
   ]
   const titles = FOREIGN_NAMES.map((name, at) => entry(name, at))
@@ -106,6 +115,7 @@ function registryOf() {
         {
           ...{ registryType: 'npm', identifier: 'some-package', version: '1.0.0', transport: { type: 'stdio' } },
           packageArguments: [{ type: 'positional', value }],
+          environmentVariables: [{ name: 'TOKEN', description: FOREIGN_NAMES[at % 20], title: FOREIGN_NAMES[0] }],
         },
       ],
     },
@@ -205,6 +215,30 @@ describe('what people read has no hidden character', () => {
     for (const cell of csv.text.split(/[\n,]/)) expect(cell).not.toMatch(/^"?\s*[=@]/)
   })
 
+  test('in spans of traces', async () => {
+    await until(() => collector.spans.length >= 2 * FOREIGN_NAMES.length)
+    expect(collector.spans.some(({ name }) => name.includes('⟨U+202E⟩'))).toBe(true)
+    expect(hiddenIn(collector.spans)).toEqual([])
+  })
+
+  test('in headers of answers', async () => {
+    const paths = [...READS, '/api/export', '/api/monitoring/export', '/api/servers/named/tools/x%E2%80%AE/call']
+    for (const path of paths) {
+      const headers = { authorization: `Bearer ${admin.token}`, 'user-agent': 'a\u00ad', 'x-request-id': 'b\u0085' }
+      const answer = await fetch(`${hub.url}${path}`, { headers })
+      await answer.body?.cancel()
+      expect([path, hiddenIn(Object.fromEntries(answer.headers))]).toEqual([path, []])
+    }
+  })
+
+  test('in labels of numbers that users report, which are refused', async () => {
+    for (const shop of HIDING) {
+      const metrics = [{ name: 'orders', kind: 'counter', value: 1, labels: { shop } }]
+      const { status, json } = await admin.request('POST', '/api/monitoring/custom-metrics', { metrics })
+      expect([shop, status, json.errors?.[0].pointer]).toEqual([shop, 400, '#/metrics/0/labels/shop'])
+    }
+  })
+
   test('in what the commands print', async () => {
     const env = { ...process.env, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token }
     for (const args of [
@@ -212,6 +246,13 @@ describe('what people read has no hidden character', () => {
       ['servers', 'show', 'named'],
       ['call', 'named', FOREIGN_NAMES[3] ?? ''],
       ['call', 'named', 'none\u202e'],
+      ['groups', 'list'],
+      ['key', 'list'],
+      ['export', '-'],
+      ['connect', 'cursor\u202e', 'named'],
+      ['serve', 'x\u202e'],
+      ['import', 'x\u202e.json'],
+      ['x\u202e'],
     ]) {
       const run = Bun.spawnSync([process.execPath, HUB_MAIN, ...args], { env, cwd: hub.folder })
       const printed = `${run.stdout}${run.stderr}`
@@ -282,6 +323,8 @@ describe('what would run', () => {
     expect(hiddenIn(items)).toEqual([])
     expect(items.filter(({ title }: { title: string }) => title === 'wrong')).toEqual([])
     expect(total).toBeGreaterThanOrEqual(15)
+    const asking = await admin.ok('GET', '/api/market/templates/names:entry-0')
+    expect([asking.inputs[0]?.description.includes('⟨U+202E⟩'), hiddenIn(asking)]).toEqual([true, []])
     const right = items.filter(({ title }: { title: string }) => title === 'right')
     expect(right).toHaveLength(OTHERS.length)
     const plan = await admin.ok('POST', '/api/market/templates/names:entry-200/install?dryRun=true', { name: 'right' })
@@ -330,7 +373,9 @@ describe('what would run', () => {
 
   test('is a title of a bundle, which is shown', async () => {
     const title = FOREIGN_NAMES.join(' ').toWellFormed().slice(0, 200)
-    const manifest = { ...MANIFEST, display_name: title, description: title, author: { name: title } }
+    const user_config = { token: { type: 'string', title: title.slice(0, 100), description: title } }
+    const about = { display_name: title, description: title, author: { name: title } }
+    const manifest = { ...MANIFEST, ...about, user_config }
     const sent = await sendBundle(admin, await packed(manifest, { 'server/index.js': '' }))
     expect([sent.status, hiddenIn(sent.json)]).toEqual([201, []])
     const file = join(hub.folder, 'named.mcpb')

@@ -333,6 +333,8 @@ test('the dashboard for Grafana asks for metrics that there are', async () => {
     ),
   )
   expect(names.size).toBeGreaterThan(8)
+  const unnamed = dashboard.panels.filter(({ description = '' }: { description?: string }) => description.length < 20)
+  expect(unnamed).toEqual([])
   for (const name of names) expect(text).toContain(`# TYPE ${String(name).replace(/_bucket$/, '')} `)
 })
 

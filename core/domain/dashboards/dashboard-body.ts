@@ -129,18 +129,21 @@ export const BUILT_IN: readonly Dashboard[] = [
     name: 'request-analysis',
     widgets: [
       ...[metric('Calls', 'request_count'), metric('Calls a second', 'request_rate')],
-      ...[metric('Success', 'success_rate'), metric('p50', 'p50_response_time')],
+      ...[metric('Success rate', 'success_rate'), metric('p50', 'p50_response_time')],
       ...[metric('p95', 'p95_response_time'), metric('p99', 'p99_response_time')],
       ...[chart('Calls', 'request_count'), chart('p95', 'p95_response_time')],
-      ...[table('Tools', 'tools limit 20'), chart('Requests of the API', 'api_request_count')],
+      ...[table('Tools', 'tools limit 20'), chart('API requests', 'api_request_count')],
     ],
   },
   {
     name: 'error-tracking',
     widgets: [
       ...[metric('Failed calls', 'error_count'), metric('Error rate', 'error_rate')],
-      metric('Error records', 'error_record_count'),
-      ...[chart('Failed calls by server', 'error_count by server'), chart('Error records', 'error_record_count')],
+      metric('ERROR records and failed calls', 'error_record_count'),
+      ...[
+        chart('Failed calls by server', 'error_count by server'),
+        chart('ERROR records and failed calls', 'error_record_count'),
+      ],
       ...[table('Codes', 'errors limit 20'), table('Failed calls by tool', 'error_count by tool limit 20')],
       table('Alerts', 'alerts limit 20'),
     ],

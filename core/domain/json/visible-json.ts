@@ -13,3 +13,19 @@ export function visibleValue(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(visibleValue)
   return isPlainObject(value) ? visibleJson(value) : value
 }
+
+/** Keywords of JSON Schema whose texts people read; `x-zh` holds the same in Chinese. */
+const ANNOTATIONS: ReadonlySet<string> = new Set(['title', 'description', '$comment', 'placeholder'])
+
+/** A JSON Schema in which titles and descriptions have no hidden characters; every other part is as it was. */
+export function visibleSchema(schema: JsonObject): JsonObject {
+  const within = (value: JsonValue): JsonValue => {
+    if (Array.isArray(value)) return value.map(within)
+    return isPlainObject(value) ? visibleSchema(value) : value
+  }
+  const shown = (name: string, value: JsonValue): JsonValue => {
+    if (name === 'x-zh') return visibleValue(value)
+    return typeof value === 'string' && ANNOTATIONS.has(name) ? visibleText(value) : within(value)
+  }
+  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, shown(name, value)]))
+}

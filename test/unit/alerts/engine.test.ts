@@ -8,16 +8,26 @@ import { testRule } from '../../../core/alerts/test-rule.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import type { LogLevel } from '../../../core/contract/records.ts'
+import type { LogLevel, ToolCallRecord } from '../../../core/contract/records.ts'
+import { CALL_OUTCOMES } from '../../../core/domain/log/call-outcome.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import { OwnedSettings } from '../../../core/registry/owned/settings.ts'
+import { MetricsTicks } from '../../../core/telemetry/calls/metrics-ticks.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
+import { HubMetrics, type HubNow } from '../../../core/telemetry/hub-metrics.ts'
 import type { TallyKey } from '../../../core/telemetry/log-tally.ts'
 import type { SystemUsage } from '../../../core/telemetry/system-usage.ts'
+import { until } from '../../support/wait.ts'
 import { openWorld, type World } from '../registry/world.ts'
 
 const S = 1_000
 const RULE = { name: 'down', condition: 'server_status == offline', severity: 'critical', duration: '60s' }
+/** A hub without servers. */
+const NOTHING: HubNow = {
+  ...{ version: '1', uptimeSeconds: 0, servers: [], tools: 0, sessions: 0, streams: 0, callsInFlight: 0 },
+  ...{ eventLoopLagSeconds: 0, custom: [], alerts: { warning: 0, critical: 0 }, sinks: [], children: [] },
+  ...{ spans: { sent: 0, failed: 0, dropped: 0 }, historyBytes: {}, historyBehind: 0, owners: new Map() },
+}
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 let world: World
@@ -305,6 +315,53 @@ test('calls that reached no server raise the error rate of their caller, and cal
   for (let n = 0; n < 5; n += 1) call({ tool: `wrong-${n}` })
   await after(1, 'online')
   expect(await firing()).toEqual(['bob: calls that reached no server', 'total'])
+})
+
+test('calls of every outcome count the same in rules, in live ticks and in /metrics', async () => {
+  await addRule({ name: 'all', condition: 'request_count > 1000', per: 'total', duration: '0s' })
+  await hub.engine.begin()
+  await after(60, 'online')
+  const bob = world.bob.userId
+  const metrics = new HubMetrics()
+  const sent: object[] = []
+  const ticks = new MetricsTicks({ wants: () => true, emit: (_, of, data) => void sent.push({ of, ...data }) }, 10)
+  const places = [
+    { ownerId: bob, serverId, server: 'fake', tool: 'own' },
+    { ownerId: 'eve', serverId: 'of-eve', server: 'theirs', tool: 'other' },
+    { ownerId: bob, serverId: '', server: '', tool: 'nothing' },
+  ]
+  for (const outcome of CALL_OUTCOMES)
+    for (const place of places) {
+      const call: ToolCallRecord = {
+        ...{ at: '', requestId: '', userId: bob, userName: 'bob', group: 'g', groupId: 'g', durationMs: 5 },
+        ...{ ...place, outcome, status: outcome === 'ok' ? 'success' : 'error' },
+      }
+      hub.bus.emit('tool.called', call.ownerId, call)
+      metrics.call(call)
+      ticks.call(call)
+    }
+  await after(1, 'online')
+  const value = (metric: string) => {
+    const query = { metric, selector: [], windowMs: 60_000 }
+    const facts = hub.facts.values(query, 'total', { ownerId: bob })
+    if ('everywhere' in facts) throw new Error(`${metric} has subjects`)
+    return [...facts.subjects.keys()].map(key => facts.valueOf(key))
+  }
+  const all = CALL_OUTCOMES.length * places.length
+  const failed = all - places.length
+  expect([value('request_count'), value('error_count'), value('error_rate')]).toEqual([[all], [failed], [failed / all]])
+  const each = [bob, 'eve', null]
+  await until(() => sent.length >= each.length)
+  ticks.dispose()
+  const ofEve = { calls: CALL_OUTCOMES.length, errors: CALL_OUTCOMES.length - 1 }
+  for (const of of each)
+    expect(sent).toContainEqual(
+      expect.objectContaining({ of, calls: all, errors: failed, ...(of === 'eve' ? ofEve : {}) }),
+    )
+  const text = await metrics.text(NOTHING)
+  const counted = [...text.matchAll(/^patchbay_tool_calls_total\{.*outcome="(\w+)"\} (\d+)$/gm)]
+  const sum = (rows: typeof counted) => rows.reduce((total, [, , count]) => total + Number(count), 0)
+  expect([sum(counted), sum(counted.filter(([, outcome]) => outcome !== 'ok'))]).toEqual([all, failed])
 })
 
 test('a percentile is that of the calls of the window, told apart by tool where the rule wants it', async () => {

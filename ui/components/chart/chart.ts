@@ -17,7 +17,7 @@ const TABLE_ROWS = 500
  *   <pb-chart heading="Errors" note="share of calls" unit="ratio" .series=${[{ label: 'Failed', points: [[atMs, 0.01]] }]}
  *     label="Errors over one hour: 0.9 % now, at most 4 %." .thresholds=${[{ value: 0.02, name: 'alert at 2 %' }]}></pb-chart>
  *
- * Properties: `heading`, without which there is no card; `note` behind it (the unit); `figure` and `figureNote` above the
+ * Properties: `heading`, without which there is no card; `note` behind it (the unit); `foot`, a sentence below all; `figure` and `figureNote` above the
  * plot; `series` (up to six lines are told apart well; one unit for all); `unit`; `label`, the finding in words, which
  * stands for the picture; `stepMs`: a missing step is a gap; `gaps`: bands with their reason; `thresholds`; `from`, `to`:
  * ends of the axis in milliseconds since 1970; `endLabels`: names at the ends of lines; `height` of the plot in pixels,
@@ -29,6 +29,7 @@ export class PbChart extends PbElement {
   static override properties = {
     heading: {},
     note: {},
+    foot: {},
     figure: {},
     figureNote: { attribute: 'figure-note' },
     series: { attribute: false },
@@ -48,6 +49,7 @@ export class PbChart extends PbElement {
   }
   declare heading: string | undefined
   declare note: string | undefined
+  declare foot: string | undefined
   declare figure: string | undefined
   declare figureNote: string | undefined
   declare series: readonly ChartSeries[]
@@ -106,7 +108,7 @@ export class PbChart extends PbElement {
       return html`<div class="pbc">${this.#body()}<div class="pbc-sw">${this.#switch()}</div></div>`
     return html`<section class="card pbc"><div class="ch"><h2>${this.heading}${
       this.note ? html` <span class="q">${this.note}</span>` : nothing
-    }</h2><div class="r">${this.#switch()}</div></div><div class="cb">${this.#body()}</div></section>`
+    }</h2><div class="r">${this.#switch()}</div></div><div class="cb">${this.#body()}${this.foot ? html`<p class="xs q">${this.foot}</p>` : nothing}</div></section>`
   }
 
   #switch(): unknown {

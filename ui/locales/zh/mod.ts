@@ -6,6 +6,7 @@ import { chart } from './chart.ts'
 import { common } from './common.ts'
 import { dashboard } from './dashboard.ts'
 import { editor } from './editor.ts'
+import { figures } from './figures.ts'
 import { group } from './group.ts'
 import { groups } from './groups.ts'
 import { keys } from './keys.ts'
@@ -33,6 +34,7 @@ export const templates: Record<string, string> = {
   ...common,
   ...dashboard,
   ...editor,
+  ...figures,
   ...group,
   ...groups,
   ...keys,

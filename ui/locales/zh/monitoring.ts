@@ -22,8 +22,6 @@ export const monitoring: Readonly<Record<string, string>> = {
   'over {span}': '{span}内',
   'Response times, table': '响应时间（表格）',
   'Start of a server': '服务器启动',
-  'Running a tool': '工具执行',
-  'Requests to this API': 'API 请求',
   'no reason given': '未给出原因',
   '{used} of {total} ({usage})': '{used} / {total}（{usage}）',
   '{in} in, {out} out since the start': '自启动以来接收 {in}，发送 {out}',

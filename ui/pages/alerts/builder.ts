@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit'
+import { metricNote } from '../../text/figures.ts'
 import { t } from '../../text/t.ts'
 
 /** A condition of one comparison, as the builder has it. */
@@ -76,6 +77,7 @@ export function builder(
   disabled: boolean,
 ): TemplateResult {
   const isState = simple.metric === 'server_status'
+  const note = metricNote(simple.metric, simple.field === 'server')
   const value = (event: Event): string => (event.target as HTMLInputElement | HTMLSelectElement).value
   const of = simple.field === 'server' || simple.field === undefined ? simple.name : `${simple.field}: ${simple.name}`
   const options = servers.includes(simple.name) || simple.name === '' ? servers : [simple.name, ...servers]
@@ -86,7 +88,7 @@ export function builder(
         name =>
           html`<option value=${name} ?selected=${name === simple.name}>${name === simple.name ? of : name}</option>`,
       )}</select><span class="s q">${t('is')}</span>${isState ? stateFields(simple, change, disabled) : numberFields(simple, change, disabled)}<span class="row nw"><span class="s q">${t('for')}</span><input class="in num thrin dur"
-      aria-label=${t('Duration')} .value=${duration} ?disabled=${disabled} @change=${(event: Event) => changeDuration(value(event).replaceAll(' ', ''))}></span></div>`
+      aria-label=${t('Duration')} .value=${duration} ?disabled=${disabled} @change=${(event: Event) => changeDuration(value(event).replaceAll(' ', ''))}></span></div>${note === undefined ? nothing : html`<p class="hint">${note}</p>`}`
 }
 
 function stateFields(simple: Simple, change: (next: Simple) => void, disabled: boolean): TemplateResult {

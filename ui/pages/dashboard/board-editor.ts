@@ -100,7 +100,7 @@ export class PbBoardEditor extends PbElement {
       <div class="field"><label for="wq${at}">${t('Query')}</label><input id="wq${at}" class="in code ${mistake ? 'bad' : ''}" spellcheck="false" autocomplete="off" placeholder="request_count by server over 24h" .value=${widget.query}
         aria-describedby="wh${at}" aria-invalid=${mistake ? 'true' : 'false'} @input=${(event: InputEvent) => set({ query: text(event) })} @change=${() => this.#ask(at)}>
         <p class="hint ${mistake ? 'bad' : ''}" id="wh${at}">${mistake ?? t('source [{server="…"}] [by server] [over 1h] [step 1m] [limit 10]')}</p>${mistake ? this.#pointer(widget.query, mistake) : nothing}</div></div>
-      ${preview && !(preview instanceof Error) ? answerCard(widget.title || widget.query, widget.type, preview) : nothing}
+      ${preview && !(preview instanceof Error) ? answerCard(widget.title || widget.query, widget.type, preview, widget.query) : nothing}
       <div class="row"><button type="button" class="btn sm" @click=${() => this.#ask(at)}>${icon('play')}${t('Preview')}</button>
       <button type="button" class="btn ghost sm push" @click=${() => this.#put(this.#widgets.filter((_, index) => index !== at))}>${icon('trash-2')}${t('Remove widget')}</button></div></div></fieldset>`
   }

@@ -41,9 +41,9 @@ export function builtInTitle(title: string): string {
     'Calls by server': t('Calls by server'),
     'p95 by server': t('p95 by server'),
     'Calls a second': t('Calls a second'),
-    Success: t('Success'),
-    'Requests of the API': t('Requests of the API'),
-    'Error records': t('Error records'),
+    'Success rate': t('Success rate'),
+    'API requests': t('API requests'),
+    'ERROR records and failed calls': t('ERROR records and failed calls'),
     'Failed calls by server': t('Failed calls by server'),
     'Failed calls by tool': t('Failed calls by tool'),
     Codes: t('Codes'),
@@ -67,9 +67,10 @@ export function columnHead(name: string): string | TemplateResult {
     startsAt: t('Began'),
     time: t('Time'),
     calls: t('Calls'),
-    errors: t('Failed'),
+    errors: t('Failed calls'),
     request_count: t('Calls'),
     error_count: t('Failed calls'),
+    error_record_count: t('ERROR records and failed calls'),
     avg: t('Average'),
     duration: t('Duration'),
     status: t('Status'),
@@ -94,6 +95,7 @@ export function cellOf(columns: readonly Column[], row: readonly Cell[], at: num
   const cell = row[at] ?? null
   if (name === 'reason') return reasonOf(columns, row, cell)
   if (cell === null) return UNKNOWN
+  if (name === 'server' && cell === '') return t('reached no server')
   if (typeof cell === 'number') return valueText(cell, unitOf(unit))
   if (TIME.test(cell)) return formatDateTime(cell)
   if (NAMES.has(name)) return html`<span translate="no">${cell}</span>`

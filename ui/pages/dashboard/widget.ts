@@ -1,6 +1,7 @@
-import { html, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
 import type { DashboardData, WidgetAnswer } from '../../api/monitoring.ts'
 import { valueText } from '../../components/chart/units.ts'
+import { queryNote } from '../../text/figures.ts'
 import { icon } from '../../text/icon.ts'
 import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
@@ -25,9 +26,15 @@ export function widgetCard(
 /** What a query answers, as its type is shown. */
 export function answerCard(title: string, type: string, answer: WidgetAnswer, query = ''): TemplateResult {
   if (type === 'metric')
-    return html`<section class="card wmetric"><div class="ch"><h2>${title}</h2></div><div class="cb"><p class="stat"><b>${valueText(answer.value, unitOf(answer.unit))}</b>${answer.value == null ? html`<span>${t('no number yet')}</span>` : ''}</p></div></section>`
+    return html`<section class="card wmetric"><div class="ch"><h2>${title}</h2></div><div class="cb"><p class="stat"><b>${valueText(answer.value, unitOf(answer.unit))}</b>${answer.value == null ? html`<span>${t('no number yet')}</span>` : ''}</p>${noteLine(query)}</div></section>`
   if (type === 'chart') return chartCard(title, answer, query)
-  return tableCard(title, answer)
+  return tableCard(title, answer, query)
+}
+
+/** Says what the figures of a widget count. */
+function noteLine(query: string): unknown {
+  const note = queryNote(query)
+  return note === undefined ? nothing : html`<p class="xs q">${note}</p>`
 }
 
 function chartCard(title: string, answer: WidgetAnswer, query: string): TemplateResult {
@@ -35,20 +42,20 @@ function chartCard(title: string, answer: WidgetAnswer, query: string): Template
   const [metric] = query.split(/[\s{]/)
   const lines = series.map(({ label, points }) => ({
     // The only line of a chart is called after its metric.
-    label: label === metric ? title : label,
+    label: label === metric ? title : label || t('reached no server'),
     points: points.map(([at, value]) => [Date.parse(at), value] as const),
   }))
   const label = lines.map(line => `${line.label} ${valueText(line.points.at(-1)?.[1], unitOf(unit))}`).join(', ')
   return html`<pb-chart heading=${title} .unit=${unitOf(unit)} .series=${lines} .stepMs=${stepMs} .from=${Date.parse(from)} .to=${Date.parse(to)} ?end-labels=${lines.length > 1} label=${`${title}: ${label || t('no data')}`}
-    .empty=${t('No data in this time')}></pb-chart>`
+    .empty=${t('No data in this time')} .foot=${queryNote(query)}></pb-chart>`
 }
 
-function tableCard(title: string, { columns = [], rows = [] }: WidgetAnswer): TemplateResult {
+function tableCard(title: string, { columns = [], rows = [] }: WidgetAnswer, query: string): TemplateResult {
   const shown = shownColumns(columns)
   const look = (at: number): string => (columns[at]?.unit ? 'num' : '')
   return html`<section class="card wtable"><div class="ch line"><h2>${title}</h2></div><div class="tw" tabindex="0" role="region" aria-label=${t('{what}, table', { what: title })}><table><thead><tr>${shown.map(
     at => html`<th scope="col" class=${look(at)}>${columnHead(columns[at]?.name ?? '')}</th>`,
   )}</tr></thead><tbody>${rows.map(
     row => html`<tr>${shown.map(at => html`<td class=${look(at)}>${cellOf(columns, row, at)}</td>`)}</tr>`,
-  )}</tbody></table></div>${rows.length === 0 ? html`<p class="cb q s">${t('Nothing in this time')}</p>` : html`<div class="tf">${plural(rows.length, '{n} row', '{n} rows')}</div>`}</section>`
+  )}</tbody></table></div>${rows.length === 0 ? html`<p class="cb q s">${t('Nothing in this time')}</p>` : html`<div class="tf"><span>${plural(rows.length, '{n} row', '{n} rows')}</span>${noteLine(query)}</div>`}</section>`
 }

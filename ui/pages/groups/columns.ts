@@ -52,7 +52,15 @@ export function groupColumns(): Column<GroupRow>[] {
       cell: ({ group }) => formatNumber(group.tokens, 0),
     },
     { id: 'used', head: t('In use by'), class: 'x nw', cell: usedCell },
-    { id: 'calls', head: t('Calls/min'), num: true, class: 'x', sort: rate, cell: row => formatNumber(rate(row)) },
+    {
+      id: 'calls',
+      head: t('Calls/min'),
+      num: true,
+      class: 'x',
+      sort: rate,
+      cell: row =>
+        html`<span title=${t('Calls a minute at the address of the group in the last 5 minutes, including those that reached no server')}>${formatNumber(rate(row))}</span>`,
+    },
     {
       id: 'warnings',
       head: t('Warnings'),

@@ -36,7 +36,7 @@ export function rangeLabel(id: string): string {
 
 /** The calls of an answer as lines of charts. */
 export interface CallLines {
-  readonly requests: ChartSeries
+  readonly calls: ChartSeries
   readonly failed: ChartSeries
   readonly times: readonly ChartSeries[]
   readonly gaps: readonly ChartGap[]
@@ -53,18 +53,18 @@ export function callLines({ from, to, series = [] }: Metrics, stepMs: number, st
   const steps = new Map(series.map(step => [Date.parse(step.timestamp), step]))
   const first = Math.floor(fromMs / stepMs) * stepMs
   const ranFromMs = Math.floor(startedAtMs / stepMs) * stepMs
-  const requests: ChartPoint[] = []
+  const calls: ChartPoint[] = []
   const failed: ChartPoint[] = []
   const times = { p99: [] as ChartPoint[], p95: [] as ChartPoint[], avg: [] as ChartPoint[] }
   for (let at = first; at <= toMs; at += stepMs) {
     const step = steps.get(at)
-    requests.push([at, perMinute(step, stepMs, at >= ranFromMs)])
+    calls.push([at, perMinute(step, stepMs, at >= ranFromMs)])
     failed.push([at, step && step.requests > 0 ? step.errors / step.requests : null])
     for (const name of ['p99', 'p95', 'avg'] as const) times[name].push([at, step?.[name] ?? null])
   }
   return {
-    requests: { label: t('Requests'), points: requests, color: 1 },
-    failed: { label: t('Failed'), points: failed, color: 2, area: true },
+    calls: { label: t('Calls'), points: calls, color: 1 },
+    failed: { label: t('Error rate'), points: failed, color: 2, area: true },
     times: [
       { label: 'p99', points: times.p99, color: 4 },
       { label: 'p95', points: times.p95, color: 3 },

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { Metrics, Overview, Resources, Times, WidgetAnswer } from '../../api/monitoring.ts'
 import { unitWord, valueText } from '../../components/chart/units.ts'
 import { missingFigure } from '../../components/hub-words.ts'
+import { callsNote, serverCallsNote } from '../../text/figures.ts'
 import { formatBytes, formatNumber, formatPercent, UNKNOWN } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
 import { type CallLines, extentOf, type Range, rangeLabel, type ThresholdRule, thresholdsOf } from './calls.ts'
@@ -35,7 +36,7 @@ export function charts(
 ): TemplateResult {
   const span = rangeLabel(range.id)
   const common = { from: lines.fromMs, to: lines.toMs, gaps: lines.gaps }
-  const calls = extentOf(lines.requests)
+  const calls = extentOf(lines.calls)
   const failed = extentOf(lines.failed)
   const middle = pointsOf(p50).map(line => ({ ...line, label: 'p50', color: 6 as const }))
   const times = [...lines.times.filter(({ label }) => label.startsWith('p')), ...middle]
@@ -46,14 +47,14 @@ export function charts(
       .map(line => `${line.label} ${valueText(line.points.findLast(([, value]) => value !== null)?.[1], 'ms')}`)
       .join(', ')
   const splitHeading = server === undefined ? t('p95 by server') : t('p95 by tool')
-  return html`<div class="grid2 even"><pb-chart heading=${t('Requests')} note=${unitWord('per_minute')} unit="per_minute" .series=${[lines.requests]} .from=${common.from} .to=${common.to} .gaps=${common.gaps}
+  return html`<div class="grid2 even"><pb-chart heading=${t('Calls')} note=${unitWord('per_minute')} unit="per_minute" .series=${[lines.calls]} .from=${common.from} .to=${common.to} .gaps=${common.gaps}
       label=${calls ? t('Calls a minute over {span}: {last} now, between {least} and {most}.', { span, last: formatNumber(calls.last), least: formatNumber(calls.least), most: formatNumber(calls.most) }) : none}></pb-chart>
-    <pb-chart heading=${t('Failed')} note=${unitWord('ratio')} unit="ratio" .series=${[lines.failed]} .thresholds=${thresholdsOf(rules, 'error_rate')} .from=${common.from} .to=${common.to} .gaps=${common.gaps}
+    <pb-chart heading=${t('Error rate')} note=${unitWord('ratio')} unit="ratio" .series=${[lines.failed]} .thresholds=${thresholdsOf(rules, 'error_rate')} .from=${common.from} .to=${common.to} .gaps=${common.gaps}
       label=${failed ? t('Share of failed calls over {span}: {last} now, at most {most}.', { span, last: formatPercent(failed.last), most: formatPercent(failed.most) }) : none}></pb-chart>
     <pb-chart heading=${t('Response time')} note=${unitWord('ms')} unit="ms" end-labels .series=${times} .thresholds=${thresholdsOf(rules, 'response_time')} .from=${common.from} .to=${common.to} .gaps=${common.gaps}
       label=${t('Response time over {span}: {values}.', { span, values: lasts(times as typeof split) })}></pb-chart>
     <pb-chart heading=${splitHeading} note=${unitWord('ms')} unit="ms" end-labels .series=${split} .from=${common.from} .to=${common.to} .gaps=${common.gaps}
-      label=${`${splitHeading}: ${lasts(split)}`}></pb-chart></div>`
+      label=${`${splitHeading}: ${lasts(split)}`}></pb-chart></div><p class="xs q">${server === undefined ? callsNote() : serverCallsNote()}</p>`
 }
 
 /** Start of a server, running a tool, requests to the API. */
@@ -65,7 +66,7 @@ export function responseGroups({ metrics, range }: MonitoringData): TemplateResu
         html`<td class="num">${value === null ? html`<span title=${t('nothing was measured')}>${UNKNOWN}<span class="vh">${t('nothing was measured')}</span></span>` : formatNumber(value)}</td>`,
     )}</tr>`
   return html`<section class="card"><div class="ch line"><h2>${t('Three groups of response times')} <span class="q">${t('over {span}', { span: rangeLabel(range.id) })}</span></h2></div><div class="tw" tabindex="0" role="region" aria-label=${t('Response times, table')}><table><thead><tr><th scope="col">${t('Group')}</th>
-    <th scope="col" class="num">${t('Average, ms')}</th><th scope="col" class="num">${t('p95, ms')}</th><th scope="col" class="num">${t('p99, ms')}</th></tr></thead><tbody>${row(t('Start of a server'), times.server_startup)}${row(t('Running a tool'), times.tool_execution)}${row(t('Requests to this API'), times.api_requests)}</tbody></table></div></section>`
+    <th scope="col" class="num">${t('Average, ms')}</th><th scope="col" class="num">${t('p95, ms')}</th><th scope="col" class="num">${t('p99, ms')}</th></tr></thead><tbody>${row(t('Start of a server'), times.server_startup)}${row(t('Calls that reached a server'), times.tool_execution)}${row(t('API requests'), times.api_requests)}</tbody></table></div></section>`
 }
 
 function headOf(name: string): string {
@@ -74,7 +75,7 @@ function headOf(name: string): string {
     tool: t('Tool'),
     user: t('Name'),
     calls: t('Calls'),
-    errors: t('Failed'),
+    errors: t('Failed calls'),
     avg: t('Average, ms'),
     p95: t('p95, ms'),
     p99: t('p99, ms'),
@@ -83,7 +84,7 @@ function headOf(name: string): string {
 }
 
 /** Rows of an answer as a table. */
-export function rowsCard(title: string, { columns = [], rows = [] }: WidgetAnswer): TemplateResult {
+export function rowsCard(title: string, { columns = [], rows = [] }: WidgetAnswer, note?: string): TemplateResult {
   const number = (value: string | number | null): string =>
     typeof value === 'number' ? formatNumber(value) : (value ?? UNKNOWN)
   const errors = columns.findIndex(({ name }) => name === 'errors')
@@ -92,7 +93,7 @@ export function rowsCard(title: string, { columns = [], rows = [] }: WidgetAnswe
   )}</tr></thead><tbody>${rows.map(
     row =>
       html`<tr>${row.map((cell, at) => html`<td class=${columns[at]?.unit ? 'num' : 'mono wrap-cell'} data-l=${columns[at]?.unit ? headOf(columns[at].name) : nothing}>${at === errors && Number(cell) > 0 ? html`<span class="bad-t">${number(cell)}</span>` : number(cell)}</td>`)}</tr>`,
-  )}</tbody></table></div>${rows.length === 0 ? html`<p class="cb q s">${t('No call in this time.')}</p>` : ''}</section>`
+  )}</tbody></table></div>${rows.length === 0 ? html`<p class="cb q s">${t('No call in this time.')}</p>` : html`<div class="tf"><span>${note}</span></div>`}</section>`
 }
 
 /** Use of the machine, and why a figure is missing. */

@@ -11,6 +11,7 @@ import { menu } from '../../components/menu.ts'
 import { PbPage, segments } from '../../components/page.ts'
 import { emptyState, errorText, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
+import { callRowsNote, sourceNote } from '../../text/figures.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { callLines, RANGES, rangeLabel, rangeOf, type ThresholdRule } from './calls.ts'
@@ -165,7 +166,7 @@ class PbPageMonitoring extends PbPage {
       data.overview.calls.total === 0
     )
       return html`${emptyState({ icon: 'chart-line', title: t('Collecting'), text: t('No call in this time yet. The first point is here about 15 s after a client calls a tool.') })}${responseGroups(data)}${resourcesCard(data)}`
-    return html`${charts(data, this.view('server'))}${responseGroups(data)}<div class="g21">${rowsCard(t('Busiest tools'), data.tools)}${rowsCard(t('Busiest people'), people(data.overview))}</div>${resourcesCard(data)}`
+    return html`${charts(data, this.view('server'))}${responseGroups(data)}<div class="g21">${rowsCard(t('Busiest tools'), data.tools, callRowsNote())}${rowsCard(t('Busiest people'), people(data.overview), sourceNote('users'))}</div>${resourcesCard(data)}`
   }
 
   #serverChoice() {

@@ -7,6 +7,7 @@ import { href } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
 import { segments } from '../../components/page.ts'
 import { emptyState, show } from '../../components/states.ts'
+import { serverCallsNote } from '../../text/figures.ts'
 import { formatCount, formatNumber, UNKNOWN } from '../../text/format.ts'
 import { plural, t } from '../../text/t.ts'
 
@@ -67,11 +68,11 @@ export class PbServerMetrics extends PbElement {
       const value = row[at(name)]
       return typeof value === 'number' ? (digits === 0 ? formatCount(value) : formatNumber(value, digits)) : UNKNOWN
     }
-    return html`<div class="tw"><table class="cards figures"><thead><tr><th scope="col">${t('Tool')}</th><th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed')}</th><th
+    return html`<div class="tw"><table class="cards figures"><thead><tr><th scope="col">${t('Tool')}</th><th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed calls')}</th><th
       scope="col" class="num">${t('Average, ms')}</th><th scope="col" class="num">${t('p95, ms')}</th><th scope="col" class="num">${t('p99, ms')}</th></tr></thead><tbody>${rows.map(
-        row => html`<tr><td class="mono">${row[at('tool')]}</td><td class="num" data-l=${t('Calls')}>${number(row, 'calls')}</td><td class="num" data-l=${t('Failed')}>${number(row, 'errors')}</td><td
+        row => html`<tr><td class="mono">${row[at('tool')]}</td><td class="num" data-l=${t('Calls')}>${number(row, 'calls')}</td><td class="num" data-l=${t('Failed calls')}>${number(row, 'errors')}</td><td
         class="num" data-l=${t('Average, ms')}>${number(row, 'avg', 1)}</td><td class="num" data-l=${t('p95, ms')}>${number(row, 'p95', 1)}</td><td class="num" data-l=${t('p99, ms')}>${number(row, 'p99', 1)}</td></tr>`,
-      )}</tbody></table></div><div class="tf"><span>${plural(rows.length, '{n} tool was called', '{n} tools were called')}</span></div>`
+      )}</tbody></table></div><div class="tf"><span>${plural(rows.length, '{n} tool was called', '{n} tools were called')}</span><span>${serverCallsNote()}</span></div>`
   }
 }
 customElements.define('pb-server-metrics', PbServerMetrics)

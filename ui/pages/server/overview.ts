@@ -7,6 +7,7 @@ import { causeOf } from '../../components/cause.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorState, hintLine, ownWordsOf } from '../../components/states.ts'
 import { attemptText, isResting } from '../../components/status.ts'
+import { serverCallsNote } from '../../text/figures.ts'
 import { formatNumber, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { ownWords, problemText } from '../../text/problem.ts'
@@ -102,7 +103,7 @@ export class PbServerOverview extends PbElement {
           ? html`<span title=${t('No calls in the last hour')}>${UNKNOWN}</span>`
           : html`${formatNumber(value, value < 10 ? 1 : 0)}<small>${unit}</small>`
       }</span>${spark(points, tone)}</div>`
-    return html`<div class="minis card">${figure(
+    return html`<div class="stack t"><div class="minis card">${figure(
       t('Calls'),
       requests === undefined ? undefined : requests.rate * 60,
       t('/min'),
@@ -121,12 +122,12 @@ export class PbServerOverview extends PbElement {
       series.map(one => one.p95),
       'c3',
     )}${figure(
-      t('Failed'),
+      t('Error rate'),
       total === 0 ? undefined : ((requests?.errors ?? 0) / total) * 100,
       '%',
       series.map(one => (one.requests === 0 ? 0 : one.errors / one.requests)),
       'c2',
-    )}</div>`
+    )}</div><p class="xs q">${t('In the last hour.')} ${serverCallsNote()}</p></div>`
   }
 }
 customElements.define('pb-server-overview', PbServerOverview)

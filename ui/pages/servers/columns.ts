@@ -47,8 +47,8 @@ export function serverColumns(actions: RowActions): readonly Column<ServerRecord
     },
     {
       id: 'p95',
-      head: t('p95, ms'),
-      label: t('p95, ms'),
+      head: t('Recent p95, ms'),
+      label: t('Recent p95, ms'),
       num: true,
       cell: p95Cell,
       sort: ({ status }) => status.latencyMs?.p95 ?? -1,
@@ -90,7 +90,7 @@ function checksCell(server: ServerRecord, { checks }: RowActions): unknown {
 function p95Cell({ status }: ServerRecord): unknown {
   const p95 = status.latencyMs?.p95
   if (p95 === undefined) return html`<span class="f" title=${t('No calls yet')}>${UNKNOWN}</span>`
-  return formatNumber(p95, p95 < 10 ? 1 : 0)
+  return html`<span title=${t('Of the last 128 requests that the server answered')}>${formatNumber(p95, p95 < 10 ? 1 : 0)}</span>`
 }
 
 function switchCell(server: ServerRecord, actions: RowActions): unknown {

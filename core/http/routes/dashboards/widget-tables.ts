@@ -102,7 +102,10 @@ async function userTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked
 async function errorTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
   const asked = { only: 'errors', by: 'code', rangeMs, limit, mine } as const
   const { counts } = await storedHistory(deps.history).for(actor).count(asked)
-  return { columns: [{ name: 'code' }, count('errors')], rows: counts.map(({ code = '', count: n }) => [code, n]) }
+  return {
+    columns: [{ name: 'code' }, count('error_record_count')],
+    rows: counts.map(({ code = '', count: n }) => [code, n]),
+  }
 }
 
 async function callTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {

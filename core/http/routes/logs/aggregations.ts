@@ -32,7 +32,7 @@ const server = { server: z.string().optional(), serverId: z.string().optional() 
 
 const errors = z.object({
   ...covers,
-  total: count,
+  total: count.meta({ description: 'Records of level ERROR, and calls of any outcome but `ok`' }),
   by: z.enum(['server', 'tool', 'code', 'outcome']),
   items: z.array(
     z.object({
@@ -44,15 +44,15 @@ const errors = z.object({
 })
 const requests = z.object({
   ...covers,
-  total: count.meta({ description: 'All calls of tools that ended, also those that reached no server' }),
+  total: count.meta({ description: 'Tool calls that ended, including those that reached no server' }),
   outcomes: z
     .partialRecord(z.enum(CALL_OUTCOMES), count)
     .meta({ description: 'The same calls by how they ended; an outcome without calls is left out' }),
   items: z.array(
     z.object({
       ...server,
-      count,
-      errors: count.meta({ description: 'Those of any outcome but `ok`' }),
+      count: count.meta({ description: 'Calls that reached this server; without `server` those that reached none' }),
+      errors: count.meta({ description: 'Those with any outcome but `ok`' }),
     }),
   ),
 })
@@ -60,7 +60,13 @@ const timeline = z.object({
   ...covers,
   interval: z.string(),
   by: z.enum(['level', 'server', 'outcome']),
-  points: z.array(z.object({ timestamp, total: count, counts: z.record(z.string(), count) })),
+  points: z.array(
+    z.object({
+      timestamp,
+      total: count.meta({ description: 'Log records; with `by=outcome` tool calls that ended' }),
+      counts: z.record(z.string(), count),
+    }),
+  ),
 })
 
 const period = { from: '2026-11-22T08:30:00.000Z', to: '2026-11-22T09:30:00.000Z' }

@@ -26,9 +26,9 @@ const MINUTE_MS = 60_000
 
 const count = z.number().int()
 const traffic = {
-  calls: count,
-  failures: count,
-  callsPerMinute: z.number(),
+  calls: count.meta({ description: 'Calls that ended in the range; without `server` those that reached no server' }),
+  failures: count.meta({ description: 'Those with any outcome but `ok`' }),
+  callsPerMinute: z.number().meta({ description: '`calls` divided by the minutes of the range since the hub started' }),
   lastUsedAt: timestamp.optional().meta({ description: 'Absent: no call in the range' }),
 }
 const state = z.enum(['online', 'connecting', 'offline'])

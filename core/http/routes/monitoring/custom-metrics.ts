@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
+import { hasHidden } from '../../../domain/text/visible-text.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import { type CustomMetrics, METRIC_NAME, TAKEN_LABELS } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
@@ -22,12 +23,16 @@ const tag = 'monitoring'
 const FORM = 'must begin with one of a-z and have at most 64 of a-z, 0-9 and _'
 const name = z.string().regex(METRIC_NAME, FORM)
 const label = name.refine(text => !TAKEN_LABELS.includes(text), { message: 'this label is the hub’s own' })
+const labelText = z
+  .string()
+  .max(128)
+  .refine(text => !hasHidden(text), { message: 'must have no hidden characters' })
 const metric = z
   .strictObject({
     name,
     kind: z.enum(['counter', 'gauge']),
     value: z.number(),
-    labels: limitedRecord(label, z.string().max(128), LIMITS.customMetricLabels).default({}),
+    labels: limitedRecord(label, labelText, LIMITS.customMetricLabels).default({}),
   })
   .refine(({ kind, value }) => kind === 'gauge' || value >= 0, {
     path: ['value'],

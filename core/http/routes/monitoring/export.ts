@@ -46,7 +46,14 @@ export function exportRoutes({ history }: Pick<PerformanceDeps, 'history'>): Rou
         scope: scopeField,
       }),
       responses: {
-        200: { description: 'A row for each step and tool, 100,000 at most', contentType: 'text/csv', example },
+        200: {
+          description:
+            'A row for each step and tool, 100,000 at most. `count` of `tool_execution` is the number of tool calls that ' +
+            'ended, without `server` that of calls that reached none; `errors` is the number of those with any outcome but ' +
+            '`ok`. `api_requests` counts requests under `/api/`, with statuses from 500 as `errors`; `server_startup` counts starts',
+          contentType: 'text/csv',
+          example,
+        },
       },
       async handle({ actor, query: { format, range, step, scope } }) {
         const rangeMs = readRange(range)

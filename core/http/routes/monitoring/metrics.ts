@@ -14,7 +14,7 @@ export interface MetricsDeps {
 }
 
 const example =
-  '# HELP patchbay_servers Servers by state\n# TYPE patchbay_servers gauge\npatchbay_servers{state="online"} 3\n'
+  '# HELP patchbay_servers Configured servers by state\n# TYPE patchbay_servers gauge\npatchbay_servers{state="online"} 3\n'
 
 /** The route that Prometheus reads. */
 export function metricsRoutes(deps: MetricsDeps): Route[] {

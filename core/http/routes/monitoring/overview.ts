@@ -35,8 +35,17 @@ const MOST_ATTENTION = 100
 const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
 
 const count = z.number().int()
-const used = { requests: count, errors: count }
-const ms = z.number().nullable()
+const errors = count.meta({ description: 'Those with any outcome but `ok`' })
+const ofServer = { requests: count.meta({ description: 'Calls that ended and reached this server' }), errors }
+const ofTool = { requests: count.meta({ description: 'Calls of this tool that ended and reached its server' }), errors }
+const ofUser = {
+  requests: count.meta({ description: 'Calls of this user that ended, including those that reached no server' }),
+  errors,
+}
+const ms = z
+  .number()
+  .nullable()
+  .meta({ description: 'Milliseconds, of calls that reached a server; null: nothing was measured' })
 const attention = z.object({
   kind: z.enum([
     'server_offline',
@@ -56,21 +65,21 @@ const overview = z.object({
   from: timestamp,
   to: timestamp,
   servers: z.object({ online: count, connecting: count, offline: count, total: count }),
-  tools: count,
-  sessions: count,
+  tools: count.meta({ description: 'Tools that your servers list; for administrators those of all servers' }),
+  sessions: count.meta({ description: 'Your open MCP sessions; for administrators those of all users' }),
   calls: z.object({
-    total: count.meta({ description: 'All calls of tools that ended, also those that reached no server' }),
+    total: count.meta({ description: 'Tool calls that ended, including those that reached no server' }),
     success: count.meta({ description: 'Those with the outcome `ok`' }),
-    errors: count.meta({ description: 'Those with any other outcome' }),
-    rate: z.number().meta({ description: 'Calls a second' }),
-    errorRate: z.number().nullable().meta({ description: 'The part of `errors` in `total`' }),
+    errors,
+    rate: z.number().meta({ description: '`total` divided by the seconds of the range' }),
+    errorRate: z.number().nullable().meta({ description: '`errors` divided by `total`; null: no calls' }),
     avg: ms,
     p95: ms,
     p99: ms,
   }),
-  topServers: z.array(z.object({ server: z.string(), serverId: z.string(), ...used, avg: ms })),
-  topTools: z.array(z.object({ server: z.string(), serverId: z.string(), tool: z.string(), ...used, avg: ms })),
-  topUsers: z.array(z.object({ user: z.string(), userId: z.string(), ...used })),
+  topServers: z.array(z.object({ server: z.string(), serverId: z.string(), ...ofServer, avg: ms })),
+  topTools: z.array(z.object({ server: z.string(), serverId: z.string(), tool: z.string(), ...ofTool, avg: ms })),
+  topUsers: z.array(z.object({ user: z.string(), userId: z.string(), ...ofUser })),
   alerts: z.object({ firing: count, items: z.array(anyObject) }),
   attention: z.array(attention),
 })

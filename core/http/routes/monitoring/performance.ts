@@ -51,21 +51,37 @@ const snapshot = z.object({
   server: z.string().optional(),
   metrics: z.object({
     requests: z.object({
-      total: count.meta({ description: 'All calls of tools that ended, also those that reached no server' }),
+      total: count.meta({
+        description:
+          'Tool calls that ended, including those that reached no server; with `server` those that reached it',
+      }),
       success: count.meta({ description: 'Those with the outcome `ok`' }),
-      errors: count.meta({ description: 'Those with any other outcome' }),
-      rate: number.meta({ description: 'Calls a second' }),
+      errors: count.meta({ description: 'Those with any outcome but `ok`' }),
+      rate: number.meta({ description: '`total` divided by the seconds of the range' }),
     }),
     servers: z.object({ online: count, connecting: count, offline: count, total: count }),
-    performance: z.object({ avgResponseTime: ms, p95ResponseTime: ms, p99ResponseTime: ms }),
+    performance: z
+      .object({ avgResponseTime: ms, p95ResponseTime: ms, p99ResponseTime: ms })
+      .meta({ description: 'Response times of calls that reached a server' }),
     system: z.object({ memoryUsage: z.string(), cpuUsage: z.string(), uptime: z.string() }),
   }),
-  responseTimeMetrics: z.object({ server_startup: times, tool_execution: times, api_requests: times }),
+  responseTimeMetrics: z.object({
+    server_startup: times.meta({ description: 'From the attempt to connect until the lists of the server were read' }),
+    tool_execution: times.meta({ description: 'Of calls that reached a server, as in `performance`' }),
+    api_requests: times.meta({ description: 'Of requests under `/api/` of the whole hub, without `/api/stream`' }),
+  }),
   custom: z.record(z.string(), number).optional().meta({
     description: 'Numbers that you report, by name; for administrators those of all users, summed. Not with `server`',
   }),
   series: z
-    .array(z.object({ timestamp, requests: count, errors: count, avg: ms, p95: ms, p99: ms }))
+    .array(
+      z.object({
+        timestamp,
+        requests: count.meta({ description: 'As `metrics.requests.total`, within the step' }),
+        errors: count.meta({ description: 'As `metrics.requests.errors`, within the step' }),
+        ...{ avg: ms, p95: ms, p99: ms },
+      }),
+    )
     .optional()
     .meta({ description: 'With `step`: tool calls over time; a step without calls is missing' }),
 })

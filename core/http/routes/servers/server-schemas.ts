@@ -97,7 +97,10 @@ export const serverStatus = z.object({
     )
     .optional(),
   pid: z.number().int().optional(),
-  latencyMs: z.object({ p50: z.number(), p95: z.number() }).optional(),
+  latencyMs: z
+    .object({ p50: z.number(), p95: z.number() })
+    .optional()
+    .meta({ description: 'Response times of the last 128 requests that the server answered, of any method' }),
 })
 
 const fullServer = z
