@@ -248,7 +248,10 @@ export class DedicatedOpener {
         if (face && !entry.closed) this.#options.older.ended(end)
         // A lost call may have opened the next connection already; then it waits for that one.
         if (entry.opening || entry.connection) return
-        if (!entry.connectedBefore && !entry.closed && this.#isTrial(entry)) this.#endTrial(entry, reason)
+        // Calls that it rejected wait for the next connection, which they open.
+        if (end.wasOpen && !entry.closed)
+          for (const call of entry.slot.takeWaiting()) this.#options.lost(call, 'not-begun', reason)
+        else if (!entry.connectedBefore && !entry.closed && this.#isTrial(entry)) this.#endTrial(entry, reason)
         else this.#failWaiting(entry, reason)
       },
       lost: (call, how, reason) => {

@@ -256,6 +256,7 @@ export abstract class McpLink extends BaseLink {
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
         return this.#result(message.id, message.text, message.value)
       case 'error':
+        if (message.id === null && related !== undefined) return this.#error(related, message.text)
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
         return this.#error(message.id, message.text)
       case 'request':
