@@ -8,6 +8,7 @@ import type { MessageLink } from '../../../transport-kit/definition.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
+import { doubtOfError, doubtOfStatus, errorObject, SessionCheck } from '../session-check.ts'
 import type { TakenCall } from './call-table.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
@@ -15,7 +16,6 @@ import { McpLink } from './mcp-link.ts'
 import { legacyResult } from './modern-results.ts'
 import { formOf, type ReadResult } from './result-forms.ts'
 import { ServerRequestTable } from './server-requests-table.ts'
-import { errorObject, SessionCheck, suspectError, suspectStatus } from './session-check.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 import { DRAFT_VERSION, versionAfter } from './version-refusal.ts'
 
@@ -153,16 +153,16 @@ export class LegacyLink extends McpLink {
 
   protected refused(id: number, _call: TakenCall, text: string): void {
     const pass = (): void => this.context.frame({ kind: 'error', id, text })
-    const suspect = suspectError(id, errorObject(text))
-    if (suspect) this.#session.check(suspect, pass)
+    const doubt = doubtOfError(id, errorObject(text))
+    if (doubt) this.#session.check(doubt, pass)
     else pass()
     this.#session.settled()
   }
 
   protected override exchangeFailed(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
     const pass = (): void => super.exchangeFailed(id, call, reason, notSent)
-    const suspect = notSent ? undefined : suspectStatus(id, reason, call.lent === true)
-    if (suspect) this.#session.check(suspect, pass)
+    const doubt = notSent ? undefined : doubtOfStatus(id, reason, call.lent === true)
+    if (doubt) this.#session.check(doubt, pass)
     else pass()
     this.#session.settled()
   }

@@ -1,7 +1,7 @@
-import { HubError, type WireError } from '../../../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
-import { cutShort } from '../../../domain/cut-short.ts'
-import { saysSession } from '../../../transport-kit/remote.ts'
+import { HubError, type WireError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { cutShort } from '../../domain/cut-short.ts'
+import { saysSession } from '../../transport-kit/remote.ts'
 
 /** Codes of JSON-RPC errors by which servers report an unknown session, and others report something else. */
 const CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, -32_002, -32_005, -32_600])
@@ -21,7 +21,7 @@ const CHECK_MS = 5_000
 const LAST_WORDS_MS = 250
 
 /** The answer to a call that may be about the session. */
-export interface Suspect {
+export interface SessionDoubt {
   readonly id: number
   /** A short form of the answer, for the reason. */
   readonly said: string
@@ -51,8 +51,8 @@ export interface SessionCheckOptions {
  */
 export class SessionCheck {
   readonly #options: SessionCheckOptions
-  /** Suspect answers by the id of their call, with what passes each on. */
-  readonly #held = new Map<number, { readonly suspect: Suspect; readonly pass: () => void }>()
+  /** Doubtful answers by the id of their call, with what passes each on. */
+  readonly #held = new Map<number, { readonly doubt: SessionDoubt; readonly pass: () => void }>()
   #lost: WireError | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #worked = false
@@ -73,13 +73,13 @@ export class SessionCheck {
   }
 
   /** Holds the answer until the session was checked; `pass` passes it on when the session is known. */
-  check(suspect: Suspect, pass: () => void): void {
-    if (this.#lost) return this.#refuse(suspect, this.#lost)
-    this.#held.set(suspect.id, { suspect, pass })
-    void this.#verdict(suspect).then(lost => {
-      if (this.#over || this.#lost || !this.#held.has(suspect.id)) return
-      if (lost) return this.#die(suspect)
-      this.#held.delete(suspect.id)
+  check(doubt: SessionDoubt, pass: () => void): void {
+    if (this.#lost) return this.#refuse(doubt, this.#lost)
+    this.#held.set(doubt.id, { doubt, pass })
+    void this.#verdict(doubt).then(lost => {
+      if (this.#over || this.#lost || !this.#held.has(doubt.id)) return
+      if (lost) return this.#die(doubt)
+      this.#held.delete(doubt.id)
       pass()
     })
   }
@@ -97,38 +97,38 @@ export class SessionCheck {
     this.#held.clear()
   }
 
-  async #verdict(suspect: Suspect): Promise<boolean> {
-    if (await this.#refuses('ping', suspect)) return true
+  async #verdict(doubt: SessionDoubt): Promise<boolean> {
+    if (await this.#refuses('ping', doubt)) return true
     const list = this.#options.listMethod()
     // Some servers answer a ping in any state.
-    const { status = 0 } = suspect
-    const isTelling = suspect.speaks || isPython(suspect) || (status > 404 && status !== SERVER_ERROR)
-    return isTelling && list !== undefined && this.#refuses(list, suspect)
+    const { status = 0 } = doubt
+    const isTelling = doubt.speaks || isPython(doubt) || (status > 404 && status !== SERVER_ERROR)
+    return isTelling && list !== undefined && this.#refuses(list, doubt)
   }
 
-  async #refuses(method: string, suspect: Suspect): Promise<boolean> {
+  async #refuses(method: string, doubt: SessionDoubt): Promise<boolean> {
     try {
       await this.#options.ask(method, CHECK_MS)
       return false
     } catch (error) {
-      return error instanceof HubError && isSame(error, suspect)
+      return error instanceof HubError && isSame(error, doubt)
     }
   }
 
-  #die({ said, status = 200 }: Suspect): void {
+  #die({ said, status = 200 }: SessionDoubt): void {
     const message = `The server has ended the session (${said})`
     // Without a status the loss counts as one of the server itself: a session that never worked is no session.
     const data = this.#worked ? { data: { status } } : {}
     this.#lost = { code: 'connection_lost', message, ...data }
-    for (const { suspect } of this.#held.values()) this.#refuse(suspect, this.#lost)
+    for (const { doubt } of this.#held.values()) this.#refuse(doubt, this.#lost)
     this.#held.clear()
     const reason = this.#lost
     this.#timer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
     this.settled()
   }
 
-  #refuse(suspect: Suspect, reason: WireError): void {
-    this.#options.fail(suspect.id, reason, suspect.status === SERVER_ERROR && !suspect.speaks)
+  #refuse(doubt: SessionDoubt, reason: WireError): void {
+    this.#options.fail(doubt.id, reason, doubt.status === SERVER_ERROR && !doubt.speaks)
   }
 
   #end(reason: WireError): void {
@@ -137,20 +137,19 @@ export class SessionCheck {
   }
 }
 
-/** The suspect that a JSON-RPC error is; undefined for an error that cannot be about the session. */
-export function suspectError(id: number, error: JsonObject): Suspect | undefined {
+/** A JSON-RPC error that may be about the session; undefined for one that cannot be. */
+export function doubtOfError(id: number, error: JsonObject): SessionDoubt | undefined {
   const { code, message } = error
   if (typeof code !== 'number' || code === METHOD_NOT_FOUND) return undefined
   const text = typeof message === 'string' ? message : ''
-  const suspect = { id, rpcCode: code, message: text, speaks: saysSession(text), said: `"${cutShort(text, 120)}"` }
-  return suspect.speaks || CODES.has(code) || isPython(suspect) ? suspect : undefined
+  const doubt = { id, rpcCode: code, message: text, speaks: saysSession(text), said: `"${cutShort(text, 120)}"` }
+  return doubt.speaks || CODES.has(code) || isPython(doubt) ? doubt : undefined
 }
 
 /**
- * The suspect that an exchange is which failed with an HTTP status; undefined for a status that cannot be about the
- * session. `lent`: the call had headers of its caller, whose credential may be what the server refused.
+ * A failed exchange whose HTTP status may be about the session; undefined for a status that cannot be. `lent`: the call had headers of its caller, whose credential may be what the server refused.
  */
-export function suspectStatus(id: number, { data = {} }: WireError, lent: boolean): Suspect | undefined {
+export function doubtOfStatus(id: number, { data = {} }: WireError, lent: boolean): SessionDoubt | undefined {
   const { status, session } = data
   const speaks = session === true
   if (typeof status !== 'number' || !STATUSES.has(status)) return undefined
@@ -158,20 +157,20 @@ export function suspectStatus(id: number, { data = {} }: WireError, lent: boolea
   return { id, status, speaks, said: `HTTP ${status}` }
 }
 
-function isPython({ rpcCode, message }: Suspect): boolean {
+function isPython({ rpcCode, message }: SessionDoubt): boolean {
   return rpcCode === PYTHON.code && message === PYTHON.message
 }
 
 /** True when a request of the hub was refused as the call was. */
-function isSame({ message, data = {} }: HubError, suspect: Suspect): boolean {
+function isSame({ message, data = {} }: HubError, doubt: SessionDoubt): boolean {
   const { status, rpcCode } = data
   if (rpcCode === METHOD_NOT_FOUND) return false
   if (typeof status === 'number') {
-    if (status === suspect.status || GONE.has(status)) return true
+    if (status === doubt.status || GONE.has(status)) return true
     return STATUSES.has(status) && data.session === true
   }
   if (rpcCode === undefined) return false
-  if (rpcCode === suspect.rpcCode && message.endsWith(`: ${suspect.message}`)) return true
+  if (rpcCode === doubt.rpcCode && message.endsWith(`: ${doubt.message}`)) return true
   return saysSession(message)
 }
 
