@@ -112,6 +112,9 @@ function dateOf(text = ''): number {
   return /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
 }
 
+/** Words of errors about an MCP session. */
+const SESSION_WORDS = /\bsession|\binitiali[sz]/i
+
 /** Sent by a hub with HTTP 508: others use that status for limits of their own. */
 export const LOOP_HEADER = 'x-patchbay-loop'
 
@@ -120,14 +123,22 @@ export function isMissingPath(status: number): boolean {
   return status === 404 || status === 405 || status === 501
 }
 
-/** The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it. */
-export function statusReason(response: Pick<GuardedResponse, 'status' | 'headers'>, rpcCode?: number): WireError {
+/**
+ * The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it; `session`:
+ * the body speaks of the MCP session.
+ */
+export function statusReason(
+  response: Pick<GuardedResponse, 'status' | 'headers'>,
+  rpcCode?: number,
+  session = false,
+): WireError {
   const { status } = response
   const waitSeconds = waitSecondsOf(response)
   const data = {
     status,
     ...(rpcCode === undefined ? {} : { rpcCode }),
     ...(waitSeconds === undefined ? {} : { retryAfterSeconds: waitSeconds }),
+    ...(session ? { session } : {}),
   }
   if (status === 401 || status === 403) {
     const message = `The server refused the credential with HTTP ${status}; check the headers of the server`
@@ -145,6 +156,20 @@ export function statusReason(response: Pick<GuardedResponse, 'status' | 'headers
   }
   const wait = waitSeconds === undefined ? '' : ` and asks to wait ${waitSeconds} s`
   return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
+}
+
+/** True when the text of an error speaks of sessions or of `initialize`. Only the first 1,000 characters are read. */
+export function saysSession(text: string): boolean {
+  return SESSION_WORDS.test(text.slice(0, 1_000))
+}
+
+/** The text of an error response where it is short and plain or JSON; undefined for others, which are not read. */
+export async function readRefusal(response: GuardedResponse): Promise<string | undefined> {
+  const type = contentTypeOf(response)
+  const isRead = type.startsWith('application/json') || type.startsWith('text/plain')
+  if (isRead) return await response.text().catch(() => undefined)
+  response.cancel()
+  return undefined
 }
 
 /** The server does not know the session any more; HTTP reports it by 404, and some servers by 400. */

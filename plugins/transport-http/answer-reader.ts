@@ -9,7 +9,7 @@ import {
   sessionLost,
   wasNotSent,
 } from 'patchbay/transport-kit'
-import { answersRequest } from './answers.ts'
+import { answersRequest, isUnnamedError } from './answers.ts'
 import type { Post } from './post.ts'
 import { notAnAnswer, streamLost } from './reasons.ts'
 
@@ -71,7 +71,8 @@ export class AnswerReader {
     const { id } = post
     if (id === undefined || post.over) return
     post.open = false
-    if (!answersRequest(text, id)) return this.#options.fail(post, notAnAnswer('JSON that does not answer it'))
+    if (!answersRequest(text, id) && !isUnnamedError(text))
+      return this.#options.fail(post, notAnAnswer('JSON that does not answer it'))
     this.#options.message(text, id)
     this.#options.finish(post)
   }

@@ -29,6 +29,16 @@ export function readErrorBody(
   }
 }
 
+/** True for a JSON-RPC error with `id: null`, which is about the request that was sent. */
+export function isUnnamedError(text: string): boolean {
+  try {
+    const body: unknown = JSON.parse(text)
+    return isRecord(body) && body.id === null && isRecord(body.error) && body.jsonrpc === '2.0'
+  } catch {
+    return false
+  }
+}
+
 function isAnswer(message: unknown, id: number): boolean {
   return isRecord(message) && isId(message.id, id) && ('result' in message || 'error' in message)
 }

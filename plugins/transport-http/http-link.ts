@@ -1,11 +1,12 @@
 import type { GuardedRequest, GuardedResponse, WireError } from 'patchbay/contract'
 import type { LongMessage, MessageLink, TransportIo } from 'patchbay/transport-kit'
 import {
-  contentTypeOf,
   DrainOnDisconnect,
   FollowedAddress,
+  readRefusal,
   reasonOf,
   SequenceMap,
+  saysSession,
   sessionLost,
   statusReason,
   wasNotSent,
@@ -221,21 +222,20 @@ export class HttpLink implements MessageLink {
   #tellRefusal(post: Post, response: GuardedResponse): void {
     if (post.over) return response.cancel()
     const { status } = response
-    if (post.id === undefined || !contentTypeOf(response).startsWith('application/json')) {
+    const { id } = post
+    if (id === undefined) {
       response.cancel()
       return this.#fail(post, statusReason(response))
     }
-    const { id } = post
-    response.text().then(
-      text => {
-        if (post.over) return
-        const body = readErrorBody(text, id)
-        if (!body?.own || status === 401 || status === 403) return this.#fail(post, statusReason(response, body?.code))
-        this.#io.message(text, id)
-        this.#finish(post)
-      },
-      () => this.#fail(post, statusReason(response)),
-    )
+    void readRefusal(response).then(text => {
+      if (post.over) return
+      if (text === undefined) return this.#fail(post, statusReason(response))
+      const body = readErrorBody(text, id)
+      if (!body?.own || status === 401 || status === 403)
+        return this.#fail(post, statusReason(response, body?.code, saysSession(text)))
+      this.#io.message(text, id)
+      this.#finish(post)
+    })
   }
 
   /** The exchange itself failed; `error` undefined: the stream ended normally, but without the response. */

@@ -5,7 +5,9 @@ import {
   FollowedAddress,
   fetchFollowing,
   type RemoteConfig,
+  readRefusal,
   reasonOf,
+  saysSession,
   sessionLost,
   statusReason,
   usableHeaders,
@@ -154,10 +156,15 @@ export class SseLink implements MessageLink {
       response.text().then(taken, taken)
       return
     }
-    response.cancel()
-    if (status !== 404) return this.#fail(post, statusReason(response), false)
-    this.#fail(post, sessionLost(), true)
-    this.#drain.begin(sessionLost())
+    if (status === 404) {
+      response.cancel()
+      this.#fail(post, sessionLost(), true)
+      this.#drain.begin(sessionLost())
+      return
+    }
+    void readRefusal(response).then(text => {
+      if (this.#posts.has(post)) this.#fail(post, statusReason(response, undefined, saysSession(text ?? '')), false)
+    })
   }
 
   #failed(post: Post, error: unknown): void {

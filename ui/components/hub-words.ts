@@ -85,5 +85,12 @@ export function serverWarning({
     })
   if (code === 'tls_unchecked')
     return t('Its certificate is not checked: somebody on the way can read and change everything.')
+  if (code === 'stray_output')
+    return t(
+      'It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: {detail}',
+      { detail: message.slice(message.indexOf(' was: ') + 6) },
+    )
+  if (code === 'one_connection_only')
+    return t('It serves one connection at a time: all clients share it, and it cannot ask any of them.')
   return message
 }

@@ -51,5 +51,7 @@ export interface ConnectionEvents {
   said?(params: JsonObject | undefined): void
   /** `count` messages of the server were malformed, the last one as `detail` says; called once a second at most. */
   malformed?(detail: string, count: number): void
+  /** The first text over the connection that is no JSON-RPC, such as a log line on standard output. */
+  stray?(line: string): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

@@ -217,6 +217,8 @@ export class Connection implements PortClient, CallHome {
         return this.#events.log(message.level, message.message)
       case 'malformed':
         return this.#events.malformed?.(message.detail, message.count)
+      case 'stray':
+        return this.#events.stray?.(message.line)
       case 'write':
         return this.child?.relay?.write(message.text)
       case 'end':

@@ -9,7 +9,7 @@ import type { EffectiveServer } from '../../registry/api.ts'
 import type { SessionBinding } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
-import type { ConnectionEvents, Lost } from '../connection/connection-events.ts'
+import type { ConnectionEnd, ConnectionEvents, Lost } from '../connection/connection-events.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import type { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
@@ -247,9 +247,7 @@ export class DedicatedOpener {
         ended.resolve(reason)
         if (face && !entry.closed) this.#options.older.ended(end)
         // A lost call may have opened the next connection already; then it waits for that one.
-        if (entry.opening || entry.connection) return
-        if (!entry.connectedBefore && !entry.closed && this.#isTrial(entry)) this.#endTrial(entry, reason)
-        else this.#failWaiting(entry, reason)
+        if (!entry.opening && !entry.connection) this.#ended(entry, end)
       },
       lost: (call, how, reason) => {
         if (entry.closed) call.fail(reason.code, reason.message)
@@ -268,6 +266,15 @@ export class DedicatedOpener {
         notices.notification(method, params)
       },
     }
+  }
+
+  /** What becomes of the calls that wait for a connection that has ended. */
+  #ended(entry: SessionEntry, { reason, wasOpen }: ConnectionEnd): void {
+    if (entry.closed) return this.#failWaiting(entry, reason)
+    // Calls that it rejected wait for the next connection, which they open.
+    if (wasOpen) for (const call of entry.slot.takeWaiting()) this.#options.lost(call, 'not-begun', reason)
+    else if (!entry.connectedBefore && this.#isTrial(entry)) this.#endTrial(entry, reason)
+    else this.#failWaiting(entry, reason)
   }
 
   #failWaiting(entry: SessionEntry, reason: WireError): void {

@@ -11,10 +11,10 @@ const LOGGER_CHARACTERS = 200
  * `hears`: it belongs to one client, which gets log messages too.
  */
 export function upstreamNotices(
-  { bus, log, records, redact }: ServerContext,
+  { bus, log, records, redact, stray }: ServerContext,
   record: () => ServerRecord,
   own?: { readonly key: string; readonly hears: boolean },
-): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed'> {
+): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed' | 'stray'> {
   return {
     said: params => {
       const { id: serverId, ownerId, name } = record()
@@ -33,6 +33,17 @@ export function upstreamNotices(
     malformed: (detail, count) => {
       const { id, ownerId, name } = record()
       records.malformed({ id, ownerId, name }, detail, count)
+    },
+    stray: line => {
+      if (stray.first !== undefined) return
+      stray.first = line
+      const { id: serverId, ownerId, name } = record()
+      log.info('A server sends text that is no MCP message, which is skipped', {
+        server: name,
+        serverId,
+        ownerId,
+        line,
+      })
     },
     log: (level, message) => {
       const { id: serverId, ownerId, name } = record()

@@ -41,6 +41,8 @@ export interface SharedContext {
 export interface ServerContext extends SharedContext {
   /** Redacts the server's own secrets in a text, and shows its hidden characters. */
   readonly redact: (text: string) => string
+  /** The first text that is no MCP message, since the shared connection was last opened; at most 200 characters. */
+  readonly stray: { first?: string | undefined }
 }
 
 /** The wire error of a failure; an internal fault of the hub is also logged in full. */

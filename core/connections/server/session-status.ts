@@ -9,6 +9,8 @@ const NAMED = 50
 /** Who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
   record: Pick<ServerRecord, 'session' | 'config'>,
+  /** The first text that it sent and that is no MCP message. */
+  stray: string | undefined,
   face: UpstreamFace,
   /** Why some sessions use the shared connection instead of their own, if any do. */
   refused: string | undefined,
@@ -28,6 +30,10 @@ export function sessionStatus(
   if (takesAnyCertificate(record.config)) {
     const message = 'Its certificate is not checked (tls.insecure): somebody on the way can read and change everything'
     warnings.push({ code: 'tls_unchecked', message })
+  }
+  if (stray !== undefined) {
+    const message = `It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: ${stray}`
+    warnings.push({ code: 'stray_output', message })
   }
   // True as soon as it is online: the lists are read before the probe.
   const probing = online && !face.known && face.failure === undefined

@@ -5,12 +5,13 @@ import { LOOP_MET } from './machine/server-machine.ts'
 import { askingEvents } from './seen-asking.ts'
 import type { ServerParts } from './server-parts.ts'
 
-/** Handlers for what arrives over a server's shared connection, besides its own life. */
+/** Handlers for what arrives over a server's next shared connection, besides its own life. */
 export function sharedEvents(
   parts: ServerParts,
   configHash: string,
 ): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
   const { context, record, slots, latency, health, lists, asking } = parts
+  context.stray.first = undefined
   return {
     lost: (call, how, reason) => slots.lost(call, how, reason),
     input: (call, text) => slots.input(call, text),

@@ -1,9 +1,13 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { cutShort } from '../../domain/cut-short.ts'
 import { isPlainObject } from '../../domain/json/exact-json.ts'
 import { visibleJson } from '../../domain/json/visible-json.ts'
 import { visibleName, visibleText } from '../../domain/text/visible-text.ts'
 import { catalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import type { FromWorker, ListEntry, ListKind } from '../protocol.ts'
+
+/** Characters that are shown of the first text that is no MCP message. */
+const STRAY_SHOWN = 200
 
 type Redact = (text: string) => string
 
@@ -43,6 +47,8 @@ export function cleaned(message: FromWorker, redact: Redact): FromWorker {
       return { ...message, message: text(message.message) }
     case 'malformed':
       return { ...message, detail: text(message.detail) }
+    case 'stray':
+      return { ...message, line: cutShort(text(message.line), STRAY_SHOWN) }
     case 'health': {
       const { error } = message.report
       if (!error) return message

@@ -35,9 +35,19 @@ export interface ServerSession {
   readonly probing?: true
 }
 
+/** Codes of {@link ServerWarning}. */
+export const SERVER_WARNINGS = [
+  'tools_need_asking',
+  'own_connection_refused',
+  'one_connection_only',
+  'health_path_missing',
+  'tls_unchecked',
+  'stray_output',
+] as const
+
 /** A restriction that clients of the server meet, whatever its state. */
 export interface ServerWarning {
-  readonly code: 'tools_need_asking' | 'own_connection_refused' | 'health_path_missing' | 'tls_unchecked'
+  readonly code: (typeof SERVER_WARNINGS)[number]
   readonly message: string
   /** Their original names. */
   readonly tools?: readonly string[]

@@ -86,7 +86,7 @@ test('readMessages() says what is wrong with an error that no client could read'
 
 test('readMessages() takes a line of a log for no answer, whatever numbers it has', () => {
   for (const line of ['{"id":3,"level":30,"msg":"ready"}', 'INFO {"id": 3} ready', '{"level":30,"id":3'])
-    expect(readMessages(line)).toEqual([{ kind: 'bad', detail: expect.any(String) }])
+    expect(readMessages(line)).toEqual([{ kind: 'bad', detail: expect.any(String), stray: line }])
   expect(readMessages('{"id":3,"result":{}}')[0]).toMatchObject({ kind: 'bad', id: 3 })
 })
 

@@ -130,13 +130,15 @@ beyondCore(() => {
   })
 })
 
-test('garbage on stdout is skipped, a spoiled answer fails its caller, a hundred bad lines end the connection', async () => {
+test('garbage on stdout is skipped, a spoiled answer fails its caller, a hundred false answers end the connection', async () => {
   const { connections, call } = await start([serverRecord('a')])
   const { pid } = await connections.settled('a', 60_000)
   expect(textOf(await call('a', 'garbage'))).toBe('after garbage')
   expect(await call('a', 'spoiled')).toMatchObject({ kind: 'failed', code: 'upstream_protocol' })
   expect(textOf(await call('a', 'echo', {}))).toBe('{}')
-  expect(await call('a', 'noise')).toMatchObject({
+  expect(textOf(await call('a', 'noise'))).toBe('after noise')
+  expect(connections.status('a').pid).toBe(pid!)
+  expect(await call('a', 'false-answers')).toMatchObject({
     kind: 'failed',
     code: 'connection_lost',
     message: expect.stringContaining('bad messages'),

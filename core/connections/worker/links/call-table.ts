@@ -8,6 +8,8 @@ export interface TakenCall {
   readonly method?: string | undefined
   /** The address that a resources/read names. */
   readonly uri?: string | undefined
+  /** True when it was sent with headers of its caller. */
+  readonly lent?: boolean
 }
 
 interface PendingCall extends TakenCall {

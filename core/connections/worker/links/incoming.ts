@@ -31,8 +31,11 @@ interface BadIncoming {
   readonly kind: 'bad'
   readonly id?: number
   readonly detail: string
+  /** The text, where it is no JSON-RPC at all, such as a log line. */
+  readonly stray?: string
 }
 
+const NOT_JSON = 'a line that is not JSON'
 const BRACE_CLOSE = '}'.charCodeAt(0)
 const HEAD = '{"jsonrpc":"2.0","id":'
 const RESULT_AFTER_ID = ',"result":'
@@ -99,24 +102,34 @@ export function refuseDeep(text: string): BadIncoming | undefined {
 export function readMessages(text: string): readonly Incoming[] {
   const plain = readPlainResult(text)
   if (plain) return [plain]
+  if (!/^\s*[[{]/.test(text)) return readBehind(text)
   let value: JsonValue
   try {
     value = parseExact(text)
   } catch {
-    return [{ kind: 'bad', detail: 'a line that is not JSON', ...idOfInvalid(text) }]
+    const { id } = idOfInvalid(text)
+    if (id !== undefined) return [{ kind: 'bad', detail: NOT_JSON, id }]
+    return readBehind(text)
   }
   if (Array.isArray(value)) return value.map(item => classify(item, JSON.stringify(item)))
   return [classify(value, text)]
 }
 
+/** Reads the message behind a text without a line end, such as a progress line; the text alone is a stray line. */
+function readBehind(text: string): readonly Incoming[] {
+  const at = text.indexOf('{"jsonrpc"', 1)
+  if (at < 0) return [{ kind: 'bad', detail: NOT_JSON, stray: text }]
+  return [{ kind: 'bad', detail: NOT_JSON, stray: text.slice(0, at) }, ...readMessages(text.slice(at))]
+}
+
 function classify(value: JsonValue, text: string): Incoming {
-  if (!isJsonObject(value)) return { kind: 'bad', detail: 'JSON that is not an object' }
+  if (!isJsonObject(value)) return { kind: 'bad', detail: 'JSON that is not an object', stray: text }
   const { method } = value
   const id = method === undefined ? answeredId(value.id) : value.id
   if (value.jsonrpc !== '2.0') {
     // A log line may have an id too.
     const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
-    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : {}) }
+    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : { stray: text }) }
   }
   if (typeof method === 'string') return classifyMethod(method, id, value.params, text)
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }

@@ -3,10 +3,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import { askableCapabilities } from '../../../domain/client-capabilities.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { LATEST_LEGACY, LEGACY_VERSIONS } from '../../../domain/era.ts'
+import { LIST_CAPABILITIES } from '../../../domain/mcp-methods.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
+import { doubtOfError, doubtOfStatus, errorObject, SessionCheck } from '../session-check.ts'
 import type { TakenCall } from './call-table.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
@@ -22,6 +24,8 @@ export class LegacyLink extends McpLink {
   protected readonly firstMethod = 'initialize'
   readonly #serverRequests: ServerRequestTable
   readonly #notices: UpstreamNotices
+  readonly #session: SessionCheck
+  #listMethod: string | undefined
   #capabilities: JsonObject = {}
   /** The first rejection of a version, and the version that the server is asked with now. */
   #refusal: HubError | undefined
@@ -46,15 +50,25 @@ export class LegacyLink extends McpLink {
       frame: frame => context.frame(frame),
       control: message => context.control(message),
     })
+    this.#session = new SessionCheck({
+      ask: (method, timeoutMs) => this.own.list(method, undefined, timeoutMs),
+      listMethod: () => this.#listMethod,
+      inFlight: () => this.calls.size,
+      fail: (id, { code, message }, acted) => this.fail(id, code, message, acted ? 'failed' : 'not-sent'),
+      end: reason => this.end(reason),
+    })
   }
 
   call(id: number, text: string): void {
+    if (this.#isLost(id)) return
     this.begin(id, { asIs: false, ...formOf(text) })
     this.link?.send(text, id)
   }
 
   callWith(id: number, text: string, headers: Readonly<Record<string, string>>, style: ResultStyle): void {
-    this.begin(id, style === 'written' ? { asIs: false } : { asIs: false, ...formOf(text) })
+    if (this.#isLost(id)) return
+    const lent = Object.keys(headers).length > 0
+    this.begin(id, style === 'written' ? { asIs: false, lent } : { asIs: false, lent, ...formOf(text) })
     this.link?.send(text, id, headers)
   }
 
@@ -93,7 +107,9 @@ export class LegacyLink extends McpLink {
     super.end({ code, message, data: { ...data, nextVersion: this.#nextVersion ?? null } })
   }
 
-  protected override opened(link: MessageLink, { protocolVersion }: Handshake): void {
+  protected override opened(link: MessageLink, { protocolVersion, capabilities: offered }: Handshake): void {
+    const capability = LIST_CAPABILITIES.find(name => offered[name] !== undefined)
+    this.#listMethod = capability && `${capability}/list`
     const { takesServerRequests, capabilities } = this.options
     // The server may have negotiated another version than the one that this was offered for.
     if (takesServerRequests) this.#capabilities = askableCapabilities(capabilities, protocolVersion)
@@ -125,16 +141,42 @@ export class LegacyLink extends McpLink {
   }
 
   protected answered(id: number, call: TakenCall, result: ReadResult): void {
+    this.#session.worked()
     const { text, value } = this.normalized(call, result)
     const { isError, structuredContent } = value
     // Structured content is an object in this era, whatever the server writes.
     const isOdd = call.method !== undefined && structuredContent !== undefined && !isJsonObject(structuredContent)
     const shown = isOdd ? legacyResult(text, value) : text
     this.context.frame({ kind: 'result', id, form: isError === true ? 'error' : 'complete', text: shown })
+    this.#session.settled()
   }
 
   protected refused(id: number, _call: TakenCall, text: string): void {
-    this.context.frame({ kind: 'error', id, text })
+    const pass = (): void => this.context.frame({ kind: 'error', id, text })
+    const doubt = doubtOfError(id, errorObject(text))
+    if (doubt) this.#session.check(doubt, pass)
+    else pass()
+    this.#session.settled()
+  }
+
+  protected override exchangeFailed(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
+    const pass = (): void => super.exchangeFailed(id, call, reason, notSent)
+    const doubt = notSent ? undefined : doubtOfStatus(id, reason, call.lent === true)
+    if (doubt) this.#session.check(doubt, pass)
+    else pass()
+    this.#session.settled()
+  }
+
+  protected override released(reason: WireError): void {
+    this.#session.stop()
+    super.released(reason)
+  }
+
+  /** True when the session is lost: the call is rejected, and nothing is sent. */
+  #isLost(id: number): boolean {
+    const { lost } = this.#session
+    if (lost) this.fail(id, lost.code, lost.message, 'not-sent')
+    return lost !== undefined
   }
 
   protected asked(message: Extract<Incoming, { kind: 'request' }>, related: number | undefined): void {

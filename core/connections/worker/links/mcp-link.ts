@@ -53,6 +53,7 @@ export abstract class McpLink extends BaseLink {
     this.protocolErrors = new ProtocolErrors({
       debug: message => this.log('debug', message),
       malformed: (detail, count) => this.malformed(detail, count),
+      stray: line => context.control({ type: 'stray', conn: options.conn, line }),
       end: message => this.end({ code: 'upstream_protocol', message }),
     })
     this.#health = new LinkHealth({
@@ -122,10 +123,10 @@ export abstract class McpLink extends BaseLink {
   /** True when the text answered a call or a request of the hub. */
   receive(text: string, related?: number): boolean {
     if (this.gone) return false
-    this.liveness.heard(performance.now())
     const deep = refuseDeep(text)
     if (deep) return this.bad(deep.detail, isElsewhere(deep.id, related) ? undefined : deep.id)
     const large = findLargeResult(text)
+    if (large) this.liveness.heard(performance.now())
     if (large && isElsewhere(large.id, related)) return this.bad(OF_ANOTHER)
     if (large && this.own.settleUnread(large.id, large.text)) {
       this.protocolErrors.good()
@@ -133,6 +134,7 @@ export abstract class McpLink extends BaseLink {
     }
     const plain = readPlainResult(text)
     if (plain) {
+      this.liveness.heard(performance.now())
       if (isElsewhere(plain.id, related)) return this.bad(OF_ANOTHER)
       return this.#result(plain.id, plain.text, plain.value)
     }
@@ -251,11 +253,14 @@ export abstract class McpLink extends BaseLink {
   }
 
   #receiveOne(message: Incoming, related: number | undefined): boolean {
+    // A stray line shows that the program runs, not that it serves.
+    if (message.kind !== 'bad') this.liveness.heard(performance.now())
     switch (message.kind) {
       case 'result':
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
         return this.#result(message.id, message.text, message.value)
       case 'error':
+        if (message.id === null && related !== undefined) return this.#error(related, message.text)
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
         return this.#error(message.id, message.text)
       case 'request':
@@ -266,6 +271,10 @@ export abstract class McpLink extends BaseLink {
         this.noticed(message.method, message.params, related)
         return false
       case 'bad':
+        if (message.stray !== undefined) {
+          this.protocolErrors.stray(message.detail, message.stray)
+          return false
+        }
         return this.bad(message.detail, isElsewhere(message.id, related) ? undefined : message.id)
     }
   }

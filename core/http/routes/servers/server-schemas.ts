@@ -3,6 +3,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
 import { SERVER_SCHEMAS } from '../../../domain/server/server-table.ts'
+import { SERVER_WARNINGS } from '../../../domain/server/status.ts'
 import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
 import { anyObject, connectionState, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
 
@@ -90,7 +91,7 @@ export const serverStatus = z.object({
   warnings: z
     .array(
       z.object({
-        code: z.enum(['tools_need_asking', 'own_connection_refused', 'health_path_missing', 'tls_unchecked']),
+        code: z.enum(SERVER_WARNINGS),
         message: z.string(),
         tools: z.array(z.string()).optional(),
       }),
