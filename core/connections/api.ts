@@ -249,6 +249,8 @@ export interface TrialServer {
   /** True when only a URL is configured: SSE is tried where Streamable HTTP is not supported. */
   readonly transportInferred?: boolean
   readonly config: JsonObject
+  /** Reads the inline OpenAPI document, whose placeholder is in `config`. */
+  readonly document?: () => Promise<Uint8Array>
   /** The only era to try; absent: the server's. */
   readonly era?: Era
   readonly timeoutMs: number

@@ -84,10 +84,10 @@ export class OpenapiLink implements AnswerLink {
     Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
     const url = address(query)
     const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: this.#io.maxResultBytes }
-    if (plan.method === 'GET')
-      return await fetchFollowing(this.#io.fetch, url, { method: 'GET', headers: all, ...limits })
     const body = content === undefined ? {} : { body: content }
-    return { url, response: await this.#io.fetch(url, { method: plan.method, headers: all, ...limits, ...body }) }
+    const request = { method: plan.method, headers: all, ...limits, ...body }
+    if (plan.method === 'GET') return await fetchFollowing(this.#io.fetch, url, request)
+    return { url, response: await this.#io.fetch(url, request) }
   }
 
   async close(): Promise<void> {}
