@@ -134,15 +134,10 @@ export class SchemaWriter {
 
   #nested(schema: JsonObject, written: JsonObject, depth: number, open: readonly string[], place: Place): void {
     const one = (value: JsonValue): JsonObject | boolean => this.#write(value, depth + 1, open)
+    this.#combined(schema, written, depth, open, place)
     for (const name of ONE) {
       const value = schema[name]
       if (isSchema(value)) written[name] = one(value)
-    }
-    for (const name of MANY) {
-      const value = schema[name]
-      if (!Array.isArray(value) || value.length === 0) continue
-      const inner = name === 'allOf' && place !== 'elsewhere' ? 'inherited' : 'elsewhere'
-      written[name] = value.map(item => this.#write(item, depth + 1, open, inner))
     }
     const { items } = schema
     if (Array.isArray(items)) {
@@ -155,6 +150,14 @@ export class SchemaWriter {
       written[name] = Object.fromEntries(kept.map(([key, member]) => [key, one(member)]))
     }
     this.#required(schema, written)
+  }
+
+  #combined(schema: JsonObject, written: JsonObject, depth: number, open: readonly string[], place: Place): void {
+    for (const name of MANY) {
+      const inner = name === 'allOf' && place !== 'elsewhere' ? 'inherited' : 'elsewhere'
+      const items = list(schema[name]).map(item => this.#write(item, depth + 1, open, inner))
+      if (items.length > 0) written[name] = items
+    }
   }
 
   #isKept(keyword: string, key: string, member: JsonValue): boolean {
