@@ -133,6 +133,8 @@ export interface ServerSettings {
   readonly toolsDefault?: 'off'
   /** A tool with a changed definition is reported, or blocked until its owner approves it. Default `report`. */
   readonly definitionPolicy?: 'report' | 'pin'
+  /** How output schemas are listed. Absent: `loose` for an HTTP API, `strict` for others. */
+  readonly outputSchemas?: 'strict' | 'loose' | 'off'
   /** Names of the prompts that are offered, and URIs of the resources and templates. Default `all`. */
   readonly prompts?: 'all' | readonly string[]
   readonly resources?: 'all' | readonly string[]
