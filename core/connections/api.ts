@@ -200,9 +200,9 @@ export interface Failed {
   readonly retryAfterSeconds?: number
 }
 
-/** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
+/** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
 export type UpstreamReply =
-  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean }
+  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean; readonly note?: string }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }

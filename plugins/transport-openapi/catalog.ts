@@ -155,6 +155,7 @@ function build(
     body: body?.[0],
     proofs,
     accept: acceptOf(responses),
+    extraArguments: shared.config.extraArguments,
   }
   return { tool, plan }
 }

@@ -13,12 +13,13 @@ const KEPT: ReadonlySet<string> = new Set([
   ...['contentEncoding', '$schema', '$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$ref', '$comment'],
 ])
 const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'unevaluatedProperties'])
-const MANY: Readonly<Record<string, string>> = {
-  allOf: 'allOf',
-  anyOf: 'anyOf',
-  oneOf: 'anyOf',
-  prefixItems: 'prefixItems',
-}
+/** Lists of schemas, and the keyword that each becomes: of `oneOf` more than one would fit. */
+const MANY: ReadonlyMap<string, string> = new Map([
+  ['allOf', 'allOf'],
+  ['anyOf', 'anyOf'],
+  ['oneOf', 'anyOf'],
+  ['prefixItems', 'prefixItems'],
+])
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 const MOST_EXAMPLES = 20
 /** Levels of a schema; what is deeper is not described. */
@@ -58,20 +59,25 @@ function loosen(value: JsonValue, references: JsonObject[], depth: number): Json
   if (!isPlainObject(value) || depth > MAX_DEPTH) return loosened
   const one = (part: JsonValue): JsonObject => loosen(part, references, depth + 1)
   for (const [name, part] of Object.entries(value)) {
-    const many = Object.hasOwn(MANY, name) ? MANY[name] : undefined
-    if (KEPT.has(name)) loosened[name] = part
-    else if (name === 'type') loosened.type = anyType(part)
-    else if (ONE.has(name)) {
-      if (isPlainObject(part)) loosened[name] = one(part)
-    } else if (NAMED.has(name)) {
-      if (isPlainObject(part))
-        loosened[name] = Object.fromEntries(Object.entries(part).map(([key, of]) => [key, one(of)]))
-    } else if (many !== undefined && Array.isArray(part)) loosened[many] = [...listOf(loosened[many]), ...part.map(one)]
+    const written = loosePart(name, part, one)
+    if (written === undefined) continue
+    const as = MANY.get(name) ?? name
+    loosened[as] = Array.isArray(written) ? [...listOf(loosened[as]), ...written] : written
   }
   const listed = value.const === undefined ? value.enum : [value.const]
   if (Array.isArray(listed) && loosened.examples === undefined) loosened.examples = listed.slice(0, MOST_EXAMPLES)
   if (typeof value.$ref === 'string') references.push(loosened)
   return loosened
+}
+
+/** One keyword of a schema; undefined when it is left out. */
+function loosePart(name: string, part: JsonValue, one: (part: JsonValue) => JsonObject): JsonValue | undefined {
+  if (KEPT.has(name)) return part
+  if (name === 'type') return anyType(part)
+  if (MANY.has(name)) return Array.isArray(part) ? part.map(one) : undefined
+  if (!isPlainObject(part)) return undefined
+  if (ONE.has(name)) return one(part)
+  return NAMED.has(name) ? Object.fromEntries(Object.entries(part).map(([key, of]) => [key, one(of)])) : undefined
 }
 
 /** The types that a value should have, then all others. */
