@@ -200,9 +200,9 @@ export interface Failed {
   readonly retryAfterSeconds?: number
 }
 
-/** `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
+/** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
 export type UpstreamReply =
-  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean }
+  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean; readonly note?: string }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }
@@ -249,6 +249,8 @@ export interface TrialServer {
   /** True when only a URL is configured: SSE is tried where Streamable HTTP is not supported. */
   readonly transportInferred?: boolean
   readonly config: JsonObject
+  /** Reads the inline OpenAPI document, whose placeholder is in `config`. */
+  readonly document?: () => Promise<Uint8Array>
   /** The only era to try; absent: the server's. */
   readonly era?: Era
   readonly timeoutMs: number

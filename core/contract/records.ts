@@ -133,6 +133,8 @@ export interface ServerSettings {
   readonly toolsDefault?: 'off'
   /** A tool with a changed definition is reported, or blocked until its owner approves it. Default `report`. */
   readonly definitionPolicy?: 'report' | 'pin'
+  /** How output schemas are listed. Absent: `loose` for an HTTP API, `strict` for others. */
+  readonly outputSchemas?: 'strict' | 'loose' | 'off'
   /** Names of the prompts that are offered, and URIs of the resources and templates. Default `all`. */
   readonly prompts?: 'all' | readonly string[]
   readonly resources?: 'all' | readonly string[]
@@ -231,6 +233,8 @@ export interface ToolCallRecord {
   readonly status: string
   /** Error text of a failed call as its caller got it, at most 500 characters; absent where the server's `logging.callErrors` is false. */
   readonly error?: string | undefined
+  /** What the hub did to the call, as the arguments that it dropped. */
+  readonly note?: string | undefined
   /** The caller's address, after trusted proxies. */
   readonly client?: string
   /** As the MCP client named itself, at most 64 characters; absent for calls through the REST API. */

@@ -22,6 +22,8 @@ const OWN_MEMBERS = [
     'code',
     'outcome',
     'error',
+    'note',
+    'plugin',
     'clientName',
     'clientVersion',
     'keyLabel',

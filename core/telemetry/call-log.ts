@@ -52,6 +52,7 @@ export class CallLog {
       outcome,
       code: status === 'success' || status === 'error' ? undefined : status,
       error: record.error,
+      note: record.note,
       requestId: record.requestId,
       userId,
       keyId: record.keyId,

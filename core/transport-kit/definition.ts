@@ -89,6 +89,8 @@ export interface AnswerResult {
   /** JSON text of the result, on one line. */
   readonly text: string
   readonly isError: boolean
+  /** A sentence for the record of the call, such as what of the arguments was not sent. */
+  readonly note?: string
 }
 
 /** What the hub provides for an `AnswerLink`. */

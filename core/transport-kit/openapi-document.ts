@@ -35,7 +35,7 @@ export function openApiPlace(place: OpenApiPlace, key?: string): OpenApiPlace {
   return NAMED.has(key) ? 'names' : 'keywords'
 }
 
-/** The supported versions of OpenAPI, by major and minor number. */
+/** The versions of OpenAPI that are read, by major and minor number; a document of 3.2 is read as 3.1. */
 export type OpenApiVersion = '2.0' | '3.0' | '3.1'
 
 /**
@@ -93,12 +93,15 @@ function openApiVersion(document: JsonValue): OpenApiVersion {
   }
   const { openapi, swagger } = document
   const said = String(typeof openapi === 'object' ? '' : (openapi ?? swagger ?? ''))
-  const found = /^3\.[01](?=\.|$)/.exec(said)?.[0]
-  if (openapi !== undefined && (found === '3.0' || found === '3.1')) return found
+  const found = openapi === undefined ? undefined : /^3(?:\.[0-2])?(?=\.|$)/.exec(said)?.[0]
+  // A YAML document that writes 3.0 without quotes means the number 3.
+  if (found === '3' && said === '3') return '3.0'
+  if (found === '3.0' || found === '3.1') return found
+  if (found === '3.2') return '3.1'
   // A YAML document that writes 2.0 without quotes means the number 2.
   if (openapi === undefined && swagger !== undefined && /^2(\.0)?$/.test(said)) return '2.0'
   const what = said === '' ? 'names no version' : `says version ${JSON.stringify(said.slice(0, 32))}`
-  throw new HubError('openapi_unsupported', `The OpenAPI document ${what}; 2.0, 3.0 and 3.1 can be read`)
+  throw new HubError('openapi_unsupported', `The OpenAPI document ${what}; 2.0, 3.0, 3.1 and 3.2 can be read`)
 }
 
 function refuseKeys(value: JsonObject, place: OpenApiPlace): void {

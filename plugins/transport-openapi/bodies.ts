@@ -42,12 +42,14 @@ const PLAIN: Entry = {
 /** The body of an operation in the media type that loses least; undefined when it has none. */
 export function readBody(
   definition: JsonObject,
-  method: string,
-  references: References,
+  {
+    method,
+    version,
+    references,
+  }: { readonly method: string; readonly version: '3.0' | '3.1'; readonly references: References },
 ): readonly [Body, BodyText] | undefined {
   const body = references.follow(definition.requestBody)
-  if (!body || !isJsonObject(body.content) || method === 'get' || method === 'head' || method === 'trace')
-    return undefined
+  if (!body || !isJsonObject(body.content) || !mayHaveBody(method, version)) return undefined
   const offered = Object.entries(body.content).map(([type, media]) => {
     const followed = references.follow(media) ?? {}
     return { type, media: followed, schema: references.follow(followed.schema), form: formOf(type) }
@@ -90,6 +92,12 @@ export function writeBody(
     case 'multipart':
       return multipart(contentType, partsOf(body, membersOf(value)))
   }
+}
+
+/** OpenAPI 3.0 says that the body of a GET or HEAD is ignored, 3.1 permits it. HTTP forbids one in TRACE. */
+function mayHaveBody(method: string, version: '3.0' | '3.1'): boolean {
+  if (method === 'trace') return false
+  return version === '3.1' || (method !== 'get' && method !== 'head')
 }
 
 function formOf(type: string): Form {

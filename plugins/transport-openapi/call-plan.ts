@@ -1,11 +1,16 @@
-import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { HubError, JsonObject, JsonValue } from 'patchbay/contract'
 import { callAddress, checkSegment } from './address.ts'
 import { findFaults } from './argument-check.ts'
 import { type Body, writeBody } from './bodies.ts'
+import { coerced } from './coerce.ts'
+import type { OpenapiConfig } from './config.ts'
 import type { Parameter } from './parameters.ts'
 import type { Proof } from './security.ts'
 import { checkedHeader, encode, headerText, pairs, pathText } from './styles.ts'
 import { isObject, misplaced, scalarText, wrongArguments } from './values.ts'
+
+/** Most arguments without a place that a message names. */
+const MOST_SHOWN = 20
 
 /** Everything that a call of one tool needs; it holds no reference to the document. */
 export interface CallPlan {
@@ -20,6 +25,8 @@ export interface CallPlan {
   readonly body: Body | undefined
   readonly proofs: readonly Proof[]
   readonly accept: string
+  /** What happens to arguments that the tool does not have. */
+  readonly extraArguments: OpenapiConfig['extraArguments']
 }
 
 /** The arguments of one call, placed in a request. */
@@ -30,13 +37,13 @@ export interface Placed {
   readonly headers: Record<string, string>
   readonly cookies: string[]
   readonly content: string | Uint8Array | undefined
+  /** Names of given arguments that the tool does not have; they are not sent. */
+  readonly dropped: readonly string[]
 }
 
 /** Places the arguments. Throws `params_invalid` for one that violates the schema or has no place; nothing is sent. */
 export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
-  const values = named(plan, given)
-  const faults = findFaults(plan.schema, Object.fromEntries(values))
-  if (faults.length > 0) throw wrongArguments(plan.tool, faults)
+  const { values, dropped } = fitting(plan, given)
   const headers: Record<string, string> = { accept: plan.accept }
   const query: string[] = []
   const cookies: string[] = []
@@ -80,29 +87,62 @@ export function placeArguments(plan: CallPlan, given: JsonObject): Placed {
     headers,
     cookies,
     content,
+    dropped,
   }
 }
 
+/** The valid arguments, and the names of those without a place. Throws `params_invalid` with everything that is wrong. */
+function fitting(
+  plan: CallPlan,
+  given: JsonObject,
+): { readonly values: ReadonlyMap<string, JsonValue>; readonly dropped: readonly string[] } {
+  const { schema, tool } = plan
+  const { values, dropped } = named(plan, given)
+  const own = Object.fromEntries(values)
+  if (findFaults(schema, own).length === 0) return { values, dropped }
+  const read = coerced(schema, own)
+  // An argument without a place may be a misspelled one, which is then missing.
+  const faults = findFaults(schema, read)
+  if (faults.length === 0) return { values: new Map(Object.entries(read)), dropped }
+  const extra = dropped.slice(0, MOST_SHOWN).map(at => ({ at, why: 'is not known' }))
+  throw wrongArguments(tool, [...faults, ...extra])
+}
+
 /** The arguments by the names in the tool's schema; a parameter's own name is accepted too, if it is unambiguous. */
-function named({ parameters, body, tool }: CallPlan, given: JsonObject): ReadonlyMap<string, JsonValue> {
+function named(plan: CallPlan, given: JsonObject) {
+  const { parameters, extraArguments } = plan
+  const names = namesOf(plan)
+  const values = new Map<string, JsonValue>()
+  const dropped: string[] = []
+  for (const [name, value] of Object.entries(given)) {
+    const argument = names.get(name)
+    if (argument === undefined) {
+      // The name of two parameters is no extra argument: the caller must say which one is meant.
+      const isAmbiguous = parameters.some(parameter => parameter.name === name)
+      if (extraArguments === 'refuse' || isAmbiguous) throw placeless(plan, name, names)
+      dropped.push(name)
+    } else if (value !== null || argument === 'body') {
+      // A parameter that is null counts as absent.
+      values.set(argument, value)
+    }
+  }
+  return { values, dropped }
+}
+
+function namesOf({ parameters, body }: CallPlan): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const { name, argument } of parameters) {
     if (parameters.every(other => other.name !== name || other.argument === argument)) names.set(name, argument)
   }
   for (const { argument } of parameters) names.set(argument, argument)
   if (body) names.set('body', 'body')
-  const values = new Map<string, JsonValue>()
-  for (const [name, value] of Object.entries(given)) {
-    const argument = names.get(name)
-    if (argument === undefined) {
-      const known = [...new Set(names.values())].join(', ')
-      const takes = known === '' ? 'it takes none' : `it takes ${known.slice(0, 500)}`
-      throw misplaced(name, `has no place in the tool ${JSON.stringify(tool)}: ${takes}`)
-    }
-    // A parameter that is null counts as absent.
-    if (value !== null || argument === 'body') values.set(argument, value)
-  }
-  return values
+  return names
+}
+
+function placeless({ tool }: CallPlan, name: string, names: ReadonlyMap<string, string>): HubError {
+  const known = [...new Set(names.values())].join(', ')
+  const takes = known === '' ? 'it takes none' : `it takes ${known.slice(0, 500)}`
+  return misplaced(name, `has no place in the tool ${JSON.stringify(tool)}: ${takes}`)
 }
 
 function bodyOf({ body }: CallPlan, value: JsonValue | undefined, headers: Record<string, string>) {

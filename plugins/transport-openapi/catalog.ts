@@ -4,14 +4,16 @@ import { baseAddress } from './address.ts'
 import { readBody } from './bodies.ts'
 import { type CallPlan, planPath } from './call-plan.ts'
 import type { OpenapiConfig } from './config.ts'
+import { Discriminators } from './kinds.ts'
 import { toolNames } from './names.ts'
 import { chooseOperations, listOperations, type Operation, shownOperation } from './operations.ts'
 import { readParameters } from './parameters.ts'
 import type { OpenApiDocument } from './read-document.ts'
 import { CannotBuild, References } from './references.ts'
+import { LostResponses, type Responses, readResponses } from './responses.ts'
 import { cut } from './schema-keywords.ts'
 import { Security } from './security.ts'
-import { toolDefinition } from './tool.ts'
+import { type ToolParts, toolDefinition } from './tool.ts'
 
 /** Number of tools above which a warning advises to select fewer for the model. */
 const MANY_TOOLS = 200
@@ -19,6 +21,8 @@ const MANY_TOOLS = 200
 const MAX_TEXT = 16 * 1024 * 1024
 /** Most parts of schemas written for all operations together, so that no document can keep its thread busy. */
 const MAX_NODES = 3_000_000
+/** The same for schemas with the kinds of their discriminators; beyond it, they are written without. */
+const MAX_KIND_NODES = 1_000_000
 const MAX_WARNINGS = 100
 const MAX_PATH = 2_000
 /** Longest time that the thread is kept busy without a break. */
@@ -52,7 +56,7 @@ function pauses(): () => Promise<void> | undefined {
 /** Makes the tools of a document, and the plans for their calls. Throws HubError when there is no address for calls. */
 export async function buildCatalog(document: OpenApiDocument, config: OpenapiConfig): Promise<Catalog> {
   const { root } = document
-  const warnings: string[] = []
+  const warnings: string[] = document.notes.slice()
   const references = new References(root)
   const operations = listOperations(root, references, warnings)
   const names = toolNames(operations)
@@ -68,6 +72,9 @@ export async function buildCatalog(document: OpenApiDocument, config: OpenapiCon
   const tools: JsonObject[] = []
   const plans = new Map<string, CallPlan>()
   const budget = { nodes: MAX_NODES }
+  const discriminators = new Discriminators(root)
+  const kinds = discriminators.isEmpty ? undefined : { discriminators, budget: { nodes: MAX_KIND_NODES } }
+  const lost = new LostResponses()
   const pause = pauses()
   let text = 0
   for (const [index, operation] of operations.entries()) {
@@ -75,7 +82,10 @@ export async function buildCatalog(document: OpenApiDocument, config: OpenapiCon
     await pause()
     try {
       const name = names[index] ?? ''
-      const { tool, plan } = build(name, operation, { document, config, references, security, base, budget })
+      const { tool, plan } = build(name, operation, {
+        ...{ document, config, references, security, base, budget, kinds },
+        lost: reason => lost.add(operation, reason),
+      })
       text += JSON.stringify(tool).length
       if (text > MAX_TEXT) throw new CannotBuild(`the definitions before it have ${MAX_TEXT} characters already`)
       tools.push(tool)
@@ -85,6 +95,7 @@ export async function buildCatalog(document: OpenApiDocument, config: OpenapiCon
       warnings.push(`${shownOperation(operation)} is left out: ${error.message}`)
     }
   }
+  warnings.push(...lost.warnings())
   if (tools.length > MANY_TOOLS) {
     warnings.unshift(`${tools.length} tools are more than most models handle well; choose some by "operations.include"`)
   }
@@ -105,6 +116,9 @@ interface Shared {
   readonly security: Security
   readonly base: URL
   readonly budget: { nodes: number }
+  readonly kinds: ToolParts['kinds']
+  /** Called with the reason for each response that cannot be read. */
+  readonly lost: (reason: string) => void
 }
 
 function build(
@@ -112,10 +126,12 @@ function build(
   operation: Operation,
   shared: Shared,
 ): { readonly tool: JsonObject; readonly plan: CallPlan } {
-  const { references, budget } = shared
+  const { references, budget, kinds } = shared
   if (operation.path.length > MAX_PATH) throw new CannotBuild(`its path is longer than ${MAX_PATH} characters`)
-  references.prove([operation.definition, ...operation.parameters])
-  const body = readBody(operation.definition, operation.method, references)
+  const { definition } = operation
+  references.prove([definition.requestBody ?? null, ...operation.parameters])
+  const body = readBody(definition, { method: operation.method, version: shared.document.version, references })
+  const responses = readResponses(definition, references, shared.lost)
   const proofs = shared.security.proofs(operation)
   const proven = new Set(
     proofs.flatMap(proof => (proof.kind === 'token' ? [] : [`${proof.kind}:${proof.name.toLowerCase()}`])),
@@ -126,7 +142,7 @@ function build(
     ([one]) => !proven.has(`${one.in}:${one.name.toLowerCase()}`) && !(one.in === 'header' && isManual(one.name)),
   )
   const tool = toolDefinition({
-    ...{ name, operation, parameters, references, budget },
+    ...{ name, operation, parameters, references, budget, kinds, responses },
     body: body && { ...body[1], required: body[0].required },
   })
   const plan: CallPlan = {
@@ -138,7 +154,8 @@ function build(
     parameters: parameters.map(([parameter]) => parameter),
     body: body?.[0],
     proofs,
-    accept: acceptOf(operation, references),
+    accept: acceptOf(responses),
+    extraArguments: shared.config.extraArguments,
   }
   return { tool, plan }
 }
@@ -165,10 +182,9 @@ function addressOf({ server }: Operation, { document, config, base }: Shared): U
 }
 
 /** The `Accept` header for the media types of an operation's responses, JSON first. */
-function acceptOf({ definition }: Operation, references: References): string {
-  const responses = isJsonObject(definition.responses) ? Object.entries(definition.responses) : []
+function acceptOf(responses: Responses): string {
   const types = responses.flatMap(([status, response]) => {
-    const content = /^2/.test(status) ? references.follow(response)?.content : undefined
+    const content = /^2/.test(status) ? response?.content : undefined
     return isJsonObject(content) ? Object.keys(content) : []
   })
   const usable = [...new Set(types)]

@@ -30,11 +30,13 @@ export interface OpenapiConfig {
   readonly credentials: ReadonlyMap<string, Credential>
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
+  /** What happens to arguments that a tool does not have. */
+  readonly extraArguments: 'drop' | 'refuse'
 }
 
 /** Reads the configuration that the hub validated when it was saved. Throws `config_invalid` for an invalid value. */
 export function readConfig(config: JsonObject): OpenapiConfig {
-  const { openapi, headers } = config
+  const { openapi, headers, extraArguments } = config
   if (!isJsonObject(openapi)) throw invalid('"openapi" is missing')
   const { url, schema, baseUrl, operations, auth } = openapi
   const { include, exclude } = isJsonObject(operations) ? operations : {}
@@ -45,6 +47,7 @@ export function readConfig(config: JsonObject): OpenapiConfig {
     exclude: texts(exclude),
     credentials: readCredentials(auth),
     headers: readHeaders(headers),
+    extraArguments: extraArguments === 'refuse' ? 'refuse' : 'drop',
   }
 }
 

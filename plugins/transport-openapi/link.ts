@@ -15,6 +15,9 @@ import { readDocument } from './read-document.ts'
 import { resultOf } from './results.ts'
 import { type TokenPlace, Tokens } from './tokens.ts'
 
+/** Most dropped arguments that a record names. */
+const MOST_NAMED = 20
+
 type Sendable = Parameters<typeof addProofs>[0][number]
 
 /** One HTTP API described by an OpenAPI document. */
@@ -64,7 +67,8 @@ export class OpenapiLink implements AnswerLink {
       await Promise.all(first.kept.map(({ place, token }) => this.#tokens.refused(place, token)))
       answered = await this.#send(plan, placed, passed, (await this.#proofs(plan)).proofs, signal)
     }
-    return await resultOf(answered.response, answered.url)
+    const result = await resultOf(answered.response, answered.url)
+    return placed.dropped.length === 0 ? result : { ...result, note: droppedNote(placed.dropped) }
   }
 
   async #send(
@@ -84,10 +88,10 @@ export class OpenapiLink implements AnswerLink {
     Object.assign(all, this.#config.headers, type === undefined ? {} : { 'content-type': type })
     const url = address(query)
     const limits = { signal, headTimeoutMs: 0, idleTimeoutMs: 0, maxBytes: this.#io.maxResultBytes }
-    if (plan.method === 'GET')
-      return await fetchFollowing(this.#io.fetch, url, { method: 'GET', headers: all, ...limits })
     const body = content === undefined ? {} : { body: content }
-    return { url, response: await this.#io.fetch(url, { method: plan.method, headers: all, ...limits, ...body }) }
+    const request = { method: plan.method, headers: all, ...limits, ...body }
+    if (plan.method === 'GET') return await fetchFollowing(this.#io.fetch, url, request)
+    return { url, response: await this.#io.fetch(url, request) }
   }
 
   async close(): Promise<void> {}
@@ -133,4 +137,10 @@ export class OpenapiLink implements AnswerLink {
     if (missing.length === this.#io.healthEndpoints.length) await this.#io.reach(base.href, signal)
     return missing
   }
+}
+
+function droppedNote(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMED).map(name => JSON.stringify(name.slice(0, 64)))
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : ''
+  return `Arguments that the tool does not have were dropped: ${shown.join(', ')}${more}`
 }

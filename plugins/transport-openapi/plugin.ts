@@ -75,6 +75,18 @@ export const openapiTransport: TransportContribution = {
         'x-zh': { title: '请求头', description: '随每次调用发送；优先于文档所规定的内容。' },
       },
       tls: TLS_CONFIG_SCHEMA,
+      extraArguments: {
+        type: 'string',
+        enum: ['drop', 'refuse'],
+        default: 'drop',
+        ...said(
+          [
+            'Unknown arguments',
+            'What happens to arguments that a tool does not have: `drop` and record them, or `refuse` the call.',
+          ],
+          ['未知参数', '工具没有的参数如何处理：`drop` 丢弃并记录，`refuse` 拒绝调用。'],
+        ),
+      },
       openapi: {
         title: 'API',
         description: 'The document of the API, or where it is, and what is used of it.',

@@ -10,6 +10,7 @@ import {
   validateOpenApiDocument,
 } from 'patchbay/transport-kit'
 import type { OpenapiConfig } from './config.ts'
+import { shownOperation } from './operations.ts'
 import { isTooLong } from './too-long.ts'
 
 /** A validated document in the form of OpenAPI 3, with its address. */
@@ -18,6 +19,8 @@ export interface OpenApiDocument {
   readonly version: '3.0' | '3.1'
   /** Where it was read; undefined for an inline one. */
   readonly url: string | undefined
+  /** What is read otherwise than the document says. */
+  readonly notes: readonly string[]
 }
 
 const ACCEPT = 'application/json, application/yaml, application/x-yaml, text/yaml, */*;q=0.5'
@@ -67,7 +70,21 @@ async function bodyOf(response: GuardedResponse): Promise<string> {
 function asThree(root: JsonValue, url: string | undefined): OpenApiDocument {
   const version = validateOpenApiDocument(root)
   if (!isJsonObject(root)) throw new HubError('openapi_unsupported', 'The OpenAPI document is no object')
-  return version === '2.0' ? convert(root, url) : { root, version, url }
+  return version === '2.0' ? convert(root, url) : { root, version, url, notes: newerParts(root) }
+}
+
+/** What a document of version 3.2 has that 3.1 does not know. Empty for older ones. */
+function newerParts(root: JsonObject): readonly string[] {
+  if (!/^3\.2(?=\.|$)/.test(String(root.openapi))) return []
+  const methods = Object.entries(isJsonObject(root.paths) ? root.paths : {}).flatMap(([path, item]) => {
+    if (!isJsonObject(item)) return []
+    const others = isJsonObject(item.additionalOperations) ? Object.keys(item.additionalOperations) : []
+    return [...(isJsonObject(item.query) ? ['query'] : []), ...others].map(method => shownOperation({ method, path }))
+  })
+  return [
+    'The document says OpenAPI 3.2 and is read as 3.1; what 3.2 added is ignored',
+    ...methods.map(shown => `${shown} is left out: its method is new in OpenAPI 3.2`),
+  ]
 }
 
 /** Converts Swagger 2.0; the converter changes its input. */
@@ -91,5 +108,5 @@ function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
   }
   const found: OpenApiVersion = validateOpenApiDocument(converted as JsonValue)
   if (found === '2.0') throw new HubError('openapi_unsupported', 'The Swagger 2.0 document cannot be converted')
-  return { root: converted as JsonObject, version: found, url }
+  return { root: converted as JsonObject, version: found, url, notes: [] }
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { Discriminators, Kinds } from './kinds.ts'
 import { CannotBuild, type References } from './references.ts'
 import { isBinary, plainKeywords, typesOf } from './schema-keywords.ts'
 
@@ -22,7 +23,18 @@ export interface SchemaWriterOptions {
   readonly direction: 'input' | 'output'
   /** How many values may be written in all, over all operations; counted down. */
   readonly budget: { nodes: number }
+  /** Writes the kinds of schemas with a discriminator as alternatives; absent: such schemas are written alone. */
+  readonly discriminators?: Discriminators | undefined
 }
+
+/**
+ * Where a schema stands: directly behind a reference, in the `allOf` of one there, or elsewhere. What stands in such an
+ * `allOf` is inherited, so a base is written there without its kinds, which would lead back to the heir.
+ */
+type Place = 'target' | 'inherited' | 'elsewhere'
+
+/** Added to the reference of a base that is written without its kinds; no reference has it. */
+const WITHOUT_KINDS = ' base'
 
 /**
  * Writes the schemas of one operation as self-contained JSON Schema 2020-12. Throws CannotBuild for a reference without
@@ -50,46 +62,82 @@ export class SchemaWriter {
     if (this.#names.size === 0) return undefined
     const written: JsonObject = {}
     // Writing one may add others: a Map also visits entries that are added meanwhile.
-    for (const [ref, name] of this.#names) written[name] = this.#write(this.#references.resolve(ref), 1, [ref])
+    for (const [ref, name] of this.#names) written[name] = this.#target(ref, 1, [])
     return written
   }
 
-  #write(schema: JsonValue, depth: number, open: readonly string[]): JsonObject | boolean {
+  #write(
+    schema: JsonValue,
+    depth: number,
+    open: readonly string[],
+    place: Place = 'elsewhere',
+    ref?: string,
+  ): JsonObject | boolean {
     this.#spend(depth)
     if (typeof schema === 'boolean') return schema
     if (!isJsonObject(schema)) return {}
-    if (typeof schema.$ref === 'string') return this.#reference(schema, schema.$ref, depth, open)
+    if (typeof schema.$ref === 'string') return this.#reference(schema, schema.$ref, depth, open, place)
     const written = this.#options.direction === 'input' && isBinary(schema) ? asBase64(schema) : plainKeywords(schema)
-    this.#nested(schema, written, depth, open)
+    this.#nested(schema, written, depth, open, place)
+    const kinds = ref?.endsWith(WITHOUT_KINDS) ? undefined : this.#options.discriminators?.of(schema, ref)
+    if (kinds) this.#kinds(kinds, written, depth, open)
     const mayBeNull = (schema.nullable === true || schema['x-nullable'] === true) && typesOf(schema).length === 0
     return mayBeNull && MANY.some(name => written[name] !== undefined)
       ? { anyOf: [written, { type: 'null' }] }
       : written
   }
 
-  #reference(schema: JsonObject, ref: string, depth: number, open: readonly string[]): JsonObject | boolean {
+  #reference(
+    schema: JsonObject,
+    wanted: string,
+    depth: number,
+    open: readonly string[],
+    place: Place,
+  ): JsonObject | boolean {
     this.referred = true
     const { $ref: _, ...rest } = schema
     const beside = this.#write(rest, depth, open)
+    const ref = place === 'inherited' && this.#hasKinds(wanted) ? wanted + WITHOUT_KINDS : wanted
     const shared = this.#options.mode === 'shared' || open.includes(ref)
-    const target = shared
-      ? { $ref: `#/$defs/${this.#nameOf(ref)}` }
-      : this.#write(this.#references.resolve(ref), depth + 1, [...open, ref])
+    const target = shared ? { $ref: `#/$defs/${this.#nameOf(ref)}` } : this.#target(ref, depth + 1, open)
     if (typeof beside === 'boolean' || Object.keys(beside).length === 0) return target
     if (typeof target === 'boolean') return target ? beside : false
     const onlyAnnotations = Object.keys(beside).every(name => ANNOTATIONS.has(name))
     return shared || onlyAnnotations ? { ...target, ...beside } : { ...beside, allOf: [target, ...list(beside.allOf)] }
   }
 
-  #nested(schema: JsonObject, written: JsonObject, depth: number, open: readonly string[]): void {
+  #target(ref: string, depth: number, open: readonly string[]): JsonObject | boolean {
+    const target = this.#references.resolve(withoutMark(ref))
+    return this.#write(target, depth, [...open, ref], 'target', ref)
+  }
+
+  #hasKinds(ref: string): boolean {
+    const schema = this.#references.follow({ $ref: ref })
+    return schema !== undefined && this.#options.discriminators?.of(schema, ref) !== undefined
+  }
+
+  /** Adds the kinds as alternatives. Kinds with values exclude one another, as `oneOf` demands. */
+  #kinds({ member, kinds }: Kinds, written: JsonObject, depth: number, open: readonly string[]): void {
+    const alternatives = kinds.map(({ ref, values }): JsonObject => {
+      this.#spend(depth + 1)
+      const schema = ref === undefined ? true : this.#reference({}, ref, depth + 1, open, kindPlace(ref, open))
+      const [first, ...more] = values
+      if (first === undefined) return { title: nameIn(ref ?? ''), allOf: [schema] }
+      return {
+        ...(schema === true ? {} : { allOf: [schema] }),
+        properties: { [member]: more.length === 0 ? { const: first } : { enum: [...values] } },
+        required: [member],
+      }
+    })
+    written[kinds.every(({ values }) => values.length > 0) ? 'oneOf' : 'anyOf'] = alternatives
+  }
+
+  #nested(schema: JsonObject, written: JsonObject, depth: number, open: readonly string[], place: Place): void {
     const one = (value: JsonValue): JsonObject | boolean => this.#write(value, depth + 1, open)
+    this.#combined(schema, written, depth, open, place)
     for (const name of ONE) {
       const value = schema[name]
       if (isSchema(value)) written[name] = one(value)
-    }
-    for (const name of MANY) {
-      const value = schema[name]
-      if (Array.isArray(value) && value.length > 0) written[name] = value.map(one)
     }
     const { items } = schema
     if (Array.isArray(items)) {
@@ -102,6 +150,14 @@ export class SchemaWriter {
       written[name] = Object.fromEntries(kept.map(([key, member]) => [key, one(member)]))
     }
     this.#required(schema, written)
+  }
+
+  #combined(schema: JsonObject, written: JsonObject, depth: number, open: readonly string[], place: Place): void {
+    for (const name of MANY) {
+      const inner = name === 'allOf' && place !== 'elsewhere' ? 'inherited' : 'elsewhere'
+      const items = list(schema[name]).map(item => this.#write(item, depth + 1, open, inner))
+      if (items.length > 0) written[name] = items
+    }
   }
 
   #isKept(keyword: string, key: string, member: JsonValue): boolean {
@@ -127,7 +183,10 @@ export class SchemaWriter {
   #nameOf(ref: string): string {
     const known = this.#names.get(ref)
     if (known !== undefined) return known
-    const wanted = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64) || 'schema'
+    const wanted =
+      nameIn(ref)
+        .replace(/[^A-Za-z0-9_.-]+/g, '_')
+        .slice(0, 64) || 'schema'
     const taken = new Set(this.#names.values())
     let name = wanted
     for (let count = 2; taken.has(name); count += 1) name = `${wanted}_${count}`
@@ -142,6 +201,19 @@ export class SchemaWriter {
     if (this.#nodes > MAX_NODES) throw new TooMuch(`its schemas have more than ${MAX_NODES} parts`)
     if (this.#options.budget.nodes < 0) throw new TooMuch('the schemas of the document are too large in all')
   }
+}
+
+function withoutMark(ref: string): string {
+  return ref.endsWith(WITHOUT_KINDS) ? ref.slice(0, -WITHOUT_KINDS.length) : ref
+}
+
+/** A base may be one of its own kinds, without more members. */
+function kindPlace(ref: string, open: readonly string[]): Place {
+  return open.at(-1) === ref ? 'inherited' : 'elsewhere'
+}
+
+function nameIn(ref: string): string {
+  return ref.split('/').at(-1) ?? ''
 }
 
 function isSchema(value: JsonValue | undefined): value is JsonObject | boolean {

@@ -1,14 +1,18 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import type { BodyText } from './bodies.ts'
+import type { Discriminators } from './kinds.ts'
 import { type Operation, shownOperation } from './operations.ts'
 import type { Parameter, ParameterText } from './parameters.ts'
-import type { References } from './references.ts'
+import { CannotBuild, type References } from './references.ts'
+import type { Responses } from './responses.ts'
 import { cut } from './schema-keywords.ts'
 import { SchemaWriter, TooMuch } from './schema-writer.ts'
 
 const MAX_DESCRIPTION = 4_000
 /** An input that is longer than this after references are inlined is written with references instead. */
 const INLINED_BYTES = 8 * 1024
+/** An input whose alternatives make it longer than this is written without them. */
+const KINDS_BYTES = 64 * 1024
 const OUTPUT_BYTES = 8 * 1024
 /** Most values of an output schema; more would exceed its limit in bytes. */
 const OUTPUT_NODES = 1_500
@@ -19,8 +23,11 @@ export interface ToolParts {
   readonly operation: Operation
   readonly parameters: readonly (readonly [Parameter, ParameterText])[]
   readonly body: (BodyText & { readonly required: boolean }) | undefined
+  readonly responses: Responses
   readonly references: References
   readonly budget: { nodes: number }
+  /** Undefined when the document has no discriminator. `budget` is theirs alone. */
+  readonly kinds: { readonly discriminators: Discriminators; readonly budget: { nodes: number } } | undefined
 }
 
 /** The definition of one tool. Throws CannotBuild when its schemas cannot be written. */
@@ -30,7 +37,7 @@ export function toolDefinition(parts: ToolParts): JsonObject & { readonly inputS
   return {
     name,
     description: describe(operation),
-    inputSchema: smaller(parts),
+    inputSchema: inputSchema(parts),
     ...(outputSchema ? { outputSchema } : {}),
     annotations: annotationsOf(operation),
   }
@@ -57,6 +64,21 @@ function annotationsOf({ method, definition: { summary } }: Operation): JsonObje
   }
 }
 
+/** With the kinds of schemas that have a discriminator, unless they make it too long. */
+function inputSchema(parts: ToolParts): JsonObject {
+  const { kinds, ...rest } = parts
+  if (kinds) {
+    try {
+      const schema = smaller({ ...parts, budget: kinds.budget })
+      if (JSON.stringify(schema).length <= KINDS_BYTES) return schema
+    } catch (error) {
+      // Too much, or a kind refers to something that the document does not have.
+      if (!(error instanceof CannotBuild)) throw error
+    }
+  }
+  return smaller({ ...rest, kinds: undefined })
+}
+
 /** Most clients understand inlined schemas best, as long as they are short. */
 function smaller(parts: ToolParts): JsonObject {
   let inlined: JsonObject | undefined
@@ -75,7 +97,9 @@ function inputOf(
   parts: ToolParts,
   mode: 'inlined' | 'shared',
 ): { readonly schema: JsonObject; readonly referred: boolean } {
-  const writer = new SchemaWriter(parts.references, { mode, direction: 'input', budget: parts.budget })
+  const { references, budget, kinds } = parts
+  const discriminators = kinds?.discriminators
+  const writer = new SchemaWriter(references, { mode, direction: 'input', budget, discriminators })
   const properties: JsonObject = {}
   const required: string[] = []
   const add = (
@@ -115,11 +139,10 @@ function inputOf(
  * The schema of the first success in JSON, where every success is such an object: clients reject a result without the
  * structured content that a tool has declared.
  */
-function outputOf({ operation, references }: ToolParts): JsonObject | undefined {
-  const responses = isJsonObject(operation.definition.responses) ? operation.definition.responses : {}
-  const schemas = Object.entries(responses)
+function outputOf({ responses, references }: ToolParts): JsonObject | undefined {
+  const schemas = responses
     .filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
-    .map(([, response]) => jsonSchemaOf(references.follow(response), references))
+    .map(([, response]) => jsonSchemaOf(response, references))
   if (schemas[0] === undefined || schemas.includes(undefined)) return undefined
   try {
     // A schema that is too long to be sent need not be completed.

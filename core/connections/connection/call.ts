@@ -39,6 +39,8 @@ export class PendingCall implements UpstreamCall {
   bounces = 0
   /** Number of input rounds so far. */
   rounds = 0
+  /** For the record of the call. */
+  note: string | undefined
   /** The caller's answers of the last input round, and the `requestState` that the server wants back with them. */
   input: { readonly inputResponses?: JsonValue; readonly requestState?: string } | undefined
   /** Server requests that it caused and that wait for the caller, by key. */

@@ -72,6 +72,11 @@ export class CallsInFlight {
     this.#cancelled.givenUp(call)
   }
 
+  note(id: number, text: string): void {
+    const call = this.#calls.get(id)
+    if (call) call.note = text
+  }
+
   progress(id: number, { progressToken: _, ...params }: JsonObject): void {
     const call = this.#calls.get(id)
     const done = asDouble(params.progress)

@@ -156,6 +156,8 @@ export class Connection implements PortClient, CallHome {
     switch (frame.kind) {
       case 'result':
         return this.#result(frame)
+      case 'note':
+        return this.#calls.note(frame.id, frame.text)
       case 'error': {
         const call = this.#answered(frame.id)
         if (!call) return
@@ -231,12 +233,12 @@ export class Connection implements PortClient, CallHome {
     if (!call) return
     if (form === 'error') this.#events.failedCall?.(text)
     if (form === 'input') this.#events.input(call, text)
-    else call.finish({ kind: 'result', isError: form === 'error', text })
+    else call.finish({ kind: 'result', isError: form === 'error', text, ...noteOf(call) })
   }
 
   #longResult({ id, isError, bytes }: LongResult): void {
     const call = this.#answered(id)
-    if (call) call.finish({ kind: 'result', isError, text: new LongText([bytes]) })
+    if (call) call.finish({ kind: 'result', isError, text: new LongText([bytes]), ...noteOf(call) })
     else freePart(bytes)
   }
 
@@ -314,4 +316,8 @@ export class Connection implements PortClient, CallHome {
       this.#events.lost(call, 'begun', reason)
     } else call.failFor(code === 'overloaded' ? { ...reason, data: { retryAfterSeconds: OVERLOADED_S } } : reason)
   }
+}
+
+function noteOf({ note }: PendingCall): { readonly note?: string } {
+  return note === undefined ? {} : { note }
 }

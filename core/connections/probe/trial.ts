@@ -228,5 +228,7 @@ function asEffective(server: TrialServer, owner: TrialOwner): EffectiveServer {
   const { id: ownerId, number: ownerNumber, grants: ownerGrants } = owner
   // The account may have lost the role since the draft was validated.
   const ownerRole = server.ownerRole === 'admin' ? owner.role : 'user'
-  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, secrets: server.secrets, configHash: '' }
+  const document = server.document ? { document: server.document } : {}
+  const { secrets } = server
+  return { settings, ownerId, ownerRole, ownerNumber, ownerGrants, secrets, configHash: '', ...document }
 }

@@ -41,6 +41,8 @@ export type FailureForm = 'failed' | 'not-sent' | 'repaired'
 export type UpstreamFrame =
   /** A result as the caller's era has it. A long one is sent as an object instead (`LongResult`). */
   | { readonly kind: 'result'; readonly id: number; readonly form: ResultForm; readonly text: string }
+  /** A sentence for the record of a call, before its result. */
+  | { readonly kind: 'note'; readonly id: number; readonly text: string }
   /** The upstream's error object. */
   | { readonly kind: 'error'; readonly id: number; readonly text: string }
   /** The hub's own error. */
@@ -119,6 +121,8 @@ export function encodeUpstreamFrame(conn: number, frame: UpstreamFrame): string 
   switch (frame.kind) {
     case 'result':
       return `r${conn} ${frame.id} ${RESULT_FORMS.indexOf(frame.form)} ${frame.text}`
+    case 'note':
+      return `o${conn} ${frame.id} ${frame.text.replace(/[\r\n]+/g, ' ')}`
     case 'error':
       return `e${conn} ${frame.id} ${frame.text}`
     case 'failure': {
@@ -144,6 +148,8 @@ export function decodeUpstreamFrame(text: string): UpstreamFrame {
   switch (text[0]) {
     case 'r':
       return { kind: 'result', id, form: RESULT_FORMS[readNumber(text, next)]!, text: text.slice(next + 2) }
+    case 'o':
+      return { kind: 'note', id, text: text.slice(next) }
     case 'e':
       return { kind: 'error', id, text: text.slice(next) }
     case 'f': {

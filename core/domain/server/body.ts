@@ -177,6 +177,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     tools: settings.tools as unknown as JsonObject,
     ...(settings.toolsDefault === undefined ? {} : { toolsDefault: settings.toolsDefault }),
     ...(settings.definitionPolicy === undefined ? {} : { definitionPolicy: settings.definitionPolicy }),
+    ...(settings.outputSchemas === undefined ? {} : { outputSchemas: settings.outputSchemas }),
     ...(settings.prompts === undefined ? {} : { prompts: namesOf(settings.prompts) }),
     ...(settings.resources === undefined ? {} : { resources: namesOf(settings.resources) }),
     secrets: [...settings.secrets],

@@ -28,6 +28,7 @@ export const LONGEST_START_MS = 600_000
 export const DEFAULT_LAZY_IDLE_MS = 300_000
 
 const SESSION_SCOPES = ['auto', 'shared', 'per-session', 'per-user'] as const
+const OUTPUT_SCHEMAS = ['strict', 'loose', 'off'] as const
 const ERAS = ['auto', 'legacy', 'modern'] as const
 const VARIABLE_NAME = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$'
 
@@ -172,6 +173,14 @@ export const SERVER_TABLE = {
       description: '`pin`: a tool whose definition changed is blocked until it is approved.',
     },
     read: (fields: Fields) => unless('report', fields.oneOf('definitionPolicy', ['report', 'pin'])),
+  },
+  outputSchemas: {
+    schema: {
+      ...{ type: 'string', enum: [...OUTPUT_SCHEMAS] },
+      description:
+        'How output schemas are listed: `strict` as the server says, `loose` so that no result violates them, `off` not at all. By default `loose` for an HTTP API, else `strict`.',
+    },
+    read: (fields: Fields) => fields.oneOf('outputSchemas', OUTPUT_SCHEMAS),
   },
   prompts: {
     schema: { ...NAMES_SCHEMA, description: 'Names of the prompts that are offered.' },

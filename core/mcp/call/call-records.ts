@@ -68,6 +68,7 @@ export class CallRecords {
       outcome: ended,
       status: callStatus(reply),
       error: ended === 'ok' || server.logging?.callErrors === false ? undefined : saidOf(reply, outcome),
+      note: reply.kind === 'result' ? reply.note : undefined,
       traceId,
       keyId: keyIdOf(actor),
       keyLabel: keyLabelOf(actor),

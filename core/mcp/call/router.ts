@@ -27,6 +27,7 @@ import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
+import { withStructure } from './structured-result.ts'
 import { failureForModel } from './tool-failure.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
@@ -252,7 +253,7 @@ export class Router {
     const sent = traced(toolParams(params ?? {}, target), trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
-      const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
+      const outcome = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
       trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome

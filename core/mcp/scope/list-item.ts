@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../contract/json.ts'
-import { parseExact } from '../../domain/json/exact-json.ts'
+import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import { quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
+import { looseSchema } from '../../domain/tools/output-schema.ts'
 import { type ArgumentRules, shapeSchema } from '../../domain/tools/tool-shape.ts'
 import { withUiUri } from '../../domain/tools/ui-uris.ts'
 
@@ -10,6 +11,8 @@ interface Form {
   readonly without?: string
   /** The rules for a tool's arguments, which its schema reflects. */
   readonly rules?: ArgumentRules
+  /** Its output schema is written so that no result violates it. */
+  readonly loose?: true
   /** The UI resources that a tool names, each mapped to its exposed URI. */
   readonly uiUris?: Readonly<Record<string, string>>
 }
@@ -52,13 +55,14 @@ export class ListItem {
 
   /** The item as JSON text, with exposed names and URIs. */
   get text(): string {
-    const { without = '', rules, uiUris } = this.#form ?? {}
+    const { without = '', rules, uiUris, loose } = this.#form ?? {}
     const { text } = this.#source
-    const stays = Object.keys(this.#changes).length === 0 && !uiUris && !rules
+    const stays = Object.keys(this.#changes).length === 0 && !uiUris && !rules && !loose
     if (stays && (without === '' || !text.includes(`"${without}"`))) return text
     const item = itemJson(this.#source)
     const changed = { ...(uiUris ? withUiUri(item, uri => uiUris[uri] ?? uri) : item), ...this.#changes }
     if (rules) changed.inputSchema = shapeSchema(item.inputSchema, rules)
+    if (loose && isPlainObject(changed.outputSchema)) changed.outputSchema = looseSchema(changed.outputSchema)
     if (without !== '') delete changed[without]
     return JSON.stringify(changed)
   }

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ScopeTool } from '../../contract/points.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
+import { mayHaveOutputSchema, outputSchemasOf } from '../../domain/tools/output-schema.ts'
 import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
 import {
   type ArgumentRules,
@@ -185,11 +186,19 @@ function named(candidates: readonly Candidate[], names: readonly string[], showi
 
 /** How the item's JSON differs from the upstream's besides single members; mostly undefined. */
 function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri, without }: Showing) {
-  const serverId = state.member.server.id
+  const { server } = state.member
+  const serverId = server.id
+  const outputs = outputSchemasOf(server)
+  const isShaped = outputs !== 'strict' && mayHaveOutputSchema(item)
   const mapped = item.uiUris && uris().mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri()(serverId, uri)]) : []
   const moved = mapped.some(([uri, shown]) => uri !== shown)
-  if (without === '' && !moved && !rules) return undefined
-  return { without, ...(rules ? { rules } : {}), ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}) }
+  if (without === '' && !moved && !rules && !isShaped) return undefined
+  return {
+    without: isShaped && outputs === 'off' ? 'outputSchema' : without,
+    ...(rules ? { rules } : {}),
+    ...(isShaped && outputs === 'loose' ? { loose: true as const } : {}),
+    ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}),
+  }
 }
 
 /** `ownerId`: the owner of the group, who may differ from the server's. */

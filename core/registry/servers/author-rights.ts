@@ -7,7 +7,7 @@ import type { Owner } from '../owners.ts'
 /** Fields whose change needs no new connection or process. */
 const HARMLESS: ReadonlySet<string> = new Set([
   ...['name', 'description', 'visibility', 'enabled', 'timeout', 'maxTimeout', 'maxResultBytes', 'passthroughHeaders'],
-  ...['startTimeout', 'tools', 'toolsDefault', 'prompts', 'resources', 'definitionPolicy', 'logging'],
+  ...['startTimeout', 'tools', 'toolsDefault', 'prompts', 'resources', 'definitionPolicy', 'outputSchemas', 'logging'],
 ])
 
 /**

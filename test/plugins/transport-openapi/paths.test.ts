@@ -53,6 +53,7 @@ test('no value whatever leaves its segment of the path', () => {
           body: undefined,
           proofs: [],
           accept: '',
+          extraArguments: 'drop' as const,
         },
         parameters: [{ ...parameter, style, explode } as Parameter],
       }

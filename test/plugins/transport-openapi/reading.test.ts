@@ -13,7 +13,7 @@ const nested = (depth: number): JsonObject => {
 
 describe('documents', () => {
   test.each<[string, JsonObject | string, string]>([
-    ['version 3.2', { ...document({}), openapi: '3.2.0' }, 'openapi_unsupported'],
+    ['version 3.3', { ...document({}), openapi: '3.3.0' }, 'openapi_unsupported'],
     ['version 1.2', { swagger: '1.2', paths: {} }, 'openapi_unsupported'],
     ['version 30', { ...document({}), openapi: '30.0' }, 'openapi_unsupported'],
     ['no version', { paths: {} }, 'openapi_unsupported'],

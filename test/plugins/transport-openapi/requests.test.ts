@@ -229,11 +229,21 @@ describe('arguments without a place', () => {
     ['Host', [{ name: 'Host', in: 'header', schema: {} }], { Host: 'evil.example' }],
     ['Cookie', [{ name: 'Cookie', in: 'header', schema: {} }], { Cookie: 'a=b' }],
   ])('%s is params_invalid, and nothing is sent', async (_, parameters, args) => {
-    await using open = await openLink(inline(operation('/x', parameters), api.url))
+    await using open = await openLink({ ...inline(operation('/x', parameters), api.url), extraArguments: 'refuse' })
     const before = api.seen.length
     expect((await failure(open.call('op', args))).code).toBe('params_invalid')
     expect(api.seen.length).toBe(before)
   })
+
+  test.each(['Accept', 'authorization', 'Host', 'Cookie', 'x-other'])(
+    'the header %s of a caller is dropped where unknown arguments are',
+    async name => {
+      const parameters = [{ name: name === 'x-other' ? 'x-own' : name, in: 'header', schema: {} }]
+      await using open = await openLink(inline(operation('/x', parameters), api.url))
+      await open.call('op', { [name]: 'evil' })
+      expect(JSON.stringify([api.last().target, api.last().headers])).not.toContain('evil')
+    },
+  )
 
   test.each(['/a/../{id}', '/a/%2e%2e/{id}', '/./{id}'])(
     'a path of the document that leads elsewhere (%s) is never asked',

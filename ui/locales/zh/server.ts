@@ -231,6 +231,9 @@ export const server: Readonly<Record<string, string>> = {
   'Longest start, ms': '启动最长，毫秒',
   'Until the server has answered the first request; empty: as the hub has it':
     '直到服务器答复第一个请求为止；留空则采用 hub 的设置',
+  'Output schemas': '输出模式',
+  'strict: as the server says; loose: so that no result violates them; off: none. Empty: loose for HTTP APIs, else strict':
+    'strict：与服务器所述一致；loose：放宽，使任何结果都不违反；off：不列出。留空：HTTP API 为 loose，其余为 strict',
   'Changed definitions': '定义变更',
   'pin: a tool whose definition changed is blocked until it is approved': 'pin：定义变更的工具在批准前被阻止',
   'Checked regularly': '定期检查',

@@ -78,6 +78,13 @@ export async function settingsSchema(server: ServerRecord): Promise<Schema> {
         title: t('Changed definitions'),
         description: t('pin: a tool whose definition changed is blocked until it is approved'),
       },
+      outputSchemas: {
+        enum: ['strict', 'loose', 'off'],
+        title: t('Output schemas'),
+        description: t(
+          'strict: as the server says; loose: so that no result violates them; off: none. Empty: loose for HTTP APIs, else strict',
+        ),
+      },
       healthCheck: {
         type: 'object',
         title: t('Health check'),

@@ -2,7 +2,7 @@ import { HubError, type WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { LATEST_LEGACY } from '../../../domain/era.ts'
 import { isPlainObject, parseAsWritten } from '../../../domain/json/exact-json.ts'
-import type { AnswerLink, TransportDefinition } from '../../../transport-kit/definition.ts'
+import type { AnswerLink, AnswerResult, TransportDefinition } from '../../../transport-kit/definition.ts'
 import { SequenceMap } from '../../../transport-kit/sequence-map.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { HealthReport, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
@@ -82,9 +82,10 @@ export class AnswersLink extends BaseLink {
     const abort = new AbortController()
     this.#aborts.set(id, abort)
     this.#answer(text, headers, abort.signal).then(
-      ({ text: result, isError }) => {
+      ({ text: result, isError, note }) => {
         if (!this.#taken(id)) return
         this.liveness.heard(performance.now())
+        if (note !== undefined) this.context.frame({ kind: 'note', id, text: note })
         this.context.frame({ kind: 'result', id, form: isError ? 'error' : 'complete', text: result })
       },
       (error: unknown) => {
@@ -175,11 +176,7 @@ export class AnswersLink extends BaseLink {
     })
   }
 
-  async #answer(
-    text: string,
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<{ readonly text: string; readonly isError: boolean }> {
+  async #answer(text: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<AnswerResult> {
     const request = parseAsWritten(text)
     const { method, params } = isJsonObject(request) ? request : {}
     if (method === 'ping') return { text: '{}', isError: false }

@@ -32,6 +32,8 @@ const call = z.object({
   status: z.string().meta({ description: '`success`, `error`, or the hub’s code' }),
   outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'How it ended; absent in records of an earlier hub' }),
   error: z.string().optional().meta({ description: 'What the caller was told, cut to 500 characters' }),
+  note: z.string().optional().meta({ description: 'What the hub did to the call, as the arguments that it dropped' }),
+  plugin: z.string().optional().meta({ description: 'The plugin that ended the call, where its outcome is `blocked`' }),
   clientName: z.string().optional().meta({ description: 'The MCP client; of own calls, and for administrators' }),
   clientVersion: z.string().optional(),
   duration: z.number().int().meta({ description: 'Milliseconds; of many calls the longest' }),
@@ -142,6 +144,8 @@ interface Stored {
   readonly error?: string
   readonly clientName?: string
   readonly clientVersion?: string
+  readonly note?: string
+  readonly plugin?: string
   readonly keyLabel?: string
   readonly duration: number
   readonly count?: number
@@ -186,6 +190,8 @@ function shown(
     clientName,
     clientVersion,
     keyLabel,
+    note,
+    plugin,
   } = record
   // A label is told to the owner of the key alone; a key that is gone has it in the record.
   const label = keyId === undefined ? undefined : (labels.get(keyId) ?? (userId === readerId ? keyLabel : undefined))
@@ -193,7 +199,7 @@ function shown(
     timestamp: at,
     user: { id: userId, name: names.get(userId) ?? userId },
     ...(keyId === undefined ? {} : { key: { id: keyId, ...(label === undefined ? {} : { label }) } }),
-    ...present({ client, server, serverId, outcome, error, clientName, clientVersion }),
+    ...present({ client, server, serverId, outcome, error, note, plugin, clientName, clientVersion }),
     ...(group ? { group } : {}),
     ...{ tool, status, duration },
     ...present({ count, errors, outcomes, durationTotal, requestId }),

@@ -51,6 +51,8 @@ const record = z.looseObject({
     .string()
     .optional()
     .meta({ description: 'What the caller of a failed call was told, cut to 500 characters' }),
+  note: z.string().optional().meta({ description: 'What the hub did to a call, as the arguments that it dropped' }),
+  plugin: z.string().optional().meta({ description: 'The plugin that ended a call, where its outcome is `blocked`' }),
   requestId: z.string().optional(),
   userId: z.string().optional(),
   ...manyCalls,

@@ -98,10 +98,12 @@ function trialRoute(deps: ServerImportDeps): Route {
       const draft = await deps.registry.servers.draft(actor, unnamed, editedRef(body))
       const { transport, transportInferred = false, config, timeoutMs, startTimeoutMs, era } = draft.settings
       const { ownerId, ownerRole, rightsCap, secrets } = draft
+      const document = draft.document ? { document: draft.document } : {}
       const cap = rightsCap === undefined ? {} : { rightsCap }
       const pinned = era === undefined ? {} : { era }
       const limits = { timeoutMs, ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }) }
-      const wanted = { ownerId, ownerRole, ...cap, ...pinned, transport, transportInferred, config, ...limits, secrets }
+      const tried = { transport, transportInferred, config, ...document, ...limits }
+      const wanted = { ownerId, ownerRole, ...cap, ...pinned, ...tried, secrets }
       info.keepOpen()
       const trial = async (until: AbortSignal, onStep?: TrialListener): Promise<object> => {
         const report = await deps.credentials.during(actor, until, end => deps.upstreams.trial(wanted, end, onStep))
