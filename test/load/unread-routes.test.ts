@@ -107,8 +107,7 @@ test('every long answer is on the account until it is read', async () => {
 
 test('a HEAD of any of them holds nothing', async () => {
   const before = await unread.used(mallory)
-  for (const { asked } of long)
-    if (asked.method === 'GET') await unread.send(mallory, { ...asked, method: 'HEAD' })
+  for (const { asked } of long) if (asked.method === 'GET') await unread.send(mallory, { ...asked, method: 'HEAD' })
   await until(async () => (await unread.used(mallory)) <= before, {
     what: 'nothing more on the account',
     timeoutMs: 30_000,
