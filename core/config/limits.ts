@@ -48,7 +48,10 @@ export const LIMITS = {
   passwordMinCharacters: 12,
   passwordMaxCharacters: 256,
   serversPerUser: 200,
-  /** A user's servers, their OpenAPI documents, groups, settings, keys and rules together. Administrators are exempt. */
+  /**
+   * A user's servers, their OpenAPI documents, groups, settings, keys, rules, channels, silences, dashboards, assistant
+   * endpoints and records of imports together. Administrators are exempt.
+   */
   storedBytesPerUser: 64 * MiB,
   /** A user's bundles: the packed files, and the disk space of what they unpack to. Administrators are exempt. */
   diskBytesPerUser: 1_024 * MiB,

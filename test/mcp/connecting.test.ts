@@ -66,7 +66,7 @@ async function sseBehind(status: number): Promise<string> {
 }
 
 /** A server by HTTP that is down until it is told otherwise. */
-const later = { down: true, initialized: 0, url: '' }
+const later = { down: true, initializedAtMs: [] as number[], url: '' }
 
 async function startLater(): Promise<void> {
   const base = await listen(async (request, response) => {
@@ -74,7 +74,7 @@ async function startLater(): Promise<void> {
     for await (const part of request) body += part
     if (request.method !== 'POST') return response.writeHead(405).end()
     const { id, method } = JSON.parse(body)
-    if (method === 'initialize') later.initialized += 1
+    if (method === 'initialize') later.initializedAtMs.push(performance.now())
     if (later.down) return response.writeHead(500).end()
     if (id === undefined) return response.writeHead(202).end()
     const serverInfo = { name: 'later', version: '1' }
@@ -153,28 +153,54 @@ test('where SSE is not tried, the reason says what to set', async () => {
 test('many calls to a server that waits make one attempt a second, and one that is up again answers at once', async () => {
   await until(async () => (await statusOf(admin, 'later')).state === 'offline')
   const clients = await Promise.all(Array.from({ length: 8 }, () => admin.mcp('/mcp/later')))
+  const lastAtMs = () => later.initializedAtMs.at(-1) ?? 0
   const began = performance.now()
-  const before = later.initialized
+  const before = later.initializedAtMs.length
   const refusals = await Promise.all(clients.map(client => failureOf(callText(client, 'any'))))
   expect(refusals.every(({ data }) => data?.code === 'server_offline')).toBe(true)
   const seconds = Math.ceil((performance.now() - began) / 1_000)
   // One for each second, one that was under way, and one that was due by itself; eight callers would make eight.
-  expect(later.initialized - before).toBeLessThanOrEqual(seconds + 2)
-  // So many failures that the next attempt by itself may be a minute away.
+  expect(later.initializedAtMs.length - before).toBeLessThanOrEqual(seconds + 2)
+  // A call's attempt has just failed, and the next attempt by itself is further away than the next one by a call.
   await until(
     async () => {
-      const { state, nextAttemptAt } = await statusOf(admin, 'later')
-      if (state === 'offline' && Date.parse(nextAttemptAt ?? '') - Date.now() > 5_000) return true
       await failureOf(callText(clients[0]!, 'any'))
-      return false
+      const { nextAttemptAt = '' } = await statusOf(admin, 'later')
+      return Date.parse(nextAttemptAt) - Date.now() > 2_000 && performance.now() - lastAtMs() < 500
     },
-    { timeoutMs: 60_000, intervalMs: 1_000 },
+    { timeoutMs: 60_000, intervalMs: 0 },
   )
+  const failedAtMs = lastAtMs()
   later.down = false
-  // Within a second of the last attempt a call makes none; a minute before the next one by itself this is a call's.
-  await until(async () => (await callText(clients[0]!, 'any').catch(() => '')) === 'up again', { timeoutMs: 4_000 })
+  // Calls within a second of it are not refused: they wait for one attempt, which begins a second after the last.
   expect(await Promise.all(clients.map(client => callText(client, 'any')))).toEqual(clients.map(() => 'up again'))
+  const after = later.initializedAtMs.filter(at => at > failedAtMs)
+  expect(after).toHaveLength(1)
+  expect((after[0] ?? 0) - failedAtMs).toBeGreaterThan(900)
 }, 120_000)
+
+test('calls do not keep up a server that ends again and again', async () => {
+  const file = join(folder, 'starts')
+  const args = ['-c', `echo started >> ${file}; exit 3`]
+  const began = performance.now()
+  await admin.ok('POST', '/api/servers', { name: 'looping', command: 'sh', args, ...KNOWN })
+  const starts = () => readFileSync(file, 'utf8').split('started').length - 1
+  const clients = await Promise.all(Array.from({ length: 4 }, () => admin.mcp('/mcp/looping')))
+  const callAll = () => Promise.all(clients.map(client => failureOf(callText(client, 'any'))))
+  await until(
+    async () => {
+      await callAll()
+      return (await statusOf(admin, 'looping')).reason?.code === 'crash_loop'
+    },
+    { intervalMs: 0, timeoutMs: 30_000, what: 'the loop to be known' },
+  )
+  // Calls start an attempt a second at most; the first was none of theirs, and some may have been due by themselves.
+  const known = starts()
+  expect(known).toBeLessThanOrEqual(Math.min(5, 3 + (performance.now() - began) / 1_000))
+  const refusals = await callAll()
+  expect(refusals.map(({ data }) => data?.code)).toEqual(clients.map(() => 'server_offline'))
+  expect(starts()).toBe(known)
+}, 60_000)
 
 test('the version that was found is kept over a restart of the hub', async () => {
   const asked = askedOf('unlisted').length

@@ -88,7 +88,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   user_owns_resources: 'deleting a user who owns servers or groups',
   quota_servers: 'creating one more than a user may have, or switching on one more local server',
   quota_stored_bytes:
-    'saving more bytes of servers, OpenAPI documents, groups and settings than a user may have (`storedBytesPerUser`), or a bundle that with the user’s others takes more, packed and unpacked (`diskBytesPerUser`)',
+    'saving more bytes than a user may have of servers, OpenAPI documents, groups, settings, rules and all else that is stored (`storedBytesPerUser`), or a bundle that with the user’s others takes more, packed and unpacked (`diskBytesPerUser`)',
   quota_groups: 'creating one more than a user may have',
   quota_members: 'saving a group with more members than one may have',
   quota_catalog_bytes:

@@ -43,7 +43,10 @@ export interface CallDispatcherOptions {
   /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
   readonly knownTools: () => string
-  /** Starts an attempt for a call to a server that sleeps or waits for its next one; false: none may begin now. */
+  /**
+   * Starts an attempt for a call to a server that sleeps or waits for its next one, at once or within a second; false:
+   * calls start none.
+   */
   readonly wake: () => boolean
   /** Deadline of the server's last start attempt, in milliseconds; 0 before the first. */
   readonly startTimeoutMs: () => number

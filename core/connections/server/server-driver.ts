@@ -15,7 +15,7 @@ import type { SharedConnection } from './shared-connection.ts'
 /** How long a connected server stays `connecting` while its lists are read: longer than thousands of tools take. */
 const LISTS_MS = 10_000
 
-/** Between two attempts that calls start while the server waits for its next one. */
+/** Shortest time from the start of one attempt to that of the next one, if a call starts that. */
 const WAKE_MS = 1_000
 
 /** The objects of one server that carry out effects. */
@@ -48,9 +48,10 @@ export class ServerDriver {
   readonly #events: ServerEvent[] = []
   #state: MachineState
   #running = false
-  #startedAtMs = 0
-  #wokenAtMs = Number.NEGATIVE_INFINITY
+  #startedAtMs = Number.NEGATIVE_INFINITY
   #retry: ReturnType<typeof setTimeout> | undefined
+  /** The next attempt that a call starts. */
+  #waking: ReturnType<typeof setTimeout> | undefined
   #lists: ReturnType<typeof setTimeout> | undefined
 
   /** `wanted`: the server should run. `listsMs`: the longest wait for the first lists. */
@@ -71,14 +72,17 @@ export class ServerDriver {
     return phase === 'preparing' || phase === 'handshaking' ? this.#startedAtMs : undefined
   }
 
-  /** Starts an attempt for a call, where there is none and one may begin. False when no call may wait for one. */
+  /**
+   * Starts an attempt for a call, or schedules it where the last one began within a second. False when no call may wait
+   * for one.
+   */
   wake(): boolean {
     const { phase, wakes = false } = this.#state
     if (phase !== 'asleep' && !(phase === 'waiting' && wakes)) return false
-    const nowMs = performance.now()
-    if (phase === 'waiting' && nowMs - this.#wokenAtMs < WAKE_MS) return false
-    if (phase === 'waiting') this.#wokenAtMs = nowMs
-    this.dispatch({ type: 'call' })
+    const restMs = phase === 'asleep' ? 0 : this.#startedAtMs + WAKE_MS - performance.now()
+    const wake = (): void => this.dispatch({ type: 'call' })
+    if (restMs <= 0) wake()
+    else this.#waking ??= setTimeout(wake, restMs)
     return true
   }
 
@@ -114,7 +118,11 @@ export class ServerDriver {
       'schedule-retry': ({ delayMs }) => {
         this.#retry = setTimeout(() => this.dispatch({ type: 'retry-due' }), delayMs)
       },
-      'cancel-retry': () => clearTimeout(this.#retry),
+      'cancel-retry': () => {
+        clearTimeout(this.#retry)
+        clearTimeout(this.#waking)
+        this.#waking = undefined
+      },
       'await-lists': () => {
         clearTimeout(this.#lists)
         this.#lists = setTimeout(() => this.dispatch({ type: 'lists-late' }), this.#listsMs)
