@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { checkName, nameKey } from '../../../core/domain/names.ts'
 import { normalForm } from '../../../core/transport-kit/normal-form.ts'
+import { parseUrl } from '../../../core/transport-kit/parse-url.ts'
 
 /** Marks of two classes, which a normalization has to sort. */
 const marks = (count: number) => `a${'\u0301\u0316'.repeat(count / 2)}`
@@ -34,4 +35,10 @@ test('a name of a megabyte of combining marks is refused at once', () => {
     few,
   )
   expect(cpuMs(() => nameKey(marks(400_000)))).toBeLessThan(few)
+})
+
+test('an address of a megabyte of combining marks is none, at once', () => {
+  const few = cpuMs(() => marks(10_000).normalize('NFC'))
+  expect(cpuMs(() => expect(parseUrl(`http://${marks(400_000)}/`)).toBeNull())).toBeLessThan(few)
+  expect(parseUrl('https://example.com/a')?.host).toBe('example.com')
 })
