@@ -18,6 +18,7 @@ import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
 import { CHANNEL_SECRETS } from '../registry/sealed-values.ts'
 import type { Sealer } from '../secrets/seal.ts'
+import { parseUrl } from '../transport-kit/parse-url.ts'
 
 /** The JSON Schema of each field of a channel's body, which are all that it may have. */
 export const CHANNEL_SCHEMAS: Readonly<Record<string, JsonObject>> = {
@@ -160,7 +161,7 @@ function refuseClosedAddresses({ configSchema }: NotificationChannel, config: Js
     configSchema,
     config,
     ({ format }, value) => {
-      const host = typeof value !== 'string' ? undefined : format === 'uri' ? URL.parse(value)?.hostname : value
+      const host = typeof value !== 'string' ? undefined : format === 'uri' ? parseUrl(value)?.hostname : value
       if (host === undefined || (format !== 'uri' && format !== 'host')) return
       refuseClosedHost('The channel’s address', host, rights, 'channels')
     },

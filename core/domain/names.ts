@@ -1,4 +1,5 @@
 import type { FieldCode } from '../contract/errors.ts'
+import { normalForm } from '../transport-kit/normal-form.ts'
 import { visibleName } from './text/visible-text.ts'
 
 /** What is named; names of users have further rules. */
@@ -18,6 +19,8 @@ export interface NameProblem {
 
 /** Longest name, in code points after NFC. */
 export const NAME_CHARACTERS = 64
+/** Longest text that is normalized to see whether it is a name, in UTF-16 code units. */
+const MOST_UNITS = 16 * NAME_CHARACTERS
 
 // Only decimal digits (Nd): circled, superscript and Roman ones are compatibility forms of others. Unicode counts
 // some default-ignorable code points as letters (Hangul fillers), but they are invisible.
@@ -28,10 +31,11 @@ const NEVER = new Set(['.', '..', '__proto__'])
 /** Normalizes a name to NFC and validates it. Never throws; the detail is for the person who chose the name. */
 export function checkName(kind: NameKind, input: unknown): CheckedName | NameProblem {
   if (typeof input !== 'string') return { code: 'type', detail: `A ${kind} name is a string` }
-  const name = input.normalize('NFC')
+  // NFC makes one character of at most a few: a much longer text is no name, and is not normalized.
+  const name = input.length > MOST_UNITS ? input : normalForm(input, 'NFC')
   const shown = quoteName(name)
   if (/^[@$]/.test(name)) return { code: 'name_reserved', detail: `The name ${shown} begins with a reserved character` }
-  const length = [...name].length
+  const length = name.length > MOST_UNITS ? name.length : [...name].length
   if (length === 0 || length > NAME_CHARACTERS) {
     return { code: 'name_invalid', detail: `A ${kind} name has 1 to ${NAME_CHARACTERS} characters, this one ${length}` }
   }
@@ -67,7 +71,8 @@ export function nameKey(name: string): string {
 function folded(text: string): string {
   let key = text
   for (let round = 0; round < 4; round += 1) {
-    const next = key.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKC')
+    const upper = normalForm(key, 'NFKC').toUpperCase()
+    const next = normalForm(upper.toLowerCase().replaceAll('ς', 'σ'), 'NFKC')
     if (next === key) break
     key = next
   }
@@ -93,6 +98,7 @@ export function formatRef(owner: string, name: string): string {
 
 /** A value in double quotes for a message, truncated after 64 characters, hidden characters shown. */
 export function quoteName(value: string): string {
-  const characters = [...value]
+  // 65 code points are at most 130 code units: a long text is not divided as a whole.
+  const characters = [...value.slice(0, 130)]
   return JSON.stringify(visibleName(characters.length > 64 ? `${characters.slice(0, 64).join('')}…` : value))
 }

@@ -1,3 +1,4 @@
+import { normalForm } from '../transport-kit/normal-form.ts'
 import type { Listed } from './cache.ts'
 
 /** What templates are looked for by; all conditions hold. */
@@ -16,7 +17,7 @@ export interface TemplateQuery {
 /** Those that fit, the best first: words in the title count more than elsewhere, maintained ones come before others. */
 export function searchTemplates(all: readonly Listed[], query: TemplateQuery): Listed[] {
   const { q = '', category, tag, source, among, sort = 'relevance' } = query
-  const words = q.normalize('NFKC').toLowerCase().split(/\s+/u).filter(Boolean)
+  const words = normalForm(q, 'NFKC').toLowerCase().split(/\s+/u).filter(Boolean)
   const fitting = all.filter(
     ({ id, source: from, text, template: { categories, tags = [] } }) =>
       (source === undefined || from === source) &&

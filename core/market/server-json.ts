@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { MarketInput, MarketTemplate, MarketVariant } from '../contract/market.ts'
+import { parseUrl } from '../transport-kit/parse-url.ts'
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
@@ -208,5 +209,5 @@ function line(value: JsonValue | undefined, most: number): string | undefined {
 }
 
 function link(value: JsonValue | undefined): string | undefined {
-  return typeof value === 'string' && URL.parse(value)?.protocol === 'https:' ? value : undefined
+  return typeof value === 'string' && parseUrl(value)?.protocol === 'https:' ? value : undefined
 }

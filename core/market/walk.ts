@@ -4,6 +4,7 @@ import { isJsonObject } from '../contract/json.ts'
 import type { MarketPage, MarketSource, MarketTemplate } from '../contract/market.ts'
 import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
+import { normalForm } from '../transport-kit/normal-form.ts'
 import { goneName, serverJsonTemplate } from './server-json.ts'
 import { checkTemplate } from './template-check.ts'
 
@@ -167,6 +168,7 @@ function listedOf(source: string, template: MarketTemplate): Listed {
   const { name, title, description, categories, tags = [], publisher = '', variants } = template
   const texts = typeof description === 'string' ? [description] : [description.en, description.zh]
   const packages = variants.flatMap(variant => variant.package ?? [])
-  const text = [name, title, ...texts, ...categories, ...tags, publisher, ...packages].join('\n').normalize('NFKC')
+  const words = [name, title, ...texts, ...categories, ...tags, publisher, ...packages]
+  const text = normalForm(words.join('\n'), 'NFKC')
   return { id: `${source}:${name}`, source, template, title: title.toLowerCase(), text: text.toLowerCase() }
 }

@@ -1,4 +1,5 @@
 import { type FieldError, HubError, type JsonObject, type JsonValue, type NotificationChannel } from 'patchbay/contract'
+import { parseUrl } from 'patchbay/transport-kit'
 import { type ChatConfig, TEMPLATES, templateFor } from './templates.ts'
 
 const FIELDS = ['webhook', 'channel', 'secret', 'template']
@@ -101,7 +102,7 @@ function textErrors(name: string, value: JsonValue | undefined): readonly FieldE
 function checkWebhook(webhook: string | undefined): FieldError | undefined {
   const pointer = '#/webhook'
   if (webhook === undefined) return { pointer, code: 'required', detail: '"webhook" is missing' }
-  const url = URL.parse(webhook)
+  const url = parseUrl(webhook)
   if (!url) return { pointer, code: 'url_invalid', detail: 'This is no URL' }
   if (!['http:', 'https:'].includes(url.protocol)) {
     return { pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }

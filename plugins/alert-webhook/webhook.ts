@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type NotificationChannel,
 } from 'patchbay/contract'
+import { parseUrl } from 'patchbay/transport-kit'
 import { secretKey, signature } from './signature.ts'
 
 const FIELDS = ['url', 'headers', 'secret']
@@ -110,7 +111,7 @@ function checkConfig(config: JsonObject): readonly FieldError[] {
 function urlErrors(url: unknown): readonly FieldError[] {
   const pointer = '#/url'
   if (typeof url !== 'string') return [{ pointer, code: 'type', detail: '"url" must be a string' }]
-  const parsed = URL.parse(url)
+  const parsed = parseUrl(url)
   if (!parsed) return [{ pointer, code: 'url_invalid', detail: 'This is no URL' }]
   if (!['http:', 'https:'].includes(parsed.protocol)) {
     return [{ pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }]

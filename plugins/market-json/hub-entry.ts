@@ -6,6 +6,7 @@ import {
   type MarketTemplate,
   type MarketVariant,
 } from 'patchbay/contract'
+import { parseUrl } from 'patchbay/transport-kit'
 
 const REFERENCE = /\$\{([^{}]+)\}/g
 const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/i
@@ -160,5 +161,5 @@ function line(value: JsonValue | undefined, most: number): string | undefined {
 }
 
 function link(value: JsonValue | undefined): string | undefined {
-  return typeof value === 'string' && URL.parse(value)?.protocol === 'https:' ? value : undefined
+  return typeof value === 'string' && parseUrl(value)?.protocol === 'https:' ? value : undefined
 }

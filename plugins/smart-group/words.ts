@@ -1,3 +1,4 @@
+import { normalForm } from 'patchbay/transport-kit'
 import glossary from './glossary.json' with { type: 'json' }
 import spoken from './spoken.json' with { type: 'json' }
 import lists from './words.json' with { type: 'json' }
@@ -180,8 +181,7 @@ function partsOf(run: string): readonly string[] {
 
 /** In one form of Unicode, with the words of names apart: `getUserID`, `get_user` and `HTTPServer` have two each. */
 function spread(text: string): string {
-  return text
-    .normalize('NFKC')
+  return normalForm(text, 'NFKC')
     .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
     .toLowerCase()

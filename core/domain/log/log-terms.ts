@@ -1,4 +1,5 @@
 import type { LogLevel } from '../../contract/records.ts'
+import { normalForm } from '../../transport-kit/normal-form.ts'
 
 /** Characters of one text that can be found. */
 export const INDEXED = 2_048
@@ -49,7 +50,7 @@ export function requestTerm(requestId: string): string {
 
 /** A text as it is compared: compatibility forms and letter case do not count. */
 export function folded(text: string): string {
-  return isAscii(text) ? text.toLowerCase() : text.normalize('NFKC').toLowerCase().normalize('NFKC')
+  return isAscii(text) ? text.toLowerCase() : normalForm(normalForm(text, 'NFKC').toLowerCase(), 'NFKC')
 }
 
 /**

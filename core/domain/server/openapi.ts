@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import { type FieldCode, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { documentServers, OPENAPI_LIMITS, validateOpenApiDocument } from '../../transport-kit/openapi-document.ts'
+import { parseUrl } from '../../transport-kit/parse-url.ts'
 import type { Fields } from '../json/fields.ts'
 import { mapStrings, pointerToken } from '../json/json-pointer.ts'
 import { checkUrl } from './address.ts'
@@ -77,7 +78,7 @@ export function documentOrigins(document: JsonValue): readonly string[] | undefi
   if (!isJsonObject(document)) return undefined
   const origins = new Set<string>()
   for (const server of documentServers(document)) {
-    const url = URL.parse(server)
+    const url = parseUrl(server)
     if (url && /^https?:$/.test(url.protocol)) origins.add(url.origin)
     if (origins.size === KEPT_SERVERS) break
   }

@@ -3,6 +3,7 @@ import type { GroupResolver, ResolvedGroup } from '../../contract/points.ts'
 import type { Credential, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import { bothNames } from '../../domain/tools/tool-shape.ts'
+import { normalForm } from '../../transport-kit/normal-form.ts'
 import { aliases } from './naming.ts'
 import type { HeadersFor } from './passed-headers.ts'
 import { Scope, type ScopeParts } from './scope.ts'
@@ -59,7 +60,7 @@ export function parseScopePath(path: string, under: ScopeRoot = 'mcp'): ScopePat
 
 function decodeSegment(text: string): string | undefined {
   try {
-    return decodeURIComponent(text).normalize('NFC')
+    return normalForm(decodeURIComponent(text), 'NFC')
   } catch {
     return undefined
   }

@@ -15,6 +15,7 @@ import {
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { secretFields } from '../../domain/server/secrets.ts'
 import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
+import { normalForm } from '../../transport-kit/normal-form.ts'
 import type { FileState } from '../api.ts'
 import { timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
@@ -85,8 +86,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
 function entryName(written: string): { name: string; key: string; problem?: FieldError } {
   const checked = checkName('server', written)
   if (!isNameProblem(checked)) return checked
-  const legal = written
-    .normalize('NFC')
+  const legal = normalForm(written, 'NFC')
     .replace(/[^\p{L}\p{N} _.-]/gu, '-')
     .trim()
     .slice(0, 60)

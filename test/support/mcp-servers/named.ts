@@ -1,11 +1,15 @@
 /**
  * A server that names everything after NAMES (a JSON array) over stdio: tools, prompts, resources, their titles and
  * descriptions. A tool answers with the name by which it was called, and with `fail` by an error that holds the name. At the
- * handshake each name goes to stderr and into a log message.
+ * handshake each name goes to stderr and into a log message. With ARGUMENTS=true the names also stand in addresses, names of
+ * arguments, enumerations and defaults, which programs send back.
  */
 import { type Message, onMessages, say, sendError, sendResult } from './lines.ts'
 
 const names = JSON.parse(process.env.NAMES ?? '[]') as readonly string[]
+const hasArguments = process.env.ARGUMENTS === 'true'
+const argument = (name: string) =>
+  hasArguments ? { [name]: { type: 'string', enum: [name, 'other'], default: name, description: name } } : {}
 const about = (name: string) => ({ name, title: name, description: `about ${name}\nsecond line` })
 
 onMessages(({ id, method, params }: Message) => {
@@ -28,13 +32,18 @@ onMessages(({ id, method, params }: Message) => {
       return sendResult(id, {
         tools: names.map(name => ({
           ...about(name),
-          inputSchema: { type: 'object', properties: { fail: { type: 'boolean', description: name, title: name } } },
+          inputSchema: {
+            type: 'object',
+            properties: { fail: { type: 'boolean', description: name, title: name }, ...argument(name) },
+          },
         })),
       })
     case 'prompts/list':
       return sendResult(id, { prompts: names.map(name => ({ ...about(name), arguments: [] })) })
     case 'resources/list':
-      return sendResult(id, { resources: names.map((name, at) => ({ uri: `named:///${at}`, ...about(name) })) })
+      return sendResult(id, {
+        resources: names.map((name, at) => ({ uri: `named:///${hasArguments ? name : at}`, ...about(name) })),
+      })
     case 'resources/templates/list':
       return sendResult(id, { resourceTemplates: [] })
     case 'tools/call':

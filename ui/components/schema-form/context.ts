@@ -123,5 +123,5 @@ function defaultNote(schema: JsonSchema): string {
   const { default: value } = schema
   if (value === undefined || typeof value === 'object' || value === '') return ''
   const text = typeof value === 'number' ? formatNumber(value, 10) : String(value)
-  return text.length > 30 ? '' : t('default {value}', { value: text })
+  return text.length > 30 ? '' : t('default {value}', { value: visibleName(text) })
 }
