@@ -40,6 +40,8 @@ export interface ServerFace {
   readonly serverRequests: readonly ServerRequestKind[]
   /** What its transport leads to; `undefined` while its plugin does not run. See `Transport`. */
   readonly kind?: 'process' | 'remote' | 'answers' | undefined
+  /** True when it serves one connection at a time, which all share. */
+  readonly single?: boolean
   /** Of a program: who finds out whether it asks. */
   readonly trials?: AskTrials
 }
@@ -57,11 +59,11 @@ export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolea
 export function needsOwnConnection(
   { session = 'auto' }: Pick<ServerRecord, 'session'>,
   { id, capabilities }: Pick<ConnectionCaller, 'id' | 'capabilities'>,
-  face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'trials'>,
+  face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'single' | 'trials'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
   // What a face says is worked out when it is asked; most clients can be asked nothing.
-  if (!canBeAsked(capabilities) || face.era !== 'legacy') return false
+  if (!canBeAsked(capabilities) || face.era !== 'legacy' || face.single) return false
   // A remote one costs no process, so it is used before the server's first request to a client.
   if (face.kind === 'remote' || face.serverRequests.some(capability => capabilities[capability] !== undefined))
     return true

@@ -11,7 +11,7 @@ import {
 } from 'patchbay/transport-kit'
 import { answersRequest, isUnnamedError } from './answers.ts'
 import type { Post } from './post.ts'
-import { notAnAnswer, streamLost } from './reasons.ts'
+import { notAnAnswer, streamLost, wrongType } from './reasons.ts'
 
 /** How long a stream may stay open after its response. */
 const AFTER_ANSWER_MS = 2_000
@@ -59,7 +59,7 @@ export class AnswerReader {
     }
     if (!type.startsWith('application/json')) {
       response.cancel()
-      return fail(post, notAnAnswer(`HTTP ${response.status} and neither JSON nor a stream of events`))
+      return fail(post, wrongType(response.status, type))
     }
     response.text().then(
       text => this.#deliverJson(post, text),

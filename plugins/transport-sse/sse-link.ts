@@ -38,6 +38,7 @@ export class SseLink implements MessageLink {
   readonly #posts = new Set<Post>()
   /** Known once open() has resolved; nothing is sent before. */
   #endpoint!: FollowedAddress
+  #path = ''
   #version: Headers = {}
   #usual: Headers | undefined
   #accepted = false
@@ -76,7 +77,9 @@ export class SseLink implements MessageLink {
 
   /** Resolves once the server has sent the address for messages. */
   async open(): Promise<void> {
-    this.#endpoint = new FollowedAddress(this.#io.fetch, await this.#stream.open())
+    const endpoint = await this.#stream.open()
+    this.#path = new URL(endpoint).pathname
+    this.#endpoint = new FollowedAddress(this.#io.fetch, endpoint)
   }
 
   /** `headers` are added to this one message. */
@@ -158,6 +161,7 @@ export class SseLink implements MessageLink {
     }
     if (status === 404) {
       response.cancel()
+      if (!this.#accepted) return this.#fail(post, this.#endpointMissing(response), false)
       this.#fail(post, sessionLost(), true)
       this.#drain.begin(sessionLost())
       return
@@ -165,6 +169,13 @@ export class SseLink implements MessageLink {
     void readRefusal(response).then(text => {
       if (this.#posts.has(post)) this.#fail(post, statusReason(response, undefined, saysSession(text ?? '')), false)
     })
+  }
+
+  /** During the handshake the server cannot have lost the session yet. */
+  #endpointMissing(response: GuardedResponse): WireError {
+    const { message, ...reason } = statusReason(response)
+    // Without the query, which names the session.
+    return { ...reason, message: `${message} at ${this.#path}, the address for messages that it named itself` }
   }
 
   #failed(post: Post, error: unknown): void {

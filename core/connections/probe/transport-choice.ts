@@ -6,6 +6,8 @@ import type { ConnectionEnd } from '../connection/connection-events.ts'
 
 /** Statuses with which servers without Streamable HTTP reject its first POST; others say nothing about it. */
 const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405, 406, 411, 415, 501]
+/** Statuses of a path without a server. */
+const MISSING: readonly unknown[] = [404, 405]
 /** The status of a proxy or framework that forbids POST; with a credential it is about that. */
 const FORBIDDEN = 403
 /** How long the finding SSE is kept: the server may be upgraded to Streamable HTTP. */
@@ -31,8 +33,21 @@ function hasCredential({ headers, url }: ServerSettings['config']): boolean {
   return hasHeaders || (typeof url === 'string' && url.includes('?'))
 }
 
+/** The same failure, with what may be wrong with the configured address or transport. */
+export function hintingAddress(
+  settings: Pick<ServerSettings, 'transport' | 'transportInferred' | 'config'>,
+  reason: WireError,
+): WireError {
+  const hinting = hintingSse(settings, reason)
+  const { url } = settings.config
+  const isMissing = reason.code === 'upstream_http_error' && MISSING.includes(reason.data?.status)
+  const path = typeof url === 'string' ? URL.parse(url)?.pathname : undefined
+  if (!isMissing || path !== '/') return hinting
+  return { ...hinting, message: `${hinting.message}; the url has no path: most servers answer at /mcp` }
+}
+
 /** The same failure, with what to set where the server may speak SSE and is not asked by itself. */
-export function hintingSse(
+function hintingSse(
   settings: Pick<ServerSettings, 'transport' | 'transportInferred' | 'config'>,
   reason: WireError,
 ): WireError {
@@ -116,8 +131,9 @@ export class TransportChoice {
     // An unreachable server says nothing about the transport; any other failure invalidates the finding.
     if (reason.code !== 'connection_lost' || instead) this.#sse = undefined
     // A server that requires a credential speaks the transport.
-    if (!instead) return { ...end, reason: hintingSse(settings, reason) }
+    if (!instead) return { ...end, reason: hintingAddress(settings, reason) }
     if (reason.code === 'authorization_required') return end
-    return { ...end, reason: { ...instead, message: `${instead.message}; tried as SSE too: ${reason.message}` } }
+    const both = { ...instead, message: `${instead.message}; tried as SSE too: ${reason.message}` }
+    return { ...end, reason: hintingAddress(settings, both) }
   }
 }

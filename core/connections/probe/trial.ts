@@ -13,7 +13,7 @@ import type { Launcher } from '../connection/launcher.ts'
 import { StartDeadline } from '../connection/start-deadline.ts'
 import type { ListEntry } from '../protocol.ts'
 import { mayBeModern, notSpoken, probeEra } from './era-probe.ts'
-import { hintingSse, suggestsSse } from './transport-choice.ts'
+import { hintingAddress, suggestsSse } from './transport-choice.ts'
 
 const SHOWN_CHARACTERS = 1024 * 1024
 
@@ -51,7 +51,7 @@ export async function tryServer(
     ? await tryOnce(launcher, id, asEffective({ ...server, transport: 'sse' }, owner), steps, options)
     : first
   if (!('failure' in last)) return { ok: true, steps, ...last }
-  const { code, message } = hintingSse(settings, last.failure)
+  const { code, message } = hintingAddress(settings, last.failure)
   return { ok: false, steps, tools: [], warnings: [], error: { code, message: redact(message) } }
 }
 

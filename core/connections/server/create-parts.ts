@@ -1,6 +1,8 @@
 import type { ServerRecord } from '../../contract/records.ts'
 import { eraOf } from '../../domain/era.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
+import { PendingCall } from '../connection/call.ts'
+import { within } from '../within.ts'
 import { CallDispatcher } from './call-dispatcher.ts'
 import { LegacySide } from './legacy-side.ts'
 import { ServerAsking } from './server-asking.ts'
@@ -12,6 +14,9 @@ import { type ServerParts, versionOf } from './server-parts.ts'
 import { ServerState } from './server-state.ts'
 import { SharedConnection } from './shared-connection.ts'
 import { loopFound, sharedEvents } from './shared-events.ts'
+
+/** Longest wait for the shared connection's answer to a ping, after a second connection was opened. */
+const PING_MS = 3_000
 
 /** Builds the objects of one server. `wanted`: it should run. */
 export function createParts(context: ServerContext, record: () => ServerRecord, wanted: boolean): ServerParts {
@@ -37,6 +42,10 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     usable: () => isWanted() && (serverState.now.state === 'online' || isAsleep()),
     tools: () => lists.catalog?.tools,
     found: extra => lists.alsoListed(extra),
+    watchShared: () => watchShared(shared, slots),
+    reconnect: () => {
+      if (shared.connection) driver.dispatch({ type: 'restart' })
+    },
   })
   const older = new LegacySide({
     ...{ ...common, era },
@@ -61,4 +70,23 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   })
   const parts = { ...common, driver, serverState, health, latency, shared, slots, lists, asking, older }
   return parts
+}
+
+/** See `ServerAskingOptions.watchShared`: an intact connection was not lost, and answers a ping. */
+function watchShared(shared: SharedConnection, { base }: CallDispatcher): () => Promise<boolean> {
+  const { losses } = shared
+  const { connection } = base
+  // The hub itself may have closed it meanwhile.
+  const isOther = (): boolean => base.connection !== connection
+  return async () => {
+    if (shared.losses !== losses) return false
+    // A server that works on a call may be silent until it is done.
+    if (!connection || isOther() || connection.inFlight > 0) return true
+    const ping = new PendingCall({ method: 'ping', params: undefined })
+    connection.send(ping)
+    const reply = await within(ping.reply, PING_MS)
+    if (reply === undefined) ping.cancel()
+    if (shared.losses !== losses) return false
+    return isOther() || (reply !== undefined && reply.kind !== 'failed')
+  }
 }

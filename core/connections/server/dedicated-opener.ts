@@ -11,6 +11,7 @@ import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents, Lost } from '../connection/connection-events.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
+import { refusesSecond } from '../probe/second-connection.ts'
 import type { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
 import type { LegacySide } from './legacy-side.ts'
@@ -23,6 +24,7 @@ import { type ServerContext, wireErrorOf } from './server-context.ts'
 const SHARES_MS = 30_000
 /** A list_changed notification so soon after the handshake announces the list for this client, which is read anyway. */
 const FRESH_MS = 2_000
+const ONE_ONLY: WireError = { code: 'connection_lost', message: 'The server serves one connection at a time' }
 const TOOLS_CHANGED = listChanged('tools')
 
 /** To whom a connection belongs: one client session, one lease, or all calls of one user. */
@@ -75,7 +77,10 @@ export interface DedicatedConnectionsOptions {
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
   /** Gets notified of the server requests that the server sends. */
-  readonly asking: Pick<ServerAsking, 'noted' | 'stale' | 'serverRequests' | 'trials'>
+  readonly asking: Pick<
+    ServerAsking,
+    'noted' | 'stale' | 'serverRequests' | 'trials' | 'kind' | 'single' | 'probeForClient' | 'onlyOne'
+  >
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
@@ -114,6 +119,7 @@ export class DedicatedOpener {
     try {
       // Never beside its predecessor, which may be stopped or deaf to TERM.
       await this.#closing.of(entry.owner.key)
+      if (await this.#isShared(entry)) return
       const effective = await this.#options.effective()
       const prepared = await context.launcher.prepare(serverId, effective)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
@@ -157,16 +163,37 @@ export class DedicatedOpener {
     return session === 'auto'
   }
 
+  /** What is known of the server requests of the side that the connection is for. */
+  #askingOf({ older }: SessionEntry): DedicatedConnectionsOptions['asking'] {
+    return older ? this.#options.older.asking : this.#options.asking
+  }
+
+  /** True when its calls were dispatched to the shared connection, after the first look at what the server grants. */
+  async #isShared(entry: SessionEntry): Promise<boolean> {
+    if (entry.owner.kind === 'face' || entry.owner.kind === 'user') return false
+    await this.#askingOf(entry).probeForClient()
+    return this.#sharesNow(entry)
+  }
+
+  /** Dispatches its calls to the shared connection where the server serves one at a time; false where it does not. */
+  #sharesNow(entry: SessionEntry): boolean {
+    if (!this.#askingOf(entry).single) return false
+    entry.opening = false
+    for (const call of entry.slot.takeWaiting()) this.#options.shared(call, ONE_ONLY)
+    return true
+  }
+
   /** True where the connection only finds out whether the server asks. */
-  #isTrial({ owner, binding, older }: SessionEntry): boolean {
-    const { serverRequests, trials } = older ? this.#options.older.asking : this.#options.asking
+  #isTrial(entry: SessionEntry): boolean {
+    const { owner, binding } = entry
+    const { serverRequests, trials } = this.#askingOf(entry)
     return trials.wasPlaced(owner.key) && !serverRequests.some(name => binding?.capabilities[name] !== undefined)
   }
 
   /** A program that does not run twice at once serves the caller over the shared connection, as before the trial. */
   #endTrial(entry: SessionEntry, reason: WireError): void {
-    const { asking, older, shared } = this.#options
-    const { trials } = entry.older ? older.asking : asking
+    const { shared } = this.#options
+    const { trials } = this.#askingOf(entry)
     // Other callers' connections may be opening too, and end in the same way.
     if (reason.code === 'quota_servers') trials.share(entry.owner.key)
     else trials.stop()
@@ -178,7 +205,7 @@ export class DedicatedOpener {
     const { context, record, shared } = this.#options
     const { id: serverId, name: server, ownerId } = record()
     entry.shares = { untilMs: performance.now() + SHARES_MS, reason }
-    context.log.warn('A session gets no process of its own, and shares that of the others', {
+    context.log.warn('A session gets no connection of its own, and shares that of the others', {
       ...{ server, serverId, ownerId, userId: entry.owner.userId, code: reason.code, reason: reason.message },
     })
     for (const call of entry.slot.takeWaiting()) shared(call, reason)
@@ -215,7 +242,7 @@ export class DedicatedOpener {
     const serverId = record().id
     const { key, kind } = entry.owner
     const ask = entry.binding?.ask
-    const asking = entry.older ? older.asking : this.#options.asking
+    const asking = this.#askingOf(entry)
     const face = kind === 'face' ? older.events(configHash) : undefined
     const notices = upstreamNotices(context, record, { key, hears: kind === 'session' })
     let openedAtMs = Number.POSITIVE_INFINITY
@@ -274,7 +301,11 @@ export class DedicatedOpener {
     // Calls that it rejected wait for the next connection, which they open.
     if (wasOpen) for (const call of entry.slot.takeWaiting()) this.#options.lost(call, 'not-begun', reason)
     else if (!entry.connectedBefore && this.#isTrial(entry)) this.#endTrial(entry, reason)
-    else this.#failWaiting(entry, reason)
+    else if (this.#isAuto() && this.#askingOf(entry).kind === 'remote' && this.#options.online()) {
+      // Service without server requests is better than none.
+      if (refusesSecond(reason)) this.#askingOf(entry).onlyOne(reason.message)
+      if (!this.#sharesNow(entry)) this.#share(entry, reason)
+    } else this.#failWaiting(entry, reason)
   }
 
   #failWaiting(entry: SessionEntry, reason: WireError): void {

@@ -135,6 +135,7 @@ export class ManagedServer {
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
     if (probe && this.#parts.shared.connection) void this.#parts.shared.probe()
     else if (probe && this.#parts.driver.state.phase !== 'preparing') this.#parts.shared.forget()
+    if (probe) this.#parts.asking.forgetOnlyOne()
     this.#parts.asking.stale()
     this.older.refresh()
     this.#dispatch({ type: 'refresh' })

@@ -1,63 +1,29 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { ServerRecord, ServerRequestKind } from '../../contract/records.ts'
+import type { ServerRequestKind } from '../../contract/records.ts'
 import { askableCapabilities, everyCapability, listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import type { Side } from '../../domain/session-scope.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { UpstreamFace } from '../api.ts'
-import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { ServerAskTrials } from '../probe/ask-trials.ts'
+import { refusesSecond } from '../probe/second-connection.ts'
 import { type ProbedTools, probeTools, ToolsProbeFailed } from '../probe/tools-probe.ts'
-import type { OpenedMessage } from '../protocol.ts'
 import type { ServerRequestFindings } from '../store/asking-store.ts'
-import type { ServerContext } from './server-context.ts'
+import { ListVariants, type Seen, type ServerAskingOptions } from './asking-options.ts'
 
 /** A failed probe is not repeated sooner. */
 const RETRY_MS = 30_000
 const AGAIN_MS = 10 * 60_000
-
 /** Longest wait for the first probe. */
 const AWAITED_MS = 10_000
 /** A reading that took longer is announced as a change. */
 const LATE_MS = 4_500
 
-/** The shared connection's lists, with which a probe is compared. */
-export interface Seen {
-  readonly opened: Pick<OpenedMessage, 'protocolVersion' | 'serverInfo'>
-  readonly configHash: string
-  readonly tools: readonly CatalogItem[]
-}
-
-/** What a `ServerAsking` needs from its server. */
-export interface ServerAskingOptions {
-  readonly context: ServerContext
-  readonly record: () => ServerRecord
-  /** The plan for opening a connection now. Rejects with HubError. */
-  readonly plan: () => Promise<LaunchPlan>
-  readonly era: () => Era
-  /** True for the legacy side of a server that speaks both eras; its findings, like its lists, are not stored. */
-  readonly older?: boolean
-  /** The tools as listed on the shared connection. */
-  readonly tools: () => readonly CatalogItem[] | undefined
-  /** True when the server may be connected to now: it should run, and no fault is known. */
-  readonly usable: () => boolean
-  /** Called when clients that support server requests are found to have other tools. */
-  readonly found: (extra: readonly CatalogItem[]) => void
-}
-
-/** Tools as listed for clients that declare the same capabilities. */
-interface Variant {
-  readonly tools: readonly CatalogItem[]
-  /** Charged bytes of the tools that are not in the shared list. */
-  readonly bytes: number
-  readonly owner: string
-  /** The shared list with which it was compared. */
-  readonly base: readonly CatalogItem[]
-  readonly epoch: number
-}
-
+const FIRST = 'first'
+const LATEST = '2025-11-25'
+const NOTHING: readonly never[] = Object.freeze([])
 const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
 
 /**
@@ -68,7 +34,7 @@ const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
 export class ServerAsking implements UpstreamFace {
   readonly trials = new ServerAskTrials(() => this.#applies && this.kind === 'process' && this.#failure === undefined)
   readonly #options: ServerAskingOptions
-  readonly #variants = new Map<string, Variant>()
+  readonly #variants: ListVariants
   readonly #reading = new Map<string, Promise<void>>()
   /** All probes in progress. */
   readonly #open = new Set<Promise<unknown>>()
@@ -79,6 +45,8 @@ export class ServerAsking implements UpstreamFace {
   readonly #noted = new Set<ServerRequestKind>()
   #serverRequests: readonly ServerRequestKind[] = NOTHING
   #failure: string | undefined
+  /** Why the server refused the probe's connection beside the shared one. */
+  #refusal: string | undefined
   #seen: (Omit<ServerRequestFindings, 'serverRequests' | 'tools'> & { readonly protocolVersion: string }) | undefined
   #probing: Promise<void> | undefined
   #probingSinceMs = 0
@@ -88,6 +56,7 @@ export class ServerAsking implements UpstreamFace {
 
   constructor(options: ServerAskingOptions) {
     this.#options = options
+    this.#variants = new ListVariants(options.context.account)
   }
 
   get era(): Era {
@@ -105,6 +74,11 @@ export class ServerAsking implements UpstreamFace {
   /** Server requests that it is known to send; empty when nothing is known. */
   get serverRequests(): readonly ServerRequestKind[] {
     return this.#applies ? this.#serverRequests : NOTHING
+  }
+
+  /** True when it was found to serve one connection at a time. */
+  get single(): boolean {
+    return this.#applies && this.#found?.single === true
   }
 
   /** Names of the tools that are listed only for clients that support server requests. */
@@ -154,9 +128,41 @@ export class ServerAsking implements UpstreamFace {
     this.#seen = { configHash, version, protocolVersion }
     if (!this.#applies || this.#probing !== undefined || this.#disposed || !this.#options.context.probes) return
     if (this.#found?.configHash === configHash && this.#found.version === version) return
-    if (before?.configHash !== configHash || before.version !== version) this.#renew()
+    const isNew = before?.configHash !== configHash || before.version !== version
+    if (isNew) this.#renew()
     else if (this.#recentlyFailed(FIRST)) return
-    this.#begin(tools)
+    if (this.kind !== 'remote') return this.#begin(tools)
+    // A second connection may break the first one: it waits for a client that can be asked.
+    if (isNew) this.#found = undefined
+    if (isNew) this.#serverRequests = NOTHING
+  }
+
+  /** A client that can be asked has come: makes the first probe of a remote server, unless it was made. Never rejects. */
+  probeForClient(): Promise<void> | undefined {
+    const tools = this.#options.tools()
+    const due = this.kind === 'remote' && !this.known && this.#probing === undefined && !this.#disposed
+    if (due && tools && this.#seen && this.era === 'legacy' && this.#options.usable() && !this.#recentlyFailed(FIRST))
+      this.#begin(tools)
+    return this.probing
+  }
+
+  /** A second connection is refused, or breaks the first one: all callers share one from now on. */
+  onlyOne(why: string): void {
+    const seen = this.#seen
+    if (!seen || this.single) return
+    this.#keep({ serverRequests: NOTHING, tools: NOTHING, single: true, ...seen })
+    const { context, record } = this.#options
+    const { id: serverId, name: server, ownerId } = record()
+    const about = { server, serverId, ownerId, reason: context.redact(why) }
+    context.log.warn('A server serves one connection at a time: all callers share it', about)
+  }
+
+  /** The next client that can be asked is given a connection of its own, where the server grants one. */
+  forgetOnlyOne(): void {
+    if (!this.single) return
+    this.#found = undefined
+    this.#listed += 1
+    this.#options.context.askings.remove(this.#options.record().id)
   }
 
   /** Periodic tick while the shared connection is open: a failed first probe is repeated after 10 min. */
@@ -194,11 +200,10 @@ export class ServerAsking implements UpstreamFace {
     // Without a finished probe the tools are unknown, so nothing is stored and the next start probes.
     if (this.#found) this.#keep({ ...this.#found, serverRequests: this.#serverRequests })
     const { id: serverId, name: server, ownerId } = record()
+    const about = { server, serverId, ownerId, serverRequests: this.#serverRequests }
     context.log.info(
       'A server asks its client during a call; clients that can be asked have connections of their own',
-      {
-        ...{ server, serverId, ownerId, serverRequests: this.#serverRequests },
-      },
+      about,
     )
   }
 
@@ -220,7 +225,7 @@ export class ServerAsking implements UpstreamFace {
   ready(capabilities: JsonObject): Promise<void> | undefined {
     const form = listedFor(capabilities)
     if (!form || !this.#applies) return undefined
-    const { probing } = this
+    const probing = this.probeForClient()
     if (probing !== undefined) return probing
     const base = this.#options.tools()
     if (this.tools.length === 0 || !base || !this.#options.usable()) return undefined
@@ -246,13 +251,21 @@ export class ServerAsking implements UpstreamFace {
     const under = [...this.#open]
     this.abandon()
     await Promise.all(under)
-    for (const variant of this.#variants.values()) this.#release(variant)
     this.#variants.clear()
   }
 
   async #firstProbe(base: readonly CatalogItem[]): Promise<void> {
     const form = everyCapability(LATEST)
+    const isRemote = this.kind === 'remote'
+    this.#refusal = undefined
+    const leftIntact = isRemote ? this.#options.watchShared?.() : undefined
     const probed = await this.#listTools(JSON.stringify(listedFor(form)), form, base, FIRST)
+    if (leftIntact && !(await leftIntact())) {
+      this.onlyOne('A second connection broke the first one')
+      this.#options.reconnect?.()
+      return
+    }
+    if (leftIntact && this.#refusal !== undefined) return this.onlyOne(this.#refusal)
     const seen = this.#seen
     if (!probed || !seen) return
     const known = new Map(base.map(item => [item.key, item]))
@@ -306,27 +319,19 @@ export class ServerAsking implements UpstreamFace {
       if (!probed) throw new HubError('upstream_timeout', 'Its tools were not listed in time')
       this.#failure = undefined
       const tools = probed.tools.map(item => (isShared(item) ? (known.get(item.key) ?? item) : item))
-      this.#put(key, { tools, bytes, owner: ownerId, base, epoch })
+      this.#variants.set(key, { tools, bytes, owner: ownerId, base, epoch })
+      this.#listed += 1
       bytes = 0
       return probed
     } catch (error) {
       if (!signal.aborted) this.#failed(what, error)
+      if (this.kind === 'remote' && error instanceof ToolsProbeFailed && refusesSecond(error.reason))
+        this.#refusal = error.reason.message
       return undefined
     } finally {
       release?.()
       context.account.release(ownerId, bytes)
     }
-  }
-
-  #put(key: string, variant: Variant): void {
-    const before = this.#variants.get(key)
-    if (before) this.#release(before)
-    this.#variants.set(key, variant)
-    this.#listed += 1
-  }
-
-  #release({ owner, bytes }: Variant): void {
-    this.#options.context.account.release(owner, bytes)
   }
 
   #failed(what: string, error: unknown): void {
@@ -335,16 +340,11 @@ export class ServerAsking implements UpstreamFace {
     const { id: serverId, name: server, ownerId } = record()
     this.#failedAtMs.set(what, performance.now())
     this.#failure = context.redact(message)
-    context.log.warn('A server could not be probed as a client that supports server requests', {
-      ...{ server, serverId, ownerId, error: this.#failure },
-    })
+    const about = { server, serverId, ownerId, error: this.#failure }
+    context.log.warn('A server could not be probed as a client that supports server requests', about)
   }
 
   #recentlyFailed(what: string, withinMs = RETRY_MS): boolean {
     return performance.now() - (this.#failedAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < withinMs
   }
 }
-
-const FIRST = 'first'
-const LATEST = '2025-11-25'
-const NOTHING: readonly never[] = Object.freeze([])

@@ -7,12 +7,12 @@ import type { UpstreamRecords } from '../../telemetry/upstream-records.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { Launcher } from '../connection/launcher.ts'
 import type { Children } from '../spawn/children.ts'
+import type { StartSlots } from '../start-slots.ts'
 import type { AskingStore } from '../store/asking-store.ts'
 import type { CatalogAccount } from '../store/catalog-account.ts'
 import type { CatalogStore } from '../store/catalog-store.ts'
 import type { EraStore } from '../store/era-store.ts'
 import type { ToolDefinitions } from '../store/tool-definitions.ts'
-import type { StartSlots } from './start-slots.ts'
 
 /** Dependencies of the state machines of all servers. */
 export interface SharedContext {

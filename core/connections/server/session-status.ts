@@ -35,8 +35,13 @@ export function sessionStatus(
     const message = `It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: ${stray}`
     warnings.push({ code: 'stray_output', message })
   }
-  // True as soon as it is online: the lists are read before the probe.
-  const probing = online && !face.known && face.failure === undefined
+  if (face.single) {
+    const message = 'It serves one connection at a time: all clients share it, and it cannot ask any of them'
+    warnings.push({ code: 'one_connection_only', message })
+  }
+  // True as soon as a program is online: the lists are read before the probe. A remote server is probed for a client.
+  const isDue = !face.known && face.failure === undefined
+  const probing = online && (face.kind === 'remote' ? face.probing !== undefined : isDue)
   const session = {
     ...sessionOf(record, face, probing),
     ...(serverRequests.length === 0 ? {} : { serverRequests }),
@@ -61,6 +66,7 @@ function sessionOf(
   const thing = face.kind === 'remote' ? 'connection' : 'process'
   if (face.serverRequests.length > 0)
     return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
+  if (face.single) return { mode, kind: 'shared', why: 'serves one connection at a time: all share it' }
   if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
   if (probing) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }

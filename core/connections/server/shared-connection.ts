@@ -52,6 +52,7 @@ export class SharedConnection {
   #openedAtMs = 0
   /** Counts starts and ends, so that late results of an earlier connection are recognized and dropped. */
   #turn = 0
+  #losses = 0
   /** The module of the transport that it was last opened with. */
   #module: string | undefined
   /** What header providers gave it then. */
@@ -192,6 +193,11 @@ export class SharedConnection {
     void this.#attempt()
   }
 
+  /** How often an open connection was lost, without the hub having closed it. */
+  get losses(): number {
+    return this.#losses
+  }
+
   /** Ends it, and the attempt in progress. */
   close(reason: WireError): void {
     this.#turn += 1
@@ -302,6 +308,7 @@ export class SharedConnection {
   }
 
   #onEnded(end: ConnectionEnd): void {
+    if (end.wasOpen) this.#losses += 1
     // Its process may still run, stopped or deaf to TERM: the next one starts once it is gone.
     if (this.#connection)
       this.#closing = Promise.all([this.#closing, this.#connection.close(end.reason)]).then(() => undefined)

@@ -50,9 +50,23 @@ export function findProgram(spec: ChildSpec, path: string): string {
       hint: FILE_HINT,
     })
   }
-  throw new HubError('command_not_found', `Cannot start "${command}": there is no such program in PATH`, {
-    hint: 'Install it, or give its whole path in "command".',
-  })
+  throw new HubError(
+    'command_not_found',
+    `Cannot start "${command}": there is no such program in PATH${wrongCommand(command)}`,
+    {
+      hint: 'Install it, or give its whole path in "command".',
+    },
+  )
+}
+
+/** What is wrong with a command that names no program, where that is plain; otherwise empty. */
+function wrongCommand(command: string): string {
+  if (/^[A-Za-z]:[\\/]|\\/.test(command)) return '; it is a path of Windows, and the hub runs on another system'
+  if (/^(?:cmd|powershell)(?:\.exe)?$/i.test(command))
+    return '; it is a shell of Windows: give the program that it should start as "command"'
+  const [program = '', ...args] = command.trim().split(/\s+/)
+  if (args.length === 0) return ''
+  return `; "command" is the program alone: write "${program}" there, and "${args.join(' ')}" as items of "args"`
 }
 
 /** A file of this name that cannot be executed: the runtime finds only those that can. */

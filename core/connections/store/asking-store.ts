@@ -9,11 +9,15 @@ export interface ServerRequestFindings {
   readonly serverRequests: readonly ServerRequestKind[]
   /** Tools that it lists only, or in another form, for clients that support server requests; at most 5,000 names. */
   readonly tools: readonly string[]
+  /** True when the server serves one connection at a time. */
+  readonly single?: boolean
   readonly configHash: string
   /** JSON of the protocol version, and of the server's name and version. */
   readonly version: string
 }
 
+/** Stands among the requests of a server that serves one connection at a time. */
+const SINGLE = 'one-connection'
 const CAPABILITIES: ReadonlySet<unknown> = new Set<ServerRequestKind>(['sampling', 'elicitation', 'roots'])
 
 /** Stores the findings over restarts. A failure costs another probe, never a connection. */
@@ -30,8 +34,10 @@ export class AskingStore extends ServerRows<'server_asking'> {
         .where('server_id', '=', serverId)
         .executeTakeFirst()
       if (!row) return undefined
-      const serverRequests = textsIn(row.requests).filter((name): name is ServerRequestKind => CAPABILITIES.has(name))
-      return { serverRequests, tools: textsIn(row.tools), configHash: row.config_hash, version: row.version }
+      const requests = textsIn(row.requests)
+      const single = requests.includes(SINGLE) ? { single: true } : {}
+      const serverRequests = requests.filter((name): name is ServerRequestKind => CAPABILITIES.has(name))
+      return { serverRequests, ...single, tools: textsIn(row.tools), configHash: row.config_hash, version: row.version }
     } catch (error) {
       this.log.warn('What a server asks of clients cannot be read; it is probed again', {
         serverId,
@@ -41,12 +47,12 @@ export class AskingStore extends ServerRows<'server_asking'> {
     }
   }
 
-  save(serverId: string, { serverRequests, tools, configHash, version }: ServerRequestFindings): void {
+  save(serverId: string, { serverRequests, single, tools, configHash, version }: ServerRequestFindings): void {
     this.put({
       server_id: serverId,
       config_hash: configHash,
       version,
-      requests: JSON.stringify(serverRequests),
+      requests: JSON.stringify(single ? [SINGLE, ...serverRequests] : serverRequests),
       tools: JSON.stringify(tools),
       seen_at: new Date().toISOString(),
     })

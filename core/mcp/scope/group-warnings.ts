@@ -13,6 +13,7 @@ import type { MergedCatalog } from './merge.ts'
 import { legalName } from './naming.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
 
+const ONE_CONNECTION = ' serves one connection at a time: all clients share it, and it cannot ask any of them'
 /** Most names in one warning. */
 const NAMED = 50
 
@@ -36,7 +37,7 @@ export function groupWarnings(
         ...(tools ? { tools: tools.slice(0, NAMED) } : {}),
       })
       if (!catalog) return warning('server_unseen', ' was never seen online, so its tools are not known yet')
-      const extra = upstreams.face(member.server.id).tools
+      const { tools: extra, single = false } = upstreams.face(member.server.id)
       const { missing, asking } = missedTools(state, own(state), extra)
       const collided =
         scope.group.naming === 'auto' ? collidedTools(state, listed.get(member.server.id) ?? [], own(state)) : []
@@ -47,6 +48,7 @@ export function groupWarnings(
         ...(asking.length === 0
           ? []
           : [warning('tools_need_asking', `: only clients that can be asked see ${named(asking)}`, asking)]),
+        ...(single ? [warning('one_connection_only', ONE_CONNECTION)] : []),
         ...(collided.length === 0
           ? []
           : [warning('names_collide', `: another name, since others have theirs too: ${named(collided)}`, collided)]),

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { StartSlots } from '../../../core/connections/server/start-slots.ts'
+import { StartSlots } from '../../../core/connections/start-slots.ts'
 import { until } from '../../support/wait.ts'
 
 /** What has got a place, in order, with the way to give it back. */

@@ -79,6 +79,8 @@ export const group: Readonly<Record<string, string>> = {
   'Server {server} was never seen online, so its tools are not known yet.':
     '服务器 {server} 从未上线，其工具尚不可知。',
   'Server {server} has no tool {tools}, which the group selects.': '服务器 {server} 没有分组所选的工具 {tools}。',
+  'Server {server} serves one connection at a time: all clients share it, and it cannot ask any of them.':
+    '服务器 {server} 一次只服务一个连接：所有客户端共用该连接，它不能向任何客户端提问。',
   'Server {server}: only clients that can be asked see {tools}.':
     '服务器 {server}：只有支持询问的客户端能看到 {tools}。',
   'Server {server}: listed under another name, since others have the same: {tools}.':

@@ -26,6 +26,7 @@ const groupWarning = z
       'server_lists',
       'tool_missing',
       'tools_need_asking',
+      'one_connection_only',
       'names_collide',
       'approval_waits',
       'items_left_out',
