@@ -6,15 +6,19 @@ import { mustHoldMore, scanShape } from '../domain/json/json-shape.ts'
 import { nameKey } from '../domain/names.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
+import { parseImportText } from './import-text.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
-import { nameOfCommand, nameOfUrl } from './shape/entry-names.ts'
+import { addressOfBridge } from './shape/bridges.ts'
+import { fittingName, nameOfCommand, nameOfUrl } from './shape/entry-names.ts'
 import { ALIASES, readServerEntry, standsFor } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
-import { shellWords } from './shell-words.ts'
+import { shellWords } from './shape/shell-words.ts'
 
 /** One server in a document, as the flat body of the API. */
 export interface ImportedEntry {
   readonly name: string
+  /** The name in the document, where it cannot be a server's name as it is. */
+  readonly writtenName?: string
   readonly body: JsonObject
   /** The "owner" in the document, a user of the hub that it was exported from. */
   readonly from?: string
@@ -60,6 +64,7 @@ const MAPS: readonly (readonly string[])[] = [
   ['mcp', 'servers'],
   ['mcp', 'mcpServers'],
   ['context_servers'],
+  ['mcp_servers'],
 ]
 
 /**
@@ -73,6 +78,24 @@ export function importDocument(text: string): ImportedDocument {
   if (trimmed === '') throw refused('The document is empty')
   if (/^[{["]|^\/[/*]/.test(trimmed)) return { entries: distinct(fromJson(trimmed)) }
   return { entries: [fromText(trimmed)] }
+}
+
+/**
+ * The same for a text that may be YAML, as the settings of LibreChat, Continue and LiteLLM are. Throws validation_failed for YAML
+ * that cannot be read.
+ */
+export async function importText(text: string): Promise<ImportedDocument> {
+  const looksLikeYaml = /^(?:---|[^\s:=#{["]{1,64}:(?:\s|$))/m.test(text) && !/^\s*(?:[{["]|\/[/*])/.test(text)
+  if (!looksLikeYaml) return importDocument(text)
+  const read = await parseImportText(text, 'yaml')
+  if ('problem' in read) throw refused(`The document is no YAML: ${read.problem}`)
+  try {
+    return importDocument(JSON.stringify(read.value))
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'validation_failed') throw error
+    // YAML without servers: what is said of such a text is better than what is said of its value.
+    return importDocument(text)
+  }
 }
 
 /** Longest command line: a program gets at most 128 KiB of arguments, each character of which may be escaped. */
@@ -179,7 +202,7 @@ function jsonc(text: string): JsonValue {
 
 function looksLikeEntry(value: JsonValue): boolean {
   return (
-    isJsonObject(value) && ['command', 'url', 'serverUrl', 'httpUrl', 'openapi'].some(key => Object.hasOwn(value, key))
+    isJsonObject(value) && ['command', 'url', ...(ALIASES.url ?? []), 'openapi'].some(key => Object.hasOwn(value, key))
   )
 }
 
@@ -201,20 +224,48 @@ function refuseTooMany(entries: readonly JsonValue[]): void {
 function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): ImportedEntry {
   if (typeof entry === 'string') {
     const read = fromText(entry)
-    return key === undefined ? read : { ...read, name: key, body: { ...read.body, name: key } }
+    if (key === undefined) return read
+    const name = fittingName(key)
+    const written = name === key ? {} : { writtenName: key }
+    return { ...read, name, ...written, body: { ...read.body, name } }
   }
   const fields = isJsonObject(entry) ? entry : {}
-  const { owner, name } = splitKey(key ?? (typeof fields.name === 'string' ? fields.name : nameOfEntry(fields)))
+  const given = splitKey(key ?? (typeof fields.name === 'string' ? fields.name : nameOfEntry(fields)))
+  const { owner } = given
+  const name = fittingName(given.name)
+  const written: Pick<ImportedEntry, 'writtenName'> = name === given.name ? {} : { writtenName: given.name }
   const mine = owner === undefined ? {} : { owner }
   if (!isJsonObject(entry)) {
-    return { name, body: { name, ...mine }, problem: { message: `The entry "${name}" is not an object`, pointer } }
+    return {
+      name,
+      ...written,
+      body: { name, ...mine },
+      problem: { message: `The entry "${name}" is not an object`, pointer },
+    }
   }
   const from = typeof entry.owner === 'string' ? { from: entry.owner } : {}
   const place = { pointer, written: { ...writtenNames(entry), ...(key === undefined ? {} : { name: '' }) } }
-  const { body, warnings: unread } = readServerEntry(name, entry)
-  const warnings = [...unread, ...leftWithClient(entry, body)]
+  const { body, warnings: unread } = readEntry(name, entry)
+  const renamed = written.writtenName === undefined ? [] : [renamedTo(name, written.writtenName)]
+  const warnings = [...renamed, ...unread, ...leftWithClient(entry, body)]
   const left = warnings.length === 0 ? {} : { warnings }
-  return { name, body: { name, ...mine, ...body }, ...from, ...left, place }
+  return { name, ...written, body: { ...mine, ...body, name }, ...from, ...left, place }
+}
+
+function renamedTo(name: string, written: string): string {
+  return `its name ${JSON.stringify(written)} cannot be one here: it becomes "${name}"`
+}
+
+/** The body of an entry; a program that only connects to an address is that address. */
+function readEntry(
+  name: string,
+  entry: JsonObject,
+): { readonly body: JsonObject; readonly warnings: readonly string[] } {
+  const { body, warnings } = readServerEntry(name, entry)
+  const address = addressOfBridge(body)
+  if (!address) return { body, warnings }
+  const said = 'the hub connects to the address itself, without the program that did so'
+  return { body: address, warnings: [...warnings, said] }
 }
 
 /** What clients of several kinds write into entries of one form, and what their form does not tell. */

@@ -45,6 +45,7 @@ export const ERROR_CODES = {
   env_key_forbidden: { status: 403, title: 'A variable that you may not set' },
   cwd_forbidden: { status: 403, title: 'A working directory outside the server’s own folder' },
   network_not_permitted: { status: 403, title: 'More network than was granted' },
+  blocked_by_plugin: { status: 403, title: 'A plugin refused it' },
   url_address_blocked: { status: 403, title: 'An address that may not be reached' },
   // 404
   route_not_found: { status: 404, title: 'No such route' },

@@ -81,4 +81,5 @@ export interface WireError {
   readonly code: ErrorCode
   readonly message: string
   readonly data?: Readonly<Record<string, unknown>>
+  readonly hint?: string
 }

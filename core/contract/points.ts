@@ -69,6 +69,16 @@ export interface McpMessage {
   readonly method: string
   readonly params: JsonObject | undefined
   readonly actor: UserActor
+  readonly context: McpContext
+}
+
+/** What the hub knows of a request when a middleware gets it. `server` and `tool`, by its own name, where the parameters name them. */
+export interface McpContext extends Pick<ScopeInfo, 'path'> {
+  readonly group: Pick<GroupRecord, 'id' | 'name'>
+  readonly session?: string
+  readonly client: { readonly name?: string; readonly version?: string; readonly address: string }
+  readonly server?: Pick<ServerRecord, 'id' | 'name' | 'ownerId' | 'ownerName'>
+  readonly tool?: { readonly name: string; readonly annotations: JsonObject }
 }
 
 /** Runs around every matching MCP request. Cannot widen rights: ownership and visibility are checked again after it. */
@@ -79,10 +89,10 @@ export interface McpMiddleware {
   readonly order?: number
   /** Milliseconds for the middleware's own work; 1 to 60_000. */
   readonly timeoutMs: number
-  /** What happens when it throws or times out: `open` continues without it, `closed` rejects the request. */
+  /** When it throws or times out: `open` continues without it, `closed` rejects the request, as `blocked_by_plugin` always does. */
   readonly onError: 'open' | 'closed'
   /** Continue with `next`; for a tools/call a second time rejects with `internal`, since the tool may have acted. */
-  handle(message: McpMessage, next: (message: McpMessage) => Promise<JsonValue>): Promise<JsonValue>
+  handle(message: McpMessage, next: (message: Omit<McpMessage, 'context'>) => Promise<JsonValue>): Promise<JsonValue>
 }
 
 /** Resolves a name under `/mcp` to a group of servers. */

@@ -233,8 +233,9 @@ export interface ToolCallRecord {
   readonly status: string
   /** Error text of a failed call as its caller got it, at most 500 characters; absent where the server's `logging.callErrors` is false. */
   readonly error?: string | undefined
-  /** What the hub did to the call, as the arguments that it dropped. */
+  /** What the hub did to the call, as the arguments that it dropped, and the plugin that ended a `blocked` one. */
   readonly note?: string | undefined
+  readonly plugin?: string | undefined
   /** The caller's address, after trusted proxies. */
   readonly client?: string
   /** As the MCP client named itself, at most 64 characters; absent for calls through the REST API. */

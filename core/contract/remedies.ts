@@ -37,6 +37,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   env_key_forbidden: 'Leave the variable out: it would let a permitted command load other code.',
   cwd_forbidden: 'Give a folder inside the server’s own one, or none.',
   network_not_permitted: 'Ask an administrator for a network grant, or ask for less.',
+  blocked_by_plugin: 'Do as the message says, or ask an administrator about the plugin in the record of the call.',
   url_address_blocked: 'Use a public address, or ask an administrator to open the network (OUTBOUND_ALLOW).',
   route_not_found: 'GET /api/docs lists what there is.',
   server_not_found: 'GET /api/servers lists those that you may use; another owner’s is written owner~name.',

@@ -208,6 +208,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     bytes,
     resolver: () => firstContribution(plugins.contributions('groupResolver')),
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
+    watch: plugins.middlewares,
     toolSets: () => plugins.contributions('tools'),
     recordCall,
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),

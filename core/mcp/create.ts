@@ -17,6 +17,7 @@ import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
+import type { MiddlewareWatch } from './call/middleware-chain.ts'
 import { Pages, type Sealer } from './call/pages.ts'
 import { Router } from './call/router.ts'
 import { TaskTable } from './call/task-table.ts'
@@ -58,6 +59,7 @@ interface McpDeps {
   /** The group resolver plugin, while one runs. */
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
+  readonly watch: MiddlewareWatch
   readonly toolSets: () => ReadonlyMap<string, ToolSet>
   /** Called once for each tools/call that ended, also where it reached no server; must not block. */
   readonly recordCall: (call: EndedCall) => void
@@ -225,9 +227,9 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
     recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
   })
   const tasks = new Tasks(table, forwarder)
-  const { middlewares, recordCall } = deps
+  const { middlewares, watch, recordCall } = deps
   const router = new Router(
-    { forwarder, middlewares, recordCall, now, refusals, tasks, tracer: deps.tracer },
+    { forwarder, middlewares, watch, recordCall, now, refusals, tasks, tracer: deps.tracer },
     {
       ...listRoutes(new Pages(deps.sealer, deps.marks.make()), (scope, capabilities) =>
         fanout.settled(scope, capabilities),

@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import type { ExtensionPoints, RouteContribution, TransportContribution } from '../contract/points.ts'
+import type { ExtensionPoints, McpMiddleware, RouteContribution, TransportContribution } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
@@ -16,6 +16,7 @@ import { showTexts } from './contribution-texts.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { startIsolated } from './isolate.ts'
 import type { OutboundRules } from './isolate-protocol.ts'
+import { MiddlewareCounter } from './middleware-counts.ts'
 import { type OpenPage, readPage } from './pages.ts'
 import { pluginMetrics } from './plugin-metrics.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
@@ -53,10 +54,13 @@ export class PluginHost {
   readonly #slots: Slot[]
   readonly #points = new Map<keyof ExtensionPoints, Map<string, ExtensionPoints[keyof ExtensionPoints]>>()
 
+  /** What the middlewares of plugins did. */
+  readonly middlewares: MiddlewareCounter
   #starts = 0
 
   constructor(options: PluginHostOptions) {
     this.#options = options
+    this.middlewares = new MiddlewareCounter(options.log)
     const configured = new Map(options.entries.map(entry => [entry.use, entry]))
     const bundled = options.bundled.map(definition =>
       newSlot(configured.get(definition.name) ?? { use: definition.name }, definition),
@@ -266,6 +270,7 @@ export class PluginHost {
     if (map.has(key)) throw new Error(`"${point}" has a contribution "${id}" already`)
     if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
     if (point === 'page') this.#holdPage(slot, id, contribution)
+    if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
     map.set(key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
     slot.held.push([point, key])
   }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { type ConfigShape, shownConfig } from './shown-config.ts'
-import { idOf, type PluginState, type Slot } from './slot.ts'
+import { idOf, type MiddlewareCounts, type PluginState, type Slot } from './slot.ts'
 
 /** A plugin in the list for administrators. */
 export interface PluginInfo {
@@ -33,6 +33,8 @@ export interface PluginInfo {
   readonly startedAt?: string
   /** Bytes of JavaScript's heap in the plugin's worker, at most 5 s old. */
   readonly heapBytes?: number
+  /** What its middlewares did since the hub's start. */
+  readonly middleware?: MiddlewareCounts
 }
 
 /** What administrators see of a slot. */
@@ -44,6 +46,7 @@ export function infoOf(slot: Slot): PluginInfo {
     ...{ name, state, bundled: slot.definition !== undefined, isolated },
     contributions: slot.held.map(([point, key]) => `${point}/${idOf(slot, point, key)}`),
     ...given({ sha256, code, message, stack, startedAt: state === 'running' ? startedAt : undefined, heapBytes }),
+    ...given({ middleware: slot.middleware }),
     ...about,
     ...(isJsonObject(config) ? { config: shownConfig(config, shapeOf(slot)) } : {}),
     starts,

@@ -8,6 +8,14 @@ import type { PluginEntry } from './resolve.ts'
 /** `failed` after an error, `disabled` by its settings, `stopped` with the hub. */
 export type PluginState = 'running' | 'failed' | 'disabled' | 'stopped'
 
+/** How often middlewares of a plugin refused or answered a request, failed so that it was refused, and were skipped. */
+export interface MiddlewareCounts {
+  readonly refused: number
+  readonly failed: number
+  readonly skipped: number
+  readonly lastFailure?: { readonly at: string; readonly contribution: string; readonly message: string }
+}
+
 /** One plugin of the host, from its entry to its end. */
 export interface Slot {
   readonly entry: PluginEntry
@@ -23,6 +31,8 @@ export interface Slot {
   starts: number
   startedAt: string | undefined
   heapBytes: number | undefined
+  /** What its middlewares did since the hub's start; undefined before the first. */
+  middleware: MiddlewareCounts | undefined
   /** Why it failed, by its stable code and in words. */
   code: ErrorCode | undefined
   message: string | undefined
@@ -51,7 +61,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     state: 'stopped',
     isolated: false,
     ...{ sha256: undefined, file: undefined, about: undefined },
-    ...{ starts: 0, startedAt: undefined, heapBytes: undefined },
+    ...{ starts: 0, startedAt: undefined, heapBytes: undefined, middleware: undefined },
     ...{ code: undefined, message: undefined, stack: undefined },
     ...{ held: [], pages: [] },
     undo: [],
@@ -60,6 +70,6 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
 
 /** A slot for the next start of a plugin, of which is kept what is known from the last one. */
 export function renewedSlot(old: Slot, entry: PluginEntry): Slot {
-  const { name, about, starts } = old
-  return Object.assign(newSlot(entry, old.definition), { name, about, starts })
+  const { name, about, starts, middleware } = old
+  return Object.assign(newSlot(entry, old.definition), { name, about, starts, middleware })
 }

@@ -53,6 +53,7 @@ export class CallLog {
       code: status === 'success' || status === 'error' ? undefined : status,
       error: record.error,
       note: record.note,
+      plugin: record.plugin,
       requestId: record.requestId,
       userId,
       keyId: record.keyId,
@@ -68,7 +69,7 @@ export class CallLog {
 
   /** Only the caller may read it. */
   #unsent(record: EndedCall): void {
-    const { userId, status, outcome, tool, group, calledServer } = record
+    const { userId, status, outcome, tool, group, calledServer, plugin } = record
     const level = levelOfOutcome(outcome)
     const failed = isFailedCall(record)
     // The tool's name is the caller's: any number of different ones.
@@ -77,7 +78,8 @@ export class CallLog {
     this.#parts.tally({ level, isCall: true, failed, outcome, owner: userId, code, ...nowhere })
     if (!this.#parts.levels.allows(level, CALLS, undefined)) return
     // The name comes from the caller: it may hold anything.
-    const place = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : { group: cut(group) }
+    const named = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : undefined
+    const place = named && plugin === undefined ? named : { ...named, group: cut(group) }
     const fields = {
       component: CALLS,
       tool: cut(this.#parts.redactor.text(tool)),
@@ -87,6 +89,8 @@ export class CallLog {
       outcome,
       code: status === 'success' || status === 'error' ? undefined : status,
       error: record.error,
+      plugin,
+      note: record.note,
       requestId: record.requestId,
       userId,
       keyId: record.keyId,

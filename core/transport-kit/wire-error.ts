@@ -17,5 +17,6 @@ export function faultName(error: unknown): string {
 
 /** The HubError of a wire error, to be thrown in another thread. */
 export function fromWireError(wire: WireError): HubError {
-  return new HubError(wire.code, wire.message, wire.data ? { data: wire.data } : {})
+  const { code, message, data, hint } = wire
+  return new HubError(code, message, { ...(data ? { data } : {}), ...(hint === undefined ? {} : { hint }) })
 }

@@ -40,6 +40,7 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   env_key_forbidden: '`LD_PRELOAD`, `NODE_OPTIONS` and their kind, by an ordinary user',
   cwd_forbidden: 'a folder outside the server’s own one, by an ordinary user',
   network_not_permitted: '`network` above the owner’s grant',
+  blocked_by_plugin: 'a request that a middleware of a plugin refuses',
   url_address_blocked: 'loopback, private, link-local or metadata addresses; also as a server’s state',
   route_not_found: 'nothing is at this path',
   server_not_found: 'it is missing, or not visible to the caller',

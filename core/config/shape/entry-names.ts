@@ -1,3 +1,5 @@
+import { checkName, isNameProblem, NAME_CHARACTERS } from '../../domain/names.ts'
+
 /** `https://mcp.deepwiki.com/mcp` → `deepwiki`; addresses and local names keep their port. */
 export function nameOfUrl(url: URL): string {
   const labels = url.hostname.split('.')
@@ -80,4 +82,20 @@ function legalName(text: string): string {
     .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
     .replaceAll(/^[-.]+|[-.]+$/g, '')
   return [...name].slice(0, 64).join('') || 'server'
+}
+
+/** Characters that nobody sees, and halves of characters: a name with one is no slip, and is refused. */
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u
+
+/** A server's name for a text: the text itself where it can be one or has unseen characters, else what of it can. */
+export function fittingName(written: string): string {
+  if (UNSEEN.test(written) || !isNameProblem(checkName('server', written))) return written
+  const plain = written
+    .slice(0, NAME_SOURCE_CHARACTERS)
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{M}\p{Nd} _.-]+/gu, '-')
+  const short = [...plain.replace(/[- ]*-[- ]*/g, '-').replace(/^[-. \p{M}]+|[-. ]+$/gu, '')]
+    .slice(0, NAME_CHARACTERS)
+    .join('')
+  return isNameProblem(checkName('server', short)) ? 'server' : short
 }

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { COMMON_FIELDS } from '../../domain/server/server-table.ts'
 import { transportWord } from '../../domain/server/transport-name.ts'
+import { shellWords } from './shell-words.ts'
 import { isToolFilter, readToolLists, TOOL_LISTS } from './tool-lists.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
@@ -25,7 +26,7 @@ const SAME = [...BUNDLED_FIELDS, ...COMMON_FIELDS.filter(field => !NOT_IN_FILES.
 export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   transport: ['type', 'transportType'],
   enabled: ['disabled', 'isActive'],
-  url: ['serverUrl', 'httpUrl'],
+  url: ['serverUrl', 'httpUrl', 'baseUrl', 'endpoint', 'uri'],
   openapi: ['url'],
   timeout: ['options'],
   maxTimeout: ['options'],
@@ -66,7 +67,8 @@ export function readServerEntry(name: string, entry: JsonObject): ServerShape {
   const body: Record<string, JsonValue> = {}
   const warnings: string[] = []
   const used = new Set<string>(SAME)
-  for (const field of SAME) if (Object.hasOwn(entry, field)) body[field] = entry[field] ?? null
+  // Programs that write every field have null in those without a value.
+  for (const field of SAME) if (entry[field] !== undefined && entry[field] !== null) body[field] = entry[field]
   for (const aliases of Object.values(ALIASES)) for (const alias of aliases) used.add(alias)
 
   readTransport(entry, body)
@@ -74,6 +76,7 @@ export function readServerEntry(name: string, entry: JsonObject): ServerShape {
   readEnabled(entry, body)
   readTimeouts(entry, body)
   readCommand(body)
+  readArguments(body)
   for (const field of ['env', 'headers', 'variables']) readTexts(body, field)
   readTools(name, entry, body, warnings)
 
@@ -95,7 +98,7 @@ function readOwnFields(entry: JsonObject, body: Record<string, JsonValue>, used:
 
 function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void {
   const written = entry.transport ?? entry.type ?? entry.transportType
-  if (written === undefined) return
+  if (written === undefined || written === null) return
   if (typeof written === 'string' && FOUND_OUT.has(written.toLowerCase())) delete body.transport
   else body.transport = transportWord(written)
 }
@@ -107,8 +110,8 @@ function isApi(entry: JsonObject): boolean {
 
 /** Gemini CLI prefers `httpUrl` where both stand, and speaks streamable HTTP alone with it. */
 function readAddress(entry: JsonObject, body: Record<string, JsonValue>): void {
-  const url = entry.httpUrl ?? body.url ?? entry.serverUrl
-  if (url === undefined) return
+  const url = entry.httpUrl ?? body.url ?? entry.serverUrl ?? entry.baseUrl ?? entry.endpoint ?? entry.uri
+  if (url === undefined || url === null) return
   if (isApi(entry) && (body.openapi === undefined || isJsonObject(body.openapi))) {
     delete body.url
     body.openapi = { url, ...body.openapi }
@@ -146,6 +149,19 @@ function readCommand(body: Record<string, JsonValue>): void {
   const [command = '', ...args] = body.command
   body.command = command
   if (args.length > 0) body.args = args
+}
+
+/** Splits arguments given as one text, and writes numbers and switches among them as texts. */
+function readArguments(body: Record<string, JsonValue>): void {
+  const { args } = body
+  if (typeof args === 'string') {
+    const read = shellWords(args)
+    if (read.ok && Object.keys(read.variables).length === 0) body.args = [...read.words]
+  } else if (Array.isArray(args)) {
+    body.args = args
+      .filter(value => value !== null)
+      .map(value => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value))
+  }
 }
 
 /** Converts numbers and booleans, which files often have in place of strings. */

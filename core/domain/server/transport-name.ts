@@ -6,7 +6,11 @@ import { wordIn } from '../spelling/words.ts'
 import type { Transport, Transports } from './transports.ts'
 
 /** Transport names of other programs, by their letters and digits alone. */
-const SYNONYMS: Readonly<Record<string, string>> = { http: 'streamable-http', local: 'stdio' }
+const SYNONYMS: Readonly<Record<string, string>> = {
+  ...{ http: 'streamable-http', httpstream: 'streamable-http', httpstreaming: 'streamable-http' },
+  ...{ streaminghttp: 'streamable-http', streamable: 'streamable-http', httpstreamable: 'streamable-http' },
+  local: 'stdio',
+}
 const BUNDLED = ['stdio', 'sse', 'streamable-http', 'openapi'] as const
 
 /**
@@ -15,7 +19,7 @@ const BUNDLED = ['stdio', 'sse', 'streamable-http', 'openapi'] as const
  */
 export function transportWord(written: JsonValue): JsonValue {
   if (typeof written !== 'string') return written
-  const plain = written.toLowerCase()
+  const plain = written.toLowerCase().replaceAll(/[-_ ]/g, '')
   return wordIn(BUNDLED, written) ?? (Object.hasOwn(SYNONYMS, plain) ? (SYNONYMS[plain] ?? written) : written)
 }
 

@@ -1,6 +1,6 @@
 /** A worker that parses large bodies and checks documents, since one of them would block the main thread for everybody. */
 import { Buffer } from 'node:buffer'
-import { importDocument, placeInDocument } from '../../config/import-document.ts'
+import { importText, placeInDocument } from '../../config/import-document.ts'
 import { parseImportText } from '../../config/import-text.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
@@ -20,7 +20,7 @@ async function answer(job: BodyJob): Promise<BodyAnswer> {
   try {
     if (job.kind === 'text') return { text: await parseImportText(job.text, job.format) }
     if (job.kind === 'document') return { check: await checkDocumentText(job) }
-    return job.kind === 'body' ? readBody(job) : readImport(job.document)
+    return job.kind === 'body' ? readBody(job) : await readImport(job.document)
   } catch (error) {
     if (!(error instanceof HubError)) return { failure: error instanceof Error ? error.message : String(error) }
     // An Error that crosses a port keeps only its message.
@@ -50,9 +50,10 @@ function readBody({ chunks, limits }: BodyJob & { readonly kind: 'body' }): Body
   return { value, documents }
 }
 
-function readImport(document: JsonValue): BodyAnswer {
+async function readImport(document: JsonValue): Promise<BodyAnswer> {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
-  const read = importDocument(text).entries.map(entry => {
+  const { entries } = await importText(text)
+  const read = entries.map(entry => {
     const { value, problems, documents } = documentsAsText(entry.body)
     const [first] = problems
     if (first) {

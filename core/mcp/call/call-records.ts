@@ -31,6 +31,9 @@ export interface SentCall {
   readonly traceId: string | undefined
 }
 
+/** How a call ended that reached no server. */
+export type UnsentEnd = Pick<EndedCall, 'outcome' | 'status' | 'error' | 'calledServer' | 'plugin'>
+
 /** Makes the one record of each tools/call. */
 export class CallRecords {
   readonly #record: (call: EndedCall) => void
@@ -82,7 +85,7 @@ export class CallRecords {
     caller: CallerOf,
     group: CalledGroup,
     params: JsonObject | undefined,
-    end: Pick<EndedCall, 'outcome' | 'status' | 'error' | 'calledServer'>,
+    end: UnsentEnd,
     startedMs: number,
     durationMs: number,
     held?: HeldRecord,
@@ -103,7 +106,7 @@ export class CallRecords {
   }
 
   /** Records a call that was held back; `blocked`: a middleware ended it otherwise than its reply did. */
-  release(call: EndedCall, blocked?: Pick<EndedCall, 'status' | 'error'>): void {
+  release(call: EndedCall, blocked?: Pick<EndedCall, 'status' | 'error' | 'plugin'>): void {
     this.#record(blocked ? { ...call, ...blocked, outcome: 'blocked' } : call)
   }
 }

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { McpMessage, McpMiddleware } from '../../contract/points.ts'
+import type { McpContext, McpMessage, McpMiddleware } from '../../contract/points.ts'
 import { parseExact } from '../../domain/json/exact-json.ts'
 import { mustHoldMore, scanShape } from '../../domain/json/json-shape.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -25,28 +25,56 @@ export function matchingMiddlewares(middlewares: readonly McpMiddleware[], metho
   return matching.sort((a, b) => (a.order ?? 0) - (b.order ?? 0))
 }
 
+/** Counts what middlewares do, by the plugin that each is of. */
+export interface MiddlewareWatch {
+  /** The name of the plugin. */
+  pluginOf(middleware: McpMiddleware): string
+  /** `refused`: it refused the request or answered it itself; `failed`, `skipped`: it threw or took too long. */
+  ended(middleware: McpMiddleware, how: 'refused' | 'failed' | 'skipped', error?: unknown): void
+}
+
+/** What middlewares did to one request, noted while they run. */
+export interface MiddlewareTrace {
+  /** The plugin that refused the request, answered it, or made a failure of its result. */
+  by?: string
+  /** Plugins whose middleware failed and was skipped. */
+  readonly skipped: Set<string>
+}
+
 /** Result of the middlewares. `isError`: the result has it set. */
 export interface MiddlewareEnd {
   readonly outcome: Outcome
   readonly isError: boolean
 }
 
+/** One request, and what its middlewares need. */
+export interface MiddlewareRun {
+  readonly exchange: Exchange
+  readonly given: JsonObject | undefined
+  readonly watch: MiddlewareWatch
+  readonly trace: MiddlewareTrace
+  readonly context: (params: JsonObject | undefined) => McpContext
+}
+
 /**
- * Runs an exchange through middlewares, with these parameters. `dispatch` checks names and rights on the parameters that reach it, so a
- * middleware that rewrites them gains no rights.
+ * Runs an exchange through middlewares, with the given parameters. `dispatch` checks names and rights on the parameters that
+ * reach it, so a middleware that rewrites them gains no rights.
  */
 export async function runMiddlewares(
   middlewares: readonly McpMiddleware[],
-  exchange: Exchange,
-  given: JsonObject | undefined,
   dispatch: Dispatch,
+  one: MiddlewareRun,
 ): Promise<MiddlewareEnd> {
-  const run = async (index: number, message: McpMessage): Promise<JsonValue> => {
+  const { exchange, given } = one
+  const run = async (index: number, message: Omit<McpMessage, 'context'>): Promise<JsonValue> => {
     const middleware = middlewares[index]
-    if (middleware) return guarded(middleware, message, next => run(index + 1, next))
-    if (message.method !== exchange.method)
+    const { method, params } = message
+    if (middleware) {
+      const whole = { ...message, context: one.context(params) }
+      return guarded(middleware, whole, next => run(index + 1, next), one)
+    }
+    if (method !== exchange.method)
       throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
-    const { params } = message
     if (params !== given && params !== undefined) refuseLargeParams(params)
     const outcome = await dispatch(params)
     if (outcome.kind !== 'result') throw new Passed(outcome)
@@ -55,7 +83,7 @@ export async function runMiddlewares(
   try {
     const result = await run(0, { method: exchange.method, params: given, actor: exchange.actor })
     const resultText = writtenResult(result, exchange.target?.member.server.maxResultBytes)
-    return { outcome: { kind: 'result', resultText }, isError: isJsonObject(result) && result.isError === true }
+    return { outcome: { kind: 'result', resultText }, isError: isFailure(result) }
   } catch (error) {
     if (error instanceof Passed) return { outcome: error.outcome, isError: false }
     throw error
@@ -91,51 +119,119 @@ function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes)
 /** A request of this method may have side effects, so it is not sent twice. */
 const ACTING = 'tools/call'
 
-type Next = (message: McpMessage) => Promise<JsonValue>
+type Next = (message: Omit<McpMessage, 'context'>) => Promise<JsonValue>
 
-/** Runs one middleware within its own time limit; the time spent in `next` does not count. */
-async function guarded(middleware: McpMiddleware, message: McpMessage, next: Next): Promise<JsonValue> {
-  const late = Promise.withResolvers<never>()
+/** What the inside of a middleware gave it; undefined: it has not called `next`, or has no answer yet. */
+type Inside = { readonly value: JsonValue } | { readonly error: unknown } | undefined
+
+/** Runs one middleware, and notes what it did to the request. */
+async function guarded(middleware: McpMiddleware, message: McpMessage, next: Next, run: MiddlewareRun) {
   let behind: Promise<JsonValue> | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let over = false
-  const watch = () => {
-    if (over) return
-    timer = setTimeout(
-      () => late.reject(new HubError('internal', `A middleware for ${middleware.method} took too long`)),
-      middleware.timeoutMs,
-    )
+  let inside: Inside
+  const goInside: Next = async changed => {
+    behind = next(changed)
+    try {
+      const value = await behind
+      inside = { value }
+      return value
+    } catch (error) {
+      inside = { error }
+      throw error
+    }
   }
-  watch()
+  try {
+    const result = await limited(middleware, message, goInside)
+    if (behind === undefined || isOwnFailure(result, inside)) noteEnd(run, middleware, 'refused')
+    return result
+  } catch (error) {
+    // An error of what lies inside is passed on, and is not of this middleware.
+    if (error instanceof Passed || isOf(inside, error)) throw error
+    const refusal = asRefusal(error)
+    if (middleware.onError === 'closed' || refusal?.code === 'blocked_by_plugin') {
+      noteEnd(run, middleware, refusal ? 'refused' : 'failed', error)
+      throw refusal ?? closedError(middleware, error)
+    }
+    noteEnd(run, middleware, 'skipped', error)
+    // Not dispatched again after `next` ran: a tools/call may have had its side effects.
+    return await (behind ?? next(message))
+  }
+}
+
+/** Runs a middleware within its own time limit; the time spent in `next` does not count. */
+async function limited(middleware: McpMiddleware, message: McpMessage, next: Next): Promise<JsonValue> {
+  const { method, timeoutMs } = middleware
+  const late = Promise.withResolvers<never>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let entered = false
+  let over = false
+  const startClock = () => {
+    if (over) return
+    const reason = `A middleware for ${method} took longer than ${timeoutMs} ms`
+    timer = setTimeout(() => late.reject(new HubError('internal', reason)), timeoutMs)
+  }
+  startClock()
   try {
     const handled = middleware.handle(message, async changed => {
-      if (behind && message.method === ACTING) {
-        throw new HubError('internal', `A middleware for ${middleware.method} called next twice for one ${ACTING}`)
+      if (entered && message.method === ACTING) {
+        throw new HubError('internal', `A middleware for ${method} called next twice for one ${ACTING}`)
       }
+      entered = true
       clearTimeout(timer)
-      behind = next(changed)
       try {
-        return await behind
+        return await next(changed)
       } finally {
-        watch()
+        startClock()
       }
     })
     return await Promise.race([handled, late.promise])
-  } catch (error) {
-    if (error instanceof Passed) throw error
-    if (middleware.onError === 'closed') throw closedError(middleware, error)
-    // Not dispatched again after `next` ran: a tools/call may have had its side effects.
-    return await (behind ?? next(message))
   } finally {
     over = true
     clearTimeout(timer)
   }
 }
 
-function closedError(middleware: McpMiddleware, error: unknown): HubError {
-  // A plugin's own error text goes to the log, not to the caller.
-  if (error instanceof HubError && error.code !== 'internal') return error
-  return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, {
-    cause: error,
-  })
+function noteEnd(
+  { watch, trace }: MiddlewareRun,
+  middleware: McpMiddleware,
+  how: 'refused' | 'failed' | 'skipped',
+  error?: unknown,
+): void {
+  const plugin = watch.pluginOf(middleware)
+  if (how === 'skipped') trace.skipped.add(plugin)
+  else trace.by = plugin
+  watch.ended(middleware, how, error)
+}
+
+/** True for a result with `isError` that what lies inside did not give. */
+function isOwnFailure(result: JsonValue, inside: Inside): boolean {
+  return isFailure(result) && !(inside && 'value' in inside && isFailure(inside.value))
+}
+
+/** True for the error of what lies inside. */
+function isOf(inside: Inside, error: unknown): boolean {
+  return inside !== undefined && 'error' in inside && isSame(error, inside.error)
+}
+
+function asRefusal(error: unknown): HubError | undefined {
+  return error instanceof HubError && !FAILURES.has(error.code) ? error : undefined
+}
+
+/** Codes of a middleware that failed, rather than refused. */
+const FAILURES: ReadonlySet<string> = new Set(['internal', 'plugin_failed'])
+
+/** An error that crossed a thread is another object with the same words. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  return (
+    one instanceof HubError && other instanceof HubError && one.code === other.code && one.message === other.message
+  )
+}
+
+function isFailure(result: JsonValue): boolean {
+  return isJsonObject(result) && result.isError === true
+}
+
+/** A plugin's own error text goes to the log, not to the caller. */
+function closedError(middleware: McpMiddleware, cause: unknown): HubError {
+  return new HubError('internal', `A middleware for ${middleware.method} failed, so the request was refused`, { cause })
 }

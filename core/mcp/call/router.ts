@@ -22,10 +22,13 @@ import {
   callStatus,
   failedWith,
   type HeldRecord,
+  type UnsentEnd,
 } from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
-import { matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
+import { type MiddlewareTrace, type MiddlewareWatch, matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
+import { middlewareContext } from './middleware-context.ts'
+import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
 import { failureForModel } from './tool-failure.ts'
@@ -41,6 +44,7 @@ interface TaskCalls {
 interface RouterParts {
   readonly forwarder: Forwarder
   readonly middlewares: () => readonly McpMiddleware[]
+  readonly watch: MiddlewareWatch
   /** Called once for each tools/call that ended. */
   readonly recordCall: (call: EndedCall) => void
   readonly now: () => number
@@ -127,28 +131,44 @@ export class Router {
     const { exchange, scope } = routed
     const isCall = exchange.method === 'tools/call'
     const held: HeldRecord = {}
+    const trace: MiddlewareTrace = { skipped: new Set() }
     const startedMs = this.#parts.now()
+    // The server of a request is known only with the lists. A failure is told by what is dispatched.
+    await this.#reading(routed, given)?.catch(() => undefined)
+    const context = (params: JsonObject | undefined) => middlewareContext(routed, params)
+    const run = { exchange, given, trace, watch: this.#parts.watch, context }
+    const record = (end: CallEnd): void => {
+      if (!isCall) return
+      const { call } = held
+      if (call) this.#records.release(withSkipped(call, trace), blockedBy(trace, end))
+      else this.#recordUnsent(routed, given, startedMs, { ...end, ...outsideOf(routed, given, trace) })
+    }
     let outcome: Outcome
     try {
       const inside = isCall ? { ...routed, held } : routed
-      const ended = await runMiddlewares(matching, exchange, given, async params =>
-        this.#awaitCatalogs(handler, inside, params),
-      )
-      outcome = ended.outcome
-      if (isCall) this.#recordBehind(routed, given, startedMs, held, outcome, ended.isError)
+      const dispatch = async (params: JsonObject | undefined) => this.#awaitCatalogs(handler, inside, params)
+      const end = await runMiddlewares(matching, dispatch, run)
+      outcome = end.outcome
+      // A request for input is not the end: the retry is recorded.
+      if (outcome.kind !== 'input_required') record(answeredWith(outcome, end.isError))
     } catch (error) {
-      if (isCall) this.#recordBlocked(routed, given, startedMs, held, error)
+      record(failedWith(error))
       throw error
     }
     const { target } = exchange
     return target ? this.#truncated({ exchange, scope }, target, outcome) : outcome
   }
 
+  /** The first lists of members, where a name in the parameters cannot be judged without them. */
+  #reading({ exchange, scope }: Routed, params: JsonObject | undefined): Promise<unknown> | undefined {
+    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
+    return waits ? scope.ready(exchange.capabilities) : undefined
+  }
+
   /** Waits for members' first lists before a name in them could be rejected as unknown. */
   #awaitCatalogs(handler: MethodHandler, routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
-    const { exchange, scope } = routed
-    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
-    const reading = waits ? scope.ready(exchange.capabilities) : undefined
+    const { exchange } = routed
+    const reading = this.#reading(routed, params)
     if (reading === undefined) return handler(routed, params)
     return reading
       .then(() => handler(routed, params))
@@ -192,40 +212,10 @@ export class Router {
     { exchange, scope, held }: Routed,
     params: JsonObject | undefined,
     startedMs: number,
-    end: ReturnType<typeof failedWith>,
+    end: UnsentEnd,
   ): void {
     const { group } = scope.resolved
     this.#records.unsent(exchange, group, params, end, startedMs, this.#parts.now() - startedMs, held)
-  }
-
-  /** Middlewares have passed on an outcome, or made one of their own. */
-  #recordBehind(
-    routed: Routed,
-    params: JsonObject | undefined,
-    startedMs: number,
-    { call }: HeldRecord,
-    outcome: Outcome,
-    isError: boolean,
-  ): void {
-    // It is not finished: the retry is recorded.
-    if (outcome.kind === 'input_required') return
-    const end = answeredWith(outcome, isError)
-    const isBlocked = isError && (call === undefined || call.outcome === 'ok')
-    if (call) this.#records.release(call, isBlocked ? end : undefined)
-    else this.#recordUnsent(routed, params, startedMs, isBlocked ? { ...end, outcome: 'blocked' } : end)
-  }
-
-  /** An error came out of the middlewares: the call's own one, or one of theirs. */
-  #recordBlocked(
-    routed: Routed,
-    params: JsonObject | undefined,
-    startedMs: number,
-    { call }: HeldRecord,
-    error: unknown,
-  ): void {
-    const end = failedWith(error)
-    if (!call) this.#recordUnsent(routed, params, startedMs, { ...end, outcome: 'blocked' })
-    else this.#records.release(call, call.status === end.status ? undefined : end)
   }
 
   #callTool(routed: Routed, params: JsonObject | undefined, calledMs: number): Outcome | Promise<Outcome> {

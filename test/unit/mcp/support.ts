@@ -446,6 +446,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
     bytes: bytesInFlight(),
     resolver: () => resolver,
     middlewares: () => middlewares,
+    watch: { pluginOf: () => 'test', ended: () => undefined },
     toolSets: () => toolSets,
     recordCall: record => calls.push(record),
     log,

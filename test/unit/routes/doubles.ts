@@ -233,6 +233,7 @@ export class World {
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     return createMcp({
       marks: new HubMarks('key'),
+      watch: { pluginOf: () => 'test', ended: () => undefined },
       registry: this.deps.registry,
       upstreams,
       bus: new EventBus(error => {

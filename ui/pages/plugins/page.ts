@@ -117,7 +117,7 @@ function stateMark({ state }: Plugin): unknown {
 
 /** What the plugin is, what depends on it, and where its log is. */
 function facts(plugin: Plugin): unknown {
-  const { name, version, isolated, starts, startedAt, heapBytes, contributions, usedBy, sha256 } = plugin
+  const { name, version, isolated, starts, startedAt, heapBytes, contributions, middleware, usedBy, sha256 } = plugin
   return html`<dl class="kv"><dt>${t('State')}</dt><dd>${stateMark(plugin)}</dd>
     <dt>${t('Version')}</dt><dd>${version ?? '–'}</dd>
     ${startedAt ? html`<dt>${t('Started')}</dt><dd><pb-time .at=${startedAt}></pb-time></dd>` : nothing}
@@ -125,8 +125,21 @@ function facts(plugin: Plugin): unknown {
     <dt>${t('Restarts')}</dt><dd>${formatCount(Math.max(0, starts - 1))}</dd>
     <dt>${t('Contributes')}</dt><dd>${contributions.join(', ') || '–'}</dd>
     <dt>${t('Used by')}</dt><dd>${usedBy ? dependents(usedBy) : t('nothing')}</dd>
+    ${middleware ? middlewareFacts(middleware) : nothing}
     ${sha256 ? html`<dt>SHA-256</dt><dd><code class="wrapx">${sha256}</code></dd>` : nothing}
     <dt>${t('Log')}</dt><dd><a href=${href('/logs', { q: `component:"plugin:${name}"` })}>${t('Its log lines')}</a></dd></dl>`
+}
+
+/** Requests that its middlewares ended, and their last failure. */
+function middlewareFacts({ refused, failed, skipped, lastFailure }: NonNullable<Plugin['middleware']>): unknown {
+  return html`<dt>${t('Requests refused or answered by it')}</dt><dd>${formatCount(refused)}</dd>
+    <dt>${t('Requests refused since it failed')}</dt><dd>${formatCount(failed)}</dd>
+    <dt>${t('Requests that skipped it since it failed')}</dt><dd>${formatCount(skipped)}</dd>
+    ${
+      lastFailure
+        ? html`<dt>${t('Last failure')}</dt><dd><pb-time .at=${lastFailure.at}></pb-time> <code class="wrapx">${lastFailure.contribution}: ${lastFailure.message}</code></dd>`
+        : nothing
+    }`
 }
 
 function dependents({ servers, serversTotal, channels }: NonNullable<Plugin['usedBy']>): unknown {

@@ -21,6 +21,13 @@ export interface Plugin {
   readonly startedAt?: string
   /** Bytes of JavaScript's heap in its worker. */
   readonly heapBytes?: number
+  /** What its middlewares did since the hub's start. */
+  readonly middleware?: {
+    readonly refused: number
+    readonly failed: number
+    readonly skipped: number
+    readonly lastFailure?: { readonly at: string; readonly contribution: string; readonly message: string }
+  }
   readonly usedBy?: {
     readonly servers: readonly string[]
     readonly serversTotal: number

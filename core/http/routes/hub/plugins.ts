@@ -71,6 +71,18 @@ const plugin = z.looseObject({
   starts: z.int().meta({ description: 'Since the hub’s own start' }),
   startedAt: z.string().optional(),
   heapBytes: z.int().optional().meta({ description: 'JavaScript’s heap in the worker of an isolated plugin' }),
+  middleware: z
+    .object({
+      refused: z.int(),
+      failed: z.int(),
+      skipped: z.int(),
+      lastFailure: z.object({ at: z.string(), contribution: z.string(), message: z.string() }).optional(),
+    })
+    .optional()
+    .meta({
+      description:
+        'What its middlewares did since the hub’s start: requests that they refused or answered themselves, that were refused since they failed, and that went on without them',
+    }),
   usedBy: z
     .object({ servers: z.array(z.string()), serversTotal: z.int(), channels: z.int() })
     .optional()

@@ -128,6 +128,7 @@ function editedRef({ name, owner }: JsonObject): string | undefined {
 
 const verdictSchema = z.object({
   name: z.string(),
+  writtenName: z.string().optional().meta({ description: 'The name in the document, where it cannot be a server’s' }),
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
   body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
@@ -215,6 +216,8 @@ export function documentOf(body: JsonObject): JsonValue {
 /** What happened, or would happen, to one entry of the document. */
 export interface Verdict {
   readonly name: string
+  /** The name in the document, where it cannot be a server's name as it is. */
+  readonly writtenName?: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
   readonly body?: JsonObject
@@ -224,6 +227,17 @@ export interface Verdict {
 }
 
 async function takeOver(
+  deps: ServerImportDeps,
+  actor: UserActor,
+  info: RequestInfo,
+  entry: ImportedEntry,
+  dryRun: boolean,
+): Promise<Verdict> {
+  const verdict = await judged(deps, actor, info, entry, dryRun)
+  return entry.writtenName === undefined ? verdict : { ...verdict, writtenName: entry.writtenName }
+}
+
+async function judged(
   deps: ServerImportDeps,
   actor: UserActor,
   info: RequestInfo,

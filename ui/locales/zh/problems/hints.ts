@@ -146,6 +146,7 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   channel_off: '请启用该渠道；关闭期间丢弃的消息可在其投递记录中重新发送。',
   channel_type_unavailable: '请启用提供此类型渠道的插件。',
   log_unwritable: '请检查 LOG_FILE 的权限和所在磁盘；恢复后会写入等待的记录。',
+  blocked_by_plugin: '请按消息所述操作，或就调用记录中所示的插件询问管理员。',
   plugin_failed: '请在插件页面查看其消息和堆栈，更正插件或其配置后重新启用。',
   command_not_found: '请在 hub 所在的机器上安装该程序，或填写完整路径。',
   command_not_executable: '请为该文件添加执行权限（chmod +x），或以其解释器为命令、以该文件为第一个参数。',

@@ -149,6 +149,7 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   channel_off: '渠道已关闭',
   channel_type_unavailable: '没有插件提供此类型的渠道',
   log_unwritable: '日志无法写入',
+  blocked_by_plugin: '被插件拒绝',
   plugin_failed: '插件出错',
   command_not_found: '找不到该命令',
   command_not_executable: '该命令存在，但无法执行',
