@@ -7,8 +7,13 @@ export interface ConnectionGate {
   /** No connection is taken until `open`: those that arrive wait in the system's queue. False where that cannot be done. */
   close(): boolean
   open(): void
-  /** Ends connections that are idle, so that others can be taken. */
-  closeIdle(): void
+  /**
+   * Ends connections that are idle, so that others can be taken. `more`: ends so many that are in use as well, of the client that
+   * keeps the most.
+   */
+  closeIdle(more: number): void
+  /** Takes connections as before; the gate cannot be used any more. */
+  dispose(): void
 }
 
 /** With fewer descriptors the hub does not start: it needs about half of them for itself. */
@@ -19,6 +24,8 @@ const HELD = { part: 8, least: 12, most: 64 }
 const CLOSE_BELOW = 8
 /** Streams are refused while fewer than an eighth of the limit are left, at least this many, so that requests of others have room. */
 const CROWDED = { part: 8, least: 24 }
+/** The gate is closed at most for so long while clients keep what they have; then some of the one with the most are ended. */
+const WAIT_MS = 1_000
 /** Longest time in which a starting thread opens its descriptors, in milliseconds. */
 const THREAD_START_MS = 1_000
 /** With more than this left nothing has to be held back for a thread: one turn takes no more connections than the system queues. */
@@ -42,6 +49,8 @@ export class DescriptorReserve {
   #gate: ConnectionGate | undefined
   #isClosed = false
   #isCrowded = false
+  /** Since when too few are left to take connections. */
+  #shortSinceMs: number | undefined
   /** Threads that have not opened yet what they need. */
   #threads = 0
   #closedUntilMs = 0
@@ -85,6 +94,7 @@ export class DescriptorReserve {
 
   #unguard(): void {
     clearTimeout(this.#timer)
+    this.#gate?.dispose()
     this.#gate = undefined
     this.#isClosed = false
     this.#isCrowded = false
@@ -119,9 +129,20 @@ export class DescriptorReserve {
     this.#isCrowded = left < Math.max(CROWDED.least, (descriptorLimit() ?? 0) / CROWDED.part)
     if (left < CLOSE_BELOW) this.#close()
     else if (this.#isClosed && left >= 2 * CLOSE_BELOW && performance.now() >= this.#closedUntilMs) this.#open()
-    if (this.#isCrowded) this.#gate?.closeIdle()
+    if (this.#isCrowded) this.#gate?.closeIdle(this.#missing(left))
     const tookMs = performance.now() - startedAtMs
     this.#schedule(Math.max(left > PLENTY ? COUNT_MS.plenty : COUNT_MS.few, REST * tookMs))
+  }
+
+  /** Number of connections in use that must end, so that others are taken again. */
+  #missing(left: number): number {
+    const nowMs = performance.now()
+    if (!this.#isClosed || left >= 2 * CLOSE_BELOW) this.#shortSinceMs = undefined
+    else this.#shortSinceMs ??= nowMs
+    if (this.#shortSinceMs === undefined || nowMs - this.#shortSinceMs < WAIT_MS) return 0
+    // They need a moment to end.
+    this.#shortSinceMs = nowMs
+    return 2 * CLOSE_BELOW - left
   }
 
   #schedule(ms: number): void {

@@ -1,39 +1,87 @@
 import { ptr } from 'bun:ffi'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { ConnectionGate } from '../config/descriptor-reserve.ts'
 import { linkOf, listeningAt, openC } from './serve-bun-buffers.ts'
-import { IdleConnections, SYMBOLS } from './serve-bun-idle.ts'
-import type { KeptBy } from './serve-bun-peer.ts'
+import { type CSymbols, IdleConnections, SYMBOLS } from './serve-bun-idle.ts'
+import type { KeptConnections } from './serve-bun-peer.ts'
 
 const EPOLL_CTL_MOD = 3
+/** No program of the hub inherits the socket. */
+const F_DUPFD_CLOEXEC = 1030
+const O_CLOEXEC = 0o2000000
 
 /**
- * The gate of what listens at this port. `keptBy` says what keeps a connection, by its client's port; see {@link KeptConnections}.
- * Undefined where it cannot be made: not on Linux, or without /proc or the C library.
+ * The gate of what listens at this port. `kept`: the connections of its clients that are in use. Undefined where it cannot be made: not on Linux, or without /proc or the C library.
  */
 export function connectionGate(
   port: number,
-  keptBy: (peerPort: number) => KeptBy | undefined,
+  kept: Pick<KeptConnections, 'at' | 'ofLargest'>,
 ): ConnectionGate | undefined {
   if (process.platform !== 'linux') return undefined
   try {
     const c = openC(SYMBOLS)
-    const polled = listeningAt(port).flatMap(pollOf)
-    if (polled.length === 0) return undefined
-    const idle = new IdleConnections(c, port, keptBy)
-    // All of it runs in one turn of the main thread, which alone closes these descriptors.
-    const change = (isOpen: boolean): boolean =>
-      polled.every(({ epoll, fd, socket, events, data }) => {
-        if (linkOf(fd) !== socket) return false
-        return c.epoll_ctl(epoll, EPOLL_CTL_MOD, fd, ptr(epollEvent(isOpen ? events : 0, data))) === 0
-      })
+    const listeners = listeningAt(port)
+      .flatMap(pollOf)
+      .map(polled => new Listener(c, polled))
+    if (listeners.length === 0) return undefined
+    const idle = new IdleConnections(c, port, kept)
     return {
-      close: () => change(false),
-      open: () => void change(true),
-      closeIdle: () => idle.close(),
+      close: () => listeners.every(listener => listener.close()),
+      open() {
+        for (const listener of listeners) listener.open()
+      },
+      closeIdle: more => idle.close(more),
+      dispose() {
+        for (const listener of listeners) listener.dispose()
+      },
     }
   } catch {
     return undefined
+  }
+}
+
+/**
+ * One listening socket. Closed, its descriptor leads to /dev/null: the runtime accepts until that fails, also where it has been told
+ * already that connections wait. All of it runs in one turn of the main thread, which alone closes these descriptors.
+ */
+class Listener {
+  readonly #c: CSymbols
+  readonly #polled: Polled
+  readonly #socket: number
+  readonly #nothing: number
+  #isOpen = true
+
+  constructor(c: CSymbols, polled: Polled) {
+    this.#c = c
+    this.#polled = polled
+    this.#socket = c.fcntl(polled.fd, F_DUPFD_CLOEXEC, 0)
+    this.#nothing = openSync('/dev/null', 'r')
+  }
+
+  /** False where that cannot be done. */
+  close(): boolean {
+    const { fd, socket } = this.#polled
+    if (!this.#isOpen) return true
+    if (this.#socket < 0 || linkOf(fd) !== socket || !this.#watch(0)) return false
+    this.#isOpen = this.#c.dup3(this.#nothing, fd, O_CLOEXEC) !== fd
+    return true
+  }
+
+  open(): void {
+    const { fd, events } = this.#polled
+    if (!this.#isOpen && linkOf(fd) === '/dev/null') this.#isOpen = this.#c.dup3(this.#socket, fd, O_CLOEXEC) === fd
+    if (this.#isOpen) this.#watch(events)
+  }
+
+  dispose(): void {
+    this.open()
+    if (this.#socket >= 0) closeSync(this.#socket)
+    closeSync(this.#nothing)
+  }
+
+  #watch(events: number): boolean {
+    const { epoll, fd, data } = this.#polled
+    return this.#c.epoll_ctl(epoll, EPOLL_CTL_MOD, fd, ptr(epollEvent(events, data))) === 0
   }
 }
 

@@ -1,11 +1,13 @@
 import { FFIType, ptr } from 'bun:ffi'
 import { readdirSync } from 'node:fs'
 import type { openC } from './serve-bun-buffers.ts'
-import type { KeptBy } from './serve-bun-peer.ts'
+import type { KeptConnections } from './serve-bun-peer.ts'
 
 const { i32, ptr: pointer } = FFIType
 /** Functions of the C library by which connections are looked at, closed, and no longer accepted. */
 export const SYMBOLS = {
+  fcntl: { args: [i32, i32, i32], returns: i32 },
+  dup3: { args: [i32, i32, i32], returns: i32 },
   epoll_ctl: { args: [i32, i32, i32, pointer], returns: i32 },
   getsockname: { args: [i32, pointer, pointer], returns: i32 },
   getpeername: { args: [i32, pointer, pointer], returns: i32 },
@@ -13,7 +15,8 @@ export const SYMBOLS = {
   shutdown: { args: [i32, i32], returns: i32 },
 } as const
 
-type CSymbols = ReturnType<typeof openC<typeof SYMBOLS>>
+/** The loaded functions. */
+export type CSymbols = ReturnType<typeof openC<typeof SYMBOLS>>
 
 const SOL_SOCKET = 1
 const SO_ACCEPTCONN = 30
@@ -50,22 +53,24 @@ interface Watched {
 export class IdleConnections {
   readonly #c: CSymbols
   readonly #port: number
-  readonly #keptBy: (peerPort: number) => KeptBy | undefined
+  readonly #kept: Pick<KeptConnections, 'at' | 'ofLargest'>
   /** By descriptor; those of the last look. */
   #watched = new Map<number, Watched>()
 
-  constructor(c: CSymbols, port: number, keptBy: (peerPort: number) => KeptBy | undefined) {
+  constructor(c: CSymbols, port: number, kept: Pick<KeptConnections, 'at' | 'ofLargest'>) {
     this.#c = c
     this.#port = port
-    this.#keptBy = keptBy
+    this.#kept = kept
   }
 
   /**
    * Closes connections that are silent unless something keeps them, and those whose clients drip bytes. To be called several times
-   * a second while descriptors are short. Does nothing while not even the list of descriptors can be read.
+   * a second while descriptors are short. Does nothing while not even the list of descriptors can be read. `more`: number of
+   * connections that are closed although they are kept, the latest ones of the client that keeps the most.
    */
-  close(): void {
+  close(more: number): void {
     const watched = new Map<number, Watched>()
+    const unlucky = new Set(more > 0 ? this.#kept.ofLargest().slice(-more) : [])
     for (const fd of openDescriptors()) {
       if (this.#portOf('getsockname', fd) !== this.#port || this.#isListening(fd)) continue
       const traffic = this.#trafficOf(fd)
@@ -75,14 +80,14 @@ export class IdleConnections {
       const now = next(before?.peerPort === peerPort ? before : undefined, peerPort, traffic)
       watched.set(fd, now)
       // The runtime then closes it as if the client had done so.
-      if (this.#isUseless(now, traffic)) this.#c.shutdown(fd, SHUT_RDWR)
+      if (unlucky.has(peerPort) || this.#isUseless(now, traffic)) this.#c.shutdown(fd, SHUT_RDWR)
     }
     this.#watched = watched
   }
 
   #isUseless({ peerPort, drips }: Watched, { bytesReceived, silentMs }: Traffic): boolean {
     if (bytesReceived === 0n) return silentMs >= IDLE_MS.unused
-    const keptBy = this.#keptBy(peerPort)
+    const keptBy = this.#kept.at(peerPort)
     // The frames by which a WebSocket is kept alive are small.
     if (keptBy === 'socket') return false
     return drips >= DRIP.times || (keptBy === undefined && silentMs >= IDLE_MS.used)

@@ -152,6 +152,12 @@ export class KeptConnections {
     return this.#senders.get(sender) ?? 0
   }
 
+  /** Client ports of the connections of the sender that keeps the most, the oldest first. */
+  ofLargest(): readonly number[] {
+    const [largest] = [...this.#senders].toSorted(([, one], [, other]) => other - one)
+    return [...this.#kept.values()].flatMap(({ sender, port }) => (sender === largest?.[0] ? port : []))
+  }
+
   #release(key: string, kept: Kept | undefined): void {
     if (kept === undefined || this.#kept.get(key) !== kept) return
     this.#kept.delete(key)

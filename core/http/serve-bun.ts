@@ -123,7 +123,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       server = running
       const port = running.port ?? options.port
       boundSocketBuffers(port)
-      const gate = reserve && connectionGate(port, peerPort => kept.at(peerPort))
+      const gate = reserve && connectionGate(port, kept)
       if (gate) endGuard = reserve.guard(gate)
       const host = options.host.includes(':') ? `[${options.host}]` : options.host
       return { port, address: `http://${host}:${port}${options.basePath}` }
