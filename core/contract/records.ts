@@ -205,7 +205,7 @@ export interface GroupRecord {
 }
 
 /**
- * How a tools/call ended. `ok`; `tool_error`: the tool set isError; `upstream_error`: the server returned an error, could
+ * Outcome of a tools/call. `ok`; `tool_error`: the tool set isError; `upstream_error`: the server returned an error, could
  * not be reached or broke the protocol; `timeout`: the server did not answer in time; `cancelled`: the caller gave up;
  * `refused`: the hub refused it, such as for an unknown tool, wrong arguments or a quota; `blocked`: a middleware did.
  */

@@ -110,7 +110,7 @@ export interface MeasureQuery {
 }
 
 /**
- * How often something happened, and how long it took, in milliseconds; a percentile is off by 0.8 % at most. Times are null where
+ * Number of events and their durations in milliseconds; a percentile is off by 0.8 % at most. Times are null where
  * nothing was timed, as of calls that reached no server.
  */
 export interface Measure {

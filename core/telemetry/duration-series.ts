@@ -11,7 +11,7 @@ export const DURATION_KINDS = ['server_startup', 'tool_execution', 'api_requests
 export type DurationKind = (typeof DURATION_KINDS)[number]
 
 /**
- * What a stored series is of. `calls_elsewhere` are a user's calls of others' servers, once more, for that user; `calls_unsent`
+ * Subject of a stored series. `calls_elsewhere` are a user's calls of others' servers, once more, for that user; `calls_unsent`
  * those that reached no server, which have no durations. Both are read as `tool_execution`.
  */
 export type SeriesKind = DurationKind | 'calls_elsewhere' | 'calls_unsent'

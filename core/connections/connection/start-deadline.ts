@@ -8,7 +8,7 @@ interface Planned {
 }
 
 /**
- * How long the next attempt to start one server may take. An attempt that its deadline ended is followed by one with
+ * Limits the time of the next attempt to start one server. An attempt that its deadline ended is followed by one with
  * twice the deadline, up to the longest, until the server has started.
  */
 export class StartDeadline {

@@ -26,7 +26,7 @@ export type CallerFrame =
   | { readonly kind: 'answer'; readonly key: number; readonly text: string }
 
 /**
- * How a caller gets a result. `converted`: in the form of the legacy era, normalized; `as-is`: normalized only, for a modern
+ * The form in which a caller gets a result. `converted`: in the form of the legacy era, normalized; `as-is`: normalized only, for a modern
  * client; `written`: converted and not normalized, for an HTTP API.
  */
 export type ResultStyle = 'converted' | 'as-is' | 'written'

@@ -163,7 +163,7 @@ export class BundleUnpacker {
   }
 
   /**
-   * Whether every file of a copy is there with its size. A hub that was killed leaves no record; after a loss of power there may
+   * True when every file of a copy is there with its size. A hub that was killed leaves no record; after a loss of power there may
    * be a record of files whose content never reached the disk.
    */
   async #isWhole(place: FolderPlace): Promise<boolean> {

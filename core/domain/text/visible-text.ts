@@ -14,7 +14,7 @@ const SUSPECTS =
   /[\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff]+/g
 
 /**
- * What people do not see: control and format characters, line and paragraph separators, fillers, variation selectors,
+ * Characters that people do not see: control and format characters, line and paragraph separators, fillers, variation selectors,
  * unpaired surrogates, noncharacters, and the blank of Braille. The Arabic and Kaithi number marks are of the same category
  * as format characters but are drawn.
  */
@@ -82,7 +82,7 @@ export function escapeHidden(json: string): string {
   return SUSPECT.test(json) ? replaced(json, jsonEscape, true) : json
 }
 
-/** Whether `visibleName` would change a text. `lines`: whether `visibleText` would, but for CR LF. */
+/** True when `visibleName` would change a text. `lines`: whether `visibleText` would, but for CR LF. */
 export function hasHidden(text: string, { lines = false }: { readonly lines?: boolean } = {}): boolean {
   const given = lines ? text.replace(LINE_END, '\n') : text
   return (lines ? visibleText(given) : visibleName(given)) !== given

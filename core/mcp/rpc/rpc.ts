@@ -34,7 +34,7 @@ interface BadMessage {
 type Place = 'message' | 'params' | 'rest' | 'data'
 
 /**
- * How many object members a value holds. Arguments may have any key, and so may input responses, whose unknown keys are ignored;
+ * Number of object members that a value holds. Arguments may have any key, and so may input responses, whose unknown keys are ignored;
  * elsewhere `__proto__` is rejected.
  */
 function countMembers(value: unknown, place: Place): number {
