@@ -23,9 +23,12 @@ export function warningText({ code, message, server = '', tools = [], params = {
     case 'tools_need_asking':
       return t('Server {server}: only clients that can be asked see {tools}.', { server, tools: named })
     case 'one_connection_only':
-      return t('Server {server} serves one connection at a time: all clients share it, and it cannot ask any of them.', {
-        server,
-      })
+      return t(
+        'Server {server} serves one connection at a time: all clients share it, and it cannot ask any of them.',
+        {
+          server,
+        },
+      )
     case 'names_collide':
       return t('Server {server}: listed under another name, since others have the same: {tools}.', {
         server,
