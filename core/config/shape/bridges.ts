@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { shellWords } from './shell-words.ts'
 
 /** Programs that start another one: the words before the bridge itself. */
