@@ -158,6 +158,7 @@ test('many calls to a server that waits make one attempt a second, and one that 
   const before = later.initializedAtMs.length
   const refusals = await Promise.all(clients.map(client => failureOf(callText(client, 'any'))))
   expect(refusals.every(({ data }) => data?.code === 'server_offline')).toBe(true)
+  expect(refusals.map(({ message }) => message)).toContainEqual(expect.stringMatching(/; next attempt in \d+ s$/))
   const seconds = Math.ceil((performance.now() - began) / 1_000)
   // One for each second, one that was under way, and one that was due by itself; eight callers would make eight.
   expect(later.initializedAtMs.length - before).toBeLessThanOrEqual(seconds + 2)

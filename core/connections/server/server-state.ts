@@ -81,12 +81,18 @@ export class ServerState {
     const seconds = this.#secondsToNextAttempt()
     const why = this.reason ? `: ${this.reason.message}` : ''
     const what = this.#now.state === 'offline' ? 'is offline' : 'is not connected yet'
-    const message = `Server "${name}" ${what}${why}`
+    const message = `Server "${name}" ${what}${why}${this.#nextAttempt()}`
     return {
       code: 'server_offline',
       message,
       ...(seconds === undefined ? {} : { data: { retryAfterSeconds: seconds } }),
     }
+  }
+
+  #nextAttempt(): string {
+    const { state, nextAttemptAtMs } = this.#now
+    if (state !== 'offline' || nextAttemptAtMs === undefined) return ''
+    return `; next attempt in ${Math.max(1, Math.ceil((nextAttemptAtMs - Date.now()) / 1_000))} s`
   }
 
   #secondsToNextAttempt(): number | undefined {
