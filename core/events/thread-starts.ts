@@ -1,19 +1,20 @@
 import { channel } from 'node:diagnostics_channel'
 
-const BEFORE = 'patchbay:thread-starts'
-const RUNNING = 'patchbay:thread-runs'
+/** Held here: a channel that nothing refers to is collected, with its subscribers. */
+const BEFORE = channel('patchbay:thread-starts')
+const RUNNING = channel('patchbay:thread-runs')
 
 /**
  * Makes a worker. A thread that gets no descriptors for its event loop ends the whole process, so that the holder of reserved
  * descriptors has to give them up first.
  */
 export function startThread(make: () => Worker): Worker {
-  channel(BEFORE).publish(undefined)
+  BEFORE.publish(undefined)
   const worker = make()
   let runs = false
   // A worker that fails at once is only closed.
   const once = (): void => {
-    if (!runs) channel(RUNNING).publish(undefined)
+    if (!runs) RUNNING.publish(undefined)
     runs = true
   }
   worker.addEventListener('open', once, { once: true })
@@ -25,10 +26,10 @@ export function startThread(make: () => Worker): Worker {
 export function onThreadStarts({ before, running }: { before(): void; running(): void }): () => void {
   const starts = (): void => before()
   const runs = (): void => running()
-  channel(BEFORE).subscribe(starts)
-  channel(RUNNING).subscribe(runs)
+  BEFORE.subscribe(starts)
+  RUNNING.subscribe(runs)
   return () => {
-    channel(BEFORE).unsubscribe(starts)
-    channel(RUNNING).unsubscribe(runs)
+    BEFORE.unsubscribe(starts)
+    RUNNING.unsubscribe(runs)
   }
 }

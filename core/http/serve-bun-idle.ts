@@ -30,6 +30,8 @@ const ADDRESS_BYTES = 28
 const INET = new Set([2, 10])
 /** A connection on which nothing was ever sent is idle after this time, any other after the longer one; in milliseconds. */
 const IDLE_MS = { unused: 1_000, used: 5_000 }
+/** A connection is looked at for this long, in milliseconds: one that has waited to be taken has been silent meanwhile. */
+const LOOKED_AT_MS = 500
 /**
  * A client drips when between two looks it sent something less than this, so many times one after another. A request comes in few
  * pieces, and a large one in large ones.
@@ -45,6 +47,8 @@ interface Traffic {
 /** Counts of one connection over several looks. */
 interface Watched {
   readonly peerPort: number
+  /** Of the first look (`performance.now()`). */
+  readonly sinceMs: number
   bytesReceived: bigint
   drips: number
 }
@@ -85,7 +89,8 @@ export class IdleConnections {
     this.#watched = watched
   }
 
-  #isUseless({ peerPort, drips }: Watched, { bytesReceived, silentMs }: Traffic): boolean {
+  #isUseless({ peerPort, sinceMs, drips }: Watched, { bytesReceived, silentMs }: Traffic): boolean {
+    if (performance.now() - sinceMs < LOOKED_AT_MS) return false
     if (bytesReceived === 0n) return silentMs >= IDLE_MS.unused
     const keptBy = this.#kept.at(peerPort)
     // The frames by which a WebSocket is kept alive are small.
@@ -118,10 +123,10 @@ export class IdleConnections {
 }
 
 function next(before: Watched | undefined, peerPort: number, { bytesReceived }: Traffic): Watched {
-  if (before === undefined) return { peerPort, bytesReceived, drips: 0 }
+  if (before === undefined) return { peerPort, sinceMs: performance.now(), bytesReceived, drips: 0 }
   const more = Number(bytesReceived - before.bytesReceived)
   const drips = more === 0 ? before.drips : more < DRIP.bytes ? before.drips + 1 : 0
-  return { peerPort, bytesReceived, drips }
+  return { ...before, bytesReceived, drips }
 }
 
 function openDescriptors(): readonly number[] {

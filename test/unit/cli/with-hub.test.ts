@@ -126,16 +126,21 @@ describe('the command line on the hub’s own machine', () => {
 
   test('imports a file of another program: first what would be, then in earnest, then nothing new', async () => {
     const file = join(hub.cwd, 'claude.json')
-    const servers = { one: { url: 'https://one.example/mcp' }, 'b/d': { command: 'x' }, sample: { command: 'y' } }
+    const servers = {
+      one: { url: 'https://one.example/mcp' },
+      'b/d': { command: 'x' },
+      bad: { url: 'ftp://files.example/' },
+      sample: { command: 'y' },
+    }
     await writeFile(file, JSON.stringify({ mcpServers: servers }))
     const verdicts = async (...options: string[]) => {
       const { code, stdout } = await hub.run(['import', 'claude.json', '--json', ...options])
       const { items } = JSON.parse(stdout) as { items: { name: string; verdict: string }[] }
       return [code, ...items.map(entry => `${entry.name} ${entry.verdict}`)]
     }
-    expect(await verdicts('--dry-run')).toEqual([1, 'one new', 'b/d invalid', 'sample exists'])
-    expect(await verdicts()).toEqual([1, 'one new', 'b/d invalid', 'sample exists'])
-    expect(await verdicts('--dry-run')).toEqual([1, 'one same', 'b/d invalid', 'sample exists'])
+    expect(await verdicts('--dry-run')).toEqual([1, 'one new', 'b-d new', 'bad invalid', 'sample exists'])
+    expect(await verdicts()).toEqual([1, 'one new', 'b-d new', 'bad invalid', 'sample exists'])
+    expect(await verdicts('--dry-run')).toEqual([1, 'one same', 'b-d same', 'bad invalid', 'sample exists'])
     const fromStdin = await hub.run(['import'], { stdin: 'https://mcp.two.example/mcp' })
     expect(fromStdin.stdout).toMatch(/created +server +two +ada~two/)
   })
