@@ -1,10 +1,12 @@
 import { type FieldCode, HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import { cutShort } from '../domain/cut-short.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { mustHoldMore, scanShape } from '../domain/json/json-shape.ts'
 import { nameKey } from '../domain/names.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { parseImportText } from './import-text.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
@@ -226,14 +228,14 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
     const read = fromText(entry)
     if (key === undefined) return read
     const name = fittingName(key)
-    const written = name === key ? {} : { writtenName: key }
+    const written = name === key ? {} : { writtenName: shownName(key) }
     return { ...read, name, ...written, body: { ...read.body, name } }
   }
   const fields = isJsonObject(entry) ? entry : {}
   const given = splitKey(key ?? (typeof fields.name === 'string' ? fields.name : nameOfEntry(fields)))
   const { owner } = given
   const name = fittingName(given.name)
-  const written: Pick<ImportedEntry, 'writtenName'> = name === given.name ? {} : { writtenName: given.name }
+  const written: Pick<ImportedEntry, 'writtenName'> = name === given.name ? {} : { writtenName: shownName(given.name) }
   const mine = owner === undefined ? {} : { owner }
   if (!isJsonObject(entry)) {
     return {
@@ -250,6 +252,11 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
   const warnings = [...renamed, ...unread, ...leftWithClient(entry, body)]
   const left = warnings.length === 0 ? {} : { warnings }
   return { name, ...written, body: { ...mine, ...body, name }, ...from, ...left, place }
+}
+
+/** A name of the document as people read it, at most 256 of its characters. */
+function shownName(written: string): string {
+  return visibleText(cutShort(written, 256))
 }
 
 function renamedTo(name: string, written: string): string {

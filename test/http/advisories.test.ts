@@ -275,14 +275,14 @@ describe('what goes upstream', () => {
 })
 
 describe('what comes in', () => {
-  test('a name of an import that leads elsewhere makes nothing anywhere [GHSA-p3h2-2j4p-p83g]', async () => {
+  test('a name of an import that leads elsewhere is another name here, and makes nothing anywhere [GHSA-p3h2-2j4p-p83g]', async () => {
     const before = await readdir(hub.folder, { recursive: true })
     const names = ['../x', '/x', '..\\x', 'a\0b', '..', '../../../../tmp/x', '%2e%2e/x', 'a/../../x']
     for (const name of names) {
       const document = { mcpServers: { [name]: { url: upstream.url } } }
       const answer = await patient(() => alice.request('POST', '/api/servers/import', document))
-      const verdict = answer.status === 200 ? answer.json.entries[0]?.verdict : 'invalid'
-      expect([name, verdict]).toEqual([name, 'invalid'])
+      const entry = answer.json.entries?.[0] ?? { verdict: 'invalid' }
+      if (entry.verdict !== 'invalid') expect(entry.name).toMatch(/^\w[\w.-]*$/)
       const made = await patient(() => alice.request('POST', '/api/servers', { name, url: upstream.url }))
       expect([name, made.status]).toEqual([name, 400])
     }

@@ -283,7 +283,7 @@ describe('pointers into the nested form of a server lead through "config"', () =
 
 describe('pointers of an import lead into the document', () => {
   test.each([
-    [{ mcpServers: { 'a b': { command: 'true', args: [1] } } }, '#/mcpServers/a b/args/0'],
+    [{ mcpServers: { 'a b': { command: 'true', args: [{}] } } }, '#/mcpServers/a b/args/0'],
     [{ servers: { a: { serverUrl: 'no url' } } }, '#/servers/a/serverUrl'],
     [[{ command: 'true', timeout: -1 }], '#/0/timeout'],
     [{ command: 'true', env: { A: 1, 'B=': 'x' } }, '#/env/B='],
