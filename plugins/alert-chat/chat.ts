@@ -103,7 +103,7 @@ function checkWebhook(webhook: string | undefined): FieldError | undefined {
   const pointer = '#/webhook'
   if (webhook === undefined) return { pointer, code: 'required', detail: '"webhook" is missing' }
   const url = parseUrl(webhook)
-  if (!url) return { pointer, code: 'url_invalid', detail: 'This is no URL' }
+  if (!url) return { pointer, code: 'url_invalid', detail: 'This is no URL of at most 8,192 characters' }
   if (!['http:', 'https:'].includes(url.protocol)) {
     return { pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }
   }

@@ -112,7 +112,7 @@ function urlErrors(url: unknown): readonly FieldError[] {
   const pointer = '#/url'
   if (typeof url !== 'string') return [{ pointer, code: 'type', detail: '"url" must be a string' }]
   const parsed = parseUrl(url)
-  if (!parsed) return [{ pointer, code: 'url_invalid', detail: 'This is no URL' }]
+  if (!parsed) return [{ pointer, code: 'url_invalid', detail: 'This is no URL of at most 8,192 characters' }]
   if (!['http:', 'https:'].includes(parsed.protocol)) {
     return [{ pointer, code: 'url_scheme', detail: 'The URL must begin with http:// or https://' }]
   }

@@ -88,7 +88,13 @@ describe('messages of an upstream', () => {
         text => {
           const value = parsed(text)
           const read = readMessages(text)
-          if (!value) return expect(read.map(message => message.kind)).toEqual(['bad'])
+          if (!value) {
+            // A message may stand behind a text without a line end.
+            const at = text.indexOf('{"jsonrpc"', 1)
+            const behind = at > 0 && parsed(text.slice(at)) ? 1 : 0
+            expect(read[0]?.kind).toBe('bad')
+            return expect(read.length).toBeLessThanOrEqual(1 + behind)
+          }
           const all = Array.isArray(value.value) ? value.value : [value.value]
           expect(read).toHaveLength(all.length)
           read.forEach((message, index) => {

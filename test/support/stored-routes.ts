@@ -11,6 +11,8 @@ const ENV = 120_000
 export const UNPACKED_BYTES = 300_000
 /** Small servers, of which groups have rows. */
 const MEMBERS = 40
+/** Below the longest address that is taken. */
+const ADDRESS = 8_000
 const LATER = 24 * 60 * 60_000
 
 /** Sends one route what it stores. `round` is new in each call, so that names are. */
@@ -38,13 +40,14 @@ const rule = (name: string, bytes: number) => ({
   ...{ name, severity: 'warning', condition: many(bytes / 32, at => `servers_offline > ${at + 10}`).join(' or ') },
 })
 const channel = (name: string, bytes: number) => ({
-  ...{ name, type: 'webhook', enabled: false, config: { url: `https://a.example/${text(bytes)}` } },
+  ...{ name, type: 'webhook', enabled: false },
+  config: { url: 'https://a.example/', headers: { 'x-long': text(bytes) } },
 })
 const dashboard = (name: string, bytes: number) => ({
   ...{ name, widgets: many(40, () => ({ type: 'chart', query: `request_count{server="${text(bytes)}"}` })) },
 })
 const endpoint = (name: string, bytes: number) => ({
-  ...{ name, direction: 'outbound', group: 's', url: `wss://a.example/${text(bytes)}` },
+  ...{ name, direction: 'outbound', group: 's', url: `wss://a.example/${text(Math.min(bytes, ADDRESS))}` },
 })
 
 /** Makes things of one kind, or replaces and changes the one called `t`. */

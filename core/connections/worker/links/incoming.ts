@@ -103,23 +103,30 @@ export function readMessages(text: string): readonly Incoming[] {
   const plain = readPlainResult(text)
   if (plain) return [plain]
   if (!/^\s*[[{]/.test(text)) return readBehind(text)
+  const whole = parsedMessages(text)
+  if (whole) return whole
+  const { id } = idOfInvalid(text)
+  return id === undefined ? readBehind(text) : [{ kind: 'bad', detail: NOT_JSON, id }]
+}
+
+/** Undefined for what is not JSON. */
+function parsedMessages(text: string): readonly Incoming[] | undefined {
   let value: JsonValue
   try {
     value = parseExact(text)
   } catch {
-    const { id } = idOfInvalid(text)
-    if (id !== undefined) return [{ kind: 'bad', detail: NOT_JSON, id }]
-    return readBehind(text)
+    return undefined
   }
   if (Array.isArray(value)) return value.map(item => classify(item, JSON.stringify(item)))
   return [classify(value, text)]
 }
 
-/** Reads the message behind a text without a line end, such as a progress line; the text alone is a stray line. */
+/** Reads the message behind a text without a line end, such as a progress line; without one, the whole is a stray line. */
 function readBehind(text: string): readonly Incoming[] {
   const at = text.indexOf('{"jsonrpc"', 1)
-  if (at < 0) return [{ kind: 'bad', detail: NOT_JSON, stray: text }]
-  return [{ kind: 'bad', detail: NOT_JSON, stray: text.slice(0, at) }, ...readMessages(text.slice(at))]
+  const behind = at < 0 ? undefined : parsedMessages(text.slice(at))
+  if (behind) return [{ kind: 'bad', detail: NOT_JSON, stray: text.slice(0, at) }, ...behind]
+  return [{ kind: 'bad', detail: NOT_JSON, stray: text }]
 }
 
 function classify(value: JsonValue, text: string): Incoming {
