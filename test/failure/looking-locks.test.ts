@@ -82,6 +82,7 @@ describe.each(extent(['sqlite'], ['sqlite', 'postgres']))('%s:', kind => {
     if (kind === 'sqlite') {
       const database = new Database(join(hub.dataDir, 'patchbay.db'))
       try {
+        database.exec('pragma busy_timeout = 10000')
         database.exec('begin immediate')
         await work()
       } finally {
