@@ -170,7 +170,7 @@ export class HubFacts implements AlertFacts {
 
   values(query: MetricQuery, per: AlertRule['per'], ruleScope: RuleScope): Facts | { readonly everywhere: FactValue } {
     const { metric, windowMs = 0 } = query
-    // How many records are lost is about all users together, and no ordinary user's to know.
+    // The number of lost records covers all users, so ordinary users do not get it.
     if (metric === 'dropped_records' && ruleScope.ownerId !== 'all') return { everywhere: undefined }
     if (isMachineMetric(metric)) return { everywhere: this.#machine.value(query) }
     if (metric.startsWith(CUSTOM)) {

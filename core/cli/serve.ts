@@ -40,7 +40,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   let hub: Hub | undefined
   process.on('unhandledRejection', error => {
     if (hub) hub.log.error('Unhandled rejection; the hub goes on', { error })
-    else io.stderr(`Unhandled rejection; the start goes on: ${plain(io.redactor.text(String(error)))}\n`)
+    else io.stderr(`Unhandled rejection during the start, which continues: ${plain(io.redactor.text(String(error)))}\n`)
   })
   // By default the signal would end the process. Ignored until there is a log to reopen.
   process.on('SIGHUP', () => void hub?.reopenLog())

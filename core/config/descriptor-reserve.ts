@@ -8,8 +8,8 @@ export interface ConnectionGate {
   close(): boolean
   open(): void
   /**
-   * Ends connections that are idle, so that others can be taken. `more`: ends so many that are in use as well, of the client that
-   * keeps the most.
+   * Closes idle connections, so that new ones can be accepted. `more`: number of connections in use that are closed as well, all of
+   * the client that holds the most.
    */
   closeIdle(more: number): void
   /** Takes connections as before; the gate cannot be used any more. */

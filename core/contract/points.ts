@@ -72,7 +72,7 @@ export interface McpMessage {
   readonly context: McpContext
 }
 
-/** What the hub knows of a request when a middleware gets it. `server` and `tool`, by its own name, where the parameters name them. */
+/** The hub's knowledge of a request when a middleware gets it. `server` and `tool` are set if the parameters name them; the tool by its own name. */
 export interface McpContext extends Pick<ScopeInfo, 'path'> {
   readonly group: Pick<GroupRecord, 'id' | 'name'>
   readonly session?: string

@@ -133,7 +133,7 @@ export interface ServerSettings {
   readonly toolsDefault?: 'off'
   /** A tool with a changed definition is reported, or blocked until its owner approves it. Default `report`. */
   readonly definitionPolicy?: 'report' | 'pin'
-  /** How output schemas are listed. Absent: `loose` for an HTTP API, `strict` for others. */
+  /** Form in which output schemas are listed. Absent: `loose` for an HTTP API, `strict` for others. */
   readonly outputSchemas?: 'strict' | 'loose' | 'off'
   /** Names of the prompts that are offered, and URIs of the resources and templates. Default `all`. */
   readonly prompts?: 'all' | readonly string[]
@@ -233,7 +233,7 @@ export interface ToolCallRecord {
   readonly status: string
   /** Error text of a failed call as its caller got it, at most 500 characters; absent where the server's `logging.callErrors` is false. */
   readonly error?: string | undefined
-  /** What the hub did to the call, as the arguments that it dropped, and the plugin that ended a `blocked` one. */
+  /** Changes that the hub made to the call, such as dropped arguments; and the plugin that ended a `blocked` call. */
   readonly note?: string | undefined
   readonly plugin?: string | undefined
   /** The caller's address, after trusted proxies. */

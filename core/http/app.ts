@@ -56,7 +56,7 @@ export interface AnsweredRequest {
   readonly userId: string | undefined
 }
 
-/** What is known of a request besides its response, once it is answered. */
+/** Route and user of a request, known once it is answered. */
 interface Matched {
   userId?: string | undefined
   /** The route's path, such as `/api/servers/{ref}`; undefined when there is none. */

@@ -54,7 +54,7 @@ export class PluginHost {
   readonly #slots: Slot[]
   readonly #points = new Map<keyof ExtensionPoints, Map<string, ExtensionPoints[keyof ExtensionPoints]>>()
 
-  /** What the middlewares of plugins did. */
+  /** Counts of the effects of middlewares, by plugin. */
   readonly middlewares: MiddlewareCounter
   #starts = 0
 

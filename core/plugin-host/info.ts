@@ -33,7 +33,7 @@ export interface PluginInfo {
   readonly startedAt?: string
   /** Bytes of JavaScript's heap in the plugin's worker, at most 5 s old. */
   readonly heapBytes?: number
-  /** What its middlewares did since the hub's start. */
+  /** Counts of the effects of its middlewares since the hub's start. */
   readonly middleware?: MiddlewareCounts
 }
 

@@ -8,7 +8,7 @@ import type { PluginEntry } from './resolve.ts'
 /** `failed` after an error, `disabled` by its settings, `stopped` with the hub. */
 export type PluginState = 'running' | 'failed' | 'disabled' | 'stopped'
 
-/** How often middlewares of a plugin refused or answered a request, failed so that it was refused, and were skipped. */
+/** Number of requests that a plugin's middlewares refused or answered, that were refused because one failed, and in which one was skipped. */
 export interface MiddlewareCounts {
   readonly refused: number
   readonly failed: number
@@ -31,7 +31,7 @@ export interface Slot {
   starts: number
   startedAt: string | undefined
   heapBytes: number | undefined
-  /** What its middlewares did since the hub's start; undefined before the first. */
+  /** Counts of the effects of its middlewares since the hub's start; undefined before the first. */
   middleware: MiddlewareCounts | undefined
   /** Why it failed, by its stable code and in words. */
   code: ErrorCode | undefined

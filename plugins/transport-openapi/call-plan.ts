@@ -1,8 +1,8 @@
 import type { HubError, JsonObject, JsonValue } from 'patchbay/contract'
 import { callAddress, checkSegment } from './address.ts'
-import { findFaults } from './argument-check.ts'
+import { findFaults } from './arguments/argument-check.ts'
+import { coerced } from './arguments/coerce.ts'
 import { type Body, writeBody } from './bodies.ts'
-import { coerced } from './coerce.ts'
 import type { OpenapiConfig } from './config.ts'
 import type { Parameter } from './parameters.ts'
 import type { Proof } from './security.ts'
@@ -25,7 +25,7 @@ export interface CallPlan {
   readonly body: Body | undefined
   readonly proofs: readonly Proof[]
   readonly accept: string
-  /** What happens to arguments that the tool does not have. */
+  /** Treatment of arguments that the tool does not have. */
   readonly extraArguments: OpenapiConfig['extraArguments']
 }
 

@@ -30,7 +30,7 @@ export interface OpenapiConfig {
   readonly credentials: ReadonlyMap<string, Credential>
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
-  /** What happens to arguments that a tool does not have. */
+  /** Treatment of arguments that a tool does not have. */
   readonly extraArguments: 'drop' | 'refuse'
 }
 

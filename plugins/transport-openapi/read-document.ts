@@ -19,7 +19,7 @@ export interface OpenApiDocument {
   readonly version: '3.0' | '3.1'
   /** Where it was read; undefined for an inline one. */
   readonly url: string | undefined
-  /** What is read otherwise than the document says. */
+  /** Warnings about parts that are read differently from the document. */
   readonly notes: readonly string[]
 }
 
@@ -73,7 +73,7 @@ function asThree(root: JsonValue, url: string | undefined): OpenApiDocument {
   return version === '2.0' ? convert(root, url) : { root, version, url, notes: newerParts(root) }
 }
 
-/** What a document of version 3.2 has that 3.1 does not know. Empty for older ones. */
+/** Parts of a document of version 3.2 that 3.1 does not have. Empty for older versions. */
 function newerParts(root: JsonObject): readonly string[] {
   if (!/^3\.2(?=\.|$)/.test(String(root.openapi))) return []
   const methods = Object.entries(isJsonObject(root.paths) ? root.paths : {}).flatMap(([path, item]) => {

@@ -26,7 +26,7 @@ export function queryNote(query: string): string | undefined {
   return /\bby\s+(?:server|tool)\b/.test(rest) ? [note, callRowsNote()].filter(Boolean).join(' ') : note
 }
 
-/** What a source of a dashboard counts, as a sentence; undefined for an unknown name. `ofServer`: of one server alone. */
+/** Describes in a sentence what a dashboard source counts; undefined for an unknown name. `ofServer`: of one server alone. */
 export function sourceNote(name: string, ofServer = false): string | undefined {
   const calls = ofServer
     ? t('Tool calls that ended and reached this server.')
@@ -70,7 +70,7 @@ export function sourceNote(name: string, ofServer = false): string | undefined {
   return Object.hasOwn(notes, name) ? notes[name] : undefined
 }
 
-/** What a metric of an alert rule counts, as a sentence; undefined for an unknown name. `ofServer`: of one server alone. */
+/** Describes in a sentence what the metric of an alert rule counts; undefined for an unknown name. `ofServer`: of one server alone. */
 export function metricNote(name: string, ofServer = false): string | undefined {
   const notes: Readonly<Record<string, string>> = {
     server_status: t('A server that was stopped or sleeps has no state here.'),

@@ -13,7 +13,7 @@ export interface Seen {
   readonly tools: readonly CatalogItem[]
 }
 
-/** What a `ServerAsking` needs from its server. */
+/** Dependencies of `ServerAsking`. */
 export interface ServerAskingOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord

@@ -215,7 +215,7 @@ export class CallDispatcher {
     return older && this.#options.older.spoken
   }
 
-  /** What is known of the server requests of the side that a request is for. */
+  /** Findings about server requests, for the protocol era of a request. */
   #asking(request: UpstreamRequest): ServerAsking {
     return this.#isOlder(request) ? this.#options.older.asking : this.#options.asking
   }

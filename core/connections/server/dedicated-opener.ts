@@ -163,7 +163,7 @@ export class DedicatedOpener {
     return session === 'auto'
   }
 
-  /** What is known of the server requests of the side that the connection is for. */
+  /** Findings about server requests, for the protocol era of the connection. */
   #askingOf({ older }: SessionEntry): DedicatedConnectionsOptions['asking'] {
     return older ? this.#options.older.asking : this.#options.asking
   }
@@ -295,7 +295,7 @@ export class DedicatedOpener {
     }
   }
 
-  /** What becomes of the calls that wait for a connection that has ended. */
+  /** Retries, shares or fails the calls that wait for a connection that has ended. */
   #ended(entry: SessionEntry, { reason, wasOpen }: ConnectionEnd): void {
     if (entry.closed) return this.#failWaiting(entry, reason)
     // Calls that it rejected wait for the next connection, which they open.

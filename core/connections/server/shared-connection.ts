@@ -193,7 +193,7 @@ export class SharedConnection {
     void this.#attempt()
   }
 
-  /** How often an open connection was lost, without the hub having closed it. */
+  /** Number of open connections that ended without being closed by the hub. */
   get losses(): number {
     return this.#losses
   }

@@ -59,7 +59,7 @@ export function findProgram(spec: ChildSpec, path: string): string {
   )
 }
 
-/** What is wrong with a command that names no program, where that is plain; otherwise empty. */
+/** The reason why a command names no program, if it can be recognized; otherwise empty. */
 function wrongCommand(command: string): string {
   if (/^[A-Za-z]:[\\/]|\\/.test(command)) return '; it is a path of Windows, and the hub runs on another system'
   if (/^(?:cmd|powershell)(?:\.exe)?$/i.test(command))

@@ -17,7 +17,7 @@ const GONE: ReadonlySet<unknown> = new Set([404, 410])
 
 /** Longest wait for each request of a check, in milliseconds. */
 const CHECK_MS = 5_000
-/** How long calls in flight may still end by themselves on a session that is lost. */
+/** Time in milliseconds in which calls in flight may still be answered on a lost session. */
 const LAST_WORDS_MS = 250
 
 /** The answer to a call that may be about the session. */

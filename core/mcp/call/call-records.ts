@@ -31,7 +31,7 @@ export interface SentCall {
   readonly traceId: string | undefined
 }
 
-/** How a call ended that reached no server. */
+/** Outcome of a call that reached no server. */
 export type UnsentEnd = Pick<EndedCall, 'outcome' | 'status' | 'error' | 'calledServer' | 'plugin'>
 
 /** Makes the one record of each tools/call. */

@@ -33,7 +33,7 @@ export interface MiddlewareWatch {
   ended(middleware: McpMiddleware, how: 'refused' | 'failed' | 'skipped', error?: unknown): void
 }
 
-/** What middlewares did to one request, noted while they run. */
+/** Effects of middlewares on one request, recorded while they run. */
 export interface MiddlewareTrace {
   /** The plugin that refused the request, answered it, or made a failure of its result. */
   by?: string
@@ -121,7 +121,7 @@ const ACTING = 'tools/call'
 
 type Next = (message: Omit<McpMessage, 'context'>) => Promise<JsonValue>
 
-/** What the inside of a middleware gave it; undefined: it has not called `next`, or has no answer yet. */
+/** Result or error that `next` gave to a middleware; undefined: `next` was not called, or has not returned yet. */
 type Inside = { readonly value: JsonValue } | { readonly error: unknown } | undefined
 
 /** Runs one middleware, and notes what it did to the request. */

@@ -6,7 +6,7 @@ import type { Target } from '../scope/merge.ts'
 import { findResource } from '../scope/resource-targets.ts'
 import type { Routed } from './forwarder.ts'
 
-/** What a middleware is told of a request with these parameters. */
+/** The context that a middleware gets for a request with these parameters. */
 export function middlewareContext(routed: Routed, params: JsonObject | undefined): McpContext {
   const { exchange, scope } = routed
   const { session, clientName, clientVersion, clientAddress, method } = exchange
@@ -26,7 +26,7 @@ export function middlewareContext(routed: Routed, params: JsonObject | undefined
   }
 }
 
-/** What these parameters name in the scope; undefined for what is not here, and for a plugin's own tool. */
+/** The item that these parameters name in the scope; undefined if there is none, or if it is a plugin's own tool. */
 export function targetOf({ exchange, scope, inner }: Routed, params: JsonObject | undefined): Target | undefined {
   const { name, uri } = params ?? {}
   switch (exchange.method) {

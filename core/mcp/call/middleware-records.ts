@@ -5,10 +5,10 @@ import type { Routed } from './forwarder.ts'
 import type { MiddlewareTrace } from './middleware-chain.ts'
 import { targetOf } from './middleware-context.ts'
 
-/** How a call ended as its caller sees it. */
+/** Outcome of a call as its caller sees it. */
 export type CallEnd = Pick<EndedCall, 'outcome' | 'status' | 'error'>
 
-/** How a middleware ended the call; undefined where none did. */
+/** Outcome of a call that a middleware ended; undefined if none did. */
 export function blockedBy({ by }: MiddlewareTrace, end: CallEnd): (CallEnd & { readonly plugin: string }) | undefined {
   return by === undefined ? undefined : { ...end, plugin: by }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject, JsonValue } from 'patchbay/contract'
 import { parseExact } from '../../../core/domain/json/exact-json.ts'
-import { findFaults } from '../../../plugins/transport-openapi/argument-check.ts'
+import { findFaults } from '../../../plugins/transport-openapi/arguments/argument-check.ts'
 import { atMost } from '../../support/pace.ts'
 import { failure, inline, openLink, operation, startApi } from './harness.ts'
 

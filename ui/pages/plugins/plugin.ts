@@ -21,7 +21,7 @@ export interface Plugin {
   readonly startedAt?: string
   /** Bytes of JavaScript's heap in its worker. */
   readonly heapBytes?: number
-  /** What its middlewares did since the hub's start. */
+  /** Counts of the effects of its middlewares since the hub's start. */
   readonly middleware?: {
     readonly refused: number
     readonly failed: number

@@ -109,7 +109,7 @@ export function readMessages(text: string): readonly Incoming[] {
   return id === undefined ? readBehind(text) : [{ kind: 'bad', detail: NOT_JSON, id }]
 }
 
-/** Undefined for what is not JSON. */
+/** Undefined if the text is not JSON. */
 function parsedMessages(text: string): readonly Incoming[] | undefined {
   let value: JsonValue
   try {

@@ -1,7 +1,7 @@
 import { GatheredNotices } from '../../../domain/log/gathered-notices.ts'
 
 const BAD_IN_A_ROW = 100
-/** Stray text ends the connection only at more than this rate: bytes in so many milliseconds, 1 MB a second. */
+/** More bytes of stray text than this within this window in milliseconds (1 MB a second) end the connection. */
 const STRAY_WINDOW_MS = 10_000
 const STRAY_BYTES = 10_000_000
 /** Stray lines are logged as other errors for the first minute, and after that in sums of ten minutes. */

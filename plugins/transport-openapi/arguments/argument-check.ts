@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from 'patchbay/contract'
+import { isObject, numberOf } from '../values.ts'
 import { hasFormat } from './formats.ts'
-import { isObject, numberOf } from './values.ts'
 
 /** Most faults in one error; a model that fixes these gets the rest with its next attempt. */
 const MAX_FAULTS = 8

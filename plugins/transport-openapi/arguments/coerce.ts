@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from 'patchbay/contract'
+import { isObject } from '../values.ts'
 import { findFaults } from './argument-check.ts'
-import { isObject } from './values.ts'
 
 /** Most values that are looked at in the arguments of one call; the rest stay as they are. */
 const MAX_STEPS = 2_000
