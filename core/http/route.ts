@@ -28,6 +28,14 @@ export interface RouteContext<Params, Query, Body> {
   take(bytes: number): void
 }
 
+/** The parts of a long body; each is in memory of its own. */
+export interface PulledParts {
+  /** Bytes of the largest part, which are charged to the caller until the body's end. */
+  readonly partBytes: number
+  /** Reads the next part. Undefined at the end. When it rejects, the connection ends. */
+  next(): Promise<Uint8Array<ArrayBuffer> | undefined>
+}
+
 /** A response. Default: status 200, no body. More than 64 KiB are charged to the caller until they are read. */
 export interface Reply {
   readonly status?: number
@@ -35,7 +43,9 @@ export interface Reply {
   readonly body?: JsonValue | object
   /** A body that is written already; the pipeline takes ownership of it. */
   readonly text?: JsonText
-  /** The content type of `text`. Default `application/json`. */
+  /** A long body that is read while the client takes it; sent as it is, not compressed. */
+  readonly parts?: PulledParts
+  /** The content type of `text` or `parts`. Default `application/json`. */
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
 }

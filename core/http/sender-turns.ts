@@ -1,27 +1,27 @@
 import { LRUCache } from 'lru-cache'
 import { HubError } from '../contract/errors.ts'
 
-/** Time of the main thread that the parallel requests of a sender may take in each second without a rest: a page of the console. */
+/** Processor time of the main thread, in ms, that a sender's parallel requests may take per second without a rest: a page of the console. */
 const FREE_MS = 60
-/** So many times as long as a part took does its sender rest after it, who has used that up. */
+/** After a request beyond that time, its sender rests for this many times the time that the request took. */
 const REST = 3
 const MOST_REST_MS = 500
 /**
- * What a MiB of a body counts as, in whichever thread it is parsed: new memory costs up to 5 ms (seen in virtual machines), and
- * has to be collected.
+ * Milliseconds that one MiB of a body counts as, whichever thread parses it: new memory costs up to 5 ms (measured in virtual
+ * machines), and is collected later.
  */
 const MIB_MS = 8
 const MIB = 2 ** 20
-/** Requests of one sender that wait for their turn. */
+/** Most requests of one sender that may wait for their turn. */
 const MOST_WAITING = 100
-/** Senders of whom is known what they used; with more, the one that was quiet for the longest has all of it free again. */
+/** Senders whose used time is remembered; beyond them, the one that was quiet for the longest is forgotten. */
 const MOST_SENDERS = 10_000
 
 interface Sender {
   running: number
   readonly waiting: Turn[]
   serving: boolean
-  /** What is left of FREE_MS, as of `atMs`. */
+  /** Rest of FREE_MS at `atMs`. */
   freeMs: number
   atMs: number
 }
@@ -34,23 +34,24 @@ interface Turn {
 /** One request among those of its sender. */
 export interface SenderTurn {
   /**
-   * To be awaited before what may take milliseconds, so before a body is parsed. `bytes`: of its body. Resolves with whether
-   * it waited: what was checked before may hold no longer. Throws `rate_limited` where 100 wait already.
+   * Await it before work that may take milliseconds, such as parsing a body of `bytes` bytes. Resolves with true when it
+   * waited: earlier checks may then be out of date. Throws `rate_limited` when 100 requests of the sender wait already.
    */
   wait(bytes?: number): Promise<boolean>
-  /** To be called when the request has its reply. */
+  /** Call it when the request has its reply. */
   end(): void
 }
 
 /**
- * The parallel requests of one sender run one in a turn of the event loop, and whose requests take long rests between them, so that
- * what one person sends makes others wait for the longest of these turns at most, and rarely. A sender with one request at a
- * time waits for nothing.
+ * Runs the parallel requests of one sender one per turn of the event loop. A sender whose requests take long rests between
+ * them, so that others wait for one such turn at most, and rarely. A sender with one request at a time never waits.
+ *
+ * Only the sender's own processor time counts. A user who is slowed down by somebody else must not rest for that.
  */
 export class SenderTurns {
   readonly #senders = new LRUCache<string, Sender>({ max: MOST_SENDERS })
 
-  /** `late`: it waited already behind others, which may have been those of this sender. */
+  /** `late`: the request already waited behind others, which may have been the same sender's. */
   begin(name: string, late = false): SenderTurn {
     const sender = this.#senders.get(name) ?? {
       ...{ running: 0, waiting: [], serving: false },
@@ -80,22 +81,39 @@ async function waitFor(sender: Sender, bytes: number): Promise<boolean> {
 
 async function serve(sender: Sender): Promise<void> {
   sender.serving = true
-  await new Promise(setImmediate)
-  for (;;) {
-    const turn = sender.waiting.shift()
-    if (!turn) break
-    const beganMs = performance.now()
-    turn.go()
-    // What it lets run ends before the next turn of the event loop.
-    await new Promise(setImmediate)
-    const tookMs = performance.now() - beganMs + (turn.bytes / MIB) * MIB_MS
-    // Whoever has stopped has all of it again two seconds later.
+  while (sender.waiting.length > 0) {
+    let bytes = 0
+    const ownMs = await runAlone(() => {
+      const turn = sender.waiting.shift()
+      bytes = turn?.bytes ?? 0
+      turn?.go()
+    })
+    const tookMs = ownMs + (bytes / MIB) * MIB_MS
+    // A sender that has stopped has its whole free time again two seconds later.
     sender.freeMs = Math.max(-FREE_MS, refilled(sender) - tookMs)
     sender.atMs = performance.now()
     const restMs = sender.freeMs < 0 ? Math.min(REST * tookMs, MOST_REST_MS) : 0
     if (restMs > 0) await new Promise(resolve => setTimeout(resolve, restMs))
   }
   sender.serving = false
+}
+
+/** Runs it in the next turn. Resolves with the processor time of this thread, in ms, until its promise jobs were done. */
+function runAlone(go: () => void): Promise<number> {
+  return new Promise(resolve => {
+    let beganMs = 0
+    setImmediate(() => {
+      beganMs = threadMs()
+      go()
+    })
+    // The next task of the same phase: only the promise jobs of the one before run between them, no requests of others.
+    setImmediate(() => resolve(threadMs() - beganMs))
+  })
+}
+
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
 }
 
 function refilled({ freeMs, atMs }: Sender): number {

@@ -53,6 +53,16 @@ export interface CreateOptions {
   readonly template?: TemplateOrigin | undefined
 }
 
+/** A stored document in UTF-8 that is read part by part. Each part is in memory of its own. */
+export interface DocumentParts {
+  /** Bytes of the whole text. */
+  readonly bytes: number
+  /** Bytes of the largest part, at most 1 MiB. */
+  readonly partBytes: number
+  /** Reads the next part. Undefined at the end. Throws `config_invalid` when the document was replaced or deleted. */
+  next(): Promise<Uint8Array<ArrayBuffer> | undefined>
+}
+
 /** Servers with the rights of the actor. Throws `server_not_found`, `not_owner`, `validation_failed`. */
 export interface ServerRegistry {
   /** All matches, unpaged: the route filters by live state and pages. */
@@ -72,11 +82,8 @@ export interface ServerRegistry {
   patch(actor: Actor, ref: Ref, patch: JsonObject, options?: WriteOptions): Promise<ServerRecord>
   remove(actor: Actor, ref: Ref, options?: WriteOptions): Promise<void>
   setEnabled(actor: Actor, ref: Ref, enabled: boolean): Promise<ServerRecord>
-  /**
-   * The inline OpenAPI document of a server that the actor may edit, as UTF-8, in memory of its own. Undefined when it has
-   * none. `take` is called with its bytes before it is read, and may throw.
-   */
-  document(actor: Actor, ref: Ref, take?: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** Opens the inline OpenAPI document of a server that the actor may edit. Undefined when it has none. */
+  document(actor: Actor, ref: Ref): Promise<DocumentParts | undefined>
   /** The flat body for the API, for an actor who may edit: secrets masked. */
   publicBody(record: ServerRecord): JsonObject
   /**

@@ -59,6 +59,56 @@ export function heldBody(text: LongText, account: ByteAccount): CountedBody {
 }
 
 /**
+ * A body that is read part by part, each when the socket has taken the part before. Charges `partBytes`, the size of the
+ * largest part, until the end or until the client disconnects; throws `quota_bytes` or `overloaded` before anything is
+ * read. When `next` rejects, the connection ends without the end of the body.
+ */
+export function pulledBody(
+  next: () => Promise<Bytes | undefined>,
+  partBytes: number,
+  account: ByteAccount,
+): CountedBody {
+  account.take(partBytes)
+  let part: Bytes | undefined
+  let at = 0
+  let released = false
+  const release = (): void => {
+    if (released) return
+    released = true
+    if (part) freePart(part)
+    part = undefined
+    account.give(partBytes)
+  }
+  return new CountedBody(
+    {
+      async pull(controller) {
+        try {
+          while (!part?.byteLength) {
+            part = await next()
+            if (released) return
+            if (part === undefined) {
+              release()
+              return controller.close()
+            }
+          }
+        } catch (error) {
+          release()
+          throw error
+        }
+        controller.enqueue(new Uint8Array(part.subarray(at, at + SLICE_BYTES)))
+        at += SLICE_BYTES
+        if (at < part.byteLength) return
+        at = 0
+        freePart(part)
+        part = undefined
+      },
+      cancel: release,
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/**
  * Counts a body of unknown length. Reads as much as is ready, up to 16 MiB, and charges it. Resolves with the whole text if
  * the body ended, which is no longer charged then; otherwise with a stream that charges each further chunk until the
  * socket has taken it. A chunk that does not fit ends the connection. Throws `quota_bytes`, `overloaded`, and the

@@ -4,8 +4,9 @@ import { nextTurn } from '../../domain/next-turn.ts'
 import type { StoredDocument } from '../../domain/server/openapi.ts'
 import type { Store } from '../../store/open.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
+import type { DocumentParts } from '../api.ts'
 
-/** What is written and read at a time: some milliseconds, while a document of 15 MB as a whole takes a hundred. */
+/** Bytes written or read at a time, which takes some milliseconds; a document of 15 MB as a whole takes a hundred. */
 const PART_BYTES = 1024 * 1024
 
 /** A document as it is written. */
@@ -57,27 +58,44 @@ export async function assignDocument(trx: Writer, serverId: string, id: string):
   throw new HubError('storage_busy', 'The OpenAPI document was removed while its server was being saved; save it again')
 }
 
-/**
- * The text of a server's document in UTF-8, read part by part; undefined when another one is stored by now, or none.
- */
-export async function readParts(
-  store: Store,
-  serverId: string,
-  sha256: string,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/** Opens a server's document; nothing of its text is read yet. Throws `config_invalid` when another one is stored, or none. */
+export async function openDocument(store: Store, serverId: string, sha256: string): Promise<DocumentParts> {
   const found = await read(store, db => documentOf(db, serverId, sha256))
-  if (!found) return undefined
-  const content = new Uint8Array(found.bytes)
+  if (!found) throw gone()
   let length = 0
-  for (let part = 0; length < found.bytes; part += 1) {
-    const row = await read(store, db => partOf(db, found.id, part))
-    // Another document took its place meanwhile.
-    if (!row) return undefined
-    content.set(row.content, length)
-    length += row.content.length
-    await nextTurn()
+  let part = 0
+  return {
+    bytes: found.bytes,
+    partBytes: Math.min(PART_BYTES, found.bytes),
+    async next() {
+      if (length >= found.bytes) return undefined
+      if (part > 0) await nextTurn()
+      const row = await read(store, db => partOf(db, found.id, part))
+      if (!row) throw gone()
+      part += 1
+      length += row.content.length
+      return row.content as Uint8Array<ArrayBuffer>
+    },
+  }
+}
+
+/** The whole text of a server's document in UTF-8. Throws `config_invalid` when it was replaced or deleted. */
+export async function readDocument(store: Store, serverId: string, sha256: string): Promise<Uint8Array<ArrayBuffer>> {
+  const parts = await openDocument(store, serverId, sha256)
+  const content = new Uint8Array(parts.bytes)
+  let length = 0
+  for (let part = await parts.next(); part; part = await parts.next()) {
+    content.set(part, length)
+    length += part.length
   }
   return content
+}
+
+function gone(): HubError {
+  return new HubError(
+    'config_invalid',
+    'The OpenAPI document of the server is not stored any more; save the server again',
+  )
 }
 
 /**

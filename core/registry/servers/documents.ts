@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { createHash, randomUUID } from 'node:crypto'
-import { type FieldError, HubError } from '../../contract/errors.ts'
+import type { FieldError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ServerSettings } from '../../contract/records.ts'
 import type { ParsedServerBody } from '../../domain/server/body.ts'
@@ -12,9 +12,8 @@ import {
   withInlineDocument,
   withStoredDocument,
 } from '../../domain/server/openapi.ts'
-import type { Store } from '../../store/open.ts'
 import type { Writer } from '../../store/transact.ts'
-import { assignDocument, readParts, type WrittenDocument } from './document-parts.ts'
+import { assignDocument, type WrittenDocument } from './document-parts.ts'
 
 /** A new inline OpenAPI document. */
 export interface NewDocument extends StoredDocument, WrittenDocument {
@@ -91,14 +90,4 @@ export async function writeDocument(
   if (!storedDocument(settings.config)) {
     await trx.deleteFrom('openapi_document').where('server_id', '=', serverId).execute()
   } else if (document) await assignDocument(trx, serverId, document.id)
-}
-
-/** The text of a server's document in UTF-8. Throws `config_invalid` when it was replaced or deleted. */
-export async function readDocument(store: Store, serverId: string, sha256: string): Promise<Uint8Array<ArrayBuffer>> {
-  const content = await readParts(store, serverId, sha256)
-  if (content) return content
-  throw new HubError(
-    'config_invalid',
-    'The OpenAPI document of the server is not stored any more; save the server again',
-  )
 }

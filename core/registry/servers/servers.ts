@@ -14,7 +14,16 @@ import { isUniqueViolation } from '../../store/errors.ts'
 import { pauses } from '../../store/pauses.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
-import type { CreateOptions, EffectiveServer, ListQuery, Ref, Right, ServerRegistry, WriteOptions } from '../api.ts'
+import type {
+  CreateOptions,
+  DocumentParts,
+  EffectiveServer,
+  ListQuery,
+  Ref,
+  Right,
+  ServerRegistry,
+  WriteOptions,
+} from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
@@ -25,8 +34,8 @@ import { groupsWith, serverRowById, serverRowsByIds, serverRowsByKey } from '../
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { authorCap, reconfigures } from './author-rights.ts'
 import { checkedDraft } from './document-check.ts'
-import { withDocument } from './document-parts.ts'
-import { fullyFilled, readDocument, writeDocument } from './documents.ts'
+import { openDocument, readDocument, withDocument } from './document-parts.ts'
+import { fullyFilled, writeDocument } from './documents.ts'
 import { effectiveServer, secretValues } from './effective-server.ts'
 import { FileEntries } from './file-entries.ts'
 import {
@@ -209,11 +218,10 @@ export class Servers implements ServerRegistry {
     return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
   }
 
-  async document(actor: Actor, ref: Ref, take?: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async document(actor: Actor, ref: Ref): Promise<DocumentParts | undefined> {
     const row = await this.#row(actor, ref, 'edit')
     const document = storedDocument(serverRecord(row).config)
-    if (document) take?.(document.bytes)
-    return document && this.#readDocument(row.id, document.sha256)
+    return document && openDocument(this.#deps.store, row.id, document.sha256)
   }
 
   #readDocument(id: string, sha256: string): Promise<Uint8Array<ArrayBuffer>> {

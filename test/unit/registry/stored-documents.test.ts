@@ -33,8 +33,12 @@ async function counts(): Promise<readonly [documents: number, parts: number]> {
 }
 
 async function textOf(name: string): Promise<string | undefined> {
-  const content = await world.registry.servers.document(world.bob, name)
-  return content && new TextDecoder().decode(content)
+  const document = await world.registry.servers.document(world.bob, name)
+  if (!document) return undefined
+  const parts: Uint8Array[] = []
+  for (let part = await document.next(); part; part = await document.next()) parts.push(part)
+  expect(Math.max(...parts.map(({ length }) => length))).toBe(document.partBytes)
+  return Buffer.concat(parts).toString()
 }
 
 describe('an inline document', () => {

@@ -263,11 +263,21 @@ function documentRoute({ registry }: ServerRoutesDeps): Route {
       204: { description: 'The server has no inline document' },
     },
     async handle({ actor, params, take }) {
-      const content = await registry.servers.document(actor, params.ref, take)
-      if (!content) return { status: 204 }
+      const document = await registry.servers.document(actor, params.ref)
+      if (!document) return { status: 204 }
+      const { partBytes } = document
+      take(partBytes)
+      const first = await document.next()
       // The type is detected without parsing: a JSON document begins with a brace.
-      const type = content[0] === 0x7b ? 'application/json' : 'application/yaml'
-      return { text: new LongText([content]), type }
+      const type = first?.[0] === 0x7b ? 'application/json' : 'application/yaml'
+      if (document.bytes <= partBytes) return { text: new LongText(first ? [first] : []), type }
+      let isFirst = true
+      const next = async () => {
+        if (!isFirst) return document.next()
+        isFirst = false
+        return first
+      }
+      return { parts: { partBytes, next }, type }
     },
   })
 }
