@@ -61,7 +61,7 @@ test('a long document that is replaced while it is read ends the connection, and
   await user.ok('PATCH', '/api/servers/pets', { openapi: { schema: documentOf(1_000, 'New') } })
   const received: Buffer[] = []
   const closed = new Promise(resolve => socket.once('close', resolve))
-  socket.on('data', chunk => received.push(chunk))
+  socket.on('data', chunk => received.push(Buffer.from(chunk)))
   socket.resume()
   await closed
   const text = Buffer.concat(received).toString('latin1')
