@@ -1,11 +1,9 @@
 /** The modules that a plugin may import, as `patchbay/contract`. */
 
-export * from './bridge.ts'
 export * from './errors.ts'
 export * from './events.ts'
 export * from './fetch.ts'
 export * from './json.ts'
-export * from './market.ts'
 export * from './page.ts'
 export * from './plugin.ts'
 export * from './points.ts'

@@ -1,12 +1,13 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 import type { PluginLogger, PluginMetrics, RegistryView } from '../contract/plugin.ts'
-import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
+import type { ExtensionPoints } from '../contract/points.ts'
 import { startThread } from '../events/thread-starts.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import type { PluginAbout } from './about.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromPlugin, OutboundRules, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
+import { MAIN_ONLY_POINTS } from './main-only.ts'
 
 /** Longest time for one hook of an isolated plugin, in milliseconds, unless the hook has its own limit. */
 const HOOK_BUDGET_MS = 2_000
@@ -185,7 +186,7 @@ class WorkerLink {
 
   #contribute(message: Extract<FromPlugin, { type: 'contribute' }>): void {
     const { point, id, data, methods } = message
-    if ((MAIN_ONLY_POINTS as readonly string[]).includes(point)) {
+    if (MAIN_ONLY_POINTS.includes(point)) {
       return this.#end(`it contributes "${id}" to "${point}", which runs in the main thread; set "isolate": false`)
     }
     if (point === 'transport' && methods.includes('child')) {

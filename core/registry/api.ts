@@ -1,6 +1,5 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { TemplateOrigin } from '../contract/market.ts'
 import type {
   Actor,
   GroupMember,
@@ -12,6 +11,7 @@ import type {
 } from '../contract/records.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
+import type { TemplateOrigin } from '../features/market.ts'
 import type { ListQuery, WriteOptions } from './options.ts'
 import type { KeyRegistry, UserRegistry } from './people-api.ts'
 
