@@ -159,6 +159,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
     custom: meters.custom,
     outbound: { rights: addressRights(config, true), instanceId: marks.make() },
+    services: { store, dataDir, settings: registry.settings, variable: loaded.variable },
   })
   await plugins.start()
   undo.defer(() => plugins.stop())
@@ -257,7 +258,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     customMetrics: meters.custom,
     upstreams: connections,
     writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
-    findPluginRoute: (plugin, path) => plugins.route(plugin, path),
+    pluginRoutes: plugins.routes,
     countRequest: meters.request,
     reserve,
     setupToken,
