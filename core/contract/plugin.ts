@@ -3,9 +3,10 @@ import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
+import type { FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
 import type { PluginJobs, PluginSecrets, PluginSettings } from './kept.ts'
 import type { ExtensionPoints } from './points.ts'
-import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
+import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
 import type { ConfigSchema } from './schema.ts'
 import type { Migration, PluginTables } from './tables.ts'
@@ -70,6 +71,14 @@ export interface PluginContext<Config> {
   /** In the main thread alone, as `tables` and `contributions` of own points. */
   readonly secrets: PluginSecrets
   tables<Schema>(): PluginTables<Schema>
+  readonly servers: PluginRecords<ServerRecord>
+  readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
+  readonly people: PluginPeople
+  /** Once the hub has begun, as `client`; in `setup` both reject with `starting`. */
+  readonly states: PluginStates
+  /** Opens a client at a path such as `/mcp/work`. */
+  client(actor: UserActor, path: string): Promise<PluginClient>
+  readonly fetchFor: FetchFor
   /** A folder of the plugin's own in the data folder, which stays when the plugin ends. */
   folder(): Promise<string>
   /** An error with one of the codes of the definition, to be thrown where a caller is to get it. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
+import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { startAuthor } from '../support/plugins/author.ts'
 import { makeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -215,9 +215,37 @@ test('a plugin in a worker has the services that cross; its faults are its own',
   await hub.logged('a fault of the counter')
 })
 
+test('servers, groups, states, clients and requests are used in the rights of whoever asks', async () => {
+  await cp(join(EXAMPLES, 'workshop'), join(hub.folder, 'workshop'), { recursive: true })
+  await admin.ok('POST', PLUGINS, { use: './workshop/plugin.ts', isolate: false })
+  const benches = '/api/plugins/workshop/benches'
+  const bench = await admin.ok('POST', benches, { name: 'bench', server: stdioFixture('echo') })
+  expect(bench.state).toBe('online')
+  expect(bench.tools).toContain('echo')
+  const said = await admin.ok('POST', `${benches}/bench/calls`, { tool: 'echo', arguments: { text: 'hello' } })
+  expect(JSON.stringify(said.content)).toContain('hello')
+  const wrong = await admin.request('POST', `${benches}/bench/calls`, { tool: 'none', arguments: {} })
+  expect(wrong.json.code).toBe('tool_not_found')
+  // Nobody else's, as in the hub's own routes.
+  expect((await bob.request('POST', `${benches}/bench/calls`, { tool: 'echo', arguments: {} })).json.code).toBe(
+    'group_not_found',
+  )
+  expect((await bob.request('DELETE', `${benches}/admin~bench`)).json.code).toBe('group_not_found')
+  const refused = await bob.request('POST', benches, { name: 'mine', server: { command: '' } })
+  expect(refused.json.code).toBe('validation_failed')
+  await using near = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('here') })
+  const reach = `/api/plugins/workshop/reach?url=${encodeURIComponent(`http://127.0.0.1:${near.port}/`)}`
+  expect((await bob.request('GET', reach)).json.code).toBe('url_address_blocked')
+  expect(await admin.ok('GET', reach)).toEqual({ status: 200 })
+  await admin.ok('DELETE', `${benches}/bench`)
+  expect((await admin.ok('GET', '/api/servers')).items).toEqual([])
+  const audit = await admin.ok('GET', '/api/admin/audit?action=server.create')
+  expect(audit.items[0]).toMatchObject({ target: 'admin~bench', detail: { plugin: 'workshop' } })
+})
+
 test('the examples are right against the exported types alone', async () => {
   await using author = await startAuthor()
-  for (const name of ['library', 'library-classics'])
+  for (const name of ['library', 'library-classics', 'workshop'])
     await cp(join(EXAMPLES, name), join(author.folder, name), { recursive: true })
   await symlink(join(ROOT, 'node_modules/bun-types'), join(author.folder, 'node_modules/bun-types'), 'dir')
   await writeFile(join(author.folder, 'node.d.ts'), '/// <reference types="bun-types" />\n')

@@ -1,8 +1,9 @@
 import type { PluginSettings } from '../../contract/kept.ts'
-import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
+import type { PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
 import { Jobs } from './jobs.ts'
 import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
+import type { Services } from './services.ts'
 
 /** What the services of an isolated plugin need. */
 export interface IsolatedParts {
@@ -15,10 +16,8 @@ export interface IsolatedParts {
   addRoute(route: OpenRoute): void
 }
 
-type Services = Pick<
-  PluginContext<unknown>,
-  'limits' | 'routes' | 'jobs' | 'settings' | 'secrets' | 'tables' | 'folder' | 'error'
->
+/** Services that would need the main thread's parts of the hub. */
+const OF_MAIN = ['secrets', 'tables', 'servers', 'groups', 'people', 'states', 'client', 'fetchFor'] as const
 
 /** The services of a plugin in a worker. Those of the main thread alone throw Error. */
 export function isolatedServices({ definition, limits, log, signal, ask, addRoute }: IsolatedParts): Services {
@@ -35,8 +34,9 @@ export function isolatedServices({ definition, limits, log, signal, ask, addRout
       user: userId => ask('user', [userId]),
       setUser: (userId, values) => ask('setUser', [userId, values]),
     } as PluginSettings,
-    secrets: { hub: () => refused('secrets'), user: () => refused('secrets') },
-    tables: () => refused('tables'),
+    ...(Object.fromEntries(
+      OF_MAIN.map(service => [service, new Proxy(() => refused(service), { get: () => () => refused(service) })]),
+    ) as unknown as Pick<Services, (typeof OF_MAIN)[number]>),
     folder: () => ask('folder', []) as Promise<string>,
     error: ownErrors(definition),
   }
