@@ -1,10 +1,3 @@
-import type {
-  BridgeAnswer,
-  BridgeEndpoint,
-  BridgeSession,
-  BridgeSocket,
-  BridgeSocketEvents,
-} from '../contract/bridge.ts'
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -12,6 +5,13 @@ import type { Role } from '../contract/records.ts'
 import { addressRights } from '../domain/address.ts'
 import { quoteName } from '../domain/names.ts'
 import type { OutboundProxy } from '../domain/outbound/proxy.ts'
+import type {
+  BridgeAnswer,
+  BridgeEndpoint,
+  BridgeSession,
+  BridgeSocket,
+  BridgeSocketEvents,
+} from '../features/bridge.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Outcome } from '../mcp/call/exchange.ts'
 import { checkSocketAddress, createGuardedConnect } from '../outbound/websocket.ts'

@@ -1,7 +1,7 @@
 import { credentialOf, wellFormed } from '../auth/credentials.ts'
 import type { FailedCredentials } from '../auth/failed-credentials.ts'
-import type { BridgeSocketEvents } from '../contract/bridge.ts'
 import { HubError } from '../contract/errors.ts'
+import type { BridgeSocketEvents } from '../features/bridge.ts'
 import type { Socket, SocketHandler } from '../request/request-info.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { hashToken } from './endpoint.ts'

@@ -1,6 +1,6 @@
-import type { Bridge, BridgeLink } from '../contract/bridge.ts'
 import { nameKey, parseRef } from '../domain/names.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { Bridge, BridgeLink } from '../features/bridge.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'

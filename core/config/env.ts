@@ -97,6 +97,11 @@ function quoted(text: string): string {
   return JSON.stringify(shown.length > 64 ? `${shown.slice(0, 64)}…` : shown)
 }
 
+/** The text of a variable that a plugin names; undefined when it is unset, or one of the hub's own. */
+export function pluginVariable(env: Environment, name: string): string | undefined {
+  return VARIABLES.some(variable => variable.name === name || variable.alias === name) ? undefined : textOf(env, name)
+}
+
 /** How the command line finds a hub. None of these is a setting of the hub itself. */
 export interface ClientEnvironment {
   /** PATCHBAY_URL: the hub's address, base path included. */

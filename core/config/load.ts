@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { JsonObject } from '../contract/json.ts'
 import { codeOf } from './atomic-write.ts'
 import { prepareDataDir } from './data-dir.ts'
-import { type ConfigLayer, type Environment, readEnvironment } from './env.ts'
+import { type ConfigLayer, type Environment, pluginVariable, readEnvironment } from './env.ts'
 import { type ConfigLayers, type Layered, mergeLayers, readJsonLayer, type Surroundings } from './layers.ts'
 import { checkLogFile } from './log-file.ts'
 import { IS_ONE_FILE } from './one-file.ts'
@@ -35,6 +35,8 @@ export interface LoadedConfig extends Layered {
   readonly warnings: readonly string[]
   /** The configuration with the settings made through the API, which rank below environment and file. */
   withStored(stored: Readonly<JsonObject>): Layered & { readonly warnings: readonly string[] }
+  /** The text of a variable that a plugin names; undefined when it is unset, or one of the hub's own. */
+  variable(name: string): string | undefined
 }
 
 /**
@@ -75,6 +77,7 @@ export async function loadConfig(env: Environment, cwd: string, options: LoadOpt
     ...layered,
     settings,
     warnings,
+    variable: name => pluginVariable(env, name),
     withStored(stored) {
       const more: string[] = []
       const store = readJsonLayer(stored, 'stored settings', message => more.push(message))

@@ -190,8 +190,15 @@ export const ERROR_CODES = {
   client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
 } as const satisfies Record<string, { status: number; title: string; retry?: true; rpc?: number }>
 
-/** A key of `ERROR_CODES`, such as `not_found`. */
-export type ErrorCode = keyof typeof ERROR_CODES
+/** A key of `ERROR_CODES`, such as `server_not_found`. */
+export type HubErrorCode = keyof typeof ERROR_CODES
+
+/** The codes of plugins, with the type of their `data`. A plugin merges its own into it. */
+// biome-ignore lint/suspicious/noEmptyInterface: plugins merge their codes into it
+export interface ErrorCodes {}
+
+/** The code of an error: one of the hub's, or of a plugin. */
+export type ErrorCode = HubErrorCode | (keyof ErrorCodes & string)
 
 /** The `data` of errors by code; codes that are not named have none. `sent: false`: the request never left the hub. */
 type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: number; column: number }> &
@@ -219,7 +226,14 @@ export type ErrorData<C extends ErrorCode> = ErrorCode extends C
   ? Record<string, unknown>
   : C extends keyof ErrorDataByCode
     ? ErrorDataByCode[C]
-    : never
+    : C extends keyof ErrorCodes
+      ? ErrorCodes[C]
+      : never
+
+/** Status, title and JSON-RPC code of one of the hub's codes; undefined for a code that is none. */
+export function hubErrorKind(code: string): { status: number; title: string; rpc?: number } | undefined {
+  return Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as HubErrorCode] : undefined
+}
 
 /** Codes of single fields, in `errors[].code` of a `validation_failed` body, with their meaning. */
 export const FIELD_CODES = {

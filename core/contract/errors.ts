@@ -1,6 +1,7 @@
-import { ERROR_CODES, type ErrorCode, type ErrorData, type FieldCode } from './codes.ts'
+import { ERROR_CODES, type ErrorCode, type ErrorCodes, type ErrorData, type FieldCode, hubErrorKind } from './codes.ts'
+import type { ErrorKind } from './definition.ts'
 
-export type { ErrorCode, ErrorData, FieldCode }
+export type { ErrorCode, ErrorCodes, ErrorData, FieldCode }
 
 /** One invalid field. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
 export interface FieldError {
@@ -19,6 +20,8 @@ export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly retryAfterSeconds?: number
   /** Further members for the problem body or `error.data`; never a secret. */
   readonly data?: Readonly<ErrorData<C>>
+  /** Meaning of a plugin's own code, which `context.error` sets. */
+  readonly own?: ErrorKind
 }
 
 /** In each copy of the class: a plugin from elsewhere, and each part of the program in one file, has its own. */
@@ -43,6 +46,7 @@ export class HubError<C extends ErrorCode = ErrorCode> extends Error {
   readonly errors: readonly FieldError[] | undefined
   readonly retryAfterSeconds: number | undefined
   readonly data: Readonly<Record<string, unknown>> | undefined
+  readonly own: ErrorKind | undefined
 
   constructor(code: C, message: string, options: HubErrorOptions<C> = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -51,10 +55,15 @@ export class HubError<C extends ErrorCode = ErrorCode> extends Error {
     this.errors = options.errors
     this.retryAfterSeconds = options.retryAfterSeconds
     this.data = options.data
+    this.own = options.own
   }
 
   get status(): number {
-    return ERROR_CODES[this.code].status
+    return kindOf(this).status
+  }
+
+  get title(): string {
+    return kindOf(this).title
   }
 
   /**
@@ -71,9 +80,13 @@ export class HubError<C extends ErrorCode = ErrorCode> extends Error {
 
   /** The JSON-RPC code of this error under `/mcp`. */
   get rpcCode(): number {
-    const entry: { status: number; rpc?: number } = ERROR_CODES[this.code]
-    return entry.rpc ?? (entry.status >= 500 ? -32603 : -32600)
+    const { rpc, status } = kindOf(this)
+    return rpc ?? (status >= 500 ? -32603 : -32600)
   }
+}
+
+function kindOf({ own, code }: HubError): { readonly status: number; readonly title: string; readonly rpc?: number } {
+  return own ?? hubErrorKind(code) ?? ERROR_CODES.internal
 }
 
 /** An Error as it crosses a worker port, since structured clone loses `code` and `cause`. */
@@ -82,4 +95,6 @@ export interface WireError {
   readonly message: string
   readonly data?: Readonly<Record<string, unknown>>
   readonly hint?: string
+  readonly own?: ErrorKind
+  readonly errors?: readonly FieldError[]
 }

@@ -84,4 +84,6 @@ export interface EventView {
   on<N extends PluginEventName>(name: N, handler: (event: PluginEvent<N>) => void): void
   /** Listens to all events; `event.name` determines the type of `event.data`. */
   on(name: '*', handler: (event: PluginEvent) => void): void
+  /** Emits an event of the definition, with a name and payload that were merged into `PluginEvents`. */
+  emit<N extends PluginEventName>(name: N, ownerId: string | null, data: PluginEvents[N]): void
 }

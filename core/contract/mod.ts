@@ -1,12 +1,16 @@
 /** The modules that a plugin may import, as `patchbay/contract`. */
 
-export * from './bridge.ts'
+export * from './definition.ts'
 export * from './errors.ts'
 export * from './events.ts'
 export * from './fetch.ts'
+export * from './hub-services.ts'
 export * from './json.ts'
-export * from './market.ts'
+export * from './kept.ts'
 export * from './page.ts'
 export * from './plugin.ts'
 export * from './points.ts'
 export * from './records.ts'
+export * from './routes.ts'
+export * from './schema.ts'
+export * from './tables.ts'

@@ -1,35 +1,21 @@
+import type { ErrorCodes } from './codes.ts'
+import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
+import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
+import type { FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
+import type { PluginJobs, PluginSecrets, PluginSettings } from './kept.ts'
 import type { ExtensionPoints } from './points.ts'
-import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
+import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
+import type { PluginRoutes } from './routes.ts'
+import type { ConfigSchema } from './schema.ts'
+import type { Migration, PluginTables } from './tables.ts'
 
 /** Version of this contract; raised only by a change that breaks existing plugins. */
 export const CONTRACT = 1
 
 /** Runs when the plugin stops; undefined when there is nothing to clean up. */
 export type Cleanup = undefined | (() => void | Promise<void>)
-
-/** The part of the Standard Schema interface that the host calls (https://standardschema.dev). */
-export interface ConfigSchema<Config> {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (
-      value: unknown,
-    ) =>
-      | { readonly value: Config; readonly issues?: undefined }
-      | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
-      | Promise<
-          | { readonly value: Config; readonly issues?: undefined }
-          | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] }
-        >
-    /**
-     * The schema as JSON Schema (https://standardschema.dev/json-schema); schemas of zod have it. The console draws its form
-     * by it; `writeOnly: true` marks a secret.
-     */
-    readonly jsonSchema?: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> }
-  }
-}
 
 /** Writes to the hub's log under the plugin's name; `fields` are added to the record. */
 export interface PluginLogger {
@@ -77,6 +63,26 @@ export interface PluginContext<Config> {
   /** Requests to addresses that an administrator may reach; follows no redirect. Closed when the plugin stops. */
   readonly fetch: GuardedFetch
   readonly metrics: PluginMetrics
+  /** The limits of the definition, or what an administrator has set in their place. */
+  readonly limits: Limits
+  readonly routes: PluginRoutes
+  readonly jobs: PluginJobs
+  readonly settings: PluginSettings
+  /** In the main thread alone, as `tables` and `contributions` of own points. */
+  readonly secrets: PluginSecrets
+  tables<Schema>(): PluginTables<Schema>
+  readonly servers: PluginRecords<ServerRecord>
+  readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
+  readonly people: PluginPeople
+  /** Once the hub has begun, as `client`; in `setup` both reject with `starting`. */
+  readonly states: PluginStates
+  /** Opens a client at a path such as `/mcp/work`. */
+  client(actor: UserActor, path: string): Promise<PluginClient>
+  readonly fetchFor: FetchFor
+  /** A folder of the plugin's own in the data folder, which stays when the plugin ends. */
+  folder(): Promise<string>
+  /** An error with one of the codes of the definition, to be thrown where a caller is to get it. */
+  error<C extends keyof ErrorCodes & string>(code: C, message: string, options?: HubErrorOptions<C>): HubError<C>
   /** Adds a contribution to an extension point until the plugin stops. `id` is unique per point; of routes and pages, in the plugin. */
   contribute<P extends keyof ExtensionPoints>(point: P, id: string, contribution: ExtensionPoints[P]): void
   contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]>
@@ -89,6 +95,22 @@ export interface PluginDefinition<Config = undefined> {
   readonly contract: typeof CONTRACT
   /** For administrators, at most 64 characters. */
   readonly version?: string
+  /**
+   * Names of plugins that start before this one. With one missing this plugin fails, and it starts again when that one does;
+   * one that ends with `?` may be missing.
+   */
+  readonly needs?: readonly string[]
+  /** Names of environment variables, `{PLUGIN}_…`, by the member of `config` that each sets where the settings do not. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** Numbers that an administrator may change. `GET /api/limits` lists them. */
+  readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
+  /** Codes of its own, `{plugin}_…`. */
+  readonly errors?: Readonly<Record<string, ErrorKind>>
+  /** Events of its own, `{plugin}.…`, which `events.emit` emits. */
+  readonly events?: Readonly<Record<string, EventKind>>
+  readonly points?: Readonly<Record<string, PointKind>>
+  /** Changes of its tables, before `setup`. When one fails the tables stay as they were, and the plugin does not start. */
+  readonly migrations?: Readonly<Record<string, Migration>>
   /** Validates the plugin's block of `mcp_settings.json`; without it the block must be absent. */
   readonly config?: ConfigSchema<Config>
   /** Adds the contributions, within 10 s. The returned function runs when the plugin stops. */

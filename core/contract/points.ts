@@ -1,8 +1,6 @@
-import type { Bridge } from './bridge.ts'
 import type { FieldError } from './errors.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { JsonObject, JsonValue } from './json.ts'
-import type { MarketSource } from './market.ts'
 import type { LocalText, PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
@@ -308,7 +306,7 @@ export interface ToolRanker {
   rank(asked: RankQuery, signal: AbortSignal): Promise<readonly string[]>
 }
 
-/** The extension points by name, with the type of their contributions. */
+/** The extension points by name, with the type of their contributions. Plugins with points of their own merge these into it. */
 export interface ExtensionPoints {
   transport: TransportContribution
   logSink: LogSink
@@ -319,21 +317,7 @@ export interface ExtensionPoints {
   toolRanker: ToolRanker
   clientConfig: ClientConfig
   importSource: ImportSource
-  bridge: Bridge
-  marketSource: MarketSource
   routes: RouteContribution
   notificationChannel: NotificationChannel
   page: PageContribution
 }
-
-/** Points whose contributions run in the main thread, so that an isolated plugin cannot add any. */
-export const MAIN_ONLY_POINTS = [
-  'headerProvider',
-  'groupResolver',
-  'tools',
-  'toolRanker',
-  'importSource',
-  'bridge',
-  'marketSource',
-  'notificationChannel',
-] as const satisfies readonly (keyof ExtensionPoints)[]

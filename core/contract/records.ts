@@ -1,6 +1,5 @@
 import type { ErrorCode } from './errors.ts'
 import type { JsonObject, JsonValue } from './json.ts'
-import type { TemplateOrigin } from './market.ts'
 
 /** An `admin` may manage all users' servers; a `user` only its own. */
 export type Role = 'admin' | 'user'
@@ -157,8 +156,6 @@ export interface ServerRecord extends ServerSettings {
   readonly rightsCap?: 'none' | 'proxy'
   /** It came from an account with fewer rights, and is disabled until its configuration is confirmed. */
   readonly awaitsReview?: true
-  /** The template of the market from which it was installed. */
-  readonly template?: TemplateOrigin
   /** Why the entry is unusable: it stays listed, offline, with this reason. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
 }

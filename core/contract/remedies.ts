@@ -1,7 +1,8 @@
-import type { ErrorCode, HubError } from './errors.ts'
+import type { HubErrorCode } from './codes.ts'
+import type { HubError } from './errors.ts'
 
 /** A remedy for each code, used as `hint` by errors without one of their own. */
-export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
+export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: 'Send this header once.',
   credentials_conflict: 'Send one credential, in "Authorization".',
   token_in_url: 'Send it as "Authorization: Bearer <token>", and consider it known to others from now on.',
@@ -186,5 +187,6 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
 
 /** What to do about this error. None for an internal error: its response has only the request's id. */
 export function remedyOf(error: HubError): string | undefined {
-  return error.hint ?? (error.code === 'internal' ? undefined : REMEDIES[error.code])
+  if (error.code === 'internal') return error.hint
+  return error.hint ?? error.own?.remedy ?? REMEDIES[error.code as HubErrorCode]
 }

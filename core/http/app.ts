@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
+import type { AuditRegistry } from '../registry/api.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
@@ -11,7 +12,7 @@ import { countedResponse } from './counted-answer.ts'
 import { problemResponse } from './errors.ts'
 import { refuseOAuth } from './no-oauth.ts'
 import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
-import { type FindPluginRoute, pluginRoute } from './plugin-routes.ts'
+import { type PluginRouteTable, pluginRoute } from './plugin-routes.ts'
 import type { RequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 
@@ -19,8 +20,8 @@ import type { Route } from './route.ts'
 export interface AppDeps extends PipelineDeps {
   /** In matching order: a fixed path must precede one with a parameter. */
   readonly routes: readonly Route[]
-  /** Finds the routes of plugins. */
-  readonly findPluginRoute?: FindPluginRoute
+  /** The routes of plugins, with where their audit records go. */
+  readonly plugins?: { readonly routes: PluginRouteTable; readonly audit: Pick<AuditRegistry, 'record'> }
   /** The web console; absent: there is none. */
   readonly console?: Console
   readonly guard: RequestGuard
@@ -86,10 +87,17 @@ export function createApp(deps: AppDeps): App {
     })
   }
   const known = routes.map(route => ({ route, matches: pathPattern(route.path) }))
-  hono.notFound(context => {
+  hono.notFound(async context => {
+    const { raw } = context.req
     const { path, info } = context.env.admitted
-    const offered = deps.findPluginRoute && pluginRoute(path, context.req.raw.method, deps.findPluginRoute)
-    if (offered) return pipeline.run(offered, context.req.raw, info, {}, context.env.held)
+    const offered = deps.plugins && pluginRoute(path, raw.method, deps.plugins.routes, deps.plugins.audit)
+    if (offered && 'allow' in offered) return pipeline.unrouted(raw, path, info, offered.allow, offered.open)
+    if (offered) {
+      // A free route has any path below its plugin's: none is a name in the metrics.
+      if (offered.route.rawBody === undefined) context.env.matched.pattern = offered.route.path
+      const response = await pipeline.run(offered.route, raw, info, offered.params, context.env.held)
+      return raw.method === 'HEAD' ? withoutBody(response) : response
+    }
     const here = known.filter(({ matches }) => matches.test(path)).map(({ route }) => route)
     return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic))
   })

@@ -18,7 +18,7 @@ import type { BodyParser } from './body/body-parser.ts'
 import { createConsole } from './console/console.ts'
 import { createGuard, createRequestIds } from './guard.ts'
 import { LiveFeed, type LiveFeedOptions } from './live/live.ts'
-import type { FindPluginRoute } from './plugin-routes.ts'
+import type { PluginRouteTable } from './plugin-routes.ts'
 import { createRequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 import { namingChanger } from './routes/changer.ts'
@@ -62,7 +62,7 @@ export interface HttpDeps {
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
   readonly routes: readonly Route[]
-  readonly findPluginRoute: FindPluginRoute
+  readonly pluginRoutes: PluginRouteTable
   /** See `PipelineDeps`. */
   readonly writeObstacle?: () => HubError | undefined
   /** Enables `POST /api/setup` while there is no administrator; undefined: disabled. */
@@ -125,18 +125,22 @@ export function createHttp(deps: HttpDeps): Http {
       customMetrics: deps.customMetrics,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
+      pluginLimits: () => deps.pluginRoutes.limits(),
     }),
     ...deps.routes,
   ]
   const routes = [
-    ...docsRoutes({ routes: described, version, transports: deps.transports, alerts: deps.alerts }),
+    ...docsRoutes({
+      ...{ routes: described, version, transports: deps.transports, alerts: deps.alerts },
+      pluginRoutes: () => deps.pluginRoutes.all(),
+    }),
     ...namingChanger(described, registry.audit),
   ]
   const requestLog = config.requestLogs ? createRequestLog(log) : undefined
   let setupOpen = deps.setupToken !== undefined
   const app = createApp({
     routes,
-    findPluginRoute: deps.findPluginRoute,
+    plugins: { routes: deps.pluginRoutes, audit: registry.audit },
     console: createConsole({
       folder: deps.consoleFolder,
       basePath: config.basePath,

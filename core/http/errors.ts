@@ -1,4 +1,4 @@
-import { ERROR_CODES } from '../contract/codes.ts'
+import { hubErrorKind } from '../contract/codes.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
@@ -37,7 +37,7 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
   const body = {
     ...(error.data === undefined ? {} : cutTexts(error.data as JsonObject)),
     type: `/errors/${error.code}`,
-    title: ERROR_CODES[error.code].title,
+    title: error.title,
     status,
     code: error.code,
     detail: visibleText(cutShort(error.message, LONGEST_ERROR_TEXT)),
@@ -75,7 +75,9 @@ export function rpcErrorResponse(thrown: unknown, context: ErrorContext): Respon
 }
 
 function publicError(thrown: unknown, { requestId, method, path, log }: ErrorContext): HubError {
-  if (thrown instanceof HubError && thrown.code !== 'internal') return thrown
+  // A code of nobody would say nothing to its reader.
+  const isKnown = thrown instanceof HubError && (thrown.own ?? hubErrorKind(thrown.code)) !== undefined
+  if (isKnown && thrown.code !== 'internal') return thrown
   const error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
   log.error('A request failed by a fault of the hub', { requestId, method, path, error })
   return new HubError('internal', 'The hub failed at this request; its log says more under the request’s id')

@@ -1,23 +1,159 @@
 import { z } from 'zod'
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { RouteContribution } from '../contract/points.ts'
+import type { UserActor } from '../contract/records.ts'
+import type { RouteAccess, RouteAnswer } from '../contract/routes.ts'
+import type { AuditRegistry } from '../registry/api.ts'
 import type { RunnableRoute } from './pipeline.ts'
-import type { Method } from './route.ts'
+import type { Method, Reply } from './route.ts'
 
-/** Finds the route of `/api/plugins/{plugin}/{path}` that the plugin offers now. */
-export type FindPluginRoute = (plugin: string, path: string) => RouteContribution | undefined
+/** What a plugin says of one of its routes, with its schemas as JSON Schema. */
+export interface DescribedRoute {
+  readonly method: Method
+  /** Below `/api/plugins/{plugin}`. */
+  readonly path: string
+  readonly access: RouteAccess
+  readonly summary: string
+  readonly params?: JsonObject
+  readonly query?: JsonObject
+  readonly body?: JsonObject
+  readonly answers: Readonly<
+    Record<string, { readonly description: string; readonly schema?: JsonObject; readonly example?: JsonValue }>
+  >
+  readonly bodyLimit?: number
+  readonly timeoutMs?: number
+  readonly audit?: string
+}
+
+/** A request to a route of a plugin, whose fields the plugin's schemas check. */
+export interface RawRouteRequest {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: unknown
+  readonly body: unknown
+  readonly actor: UserActor | undefined
+  readonly requestId: string
+}
+
+/** A route that a plugin offers now. */
+export interface PluginSchemaRoute {
+  readonly plugin: string
+  /** Error codes of the plugin. */
+  readonly codes: readonly string[]
+  readonly described: DescribedRoute
+  handle(request: RawRouteRequest, signal: AbortSignal): Promise<RouteAnswer>
+}
+
+/** The routes and limits that plugins have now. */
+export interface PluginRouteTable {
+  /** Contribution of `/api/plugins/{plugin}/{path}` without schemas, whatever the method. */
+  free(plugin: string, path: string): RouteContribution | undefined
+  /** Routes with schemas, those with fewer parameters first. */
+  of(plugin: string): readonly PluginSchemaRoute[]
+  /** Routes with schemas of all plugins; the same objects while nothing has changed. */
+  all(): readonly PluginSchemaRoute[]
+  /** The limits that hold, by plugin. */
+  limits(): Readonly<Record<string, Readonly<Record<string, number>>>>
+}
+
+/** What is found at a path: a route to run, or the methods that there are. */
+export type FoundPluginRoute =
+  | { readonly route: RunnableRoute; readonly params: Readonly<Record<string, string>> }
+  | { readonly allow: readonly string[]; readonly open: boolean }
 
 const PATH = /^\/api\/plugins\/([^/]+)\/(.+)$/
+/** Headers that an answer of a plugin may have. */
+const HEADER = /^(?:x-[a-z0-9-]+|etag|location|cache-control|retry-after|link|last-modified)$/i
 
 /**
  * A plugin's route that runs like the hub's own: credential, access and rate are checked first, and a body is limited
  * to 1 MiB. Undefined when no plugin offers this path now.
  */
-export function pluginRoute(path: string, method: string, find: FindPluginRoute): RunnableRoute | undefined {
+export function pluginRoute(
+  path: string,
+  method: string,
+  table: PluginRouteTable,
+  audit: Pick<AuditRegistry, 'record'>,
+): FoundPluginRoute | undefined {
   const [, plugin, below] = PATH.exec(path) ?? []
-  const offered = plugin === undefined || below === undefined ? undefined : find(plugin, below)
-  if (!offered) return undefined
+  if (plugin === undefined || below === undefined) return undefined
+  const wanted = method === 'HEAD' ? 'GET' : method
+  const here = table.of(plugin).flatMap(route => {
+    const params = matched(route.described.path, `/${below}`)
+    return params ? [{ route, params }] : []
+  })
+  const [closest] = here
+  const same = here.filter(({ route }) => route.described.path === closest?.route.described.path)
+  const found = same.find(({ route }) => route.described.method === wanted)
+  if (found) return { route: schemaRoute(found.route, audit), params: found.params }
+  const free = table.free(plugin, below)
+  if (free) return { route: freeRoute(plugin, path, method, free), params: {} }
+  if (same.length === 0) return undefined
+  const methods = same.flatMap(({ route: { described } }) =>
+    described.method === 'GET' ? ['GET', 'HEAD'] : [described.method],
+  )
+  return { allow: methods.sort(), open: same.some(({ route }) => route.described.access === 'public') }
+}
+
+/** The whole path of a plugin's route, such as `/api/plugins/library/books/{id}`. */
+export function fullPath({ plugin, described }: PluginSchemaRoute): string {
+  return `/api/plugins/${plugin}${described.path}`
+}
+
+function matched(pattern: string, path: string): Record<string, string> | undefined {
+  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  if (wanted.length !== given.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [at, part] of wanted.entries()) {
+    const text = given[at] ?? ''
+    if (!part.startsWith('{')) {
+      if (part !== text) return undefined
+      continue
+    }
+    if (text === '') return undefined
+    params[part.slice(1, -1)] = decodeURIComponent(text)
+  }
+  return params
+}
+
+function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'record'>): RunnableRoute {
+  const { plugin, described } = offered
+  const path = fullPath(offered)
+  return {
+    ...{ path, method: described.method, access: described.access, summary: described.summary, tag: 'plugins' },
+    ...(described.query ? { query: z.record(z.string(), z.unknown()) } : {}),
+    ...(described.body ? { body: z.record(z.string(), z.unknown()) } : {}),
+    ...(described.bodyLimit === undefined ? {} : { bodyLimit: described.bodyLimit }),
+    responses: {},
+    async handle({ params, query, body, actor, info, signal }) {
+      const given = { params: params as Record<string, string>, query, body, actor, requestId: info.requestId }
+      const reply = replyOf(plugin, await offered.handle(given, signal))
+      if (described.audit !== undefined && actor && (reply.status ?? 200) < 400) {
+        const action = `${plugin}.${described.audit}`
+        audit.record(actor, {
+          action,
+          target: Object.values(given.params).join('/'),
+          ownerId: actor.userId,
+          request: info,
+        })
+      }
+      return reply
+    },
+  }
+}
+
+/** The answer as the hub sends it. Throws `internal` for one that no plugin may send. */
+function replyOf(plugin: string, { status = 200, body, headers = {} }: RouteAnswer): Reply {
+  const wrong = Object.keys(headers).find(name => !HEADER.test(name))
+  if (wrong !== undefined || !Number.isInteger(status) || status < 200 || status > 599) {
+    const what = wrong === undefined ? `the status ${status}` : `the header "${wrong}"`
+    throw new HubError('internal', `The plugin "${plugin}" answered with ${what}, which it may not`)
+  }
+  return { status, headers, ...(body === undefined ? {} : { body }) }
+}
+
+function freeRoute(plugin: string, path: string, method: string, offered: RouteContribution): RunnableRoute {
   return {
     method: method as Method,
     path,

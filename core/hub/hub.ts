@@ -14,7 +14,6 @@ import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { isInside } from '../connections/sandbox/command.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
-import { addressRights } from '../domain/address.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
@@ -28,8 +27,7 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { OneAtATime } from '../moving/one-at-a-time.ts'
-import { PluginHost } from '../plugin-host/host.ts'
-import { everyContribution, firstContribution, pluginsView, registryView } from '../plugin-host/views.ts'
+import { everyContribution, firstContribution, pluginsView } from '../plugin-host/views.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
 import { countStored } from '../registry/sealed-values.ts'
 import { removeUnownedDocuments } from '../registry/servers/document-parts.ts'
@@ -44,11 +42,11 @@ import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
-import { bundledPlugins, pluginEntries } from './bundled.ts'
 import { createMeters } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
 import { openMoving } from './moving.ts'
+import { openPlugins } from './plugins.ts'
 import { forOwner, logOptions, openHistory } from './records.ts'
 import { pingInPlace, writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
@@ -149,19 +147,10 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   undo.defer(() => auth.dispose())
   await makeFirstAdministrator(config, registry, auth)
   const marks = new HubMarks(keys.jwtSecret)
-  const plugins = new PluginHost({
-    bundled: bundledPlugins(registry),
-    entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
-    folder: loaded.settings.folder,
-    registry: registryView(registry),
-    transports,
-    bus,
-    log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
+  const { plugins, services } = await openPlugins({
+    ...{ loaded, config, store, registry, transports, bus, hubLog, marks, undo },
     custom: meters.custom,
-    outbound: { rights: addressRights(config, true), instanceId: marks.make() },
   })
-  await plugins.start()
-  undo.defer(() => plugins.stop())
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins: what an entry may hold depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
@@ -187,6 +176,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     workerEnded: () => meters.metrics.workerEnded(),
   })
   undo.defer(() => connections.dispose())
+  services.connections = connections
 
   let draining = false
   // The one place where calls are counted and recorded.
@@ -219,6 +209,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     draining: () => draining,
   })
   undo.defer(() => mcp.dispose())
+  services.endpoint = mcp
 
   const parts = { registry, store, bus, sealer, log, hubLog, plugins, config, undo }
   const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
@@ -257,7 +248,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     customMetrics: meters.custom,
     upstreams: connections,
     writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
-    findPluginRoute: (plugin, path) => plugins.route(plugin, path),
+    pluginRoutes: plugins.routes,
     countRequest: meters.request,
     reserve,
     setupToken,

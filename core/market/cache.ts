@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
-import type { MarketSource } from '../contract/market.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
+import type { MarketSource } from '../features/market.ts'
 import type { KeptList, KeptLists } from './kept-list.ts'
 import { type KnownList, type Listed, walkSource } from './walk.ts'
 

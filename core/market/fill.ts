@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { MarketInput, MarketVariant } from '../contract/market.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
+import type { MarketInput, MarketVariant } from '../features/market.ts'
 
 const PLACE = /\{([^{}]+)\}/g
 /** What a package is started with. */

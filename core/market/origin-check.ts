@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { InstalledTemplate, TemplateOrigin } from '../contract/market.ts'
+import type { InstalledTemplate, TemplateOrigin } from '../features/market.ts'
 import { input, line, variant } from './template-check.ts'
 
 const installed = {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { MarketInput, MarketTemplate, MarketVariant } from '../contract/market.ts'
+import type { MarketInput, MarketTemplate, MarketVariant } from '../features/market.ts'
 import { parseUrl } from '../transport-kit/parse-url.ts'
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { MarketTemplate, MarketVariant } from '../contract/market.ts'
 import { hasHidden, visibleName } from '../domain/text/visible-text.ts'
+import type { MarketTemplate, MarketVariant } from '../features/market.ts'
 
 /** What templates are sorted by; other words of a source become tags. */
 export const CATEGORIES = [

@@ -1,4 +1,4 @@
-import type { MarketTemplate, MarketVariant, TemplateOrigin } from '../contract/market.ts'
+import type { MarketTemplate, MarketVariant, TemplateOrigin } from '../features/market.ts'
 import { contentHash, installedPart } from './plan.ts'
 import { isUnpinned, unusable } from './template-check.ts'
 import { compareVersions } from './versions.ts'

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { MarketSource, MarketVariant, TemplateOrigin } from '../contract/market.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { formatRef } from '../domain/names.ts'
+import type { MarketSource, MarketVariant, TemplateOrigin } from '../features/market.ts'
 import type { Listed } from './cache.ts'
 import { usedInputs } from './fill.ts'
 import { shownInput } from './inputs.ts'

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { TemplateOrigin } from '../contract/market.ts'
 import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
+import type { TemplateOrigin } from '../features/market.ts'
 
 /** A value that a server needs and the document does not hold. */
 export interface MissingValue {

@@ -10,6 +10,15 @@ export interface PluginAbout {
   readonly configSchema?: JsonObject
   /** Whether it takes a configuration at all. */
   readonly configurable: boolean
+  readonly needs?: readonly string[]
+  /** The numbers of its definition. */
+  readonly limits?: Readonly<Record<string, number>>
+  readonly errors?: readonly string[]
+  readonly events?: Readonly<Record<string, { readonly audience: 'owner' | 'public' }>>
+  /** Points of its own, with whether contributions run in the main thread alone. */
+  readonly points?: Readonly<Record<string, boolean>>
+  readonly migrations?: readonly string[]
+  readonly variables?: Readonly<Record<string, string>>
 }
 
 /** Longest JSON text of a schema that is shown. */
@@ -19,13 +28,31 @@ const MOST_SCHEMA = 256 * 1024
  * Version and configuration of a plugin by its definition. A schema that cannot be written as JSON Schema is left out, and
  * so is one with hidden characters outside of titles and descriptions.
  */
-export function aboutPlugin({ version, config }: PluginDefinition<unknown>): PluginAbout {
+export function aboutPlugin(definition: PluginDefinition<unknown>): PluginAbout {
+  const { version, config } = definition
   const configSchema = config ? schemaOf(config) : undefined
   return {
     configurable: config !== undefined,
     ...(typeof version === 'string' ? { version: visibleName(version.slice(0, 64)) } : {}),
     ...(configSchema ? { configSchema } : {}),
+    ...factsOf(definition),
   }
+}
+
+function factsOf({ needs, limits, errors, events, points, migrations, variables }: PluginDefinition<unknown>) {
+  return {
+    ...(needs ? { needs: [...needs] } : {}),
+    ...(limits ? { limits: { ...limits } } : {}),
+    ...(errors ? { errors: Object.keys(errors) } : {}),
+    ...(events ? { events: mapped(events, ({ audience }) => ({ audience })) } : {}),
+    ...(points ? { points: mapped(points, ({ main }) => main === true) } : {}),
+    ...(migrations ? { migrations: Object.keys(migrations).sort() } : {}),
+    ...(variables ? { variables: { ...variables } } : {}),
+  }
+}
+
+function mapped<T, U>(record: Readonly<Record<string, T>>, of: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, of(value)]))
 }
 
 function schemaOf(config: NonNullable<PluginDefinition<unknown>['config']>): JsonObject | undefined {

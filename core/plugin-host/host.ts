@@ -1,49 +1,28 @@
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
-import type { ExtensionPoints, McpMiddleware, RouteContribution, TransportContribution } from '../contract/points.ts'
+import type { PluginDefinition } from '../contract/plugin.ts'
+import type { ExtensionPoints, McpMiddleware, TransportContribution } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
-import type { OpenTransports } from '../domain/server/transports.ts'
-import { visibleText } from '../domain/text/visible-text.ts'
-import type { EventBus } from '../events/bus.ts'
-import type { EventName } from '../events/catalog.ts'
-import { createGuardedFetch } from '../outbound/create.ts'
-import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
-import { aboutPlugin } from './about.ts'
 import { checkPluginConfig } from './config-check.ts'
 import { showTexts } from './contribution-texts.ts'
+import type { PluginHostOptions } from './host-options.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
-import { startIsolated } from './isolate.ts'
-import type { OutboundRules } from './isolate-protocol.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
+import { hardNeeds, inOrder, MissingNeeds } from './needs.ts'
 import { type OpenPage, readPage } from './pages.ts'
-import { pluginMetrics } from './plugin-metrics.ts'
-import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
+import { PointTable } from './points.ts'
+import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
+import { RouteTable } from './route-table.ts'
+import { type HostAccess, runInMain, runInWorker } from './run.ts'
 import { keepSecrets } from './shown-config.ts'
-import { keyOf, newSlot, type PluginState, renewedSlot, type Slot } from './slot.ts'
+import { keyOf, newSlot, noteFailure, type PluginState, renewedSlot, type Slot } from './slot.ts'
 
 /** Longest time for a plugin's setup, in milliseconds. */
 const START_LIMIT_MS = 10_000
 const STOP_LIMIT_MS = 5_000
-
-/** Dependencies and settings of the `PluginHost`. */
-export interface PluginHostOptions {
-  /** In the order in which they start. */
-  readonly bundled: readonly PluginDefinition<unknown>[]
-  readonly entries: readonly PluginEntry[]
-  /** Where npm names and relative paths resolve from. */
-  readonly folder: string
-  readonly registry: RegistryView
-  /** Kept equal to the contributions to the point `transport`. */
-  readonly transports: Pick<OpenTransports, 'add' | 'remove'>
-  readonly bus: EventBus
-  readonly log: (plugin: string) => PluginLogger
-  /** Where the metrics of plugins are counted. */
-  readonly custom: Pick<CustomMetrics, 'add'>
-  /** What `context.fetch` may reach; cloneable. */
-  readonly outbound: OutboundRules
-}
+/** Plugins that are not bundled. */
+const MOST_ADDED = 64
 
 /**
  * Starts plugins in order, withdraws the contributions of one that fails, and continues without it unless it is
@@ -52,8 +31,13 @@ export interface PluginHostOptions {
 export class PluginHost {
   readonly #options: PluginHostOptions
   readonly #slots: Slot[]
-  readonly #points = new Map<keyof ExtensionPoints, Map<string, ExtensionPoints[keyof ExtensionPoints]>>()
+  readonly #points = new PointTable()
+  /** Until every plugin had its turn, one that waits for others has not failed. */
+  #isStarting = false
+  #isEnding = false
 
+  /** Routes of the plugins that run. */
+  readonly routes: RouteTable
   /** Counts of the effects of middlewares, by plugin. */
   readonly middlewares: MiddlewareCounter
   #starts = 0
@@ -61,8 +45,9 @@ export class PluginHost {
   constructor(options: PluginHostOptions) {
     this.#options = options
     this.middlewares = new MiddlewareCounter(options.log)
+    this.routes = new RouteTable(() => this.#slots, this.#points, options.log)
     const configured = new Map(options.entries.map(entry => [entry.use, entry]))
-    const bundled = options.bundled.map(definition =>
+    const bundled = inOrder(options.bundled).map(definition =>
       newSlot(configured.get(definition.name) ?? { use: definition.name }, definition),
     )
     const names = new Set(options.bundled.map(definition => definition.name))
@@ -74,37 +59,27 @@ export class PluginHost {
 
   /** Resolves when each plugin runs or has failed. Throws only when one that is `required` failed. */
   async start(): Promise<void> {
+    this.#isStarting = true
     for (const slot of this.#slots) await this.#startSlot(slot)
+    await this.#settle(true)
+    this.#isStarting = false
+    await this.#settle(true)
   }
 
   /** Stops all plugins in parallel, the last one first; takes 5 s at most, however many of them hang. */
   async stop(): Promise<void> {
+    this.#isEnding = true
     const running = this.#slots.filter(({ state }) => state === 'running').reverse()
     await Promise.all(running.map(slot => this.#stopSlot(slot, 'stopped')))
   }
 
   /** Live view: later contributions appear in it. */
   contributions<P extends keyof ExtensionPoints>(point: P): ReadonlyMap<string, ExtensionPoints[P]> {
-    let map = this.#points.get(point)
-    if (!map) {
-      map = new Map()
-      this.#points.set(point, map)
-    }
-    return map as unknown as ReadonlyMap<string, ExtensionPoints[P]>
-  }
-
-  /** The contribution of this plugin for `/api/plugins/{plugin}/{path}`. */
-  route(plugin: string, path: string): RouteContribution | undefined {
-    const slot = this.#slots.find(({ name, state }) => name === plugin && state === 'running')
-    for (const [point, id] of slot?.held ?? []) {
-      const offered = point === 'routes' ? this.contributions('routes').get(id) : undefined
-      if (offered?.path === path) return offered
-    }
-    return undefined
+    return this.#points.of(point)
   }
 
   list(): readonly PluginInfo[] {
-    return this.#slots.map(infoOf)
+    return this.#slots.map(slot => infoOf(slot, (point, key) => this.#points.isWaiting(point, key)))
   }
 
   /** The pages of all plugins that run. */
@@ -122,10 +97,13 @@ export class PluginHost {
   async configure(
     actor: Actor,
     name: string,
-    wanted: { readonly enabled?: boolean; readonly config?: JsonObject },
+    wanted: {
+      readonly enabled?: boolean
+      readonly config?: JsonObject
+      readonly limits?: NonNullable<PluginEntry['limits']>
+    },
   ): Promise<PluginInfo | undefined> {
-    const index = this.#slots.findIndex(slot => slot.name === name)
-    const old = this.#slots[index]
+    const old = this.#slots.find(slot => slot.name === name)
     if (!old) return undefined
     const stored = isJsonObject(old.entry.config) ? old.entry.config : {}
     const { config } = wanted
@@ -140,16 +118,51 @@ export class PluginHost {
       )
     }
     if (old.state === 'running') await this.#stopSlot(old, 'stopped')
-    const next = renewedSlot(old, { ...old.entry, ...change })
-    this.#slots[index] = next
+    const next = this.#renew(old, { ...old.entry, ...change })
     const refusal = await this.#startSlot(next, false)
+    await this.#settle()
     if (change.config !== undefined && refusal instanceof HubError && refusal.code === 'validation_failed') {
-      const before = renewedSlot(next, old.entry)
-      this.#slots[index] = before
-      await this.#startSlot(before, false)
+      await this.#startSlot(this.#renew(next, old.entry), false)
+      await this.#settle()
       throw refusal
     }
-    return this.list()[index]
+    return this.list().find(info => info.name === next.name)
+  }
+
+  /**
+   * Adds and starts a plugin; one that waits for others is kept. Undefined when there is one of this entry already. Throws
+   * `plugin_failed` for one that does not start, and `overloaded` beyond the limit.
+   */
+  async install(entry: PluginEntry): Promise<PluginInfo | undefined> {
+    if (this.#slots.some(({ name, entry: { use } }) => name === entry.use || use === entry.use)) return undefined
+    if (this.#slots.filter(({ definition }) => !definition).length >= MOST_ADDED)
+      throw new HubError('overloaded', `There are ${MOST_ADDED} plugins that are not bundled, which is the limit`)
+    const slot = newSlot(entry, undefined)
+    this.#slots.push(slot)
+    const refusal = await this.#startSlot(slot, false)
+    if (refusal !== undefined && !slot.missing) {
+      this.#slots.splice(this.#slots.indexOf(slot), 1)
+      throw refusal instanceof HubError ? refusal : new HubError('plugin_failed', slot.message ?? 'It did not start')
+    }
+    await this.#settle()
+    return this.list().find(({ name }) => name === slot.name)
+  }
+
+  /** Stops and forgets a plugin that is not bundled, whose tables and folder stay. False when there is none of that name. */
+  async remove(name: string): Promise<boolean> {
+    const slot = this.#slots.find(each => each.name === name && !each.definition)
+    if (!slot) return false
+    if (slot.state === 'running') await this.#stopSlot(slot, 'stopped')
+    this.#slots.splice(this.#slots.indexOf(slot), 1)
+    await this.#settle()
+    return true
+  }
+
+  /** Puts a slot for the next start in the place of the last one. */
+  #renew(old: Slot, entry: PluginEntry): Slot {
+    const next = renewedSlot(old, entry)
+    this.#slots[this.#slots.indexOf(old)] = next
+    return next
   }
 
   /** Resolves with the error when it failed; undefined when it runs, or is disabled. */
@@ -175,6 +188,8 @@ export class PluginHost {
       this.#announce(slot)
       return undefined
     } catch (error) {
+      slot.missing = error instanceof MissingNeeds ? error.names : undefined
+      if (slot.missing && this.#isStarting) return error
       await this.#fail(slot, error)
       // A setup that ends after its time is up may have left a clean-up or a worker behind.
       const undoLate = () => (slot.undo.length > 0 ? this.#stopSlot(slot, 'failed') : undefined)
@@ -198,49 +213,50 @@ export class PluginHost {
       // A module is cached by its specifier: a changed file gets another one.
       return this.#runInMain(slot, asDefinition(await import(`${file}?${sha256}`), slot.entry.use))
     }
-    const plugin = await startIsolated(
-      { use: slot.entry.use, file, config: slot.entry.config, outbound: this.#options.outbound },
-      {
-        log: this.#options.log(slot.name),
-        metrics: plugin => pluginMetrics(plugin, this.#options.custom),
-        registry: this.#options.registry,
-        contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
-        listen: (name, handler) => slot.undo.push(this.#listen(name, handler)),
-        about: about => {
-          slot.about = about
-        },
-        heap: bytes => {
-          slot.heapBytes = bytes
-        },
-        lost: message => void this.#fail(slot, new HubError('plugin_failed', message)),
-      },
-    )
-    slot.undo.push(() => plugin.stop())
-    this.#rename(slot, plugin.name)
+    return runInWorker(slot, file, this.#access)
   }
 
   async #runInMain(slot: Slot, definition: PluginDefinition<unknown>): Promise<void> {
     this.#rename(slot, definition.name)
-    slot.about = aboutPlugin(definition)
-    const config = await parsePluginConfig(definition, slot.entry.config)
-    const stop = new AbortController()
-    slot.undo.push(() => stop.abort())
-    const context: PluginContext<unknown> = {
-      config,
-      signal: stop.signal,
-      log: this.#options.log(definition.name),
-      registry: this.#options.registry,
-      events: {
-        on: (name: string, handler: (event: never) => void) =>
-          void slot.undo.push(this.#listen(name, handler as (event: unknown) => void)),
+    await runInMain(slot, definition, this.#access)
+  }
+
+  get #access(): HostAccess {
+    return {
+      options: this.#options,
+      points: this.#points,
+      hold: (slot, point, id, contribution) => this.#hold(slot, point, id, contribution),
+      rename: (slot, name) => this.#rename(slot, name),
+      lost: (slot, message) => void this.#fail(slot, new HubError('plugin_failed', message)),
+      requireNeeds: needs => {
+        const missing = hardNeeds(needs).filter(name => !this.#runs(name))
+        if (missing.length > 0) throw new MissingNeeds(missing)
       },
-      fetch: createGuardedFetch({ ...this.#options.outbound, signal: stop.signal }),
-      metrics: pluginMetrics(definition.name, this.#options.custom),
-      contribute: (point, id, contribution) => this.#hold(slot, point, id, contribution),
-      contributions: point => this.contributions(point),
     }
-    const cleanup = await definition.setup(context)
-    if (cleanup) slot.undo.push(cleanup)
+  }
+
+  #runs(name: string): boolean {
+    return this.#slots.some(slot => slot.name === name && slot.state === 'running')
+  }
+
+  /**
+   * Starts the plugins whose needs run by now, until no more of them do. Those that still miss something fail, once all had
+   * their turn.
+   */
+  async #settle(mayEndTheHub = false): Promise<void> {
+    if (this.#isEnding) return
+    const waits = ({ missing, state }: Slot): boolean => missing !== undefined && state !== 'running'
+    for (let isMore = true; isMore; ) {
+      isMore = false
+      for (const slot of this.#slots.filter(waits)) {
+        const isReady = slot.missing?.every(name => this.#runs(name)) === true
+        const isFirst = slot.state === 'stopped' && !this.#isStarting
+        if (!isReady && !isFirst) continue
+        const next = this.#renew(slot, slot.entry)
+        await this.#startSlot(next, mayEndTheHub)
+        isMore ||= next.state === 'running'
+      }
+    }
   }
 
   #rename(slot: Slot, name: string): void {
@@ -250,28 +266,20 @@ export class PluginHost {
     slot.name = name
   }
 
-  #listen(name: string, handler: (event: unknown) => void): () => void {
-    const relay = (event: { readonly audience: string }) => {
-      if (event.audience !== 'internal') handler(event)
-    }
-    return name === '*' ? this.#options.bus.on('*', relay) : this.#options.bus.on(name as EventName, relay)
-  }
-
   #hold(
     slot: Slot,
     point: keyof ExtensionPoints,
     id: string,
     contribution: ExtensionPoints[keyof ExtensionPoints],
   ): void {
-    const map = this.contributions(point) as Map<string, ExtensionPoints[keyof ExtensionPoints]>
     if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
     if (!slot.definition) showTexts(point, id, contribution)
     const key = keyOf(slot, point, id)
-    if (map.has(key)) throw new Error(`"${point}" has a contribution "${id}" already`)
+    this.#points.requireFree(point, key, id)
     if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
     if (point === 'page') this.#holdPage(slot, id, contribution)
     if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
-    map.set(key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
+    this.#points.add(point, key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
     slot.held.push([point, key])
   }
 
@@ -290,10 +298,7 @@ export class PluginHost {
   }
 
   async #fail(slot: Slot, error: unknown): Promise<void> {
-    const message = visibleText(error instanceof Error ? error.message : String(error))
-    slot.code = error instanceof HubError ? error.code : 'plugin_failed'
-    slot.message = message
-    slot.stack = stackOf(error)
+    const message = noteFailure(slot, error)
     await this.#stopSlot(slot, 'failed')
     this.#options.log(slot.name).error(`Plugin "${slot.name}" failed and was withdrawn: ${message}`)
     this.#options.bus.emit('plugin.failed', null, { plugin: slot.name, message })
@@ -302,8 +307,7 @@ export class PluginHost {
   async #stopSlot(slot: Slot, state: PluginState): Promise<void> {
     slot.state = state
     for (const [point, id] of slot.held.splice(0)) {
-      const contribution = this.#points.get(point)?.get(id)
-      this.#points.get(point)?.delete(id)
+      const contribution = this.#points.remove(point, id)
       if (point === 'transport') this.#options.transports.remove((contribution as TransportContribution).transport)
     }
     const late = Promise.withResolvers<void>()
@@ -320,8 +324,20 @@ export class PluginHost {
       }
     }
     clearTimeout(limit)
+    slot.routes.length = 0
     this.#announce(slot)
     slot.pages.length = 0
+    await this.#stopDependents(slot)
+  }
+
+  /** Those that need a plugin stop with it, and wait until it is back. */
+  async #stopDependents({ name }: Slot): Promise<void> {
+    if (this.#isEnding) return
+    for (const other of this.#slots) {
+      if (other.state !== 'running' || !hardNeeds(other.about?.needs).includes(name)) continue
+      other.missing = [name]
+      await this.#stopSlot(other, 'stopped')
+    }
   }
 
   /** Everybody is notified of a plugin with pages for everybody: their consoles show them, or no longer. */
@@ -329,11 +345,4 @@ export class PluginHost {
     const audience = pages.some(({ access }) => access === 'user') ? 'public' : 'owner'
     this.#options.bus.emit('plugin.changed', null, { plugin: name, state }, audience)
   }
-}
-
-/** Of an error that somebody must find in the plugin's code; a refused configuration has none worth showing. */
-function stackOf(error: unknown): string | undefined {
-  return error instanceof Error && !(error instanceof HubError)
-    ? visibleText(error.stack?.slice(0, 8_000) ?? '')
-    : undefined
 }

@@ -35,21 +35,44 @@ export interface PluginInfo {
   readonly heapBytes?: number
   /** Counts of the effects of its middlewares since the hub's start. */
   readonly middleware?: MiddlewareCounts
+  /** Contributions to points of plugins that do not run, as `point/id`. */
+  readonly waiting?: readonly string[]
+  /** Its routes with schemas, such as `GET /books/{id}`. */
+  readonly routes?: readonly string[]
+  readonly limits?: Readonly<Record<string, number>>
+  readonly failedJobs?: number
 }
 
 /** What administrators see of a slot. */
-export function infoOf(slot: Slot): PluginInfo {
+export function infoOf(slot: Slot, isWaiting: (point: string, key: string) => boolean = () => false): PluginInfo {
   const { name, state, isolated, sha256, code, message, stack, about, starts, startedAt } = slot
   const { config } = slot.entry
   const heapBytes = state === 'running' ? slot.heapBytes : undefined
   return {
     ...{ name, state, bundled: slot.definition !== undefined, isolated },
-    contributions: slot.held.map(([point, key]) => `${point}/${idOf(slot, point, key)}`),
+    contributions: named(slot, key => !isWaiting(...key)),
     ...given({ sha256, code, message, stack, startedAt: state === 'running' ? startedAt : undefined, heapBytes }),
     ...given({ middleware: slot.middleware }),
     ...about,
+    ...ownThings(
+      slot,
+      named(slot, key => isWaiting(...key)),
+    ),
     ...(isJsonObject(config) ? { config: shownConfig(config, shapeOf(slot)) } : {}),
     starts,
+  }
+}
+
+function named(slot: Slot, which: (held: Slot['held'][number]) => boolean): string[] {
+  return slot.held.filter(which).map(([point, key]) => `${point}/${idOf(slot, point, key)}`)
+}
+
+function ownThings({ routes, limits, failedJobs }: Slot, waiting: readonly string[]) {
+  return {
+    ...(waiting.length > 0 ? { waiting } : {}),
+    ...(routes.length > 0 ? { routes: routes.map(({ described: { method, path } }) => `${method} ${path}`) } : {}),
+    ...(Object.keys(limits).length > 0 ? { limits } : {}),
+    ...(failedJobs() > 0 ? { failedJobs: failedJobs() } : {}),
   }
 }
 

@@ -13,6 +13,15 @@ export interface PluginToLoad {
   readonly config: unknown
 }
 
+/** The point under which routes with schemas cross, which is none of the contract's. */
+export const ROUTE_POINT = '$route'
+
+/** What main lets an isolated plugin have, once its module is loaded. */
+export interface Admission {
+  readonly config: unknown
+  readonly limits: Readonly<Record<string, number>>
+}
+
 /** A message from main to an isolated plugin's worker. */
 export type ToPlugin =
   | ({ readonly type: 'start'; readonly outbound: OutboundRules } & PluginToLoad)
@@ -32,7 +41,7 @@ export type ToPlugin =
   | { readonly type: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
   | { readonly type: 'event'; readonly subscription: number; readonly event: unknown }
 
-/** A message from the worker to main. `call` is used for registry look-ups and for `next` of a middleware. */
+/** A message from the worker to main. `call` is used for registry look-ups, for `next` of a middleware, and for services of the hub. */
 export type FromPlugin =
   /** The module is loaded; before anything else. */
   | { readonly type: 'about'; readonly about: PluginAbout }
@@ -54,6 +63,7 @@ export type FromPlugin =
       readonly methods: readonly string[]
     }
   | { readonly type: 'listen'; readonly subscription: number; readonly name: string }
+  | { readonly type: 'emit'; readonly name: string; readonly ownerId: string | null; readonly data: unknown }
   | {
       readonly type: 'log'
       readonly level: 'debug' | 'info' | 'warn' | 'error'
@@ -71,7 +81,7 @@ export type FromPlugin =
   | {
       readonly type: 'call'
       readonly id: number
-      readonly target: 'registry' | 'next'
+      readonly target: 'registry' | 'next' | 'host'
       readonly method: string
       readonly args: readonly unknown[]
     }

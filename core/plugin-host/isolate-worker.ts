@@ -1,14 +1,17 @@
 import { heapStats } from 'bun:jsc'
 import { HubError } from '../contract/errors.ts'
-import type { PluginContext, PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import { aboutPlugin } from './about.ts'
 import { carriedError } from './carried-error.ts'
-import type { FromPlugin, OutboundRules, ToPlugin } from './isolate-protocol.ts'
+import { type Admission, type FromPlugin, type OutboundRules, ROUTE_POINT, type ToPlugin } from './isolate-protocol.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
 import { asDefinition, parsePluginConfig } from './resolve.ts'
+import { checkDefinition } from './services/definition.ts'
+import { isolatedServices } from './services/isolated.ts'
+import type { OpenRoute } from './services/routes.ts'
 
 /** The thread of one isolated plugin: runs its setup and carries calls and results over the port. */
 class IsolatedRuntime {
@@ -49,10 +52,10 @@ class IsolatedRuntime {
     try {
       registerPluginModules()
       const definition = asDefinition(await import(message.file), message.use)
+      checkDefinition(definition)
       post({ type: 'about', about: aboutPlugin(definition) })
-      const config = await parsePluginConfig(definition, message.config)
-      if (message.type === 'start')
-        this.#cleanup = (await definition.setup(await this.#context(config, message.outbound))) ?? undefined
+      if (message.type === 'check') await parsePluginConfig(definition, message.config)
+      else await this.#setUp(definition, message.outbound)
       post({ type: 'started', name: definition.name })
     } catch (error) {
       const errors = error instanceof HubError ? error.errors : undefined
@@ -62,7 +65,18 @@ class IsolatedRuntime {
     }
   }
 
-  async #context(config: unknown, outbound: OutboundRules): Promise<PluginContext<unknown>> {
+  async #setUp(definition: PluginDefinition<unknown>, outbound: OutboundRules): Promise<void> {
+    const admission = (await this.#ask('host', 'admit', [definition.name])) as Admission
+    const config = await parsePluginConfig(definition, admission.config)
+    const context = await this.#context(config, outbound, { definition, limits: admission.limits })
+    this.#cleanup = (await definition.setup(context)) ?? undefined
+  }
+
+  async #context(
+    config: unknown,
+    outbound: OutboundRules,
+    { definition, limits }: { definition: PluginDefinition<unknown>; limits: Admission['limits'] },
+  ): Promise<PluginContext<unknown>> {
     const { createGuardedFetch } = await import('../outbound/create.ts')
     return {
       config,
@@ -72,13 +86,7 @@ class IsolatedRuntime {
         gauge: (name, value, labels = {}) => post({ type: 'metric', kind: 'gauge', name, value, labels }),
       },
       signal: this.#stop.signal,
-      log: Object.fromEntries(
-        (['debug', 'info', 'warn', 'error'] as const).map(level => [
-          level,
-          (message: string, fields?: Readonly<Record<string, unknown>>) =>
-            post({ type: 'log', level, message, ...(fields ? { fields } : {}) }),
-        ]),
-      ) as unknown as PluginLogger,
+      log: LOG,
       registry: new Proxy({} as RegistryView, {
         get:
           (_, method) =>
@@ -91,11 +99,24 @@ class IsolatedRuntime {
           this.#listeners.set(subscription, handler)
           post({ type: 'listen', subscription, name })
         },
+        emit: (name, ownerId, data) => post({ type: 'emit', name, ownerId, data }),
       },
+      ...isolatedServices({
+        ...{ definition, limits, log: LOG, signal: this.#stop.signal },
+        ask: (method, args) => this.#ask('host', method, args),
+        addRoute: route => this.#addRoute(route),
+      }),
       contribute: (point, id, contribution) =>
         this.#contribute(point, id, contribution as unknown as Record<string, unknown>),
       contributions: () => new Map(),
     }
+  }
+
+  #addRoute({ described, handle }: OpenRoute): void {
+    const id = `${described.method} ${described.path}`
+    this.#contributions.set(`${ROUTE_POINT}/${id}`, { handle })
+    const data = described as unknown as Record<string, unknown>
+    post({ type: 'contribute', point: ROUTE_POINT as keyof ExtensionPoints, id, data, methods: ['handle'] })
   }
 
   #contribute(point: keyof ExtensionPoints, id: string, contribution: Record<string, unknown>): void {
@@ -134,7 +155,7 @@ class IsolatedRuntime {
     return takeJson(arg)
   }
 
-  #ask(target: 'registry' | 'next', method: string, args: readonly unknown[]): Promise<unknown> {
+  #ask(target: 'registry' | 'next' | 'host', method: string, args: readonly unknown[]): Promise<unknown> {
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject })
@@ -163,6 +184,13 @@ function post(message: FromPlugin): void {
   self.postMessage(message)
 }
 
+const LOG = Object.fromEntries(
+  (['debug', 'info', 'warn', 'error'] as const).map(level => [
+    level,
+    (message: string, fields?: Readonly<Record<string, unknown>>) =>
+      post({ type: 'log', level, message, ...(fields ? { fields } : {}) }),
+  ]),
+) as unknown as PluginLogger
 const runtime = new IsolatedRuntime()
 // An unhandled rejection would end this thread with code 0 and no message to main.
 process.on('unhandledRejection', error => {

@@ -1,12 +1,20 @@
 import { HubError, type WireError } from '../contract/errors.ts'
-import type { PluginLogger, PluginMetrics, RegistryView } from '../contract/plugin.ts'
-import { type ExtensionPoints, MAIN_ONLY_POINTS } from '../contract/points.ts'
+import type { ExtensionPoints } from '../contract/points.ts'
+import type { RouteAnswer } from '../contract/routes.ts'
 import { startThread } from '../events/thread-starts.ts'
+import type { DescribedRoute } from '../http/plugin-routes.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
-import type { PluginAbout } from './about.ts'
 import { carriedError } from './carried-error.ts'
-import type { FromPlugin, OutboundRules, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
+import {
+  type FromPlugin,
+  type OutboundRules,
+  type PluginToLoad,
+  ROUTE_POINT,
+  type ToPlugin,
+} from './isolate-protocol.ts'
+import type { IsolatedPlugin, IsolatedPluginHost } from './isolated-plugin.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
+import type { OpenRoute } from './services/routes.ts'
 
 /** Longest time for one hook of an isolated plugin, in milliseconds, unless the hook has its own limit. */
 const HOOK_BUDGET_MS = 2_000
@@ -16,28 +24,6 @@ const PING_EVERY_MS = 5_000
 /** Metrics of a plugin's setup that are kept until its name is known. */
 const MOST_EARLY = 1_000
 const SILENCE_LIMIT_MS = 15_000
-
-/** An isolated plugin that runs. */
-export interface IsolatedPlugin {
-  readonly name: string
-  stop(): Promise<void>
-}
-
-/** What an isolated plugin's port needs from the plugin host. */
-export interface IsolatedPluginHost {
-  readonly log: PluginLogger
-  /** Of the plugin of this name. */
-  readonly metrics: (plugin: string) => PluginMetrics
-  readonly registry: RegistryView
-  contribute(point: keyof ExtensionPoints, id: string, contribution: ExtensionPoints[keyof ExtensionPoints]): void
-  listen(name: string, handler: (event: unknown) => void): void
-  /** What its module says of itself, before setup. */
-  about(about: PluginAbout): void
-  /** Bytes of JavaScript's heap in the worker, every 5 s. */
-  heap(bytes: number): void
-  /** The worker ended by itself or was terminated for not responding: its contributions must be withdrawn. */
-  lost(message: string): void
-}
 
 /**
  * Starts a plugin in a worker of its own. This protects against faults and stalls, not against malice: a thread shares
@@ -162,12 +148,22 @@ class WorkerLink {
         return this.#host.listen(message.name, event =>
           this.#post({ type: 'event', subscription: message.subscription, event }),
         )
+      case 'emit':
+        return this.#emitted(message)
       case 'contribute':
         return this.#contribute(message)
       case 'answer':
         return this.#answered(message.id, message.value, message.error)
       case 'call':
         void this.#answer(message)
+    }
+  }
+
+  #emitted({ name, ownerId, data }: Extract<FromPlugin, { type: 'emit' }>): void {
+    try {
+      this.#host.emit(name, ownerId, data)
+    } catch (error) {
+      this.#host.log.warn(`An event was not emitted: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 
@@ -185,7 +181,7 @@ class WorkerLink {
 
   #contribute(message: Extract<FromPlugin, { type: 'contribute' }>): void {
     const { point, id, data, methods } = message
-    if ((MAIN_ONLY_POINTS as readonly string[]).includes(point)) {
+    if (this.#host.isMainOnly(point)) {
       return this.#end(`it contributes "${id}" to "${point}", which runs in the main thread; set "isolate": false`)
     }
     if (point === 'transport' && methods.includes('child')) {
@@ -194,6 +190,7 @@ class WorkerLink {
       )
     }
     const proxy: Record<string, unknown> = { ...data }
+    if (String(point) === ROUTE_POINT) return this.#route(message)
     for (const method of methods) proxy[method] = (...args: unknown[]) => this.#call(point, id, method, args, data)
     if (point === 'routes') proxy.fetch = (request: Request, actor: unknown) => this.#fetch(id, request, actor)
     try {
@@ -201,6 +198,13 @@ class WorkerLink {
     } catch (error) {
       this.#end(error instanceof Error ? error.message : String(error))
     }
+  }
+
+  #route({ point, id, data }: Extract<FromPlugin, { type: 'contribute' }>): void {
+    const described = data as unknown as DescribedRoute
+    const handle: OpenRoute['handle'] = (request, signal) =>
+      this.#call(point, id, 'handle', [request, signal], data) as Promise<RouteAnswer>
+    this.#host.addRoute({ described, handle })
   }
 
   async #fetch(id: string, request: Request, actor: unknown): Promise<Response> {
@@ -286,6 +290,7 @@ class WorkerLink {
 
   #perform(message: Extract<FromPlugin, { type: 'call' }>): unknown {
     if (message.target === 'next') return this.#callBack(message.args)
+    if (message.target === 'host') return this.#host.serve(message.method, message.args)
     const registry = this.#host.registry as unknown as Record<string, (...args: readonly unknown[]) => unknown>
     const method = Object.hasOwn(registry, message.method) ? registry[message.method] : undefined
     if (!method) throw new HubError('internal', `The registry has no "${message.method}"`)

@@ -17,6 +17,8 @@ export interface PluginEntry {
   /** Default true. */
   readonly enabled?: boolean
   readonly config?: unknown
+  /** In place of numbers of the plugin's definition. */
+  readonly limits?: Readonly<Record<string, number>>
 }
 
 /** A plugin file that passed the checks. */

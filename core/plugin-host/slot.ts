@@ -1,9 +1,12 @@
-import type { ErrorCode } from '../contract/errors.ts'
+import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
+import { visibleText } from '../domain/text/visible-text.ts'
 import type { PluginAbout } from './about.ts'
+import { MissingNeeds } from './needs.ts'
 import type { HeldPage } from './pages.ts'
 import type { PluginEntry } from './resolve.ts'
+import type { OpenRoute } from './services/routes.ts'
 
 /** `failed` after an error, `disabled` by its settings, `stopped` with the hub. */
 export type PluginState = 'running' | 'failed' | 'disabled' | 'stopped'
@@ -37,6 +40,13 @@ export interface Slot {
   code: ErrorCode | undefined
   message: string | undefined
   stack: string | undefined
+  /** Names of the plugins for which it waits. */
+  missing: readonly string[] | undefined
+  /** The limits that hold. */
+  limits: Readonly<Record<string, number>>
+  readonly routes: OpenRoute[]
+  /** Number of its jobs that threw. */
+  failedJobs: () => number
   readonly held: [point: keyof ExtensionPoints, id: string][]
   readonly pages: HeldPage[]
   undo: (() => void | Promise<void>)[]
@@ -63,6 +73,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     ...{ sha256: undefined, file: undefined, about: undefined },
     ...{ starts: 0, startedAt: undefined, heapBytes: undefined, middleware: undefined },
     ...{ code: undefined, message: undefined, stack: undefined },
+    ...{ missing: undefined, limits: {}, routes: [], failedJobs: () => 0 },
     ...{ held: [], pages: [] },
     undo: [],
   }
@@ -72,4 +83,19 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
 export function renewedSlot(old: Slot, entry: PluginEntry): Slot {
   const { name, about, starts, middleware } = old
   return Object.assign(newSlot(entry, old.definition), { name, about, starts, middleware })
+}
+
+/** Keeps why a plugin failed; returns it in words. */
+export function noteFailure(slot: Slot, error: unknown): string {
+  slot.code = error instanceof HubError ? error.code : 'plugin_failed'
+  slot.message = visibleText(error instanceof Error ? error.message : String(error))
+  slot.stack = stackOf(error)
+  return slot.message
+}
+
+/** Of an error that somebody must find in the plugin's code; a refused configuration has none worth showing. */
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error && !(error instanceof HubError || error instanceof MissingNeeds)
+    ? visibleText(error.stack?.slice(0, 8_000) ?? '')
+    : undefined
 }

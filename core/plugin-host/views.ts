@@ -1,5 +1,6 @@
 import { HubError } from '../contract/errors.ts'
 import type { RegistryView } from '../contract/plugin.ts'
+import { quoteName } from '../domain/names.ts'
 import type { PluginPageDeps } from '../http/routes/hub/plugin-pages.ts'
 import type { PluginsView } from '../http/routes/hub/plugins.ts'
 import type { Registry } from '../registry/api.ts'
@@ -31,6 +32,17 @@ export function pluginsView(host: PluginHost): PluginsView & PluginPageDeps {
   return {
     pages: () => host.pages(),
     list: () => host.list(),
+    async install(entry) {
+      const info = await host.install(entry)
+      if (!info) throw new HubError('name_taken', `There is a plugin ${quoteName(entry.use)} already`)
+      return info
+    },
+    async remove(name) {
+      if (await host.remove(name)) return
+      throw new HubError('plugin_not_found', `There is no plugin ${quoteName(name)} that was added`, {
+        hint: 'Bundled plugins cannot be removed: switch them off.',
+      })
+    },
     async configure(actor, name, change) {
       const info = await host.configure(actor, name, change)
       if (!info) throw new HubError('plugin_not_found', `There is no plugin "${name.slice(0, 64)}"`)

@@ -1,6 +1,5 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { TemplateOrigin } from '../contract/market.ts'
 import type {
   Actor,
   GroupMember,
@@ -12,6 +11,7 @@ import type {
 } from '../contract/records.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
+import type { TemplateOrigin } from '../features/market.ts'
 import type { ListQuery, WriteOptions } from './options.ts'
 import type { KeyRegistry, UserRegistry } from './people-api.ts'
 
@@ -202,6 +202,14 @@ export interface SettingRegistry {
   ): Promise<void>
   /** A secret of the hub itself, sealed; null removes it. Administrators only. `settings.updated` names its key. */
   setSystemSecret(actor: Actor, key: string, value: string | null): Promise<void>
+  /** The scope of what a plugin keeps of the hub, in place of a user's id. */
+  pluginScope(plugin: string): string
+  /** Values and secrets of a plugin that belong to no user. */
+  setPlugin(
+    plugin: string,
+    values: Readonly<Record<string, JsonValue | null>>,
+    secrets?: Readonly<Record<string, string | null>>,
+  ): Promise<void>
   /** For the hub's own use. */
   openSystemSecret(key: string): Promise<string | undefined>
   /** What may be shown of it: its last characters, empty for a short one, and when it was stored. */

@@ -1,4 +1,4 @@
-import type { TemplateOrigin } from '../contract/market.ts'
+import type { TemplateOrigin } from '../features/market.ts'
 
 /** Filters and order of a list; all are optional. */
 export interface ListQuery {

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { JsonObject } from '../contract/json.ts'
-import type { TemplateOrigin } from '../contract/market.ts'
 import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/records.ts'
+import type { TemplateOrigin } from '../features/market.ts'
 import type { AccessKeyTable, UserTable } from '../store/people-tables.ts'
 import type { ServerTable } from '../store/tables.ts'
 import type { KeyRecord, UserRecord } from './api.ts'

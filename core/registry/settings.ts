@@ -70,6 +70,21 @@ export class Settings implements SettingRegistry {
     })
   }
 
+  pluginScope(plugin: string): string {
+    return `plugin:${plugin}`
+  }
+
+  async setPlugin(
+    plugin: string,
+    values: Readonly<Record<string, JsonValue | null>>,
+    secrets: Readonly<Record<string, string | null>> = {},
+  ): Promise<void> {
+    await write(this.#deps.store, async trx => {
+      await this.#putAll(trx, this.pluginScope(plugin), values)
+      await this.#putSealed(trx, this.pluginScope(plugin), secrets)
+    })
+  }
+
   openSystemSecret(key: string): Promise<string | undefined> {
     return this.openUserSecret(SYSTEM, key)
   }

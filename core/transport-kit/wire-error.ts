@@ -3,7 +3,13 @@ import { HubError, type WireError } from '../contract/errors.ts'
 /** An error that is no HubError becomes `internal`: its own text, a library's or the system's, is for the log alone. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof HubError)
-    return { code: error.code, message: error.message, ...(error.data ? { data: error.data } : {}) }
+    return {
+      code: error.code,
+      message: error.message,
+      ...(error.data ? { data: error.data } : {}),
+      ...(error.own ? { own: error.own } : {}),
+      ...(error.errors ? { errors: error.errors } : {}),
+    }
   return { code: 'internal', message: `The hub failed at this (${faultName(error)}); its log says more` }
 }
 
@@ -17,6 +23,12 @@ export function faultName(error: unknown): string {
 
 /** The HubError of a wire error, to be thrown in another thread. */
 export function fromWireError(wire: WireError): HubError {
-  const { code, message, data, hint } = wire
-  return new HubError(code, message, { ...(data ? { data } : {}), ...(hint === undefined ? {} : { hint }) })
+  const { code, message, data, hint, own, errors } = wire
+  const rest = {
+    ...(data ? { data } : {}),
+    ...(hint === undefined ? {} : { hint }),
+    ...(own ? { own } : {}),
+    ...(errors ? { errors } : {}),
+  }
+  return new HubError(code, message, rest)
 }

@@ -1,4 +1,5 @@
-import { type BridgeEndpoint, type BridgeSocket, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import { HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import type { BridgeEndpoint, BridgeSocket } from 'patchbay/features'
 import type { Clock } from './clock.ts'
 import { errorReply, readFrame, resultReply } from './frames.ts'
 import type { MessageLog } from './message-log.ts'

@@ -1,11 +1,5 @@
-import type {
-  BridgeEndpoint,
-  BridgeLink,
-  BridgeSocket,
-  BridgeSocketEvents,
-  BridgeTestStep,
-  JsonObject,
-} from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { BridgeEndpoint, BridgeLink, BridgeSocket, BridgeSocketEvents, BridgeTestStep } from 'patchbay/features'
 import type { Clock } from './clock.ts'
 import { Conversation } from './conversation.ts'
 import type { DialGate } from './dial-gate.ts'

@@ -1,4 +1,5 @@
-import type { BridgeEndpoint, JsonObject } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { BridgeEndpoint } from 'patchbay/features'
 import type { Clock } from './clock.ts'
 import type { MessageLog } from './message-log.ts'
 import type { Offered } from './offered.ts'

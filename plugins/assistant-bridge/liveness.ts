@@ -1,4 +1,4 @@
-import type { BridgeSocket } from 'patchbay/contract'
+import type { BridgeSocket } from 'patchbay/features'
 import type { Clock } from './clock.ts'
 
 const PING_MS = 30_000

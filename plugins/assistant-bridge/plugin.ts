@@ -1,4 +1,5 @@
-import { type BridgeEndpoint, definePlugin } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import type { BridgeEndpoint } from 'patchbay/features'
 import { CLOCK } from './clock.ts'
 import { DialGate } from './dial-gate.ts'
 import { InboundLink } from './inbound.ts'

@@ -1,4 +1,5 @@
-import type { BridgeAnswer, BridgeEndpoint, BridgeSession, JsonObject } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { BridgeAnswer, BridgeEndpoint, BridgeSession } from 'patchbay/features'
 import type { Clock } from './clock.ts'
 import { type Offered, offer, sameOffer } from './offered.ts'
 

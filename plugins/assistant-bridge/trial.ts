@@ -1,11 +1,5 @@
-import {
-  type BridgeEndpoint,
-  type BridgePreview,
-  type BridgeSocket,
-  type BridgeTestStep,
-  HubError,
-  type JsonObject,
-} from 'patchbay/contract'
+import { HubError, type JsonObject } from 'patchbay/contract'
+import type { BridgeEndpoint, BridgePreview, BridgeSocket, BridgeTestStep } from 'patchbay/features'
 import type { Clock } from './clock.ts'
 import { Conversation } from './conversation.ts'
 import type { DialGate } from './dial-gate.ts'

@@ -1,11 +1,5 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  type MarketInput,
-  type MarketTemplate,
-  type MarketVariant,
-} from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { MarketInput, MarketTemplate, MarketVariant } from 'patchbay/features'
 import { parseUrl } from 'patchbay/transport-kit'
 
 const REFERENCE = /\$\{([^{}]+)\}/g

@@ -1,4 +1,5 @@
-import { type GuardedFetch, HubError, isJsonObject, type MarketVariant } from 'patchbay/contract'
+import { type GuardedFetch, HubError, isJsonObject } from 'patchbay/contract'
+import type { MarketVariant } from 'patchbay/features'
 
 const MOST_BYTES = 8 * 1024 * 1024
 

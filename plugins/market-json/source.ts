@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  type GuardedFetch,
-  type GuardedResponse,
-  HubError,
-  isJsonObject,
-  type JsonValue,
-  type MarketSource,
-  type MarketTemplate,
-} from 'patchbay/contract'
+import { type GuardedFetch, type GuardedResponse, HubError, isJsonObject, type JsonValue } from 'patchbay/contract'
+import type { MarketSource, MarketTemplate } from 'patchbay/features'
 import { hubEntryTemplate } from './hub-entry.ts'
 import { type JsonItem, JsonItems } from './json-items.ts'
 

@@ -1,11 +1,5 @@
-import {
-  type GuardedFetch,
-  HubError,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  type MarketSource,
-} from 'patchbay/contract'
+import { type GuardedFetch, HubError, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { MarketSource } from 'patchbay/features'
 
 const DAY_MS = 24 * 3_600_000
 const PAGE_SIZE = 100

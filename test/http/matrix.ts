@@ -316,6 +316,8 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/admin/logging', ...administrators(200) },
   { method: 'PATCH', path: '/api/admin/logging', body: () => ({ levels: { http: null } }), ...administrators(200) },
   { method: 'GET', path: '/api/admin/plugins', ...administrators(200) },
+  { method: 'POST', path: '/api/admin/plugins', body: () => ({}), ...administrators(400) },
+  { method: 'DELETE', path: '/api/admin/plugins/{name}', ...administrators(404) },
   { method: 'PATCH', path: '/api/admin/plugins/{name}', body: () => ({ enabled: true }), ...administrators(404) },
   { method: 'GET', path: '/api/plugins/pages', ...signedIn(200) },
   { method: 'GET', path: '/plugins/{plugin}/{digest}/{file}', ...everybody(404) },

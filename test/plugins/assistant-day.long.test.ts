@@ -1,6 +1,7 @@
 /** A simulated day, or its first hours, of ten endpoints of three owners: drops, half-open connections, platforms and hubs that restart. */
 import { expect, test } from 'bun:test'
-import { type BridgeEndpoint, type BridgeSocket, type BridgeSocketEvents, HubError } from '../../core/contract/mod.ts'
+import { HubError } from '../../core/contract/mod.ts'
+import type { BridgeEndpoint, BridgeSocket, BridgeSocketEvents } from '../../core/features/mod.ts'
 import { DialGate } from '../../plugins/assistant-bridge/dial-gate.ts'
 import { OutboundLink } from '../../plugins/assistant-bridge/outbound.ts'
 import { extent } from '../support/extent.ts'

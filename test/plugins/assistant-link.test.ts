@@ -1,12 +1,7 @@
 /** When an outbound endpoint dials, over simulated days, and what the wire makes of tools and results. */
 import { describe, expect, test } from 'bun:test'
-import {
-  type BridgeEndpoint,
-  type BridgeSocket,
-  type BridgeSocketEvents,
-  HubError,
-  type JsonObject,
-} from '../../core/contract/mod.ts'
+import { HubError, type JsonObject } from '../../core/contract/mod.ts'
+import type { BridgeEndpoint, BridgeSocket, BridgeSocketEvents } from '../../core/features/mod.ts'
 import { DialGate } from '../../plugins/assistant-bridge/dial-gate.ts'
 import { readFrame } from '../../plugins/assistant-bridge/frames.ts'
 import { listPage, offer } from '../../plugins/assistant-bridge/offered.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { MarketSource, MarketTemplate } from '../../core/contract/mod.ts'
+import type { MarketSource, MarketTemplate } from '../../core/features/mod.ts'
 import { MarketCache } from '../../core/market/cache.ts'
 import { KeptLists } from '../../core/market/kept-list.ts'
 import { searchTemplates } from '../../core/market/search.ts'

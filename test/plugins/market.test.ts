@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the hub, not template strings
 /** The market: what it takes from sources, what an installation would do, and that it does exactly this. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { MarketTemplate } from '../../core/contract/mod.ts'
+import type { MarketTemplate } from '../../core/features/mod.ts'
 import { planInstall } from '../../core/market/plan.ts'
 import { checkTemplate, unusable } from '../../core/market/template-check.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'

@@ -50,6 +50,7 @@ function namedIn(file: string, tree: ReadonlyMap<string, readonly string[]>, roo
   const named = new Set([...readFileSync(path, 'utf8').matchAll(/['"`]([\w@./-]+)['"`]/g)].map(match => match[1] ?? ''))
   return [...named].flatMap(name => {
     if (name === 'patchbay/contract') return ['core/contract/mod.ts']
+    if (name === 'patchbay/features') return ['core/features/mod.ts']
     const candidates = tree.get(basename(name)) ?? []
     const beside = join(dirname(file), name)
     if (candidates.includes(beside)) return [beside]

@@ -1,6 +1,7 @@
 import type { PluginLogger, RegistryView } from '../../core/contract/plugin.ts'
 import { EventBus } from '../../core/events/bus.ts'
-import { PluginHost, type PluginHostOptions } from '../../core/plugin-host/host.ts'
+import { PluginHost } from '../../core/plugin-host/host.ts'
+import type { PluginHostOptions } from '../../core/plugin-host/host-options.ts'
 import { CustomMetrics } from '../../core/telemetry/custom-metrics.ts'
 import { emptyTransports } from './transports.ts'
 

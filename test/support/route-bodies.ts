@@ -181,6 +181,10 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('dashboards', [50, 1_000], n => ({ dashboards: many(n, at => ({ name: `d${at}`, widgets: [] })) })),
   ],
   'PATCH /api/admin/plugins/{name}': [growth('config', [500, 9_000], n => ({ config: map(n, at => [`c${at}`, 1]) }))],
+  'POST /api/admin/plugins': [
+    growth('config', [500, 9_000], n => ({ use: './none.ts', config: map(n, at => [`c${at}`, 1]) })),
+    growth('limits', [500, 9_000], n => ({ use: './none.ts', limits: map(n, at => [`l${at}`, 1]) })),
+  ],
   'POST /api/groups/{ref}/tools/{tool}': [
     growth('arguments', [500, 9_000], n => map(n, at => [`k${at}`, at])),
     growth('a long argument', [LIMITS.bodyBytes / 16, LIMITS.bodyBytes * 0.9], n => ({ text: 'x'.repeat(n) })),

@@ -16,6 +16,7 @@ export interface PluginUse {
   readonly required?: boolean
   readonly enabled?: boolean
   readonly config?: JsonValue
+  readonly limits?: Readonly<Record<string, number>>
 }
 
 /**
@@ -254,8 +255,20 @@ function readPlugins(section: JsonValue | undefined, warnings: string[]): Plugin
     }
     const flags = (['isolate', 'required', 'enabled'] as const).filter(flag => typeof fields[flag] === 'boolean')
     const config = fields.config === undefined ? {} : { config: fields.config }
-    return [{ use: fields.use, ...Object.fromEntries(flags.map(flag => [flag, fields[flag]])), ...config }]
+    const limits = readLimits(fields.limits, `plugins[${index}].limits`, warnings)
+    return [{ use: fields.use, ...Object.fromEntries(flags.map(flag => [flag, fields[flag]])), ...config, ...limits }]
   })
+}
+
+function readLimits(section: JsonValue | undefined, where: string, warnings: string[]): Pick<PluginUse, 'limits'> {
+  if (section === undefined) return {}
+  const entries = isJsonObject(section) ? Object.entries(section) : []
+  const whole = entries.flatMap(([name, value]) =>
+    Number.isSafeInteger(value) && Number(value) >= 0 ? [[name, Number(value)] as const] : [],
+  )
+  if (!isJsonObject(section) || whole.length < entries.length)
+    warnings.push(`${where} holds a value that is no whole number; it is not used`)
+  return { limits: Object.fromEntries(whole) }
 }
 
 function rejectDuplicate(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {

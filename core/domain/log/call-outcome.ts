@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode } from '../../contract/codes.ts'
+import { type ErrorCode, hubErrorKind } from '../../contract/codes.ts'
 import type { CallOutcome, LogLevel } from '../../contract/records.ts'
 
 /** All outcomes of a tools/call. Their places are stored, so that new ones are added at the end. */
@@ -17,7 +17,7 @@ const UPSTREAM_STATUS: ReadonlySet<number> = new Set([502, 503, 504])
 /** The outcome of a call that failed with a code of the hub. */
 export function outcomeOfCode(code: ErrorCode): 'timeout' | 'upstream_error' | 'refused' {
   if (TIMEOUTS.has(code)) return 'timeout'
-  return UPSTREAM_STATUS.has(ERROR_CODES[code].status) && !OF_THE_HUB.has(code) ? 'upstream_error' : 'refused'
+  return UPSTREAM_STATUS.has(hubErrorKind(code)?.status ?? 0) && !OF_THE_HUB.has(code) ? 'upstream_error' : 'refused'
 }
 
 /** The level of a call's record: ERROR where the hub or the server failed it, WARN where the tool did or the caller gave up. */

@@ -5,7 +5,9 @@ import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { nextTurn } from '../../domain/next-turn.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
+import { fullPath, type PluginSchemaRoute } from '../plugin-routes.ts'
 import type { ResponseSpec, Route } from '../route.ts'
+import { pluginOperation } from './plugin-operations.ts'
 import { transportFieldsAdder, transportSchemas } from './transport-fields.ts'
 
 /** The hub's own extension of an operation. */
@@ -21,6 +23,7 @@ export interface DescribedPlugins {
   readonly transports: Transports
   /** Each with `type`, `label` and `configSchema`. */
   readonly channelTypes: readonly JsonObject[]
+  readonly routes: readonly PluginSchemaRoute[]
 }
 
 /** How long the work on the document may hold the event loop, but for one operation, which takes at most a few ms. */
@@ -34,7 +37,7 @@ const HELD_MS = 2
 export async function openApiDocument(
   routes: readonly Route[],
   version: string,
-  { transports, channelTypes }: DescribedPlugins,
+  { transports, channelTypes, routes: ofPlugins }: DescribedPlugins,
 ): Promise<JsonObject> {
   const addFields = transportFieldsAdder(transports)
   let since = performance.now()
@@ -51,9 +54,13 @@ export async function openApiDocument(
   for (const route of routes.map(runnable)) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: await finished(operation(route)) }
   }
-  const schemas: Record<string, JsonObject> = { Problem: await finished(jsonSchema(problem, 'output')) }
-  const ofPlugins = { ...transportSchemas(transports), ...channelSchemas(channelTypes) }
-  for (const [name, schema] of Object.entries(ofPlugins)) schemas[name] = await finished(schema)
+  for (const route of ofPlugins) {
+    const path = fullPath(route)
+    paths[path] = { ...paths[path], [route.described.method.toLowerCase()]: await finished(pluginOperation(route)) }
+  }
+  const schemas: Record<string, JsonObject> = { Problem: await finished(jsonSchema(problemOf(ofPlugins), 'output')) }
+  const named = { ...transportSchemas(transports), ...channelSchemas(channelTypes) }
+  for (const [name, schema] of Object.entries(named)) schemas[name] = await finished(schema)
   return {
     openapi: '3.1.0',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
@@ -64,7 +71,7 @@ export async function openApiDocument(
         'A hub for MCP servers. Times are ISO 8601 UTC; durations are milliseconds unless a schema says more.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    tags: [...new Set(routes.map(route => route.tag))].map(name => ({ name })),
+    tags: [...new Set([...routes.map(route => route.tag), ...ofPlugins.map(() => 'plugins')])].map(name => ({ name })),
     paths,
     components: {
       securitySchemes: {
@@ -96,7 +103,7 @@ const problem = z
     type: z.string().meta({ examples: ['/errors/server_not_found'] }),
     title: z.string(),
     status: z.number().int(),
-    code: z.enum(Object.keys(ERROR_CODES) as [string, ...string[]]),
+    code: z.string(),
     detail: z.string(),
     instance: z.string(),
     requestId: z.string(),
@@ -108,6 +115,12 @@ const problem = z
     }),
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
+
+/** A refusal with the codes of the hub and of the plugins that have routes. */
+function problemOf(routes: readonly PluginSchemaRoute[]) {
+  const codes = new Set([...Object.keys(ERROR_CODES), ...routes.flatMap(({ codes: own }) => own)])
+  return problem.extend({ code: z.enum([...codes] as [string, ...string[]]) }).meta(problem.meta() ?? {})
+}
 
 /** Bytes: in OpenAPI 3.1 a schema says nothing of them. */
 const RAW_BODY = { required: true, content: { 'application/octet-stream': {} } }

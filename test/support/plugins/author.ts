@@ -1,4 +1,4 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeTemp, removeTemp } from '../temp.ts'
 
@@ -20,11 +20,14 @@ export async function startAuthor(): Promise<Author> {
   await mkdir(hub, { recursive: true })
   await cp(join(ROOT, 'package.json'), join(hub, 'package.json'))
   await run(['-p', join(ROOT, 'tsconfig.types.json'), '--outDir', join(hub, 'dist/types')])
+  // What an author installs beside the hub: the types of tables are kysely's, and most schemas are zod's.
+  for (const name of ['kysely', 'zod'])
+    await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name), 'dir')
   const compilerOptions = {
     ...{ target: 'ESNext', module: 'nodenext', lib: ['ESNext', 'DOM'], types: [] },
-    ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true },
+    ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true, allowImportingTsExtensions: true },
   }
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['.'] }))
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
   return {
     folder,

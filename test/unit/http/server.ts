@@ -81,7 +81,7 @@ export async function startHttp(
     bundles: { list: async () => [] },
     customMetrics: { list: () => [] },
     consoleFolder: join(import.meta.dir, 'no-console'),
-    findPluginRoute: () => undefined,
+    pluginRoutes: { free: () => undefined, of: () => [], all: () => [], limits: () => ({}) },
     config: {
       host: '127.0.0.1',
       port: 0,

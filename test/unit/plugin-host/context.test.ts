@@ -76,7 +76,7 @@ test.each([true, false])('requests and metrics; isolated: %p', async isolate => 
   const host = await start(true)
   const ask = async (from: typeof host, path: string) => {
     const url = encodeURIComponent(`http://127.0.0.1:${server.port}${path}`)
-    return (await from.route('asks', 'ask')?.fetch(new Request(`http://hub/?url=${url}`), undefined))?.json()
+    return (await from.routes.free('asks', 'ask')?.fetch(new Request(`http://hub/?url=${url}`), undefined))?.json()
   }
   try {
     expect(await ask(host, '/x')).toEqual([200, 'here'])
@@ -88,7 +88,7 @@ test.each([true, false])('requests and metrics; isolated: %p', async isolate => 
       ['starts', 'counter', 3, {}],
       ['level', 'gauge', 0.5, { room: 'north' }],
     ])
-    const said = await (await host.route('asks', 'wrong')?.fetch(new Request('http://hub/'), undefined))?.json()
+    const said = await (await host.routes.free('asks', 'wrong')?.fetch(new Request('http://hub/'), undefined))?.json()
     expect(said).toEqual(isolate ? [] : Array(4).fill('TypeError'))
     if (isolate) await until(() => warnings.length === 4)
     expect(seen()).toHaveLength(2)

@@ -34,7 +34,7 @@ test.each([true, false])(
     try {
       await host.start()
       expect(host.list()).toMatchObject([{ name: 'outside', state: 'running', isolated: isolate }])
-      const answer = await host.route('outside', 'kit')?.fetch(new Request('http://hub/'), undefined)
+      const answer = await host.routes.free('outside', 'kit')?.fetch(new Request('http://hub/'), undefined)
       expect(await answer?.json()).toEqual([1, 1, 'function'])
     } finally {
       await host.stop()

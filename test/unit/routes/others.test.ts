@@ -155,7 +155,7 @@ describe('sessions and plugins', () => {
     const changes: object[] = []
     const made = new World({
       plugins: {
-        pages: () => [],
+        ...new World().deps.plugins,
         list: () => [plugin],
         configure: async (_actor, _name, change) => {
           changes.push(change)

@@ -1,5 +1,5 @@
 import { html, type PropertyValues } from 'lit'
-import type { PageConsole } from '../../../core/contract/page.ts'
+import type { PageConsole } from '../../../core/features/console.ts'
 import { api, basePath } from '../../api/client.ts'
 import { ApiError, asApiError } from '../../api/problem.ts'
 import { type PluginPage, pluginPages, titleOf } from '../../app/plugin-pages.ts'

@@ -6,6 +6,7 @@ import type { Transports } from '../../../domain/server/transports.ts'
 import { jsonParts } from '../../../moving/json-pieces.ts'
 import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
+import type { PluginSchemaRoute } from '../../plugin-routes.ts'
 import { type Route, route } from '../../route.ts'
 
 /** What the API document and its page are generated from. */
@@ -15,6 +16,8 @@ export interface DocsRoutesDeps {
   readonly version: string
   readonly transports: Transports
   readonly alerts: Pick<Alerts, 'channelTypes'>
+  /** Routes of plugins that run; the same objects while nothing has changed. */
+  readonly pluginRoutes: () => readonly PluginSchemaRoute[]
 }
 
 /** What is made of one state of the API and of its plugins. */
@@ -27,16 +30,17 @@ interface Described {
 }
 
 /** The API's documentation, as an OpenAPI document and as a page. */
-export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDeps): Route[] {
+export function docsRoutes({ routes, version, transports, alerts, pluginRoutes }: DocsRoutesDeps): Route[] {
   let current: Described | undefined
   let describedParts: readonly unknown[] = []
   const described = (): Described => {
     const channelTypes = alerts.channelTypes({ role: 'admin' })
-    const now = [...transports.all(), ...channelTypes.map(({ configSchema }) => configSchema)]
+    const ofPlugins = pluginRoutes()
+    const now = [...transports.all(), ...channelTypes.map(({ configSchema }) => configSchema), ...ofPlugins]
     const same = now.length === describedParts.length && now.every((one, at) => one === describedParts[at])
     if (current && same) return current
     describedParts = now
-    const document = openApiDocument([...routes, ...own], version, { transports, channelTypes })
+    const document = openApiDocument([...routes, ...own], version, { transports, channelTypes, routes: ofPlugins })
     const made: Described = { document }
     document.catch(() => {
       if (current === made) current = undefined

@@ -26,12 +26,15 @@ export interface LimitRoutesDeps {
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
+  /** Limits of plugins that run, by plugin. */
+  readonly pluginLimits: () => Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
 type LimitName = keyof typeof LIMITS
 
 const limit = z.object({
   name: z.string(),
+  plugin: z.string().optional().meta({ description: 'The plugin whose limit it is' }),
   value: z.number(),
   unit: z.enum(['bytes', 'ms', 'count']),
   used: z.number().optional().meta({ description: 'What the caller uses of it now' }),
@@ -55,7 +58,7 @@ export function limitRoutes(deps: LimitRoutesDeps): Route[] {
       tag: 'health',
       responses: { 200: { description: 'All limits', schema: z.object({ items: z.array(limit) }), example } },
       async handle({ actor }) {
-        return { body: { items: limitItems(await usage(deps, actor)) } }
+        return { body: { items: [...limitItems(await usage(deps, actor)), ...pluginItems(deps.pluginLimits())] } }
       },
     }),
   ]
@@ -69,6 +72,12 @@ export function limitItems(used: Usage) {
     const count = used[name as LimitName]
     return { name, value, unit: unitOf(name), ...(count === undefined ? {} : { used: count }) }
   })
+}
+
+function pluginItems(limits: ReturnType<LimitRoutesDeps['pluginLimits']>) {
+  return Object.entries(limits).flatMap(([plugin, numbers]) =>
+    Object.entries(numbers).map(([name, value]) => ({ name, plugin, value, unit: unitOf(name) })),
+  )
 }
 
 function unitOf(name: string): 'bytes' | 'ms' | 'count' {

@@ -6,6 +6,7 @@ import type { UserActor } from '../../../contract/records.ts'
 import { quoteName } from '../../../domain/names.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
+import { requireRecentSignIn } from '../people/recent-sign-in.ts'
 import { anyObject, exampleList, listOf, pageQuery } from '../schemas.ts'
 import { page } from '../views.ts'
 
@@ -35,8 +36,21 @@ export interface PluginsView {
   configure(
     actor: UserActor,
     name: string,
-    change: { readonly enabled?: boolean; readonly config?: JsonObject },
+    change: {
+      readonly enabled?: boolean
+      readonly config?: JsonObject
+      readonly limits?: Readonly<Record<string, number>>
+    },
   ): Promise<PluginView>
+  /** Starts another plugin until the hub stops. Throws `name_taken`, `plugin_failed`, `validation_failed`. */
+  install(entry: {
+    readonly use: string
+    readonly isolate?: boolean
+    readonly config?: JsonObject
+    readonly limits?: Readonly<Record<string, number>>
+  }): Promise<PluginView>
+  /** Throws `plugin_not_found` for a bundled one too. */
+  remove(name: string): Promise<void>
 }
 
 /** What the routes of `/api/plugins` need. */
@@ -61,6 +75,11 @@ const plugin = z.looseObject({
   code: z.string().optional().meta({ description: 'Why it failed: the code of its error, or plugin_failed' }),
   message: z.string().optional().meta({ description: 'Why it failed, in words' }),
   stack: z.string().optional().meta({ description: 'Of the failure' }),
+  needs: z.array(z.string()).optional().meta({ description: 'Plugins that start before it; with `?` it runs without' }),
+  waiting: z.array(z.string()).optional().meta({ description: 'Contributions whose point has no plugin that runs' }),
+  routes: z.array(z.string()).optional().meta({ description: 'With schemas, below /api/plugins/{name}' }),
+  limits: z.record(z.string(), z.number()).optional().meta({ description: 'Its limits, as they hold' }),
+  failedJobs: z.int().optional().meta({ description: 'How often one of its jobs has thrown' }),
   version: z.string().optional().meta({ description: 'As the plugin says; of a bundled one the hub’s' }),
   sha256: z.string().optional().meta({ description: 'Of the entry file' }),
   config: anyObject.optional().meta({ description: 'With masks in place of secrets; absent: it has none' }),
@@ -99,7 +118,30 @@ const example = {
   usedBy: { servers: ['ada~time'], serversTotal: 1, channels: 0 },
 }
 
-const change = z.strictObject({ enabled: z.boolean().optional(), config: anyObject.optional() })
+const limits = z
+  .record(z.string().max(64), z.int().min(0))
+  .optional()
+  .meta({ description: 'Numbers in place of those that the plugin names as its limits' })
+const change = z.strictObject({ enabled: z.boolean().optional(), config: anyObject.optional(), limits })
+/** Without the way to folders that nobody has laid beside the settings file. */
+const USE = /^(?:\.\/[\w@+-][\w.@+-]*(?:\/[\w@+-][\w.@+-]*)*|(?:@[a-z0-9-][a-z0-9._-]*\/)?[a-z0-9-][a-z0-9._-]*)$/
+const installed = z.strictObject({
+  use: z
+    .string()
+    .max(256)
+    .regex(USE, 'a path below the folder of the settings file, such as "./library/plugin.ts", or an npm package')
+    .meta({
+      description:
+        'A path below the folder of the settings file, or the name of an npm package that is installed there',
+      examples: ['./library/plugin.ts'],
+    }),
+  isolate: z
+    .boolean()
+    .optional()
+    .meta({ description: 'False: in the main thread, where tables and secrets are. Default true' }),
+  config: anyObject.optional(),
+  limits,
+})
 
 /** The plugins of this hub. */
 export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
@@ -119,6 +161,47 @@ export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
       },
     }),
     route({
+      method: 'POST',
+      path: '/api/admin/plugins',
+      access: 'admin',
+      summary: 'Start a plugin whose files are on the hub’s machine, until the hub stops; needs a recent sign-in',
+      tag,
+      body: installed,
+      responses: {
+        201: {
+          description: 'The plugin, which runs, or waits for one that it needs',
+          schema: plugin,
+          example: { ...example, bundled: false },
+        },
+      },
+      async handle({ actor, body, info }) {
+        requireRecentSignIn(actor)
+        const { use, isolate, config, limits: wanted } = body
+        const after = await plugins.install({
+          use,
+          ...(isolate === undefined ? {} : { isolate }),
+          ...(config === undefined ? {} : { config: config as JsonObject }),
+          ...(wanted === undefined ? {} : { limits: wanted }),
+        })
+        registry.audit.record(actor, { action: 'plugin.install', target: use, ownerId: null, request: info })
+        return { status: 201, body: (await viewFor(deps, actor))(after) }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/admin/plugins/{name}',
+      access: 'admin',
+      summary: 'Withdraw a plugin that is not bundled; its tables and its folder stay',
+      tag,
+      params: z.object({ name: z.string().min(1).max(256) }),
+      responses: { 204: { description: 'Withdrawn' } },
+      async handle({ actor, params, info }) {
+        await plugins.remove(params.name)
+        registry.audit.record(actor, { action: 'plugin.remove', target: params.name, ownerId: null, request: info })
+        return { status: 204 }
+      },
+    }),
+    route({
       method: 'PATCH',
       path: '/api/admin/plugins/{name}',
       access: 'admin',
@@ -131,10 +214,11 @@ export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
         if (!plugins.list().some(each => each.name === params.name)) {
           throw new HubError('plugin_not_found', `There is no plugin ${quoteName(params.name)}`)
         }
-        const { enabled, config } = body
+        const { enabled, config, limits: numbers } = body
         const wanted = {
           ...(enabled === undefined ? {} : { enabled }),
           ...(config === undefined ? {} : { config: config as JsonObject }),
+          ...(numbers === undefined ? {} : { limits: numbers }),
         }
         const after = await plugins.configure(actor, params.name, wanted)
         const detail = { fields: Object.keys(body) }

@@ -1,7 +1,7 @@
 import type { BackupDownloads } from '../../../moving/backup/download.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
-import { requireRecentSignIn } from './recent-sign-in.ts'
+import { requireRecentSignIn } from '../people/recent-sign-in.ts'
 
 /** What the download of a backup needs. */
 export interface BackupRoutesDeps {

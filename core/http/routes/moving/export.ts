@@ -5,8 +5,8 @@ import type { ExportService } from '../../../moving/export.ts'
 import { PASSPHRASE_CHARACTERS } from '../../../moving/passphrase.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
+import { requireRecentSignIn } from '../people/recent-sign-in.ts'
 import { anyObject } from '../schemas.ts'
-import { requireRecentSignIn } from './recent-sign-in.ts'
 
 /** What exports need. */
 export interface ExportRoutesDeps {

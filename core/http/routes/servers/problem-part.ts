@@ -1,4 +1,3 @@
-import { ERROR_CODES } from '../../../contract/codes.ts'
 import { type FieldError, HubError } from '../../../contract/errors.ts'
 import { remedyOf } from '../../../contract/remedies.ts'
 
@@ -21,7 +20,7 @@ export function problemPart(error: unknown, mapPointer = (pointer: string) => po
   const hint = remedyOf(known)
   return {
     code: known.code,
-    title: ERROR_CODES[known.code].title,
+    title: known.title,
     status: known.status,
     detail: known.message,
     ...(hint === undefined ? {} : { hint }),

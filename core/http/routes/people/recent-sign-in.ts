@@ -1,7 +1,7 @@
 import { HubError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { hasRecentSignIn } from '../../../domain/server/moved-secrets.ts'
-import { requireSession } from '../people/session.ts'
+import { requireSession } from './session.ts'
 
 /** Throws `insufficient_scope` for an access key, and for a sign-in that is older than five minutes. */
 export function requireRecentSignIn(actor: UserActor): void {

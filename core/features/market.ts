@@ -1,4 +1,17 @@
-import type { JsonValue } from './json.ts'
+import type { JsonValue } from '../contract/json.ts'
+
+declare module '../contract/points.ts' {
+  interface ExtensionPoints {
+    marketSource: MarketSource
+  }
+}
+
+declare module '../contract/records.ts' {
+  interface ServerRecord {
+    /** The template of the market from which it was installed. */
+    readonly template?: TemplateOrigin
+  }
+}
 
 /** Where templates of servers come from. What it gives is data: the hub checks it, and stores and searches it itself. */
 export interface MarketSource {

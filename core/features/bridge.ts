@@ -1,4 +1,10 @@
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from '../contract/json.ts'
+
+declare module '../contract/points.ts' {
+  interface ExtensionPoints {
+    bridge: Bridge
+  }
+}
 
 /** Serves the hub's tools to assistants over a wire of their own: one link for each endpoint that is on. */
 export interface Bridge {

@@ -1,0 +1,61 @@
+import type { JsonValue } from './json.ts'
+import type { UserActor } from './records.ts'
+import type { ConfigSchema } from './schema.ts'
+
+/** Who may call a route: anybody, any authenticated user, or administrators. */
+export type RouteAccess = 'public' | 'user' | 'admin'
+
+/** A checked request to a route of a plugin. */
+export interface RouteRequest<Params, Query, Body, Access extends RouteAccess> {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly actor: Access extends 'public' ? UserActor | undefined : UserActor
+  readonly requestId: string
+  /** Aborted when the client disconnects, and in a worker after the route's time. */
+  readonly signal: AbortSignal
+}
+
+/** The answer of a route. Default: status 200, no body. */
+export interface RouteAnswer {
+  readonly status?: number
+  /** Sent as JSON. */
+  readonly body?: JsonValue | object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * A route of the plugin, in the API document and checked like the hub's own: credential, access, rate, size, and its fields by
+ * its schemas, which must be writable as JSON Schema and check without waiting (zod's are).
+ */
+export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below `/api/plugins/{plugin}`, such as `/books/{id}`. Fixed words win over parameters. */
+  readonly path: string
+  readonly access: Access
+  readonly summary: string
+  /** The texts of the path's parameters. */
+  readonly params?: ConfigSchema<Params>
+  /** Texts; a parameter that it does not name is refused. */
+  readonly query?: ConfigSchema<Query>
+  /** A JSON object; absent: the route reads no body. */
+  readonly body?: ConfigSchema<Body>
+  /** By status. */
+  readonly answers: Readonly<
+    Record<number, { description: string; schema?: ConfigSchema<unknown>; example?: JsonValue }>
+  >
+  /** Bytes of the body, at most 1 MiB, which is the default. */
+  readonly bodyLimit?: number
+  /** Milliseconds for an answer from a worker. Default 2,000. */
+  readonly timeoutMs?: number
+  /** Keeps an audit record `{plugin}.{audit}` of each call that succeeded. */
+  readonly audit?: string
+  handle(request: RouteRequest<Params, Query, Body, Access>): RouteAnswer | Promise<RouteAnswer>
+}
+
+/** Adds routes until the plugin stops. Throws Error for one that is not valid or there already. */
+export interface PluginRoutes {
+  add<Access extends RouteAccess, Params = Record<string, string>, Query = unknown, Body = undefined>(
+    route: PluginRoute<Params, Query, Body, Access>,
+  ): void
+}

@@ -1,0 +1,8 @@
+/**
+ * Types of features that bundled plugins share with the hub, as `patchbay/features`: the market, assistants, and the pages of the
+ * console. They extend the contract by declaration merging, and are types alone.
+ */
+
+export type * from './bridge.ts'
+export type * from './console.ts'
+export type * from './market.ts'

@@ -1,0 +1,58 @@
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { isJsonObject } from '../../contract/json.ts'
+import { fullPath, type PluginSchemaRoute } from '../plugin-routes.ts'
+
+/** The operation of a plugin's route in the API document. */
+export function pluginOperation(route: PluginSchemaRoute): JsonObject {
+  const { described } = route
+  const { method, access, summary, body, answers } = described
+  const operation: Record<string, JsonValue | undefined> = {
+    operationId: operationId(method, fullPath(route)),
+    summary,
+    tags: ['plugins'],
+    'x-access': access,
+    'x-plugin': route.plugin,
+    security: access === 'public' ? [] : [{ bearer: [] }],
+    parameters: [...pathParameters(described), ...queryParameters(described)],
+    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
+    responses: {
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)])),
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  }
+  return operation as JsonObject
+}
+
+function operationId(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter(word => word !== '' && word !== 'api')
+  return method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
+}
+
+function answerOf({ description, schema, example }: PluginSchemaRoute['described']['answers'][string]): JsonObject {
+  if (!schema && example === undefined) return { description }
+  const content = { ...(schema ? { schema } : {}), ...(example === undefined ? {} : { example }) }
+  return { description, content: { 'application/json': content } }
+}
+
+function pathParameters({ path, params }: PluginSchemaRoute['described']): JsonObject[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: propertiesOf(params)[name] ?? { type: 'string' },
+  }))
+}
+
+function queryParameters({ query }: PluginSchemaRoute['described']): JsonObject[] {
+  const required = Array.isArray(query?.required) ? query.required : []
+  return Object.entries(propertiesOf(query)).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    ...(required.includes(name) ? { required: true } : {}),
+    schema,
+  }))
+}
+
+function propertiesOf(schema: JsonObject | undefined): JsonObject {
+  return isJsonObject(schema?.properties) ? schema.properties : {}
+}

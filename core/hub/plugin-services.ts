@@ -1,0 +1,50 @@
+import type { HubConfig } from '../config/schema.ts'
+import type { Upstreams } from '../connections/api.ts'
+import type { Role } from '../contract/records.ts'
+import { type AddressRights, addressRights } from '../domain/address.ts'
+import type { McpEndpoint } from '../mcp/api.ts'
+import type { HubServices } from '../plugin-host/services/services.ts'
+import type { Registry } from '../registry/api.ts'
+import type { Store } from '../store/open.ts'
+
+interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId'> {
+  readonly store: Store
+  readonly registry: Registry
+  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
+}
+
+/** What the hub lends to plugins, which start before some of it is there. */
+export class PluginServices implements HubServices {
+  readonly #parts: Parts
+  connections: Upstreams | undefined
+  endpoint: McpEndpoint | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  get store(): Store {
+    return this.#parts.store
+  }
+
+  get registry(): Registry {
+    return this.#parts.registry
+  }
+
+  get settings(): Registry['settings'] {
+    return this.#parts.registry.settings
+  }
+
+  get dataDir(): string {
+    return this.#parts.dataDir
+  }
+
+  get instanceId(): string {
+    return this.#parts.instanceId
+  }
+
+  readonly variable = (name: string): string | undefined => this.#parts.variable(name)
+  readonly upstreams = (): Upstreams | undefined => this.connections
+  readonly mcp = (): McpEndpoint | undefined => this.endpoint
+  readonly addresses = (role: Role): AddressRights => addressRights(this.#parts.config, role === 'admin')
+}

@@ -1,0 +1,49 @@
+import type { LoadedConfig } from '../config/load.ts'
+import type { HubConfig } from '../config/schema.ts'
+import { addressRights } from '../domain/address.ts'
+import type { OpenTransports } from '../domain/server/transports.ts'
+import type { EventBus } from '../events/bus.ts'
+import { PluginHost } from '../plugin-host/host.ts'
+import { registryView } from '../plugin-host/views.ts'
+import type { Registry } from '../registry/api.ts'
+import type { HubMarks } from '../secrets/hub-marks.ts'
+import type { Store } from '../store/open.ts'
+import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
+import type { HubLog } from '../telemetry/log.ts'
+import { bundledPlugins, pluginEntries } from './bundled.ts'
+import { PluginServices } from './plugin-services.ts'
+
+interface PluginParts {
+  readonly loaded: LoadedConfig
+  readonly config: HubConfig
+  readonly store: Store
+  readonly registry: Registry
+  readonly transports: OpenTransports
+  readonly bus: EventBus
+  readonly hubLog: HubLog
+  readonly marks: HubMarks
+  readonly custom: CustomMetrics
+  readonly undo: AsyncDisposableStack
+}
+
+/** Starts the plugins; the services that they get lack what is built after them. */
+export async function openPlugins(parts: PluginParts) {
+  const { loaded, config, store, registry, transports, bus, hubLog, marks, custom, undo } = parts
+  const services = new PluginServices({
+    ...{ store, registry, config, dataDir: loaded.config.dataDir },
+    variable: name => loaded.variable(name),
+    instanceId: marks.make(),
+  })
+  const plugins = new PluginHost({
+    bundled: bundledPlugins(registry),
+    entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
+    folder: loaded.settings.folder,
+    registry: registryView(registry),
+    log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
+    outbound: { rights: addressRights(config, true), instanceId: marks.make() },
+    ...{ transports, bus, custom, services },
+  })
+  await plugins.start()
+  undo.defer(() => plugins.stop())
+  return { plugins, services }
+}

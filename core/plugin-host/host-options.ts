@@ -1,0 +1,27 @@
+import type { PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { OpenTransports } from '../domain/server/transports.ts'
+import type { EventBus } from '../events/bus.ts'
+import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
+import type { OutboundRules } from './isolate-protocol.ts'
+import type { PluginEntry } from './resolve.ts'
+import type { HubServices } from './services/services.ts'
+
+/** Dependencies and settings of the `PluginHost`. */
+export interface PluginHostOptions {
+  /** In the order in which they start. */
+  readonly bundled: readonly PluginDefinition<unknown>[]
+  readonly entries: readonly PluginEntry[]
+  /** Where npm names and relative paths resolve from. */
+  readonly folder: string
+  readonly registry: RegistryView
+  /** Kept equal to the contributions to the point `transport`. */
+  readonly transports: Pick<OpenTransports, 'add' | 'remove'>
+  readonly bus: EventBus
+  readonly log: (plugin: string) => PluginLogger
+  /** Where the metrics of plugins are counted. */
+  readonly custom: Pick<CustomMetrics, 'add'>
+  /** What `context.fetch` may reach; cloneable. */
+  readonly outbound: OutboundRules
+  /** What plugins may use of the hub; absent: nothing. */
+  readonly services?: HubServices
+}

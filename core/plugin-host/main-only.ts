@@ -1,0 +1,14 @@
+import type { ExtensionPoints } from '../contract/points.ts'
+import type {} from '../features/mod.ts'
+
+/** Points whose contributions run in the main thread, so that an isolated plugin cannot add any. */
+export const MAIN_ONLY_POINTS: readonly string[] = [
+  'headerProvider',
+  'groupResolver',
+  'tools',
+  'toolRanker',
+  'importSource',
+  'bridge',
+  'marketSource',
+  'notificationChannel',
+] satisfies readonly (keyof ExtensionPoints)[]

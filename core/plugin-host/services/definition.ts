@@ -1,0 +1,38 @@
+import type { PluginDefinition } from '../../contract/plugin.ts'
+
+type Definition = PluginDefinition<unknown>
+
+const NAMES = {
+  needs: /^[a-z0-9][a-z0-9-]{0,63}\??$/,
+  limits: /^[a-z][A-Za-z0-9]{0,63}$/,
+  points: /^[a-z][A-Za-z0-9]{0,63}$/,
+  migrations: /^\d{4}-[a-z0-9-]{1,59}$/,
+} as const
+
+/** Throws Error with the first part of a definition that is not as the contract says. */
+export function checkDefinition(definition: Definition): void {
+  const { name, needs = [], limits = {}, points = {}, migrations = {}, errors = {}, events = {} } = definition
+  const word = name.replaceAll('-', '_')
+  wanted('needs', needs, NAMES.needs)
+  wanted('limits', Object.keys(limits), NAMES.limits)
+  wanted('points', Object.keys(points), NAMES.points)
+  wanted('migrations', Object.keys(migrations), NAMES.migrations)
+  wanted('errors', Object.keys(errors), new RegExp(`^${word}_[a-z0-9_]{1,64}$`))
+  wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
+  wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
+  for (const [limit, value] of Object.entries(limits))
+    if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its limit "${limit}" is no whole number`)
+  for (const [code, { status, title, remedy }] of Object.entries(errors)) {
+    const isWhole = Number.isInteger(status) && status >= 400 && status <= 599
+    if (!isWhole || !title || !remedy || remedy.length > 160)
+      throw new Error(
+        `its error "${code}" needs a status of 400 to 599, a title, and a remedy of at most 160 characters`,
+      )
+  }
+}
+
+function wanted(part: string, names: readonly string[], form: RegExp): void {
+  const wrong = names.find(each => !form.test(each))
+  if (wrong !== undefined)
+    throw new Error(`"${part}" of its definition has "${wrong.slice(0, 80)}", which is not of the form ${form.source}`)
+}

@@ -1,0 +1,172 @@
+import type { Upstreams } from '../../connections/api.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { GuardedFetch } from '../../contract/fetch.ts'
+import type { PluginClient, PluginPeople, PluginRecords, PluginStates, StateInfo } from '../../contract/hub-services.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
+import type { AddressRights } from '../../domain/address.ts'
+import type { McpEndpoint } from '../../mcp/api.ts'
+import type { Outcome } from '../../mcp/call/exchange.ts'
+import { createGuardedFetch } from '../../outbound/create.ts'
+import type { GroupHead, Registry } from '../../registry/api.ts'
+
+/** The parts of the hub that plugins act on, each in the rights of an actor. */
+export interface HubParts {
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
+  /** Undefined until the hub has begun, which is after the plugins. */
+  upstreams(): Pick<Upstreams, 'status' | 'settled' | 'restart'> | undefined
+  mcp(): Pick<McpEndpoint, 'openPath'> | undefined
+  addresses(role: Role): AddressRights
+  /** Appended to requests, so that a hub recognizes one that returns to it. */
+  readonly instanceId: string
+}
+
+/** The plugin for which a service works. */
+export interface ServedPlugin {
+  readonly name: string
+  readonly signal: AbortSignal
+}
+
+const MOST_RESULT_CHARACTERS = 4 * 1024 * 1024
+
+/** Servers in the rights of actors. */
+export function pluginServers({ registry }: HubParts, plugin: ServedPlugin): PluginRecords<ServerRecord> {
+  const { servers } = registry
+  const note = noteFor(registry, plugin, 'server')
+  return {
+    list: actor => servers.list(actor, { scope: 'mine' }),
+    find: (actor, ref) => servers.resolve(actor, ref, 'see'),
+    create: async (actor, body) => note(actor, 'create', await servers.create(actor, body)),
+    patch: async (actor, ref, patch) => note(actor, 'update', await servers.patch(actor, ref, patch)),
+    async remove(actor, ref) {
+      const found = await servers.resolve(actor, ref, 'edit')
+      await servers.remove(actor, `${found.ownerName}~${found.name}`)
+      note(actor, 'delete', found)
+    },
+  }
+}
+
+/** Groups in the rights of actors. */
+export function pluginGroups({ registry }: HubParts, plugin: ServedPlugin): PluginRecords<GroupRecord, GroupHead> {
+  const { groups } = registry
+  const note = noteFor(registry, plugin, 'group')
+  return {
+    list: actor => groups.list(actor, { scope: 'mine' }),
+    find: (actor, ref) => groups.resolve(actor, ref, 'see'),
+    create: async (actor, body) => note(actor, 'create', await groups.create(actor, body)),
+    patch: async (actor, ref, patch) => note(actor, 'update', await groups.patch(actor, ref, patch)),
+    async remove(actor, ref) {
+      const found = await groups.resolve(actor, ref, 'edit')
+      await groups.remove(actor, `${found.ownerName}~${found.name}`)
+      note(actor, 'delete', found)
+    },
+  }
+}
+
+type Named = Pick<ServerRecord | GroupRecord, 'name' | 'ownerId' | 'ownerName'>
+
+function noteFor({ audit }: HubParts['registry'], { name: plugin }: ServedPlugin, kind: 'server' | 'group') {
+  return <T extends Named>(actor: Actor, verb: 'create' | 'update' | 'delete', record: T): T => {
+    const { ownerName, name, ownerId } = record
+    audit.record(actor, { action: `${kind}.${verb}`, target: `${ownerName}~${name}`, ownerId, detail: { plugin } })
+    return record
+  }
+}
+
+/** The users. */
+export function pluginPeople({ registry: { users } }: HubParts): PluginPeople {
+  return {
+    async byId(userId) {
+      const found = await users.byId(userId)
+      return found && { id: found.id, name: found.name, role: found.role, disabled: found.disabled }
+    },
+    async actor(userId): Promise<UserActor | undefined> {
+      const found = await users.byId(userId)
+      if (!found || found.disabled) return undefined
+      return { kind: 'user', userId, name: found.name, role: 'user', credential: { kind: 'local' } }
+    },
+  }
+}
+
+/** States of servers in the rights of actors. */
+export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
+  const { servers } = registry
+  return {
+    async of(actor, ref, waitMs = 0): Promise<StateInfo> {
+      const record = await servers.resolve(actor, ref, 'see')
+      const running = begun(upstreams())
+      if (waitMs > 0) await running.settled(record.id, Math.min(waitMs, 60_000))
+      const { state, reason } = running.status(record.id, record)
+      return { state, ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}) }
+    },
+    async restart(actor, ref) {
+      const record = await servers.resolve(actor, ref, 'edit')
+      const qualified = `${record.ownerName}~${record.name}`
+      if (!record.enabled) throw new HubError('server_offline', `Cannot restart "${record.name}": it is switched off`)
+      // The save checks whether its owner may still run it.
+      await servers.setEnabled(actor, qualified, true)
+      begun(upstreams()).restart(record.id)
+    },
+  }
+}
+
+/** An MCP client at a path, which ends with the plugin. */
+export async function pluginClient(
+  { mcp }: HubParts,
+  { name, signal }: ServedPlugin,
+  actor: UserActor,
+  path: string,
+): Promise<PluginClient> {
+  signal.throwIfAborted()
+  const close = (): void => {
+    signal.removeEventListener('abort', close)
+    client.close()
+  }
+  const options = { actor, path, clientName: `plugin ${name}`, changed() {}, ended: () => close() }
+  const client = await begun(mcp()).openPath(options)
+  signal.addEventListener('abort', close)
+  return {
+    tools: most => client.tools(most),
+    async call(tool, given, aborted) {
+      const requestId = crypto.randomUUID()
+      return resultOf(await client.call({ tool, arguments: given, requestId, clientAddress: '', signal: aborted }))
+    },
+    close,
+  }
+}
+
+function resultOf(outcome: Outcome): JsonObject {
+  if (outcome.kind === 'failed') throw outcome.error
+  if (outcome.kind === 'cancelled') throw new HubError('upstream_timeout', 'The call was cancelled')
+  if (outcome.kind === 'input_required')
+    throw new HubError('client_capability_missing', 'The server asks for input, which a plugin cannot give')
+  if (outcome.kind === 'error') {
+    const { code, message } = outcome.error
+    throw new HubError('upstream_protocol', message, { data: { rpcCode: code } })
+  }
+  const text = String(outcome.resultText)
+  if (text.length > MOST_RESULT_CHARACTERS)
+    throw new HubError('result_too_large', `The result has ${text.length} characters`, {
+      data: { maxBytes: MOST_RESULT_CHARACTERS },
+    })
+  const result: unknown = JSON.parse(text)
+  if (!isJsonObject(result)) throw new HubError('upstream_protocol', 'The server answered without a result')
+  return result
+}
+
+/** Requests in the rights that a user has at that moment. */
+export function fetchFor({ registry, addresses, instanceId }: HubParts, { signal }: ServedPlugin) {
+  const of = (role: Role): GuardedFetch => createGuardedFetch({ rights: addresses(role), instanceId, signal })
+  const fetches: Readonly<Record<Role, GuardedFetch>> = { admin: of('admin'), user: of('user') }
+  return (userId: string): GuardedFetch =>
+    async (url, request) => {
+      const user = await registry.users.byId(userId)
+      if (!user || user.disabled) throw new HubError('user_not_found', 'There is no such user, or it is disabled')
+      return fetches[user.role](url, request)
+    }
+}
+
+function begun<T>(part: T | undefined): T {
+  if (part === undefined) throw new HubError('starting', 'The hub has not begun yet: use this after the setup')
+  return part
+}

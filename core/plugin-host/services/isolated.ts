@@ -1,0 +1,43 @@
+import type { PluginSettings } from '../../contract/kept.ts'
+import type { PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
+import { Jobs } from './jobs.ts'
+import { ownErrors } from './own-errors.ts'
+import { type OpenRoute, openRoute } from './routes.ts'
+import type { Services } from './services.ts'
+
+/** What the services of an isolated plugin need. */
+export interface IsolatedParts {
+  readonly definition: PluginDefinition<unknown>
+  readonly limits: Readonly<Record<string, number>>
+  readonly log: PluginLogger
+  readonly signal: AbortSignal
+  /** Asks the main thread. */
+  ask(method: string, args: readonly unknown[]): Promise<unknown>
+  addRoute(route: OpenRoute): void
+}
+
+/** Services that would need the main thread's parts of the hub. */
+const OF_MAIN = ['secrets', 'tables', 'servers', 'groups', 'people', 'states', 'client', 'fetchFor'] as const
+
+/** The services of a plugin in a worker. Those of the main thread alone throw Error. */
+export function isolatedServices({ definition, limits, log, signal, ask, addRoute }: IsolatedParts): Services {
+  const refused = (service: string): never => {
+    throw new Error(`"${service}" is open to plugins in the main thread alone: set "isolate": false`)
+  }
+  return {
+    limits,
+    jobs: new Jobs(log, signal),
+    routes: { add: route => addRoute(openRoute(route as unknown as Parameters<typeof openRoute>[0])) },
+    settings: {
+      hub: () => ask('hub', []),
+      setHub: values => ask('setHub', [values]),
+      user: userId => ask('user', [userId]),
+      setUser: (userId, values) => ask('setUser', [userId, values]),
+    } as PluginSettings,
+    ...(Object.fromEntries(
+      OF_MAIN.map(service => [service, new Proxy(() => refused(service), { get: () => () => refused(service) })]),
+    ) as unknown as Pick<Services, (typeof OF_MAIN)[number]>),
+    folder: () => ask('folder', []) as Promise<string>,
+    error: ownErrors(definition),
+  }
+}

@@ -1,0 +1,94 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { JsonValue } from '../../contract/json.ts'
+import type { PluginSecrets, PluginSettings, SecretPlace } from '../../contract/kept.ts'
+import type { SystemActor } from '../../contract/records.ts'
+import type { SettingRegistry } from '../../registry/api.ts'
+
+/** Where values and secrets of plugins are stored. */
+export type KeptIn = Pick<
+  SettingRegistry,
+  'user' | 'setUser' | 'setPlugin' | 'openUserSecret' | 'userSecretInfo' | 'pluginScope'
+>
+
+const KEY = /^[A-Za-z0-9_-]{1,64}$/
+const MOST_CHARACTERS = 65_536
+
+/** The values of a plugin, in the store. */
+export function pluginSettings(plugin: string, kept: () => KeptIn): PluginSettings {
+  const prefix = userPrefix(plugin)
+  return {
+    hub: async () => kept().user(kept().pluginScope(plugin)),
+    async setHub(values) {
+      checkValues(values)
+      await kept().setPlugin(plugin, values)
+    },
+    async user(userId) {
+      const all = Object.entries(await kept().user(userId))
+      return Object.fromEntries(
+        all.filter(([key]) => key.startsWith(prefix)).map(([key, value]) => [key.slice(prefix.length), value]),
+      )
+    },
+    async setUser(userId, values) {
+      checkValues(values)
+      const own = Object.entries(values).map(([key, value]) => [`${prefix}${key}`, value])
+      await kept().setUser(actorOf(plugin), userId, Object.fromEntries(own))
+    },
+  }
+}
+
+/** The secrets of a plugin, sealed in the store. */
+export function pluginSecrets(plugin: string, kept: () => KeptIn): PluginSecrets {
+  const place = (scope: string, key: string, put: (value: string | null) => Promise<void>): SecretPlace => ({
+    async put(value) {
+      checkLength(value ?? '')
+      await put(value)
+    },
+    open: () => kept().openUserSecret(scope, key),
+    describe: async () => (await kept().userSecretInfo(scope, key))[key],
+  })
+  return {
+    hub(key) {
+      checkKey(key)
+      return place(kept().pluginScope(plugin), key, value => kept().setPlugin(plugin, {}, { [key]: value }))
+    },
+    user(userId, key) {
+      checkKey(key)
+      const own = `${userPrefix(plugin)}${key}`
+      return place(userId, own, value => kept().setUser(actorOf(plugin), userId, {}, { [own]: value }))
+    },
+  }
+}
+
+/** The folder of a plugin, which is made when it is asked for. */
+export async function pluginFolder(dataDir: string, plugin: string): Promise<string> {
+  const folder = join(dataDir, 'plugins', plugin)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return folder
+}
+
+function userPrefix(plugin: string): string {
+  return `plugin.${plugin}.`
+}
+
+function actorOf(plugin: string): SystemActor {
+  return { kind: 'system', purpose: `plugin ${plugin}` }
+}
+
+function checkValues(values: Readonly<Record<string, JsonValue | null>>): void {
+  for (const [key, value] of Object.entries(values)) {
+    checkKey(key)
+    checkLength(JSON.stringify(value))
+  }
+}
+
+function checkKey(key: string): void {
+  if (!KEY.test(key)) throw new TypeError(`"${key.slice(0, 64)}" is no key: letters, digits, "_" and "-", at most 64`)
+}
+
+function checkLength(text: string): void {
+  if (text.length > MOST_CHARACTERS)
+    throw new RangeError(
+      `A value that a plugin keeps has at most ${MOST_CHARACTERS} characters, and this has ${text.length}`,
+    )
+}

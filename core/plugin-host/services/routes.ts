@@ -1,0 +1,136 @@
+import { type FieldError, HubError } from '../../contract/errors.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { PluginRoute, RouteAnswer, RouteRequest } from '../../contract/routes.ts'
+import type { ConfigSchema } from '../../contract/schema.ts'
+import { cutShort } from '../../domain/cut-short.ts'
+import { pointerToken } from '../../domain/json/json-pointer.ts'
+import { MOST_ERRORS, validationError } from '../../domain/validation-error.ts'
+import type { DescribedRoute, RawRouteRequest } from '../../http/plugin-routes.ts'
+
+/** A route of a plugin: what is said of it, and what answers it. */
+export interface OpenRoute {
+  readonly described: DescribedRoute
+  /** Checks the fields of a request, and answers it. */
+  handle(request: RawRouteRequest, signal: AbortSignal): Promise<RouteAnswer>
+}
+
+type AnyRoute = PluginRoute<unknown, unknown, unknown, 'public'>
+type Part = 'params' | 'query' | 'body'
+
+const PATH = /^(?:\/(?:[a-z0-9][a-z0-9._-]{0,63}|\{[a-z][A-Za-z0-9]{0,31}\})){1,8}$/
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const ACCESS: readonly string[] = ['public', 'user', 'admin']
+const MOST_BODY = 1_048_576
+const MOST_SCHEMA = 64 * 1024
+
+/** Checks a route as its plugin has declared it. Throws Error with what is wrong. */
+export function openRoute(route: AnyRoute): OpenRoute {
+  const where = `route ${String(route.method)} ${String(route.path).slice(0, 256)}`
+  const wrong = problemOf(route)
+  if (wrong !== undefined) throw new Error(`${where}: ${wrong}`)
+  const schemas: { [P in Part]?: JsonObject } = {}
+  for (const part of ['params', 'query', 'body'] as const) {
+    const schema = route[part]
+    if (schema) schemas[part] = writtenSchema(schema, `${where}: its "${part}"`)
+  }
+  const answers = Object.entries(route.answers).map(([status, { description, schema, example }]) => {
+    const written = schema ? { schema: writtenSchema(schema, `${where}: its answer ${status}`) } : {}
+    return [status, { description, ...written, ...(example === undefined ? {} : { example }) }]
+  })
+  const { method, path, access, summary, bodyLimit, timeoutMs, audit } = route
+  const given = Object.entries({ bodyLimit, timeoutMs, audit }).filter(([, value]) => value !== undefined)
+  return {
+    described: {
+      ...{ method, path, access, summary, ...schemas },
+      answers: Object.fromEntries(answers),
+      ...Object.fromEntries(given),
+    },
+    async handle({ params, query, body, actor, requestId }, signal) {
+      const errors: FieldError[] = []
+      const fields = {
+        params: checked(route.params, params, 'params', schemas.params, errors),
+        query: checked(route.query, query, 'query', schemas.query, errors),
+        body: checked(route.body, body, 'body', schemas.body, errors),
+      }
+      if (errors.length > 0) throw validationError(errors.slice(0, MOST_ERRORS))
+      const request: RouteRequest<unknown, unknown, unknown, 'public'> = { ...fields, actor, requestId, signal }
+      return route.handle(request)
+    },
+  }
+}
+
+function problemOf({
+  method,
+  path,
+  access,
+  summary,
+  answers,
+  bodyLimit = 1,
+  audit = 'a',
+}: AnyRoute): string | undefined {
+  if (!METHODS.includes(method)) return `its method is none of ${METHODS.join(', ')}`
+  if (!PATH.test(path)) return 'its path is not of the form /words/{name}'
+  if (!ACCESS.includes(access)) return `its access is none of ${ACCESS.join(', ')}`
+  if (typeof summary !== 'string' || summary === '') return 'it has no summary'
+  if (Object.keys(answers ?? {}).length === 0) return 'it names no answer'
+  if (!(bodyLimit >= 1 && bodyLimit <= MOST_BODY)) return `its body has 1 to ${MOST_BODY} bytes`
+  if (!/^[a-z][a-z0-9_]{0,63}$/.test(audit)) return 'its audit is no word of lower-case letters, digits and "_"'
+  return undefined
+}
+
+function writtenSchema(schema: ConfigSchema<unknown>, where: string): JsonObject {
+  const text = JSON.stringify(schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }))
+  const written: unknown = text === undefined ? undefined : JSON.parse(text)
+  if (!isJsonObject(written)) throw new Error(`${where} cannot be written as JSON Schema`)
+  if (text.length > MOST_SCHEMA)
+    throw new Error(`${where} has a JSON Schema of ${text.length} characters, at most ${MOST_SCHEMA}`)
+  if (text.includes('"$ref":')) throw new Error(`${where} has references in its JSON Schema, which routes cannot have`)
+  const { $schema: _, ...rest } = written
+  return rest
+}
+
+function checked(
+  schema: ConfigSchema<unknown> | undefined,
+  value: unknown,
+  part: Part,
+  written: JsonObject | undefined,
+  errors: FieldError[],
+): unknown {
+  if (!schema) return part === 'params' ? value : undefined
+  errors.push(...unknownFields(value, part, written))
+  const verdict = schema['~standard'].validate(value)
+  if (verdict instanceof Promise)
+    throw new Error(`The schema of "${part}" checks with a promise, which a route cannot wait for`)
+  if (!verdict.issues) return verdict.value
+  for (const { path = [], message } of verdict.issues.slice(0, MOST_ERRORS))
+    errors.push({ pointer: pointerOf(path.map(keyOf), part), code: 'format', detail: message })
+  return undefined
+}
+
+/** What a body or a query has that its schema does not name is a mistake, as in the hub's own routes. */
+function unknownFields(value: unknown, part: Part, written: JsonObject | undefined): FieldError[] {
+  const { properties, additionalProperties = false } = written ?? {}
+  if (part === 'params' || additionalProperties !== false || !isJsonObject(properties)) return []
+  const unknown = Object.keys(value ?? {}).filter(name => !Object.hasOwn(properties, name))
+  return unknown.slice(0, MOST_ERRORS).map(name => ({
+    pointer: pointerOf([name], part),
+    code: 'unknown_field',
+    detail: `There is no ${part === 'query' ? 'query parameter' : 'field'} ${JSON.stringify(cutShort(name, 64))}`,
+  }))
+}
+
+function pointerOf(path: readonly string[], part: Part): string {
+  if (part === 'query') return `?${path[0] ?? ''}`.slice(0, 65)
+  if (part === 'params') return `{${path[0] ?? ''}}`
+  return `#${path.map(name => `/${pointerToken(name).slice(0, 64)}`).join('')}`
+}
+
+function keyOf(part: unknown): string {
+  return String(typeof part === 'object' && part !== null && 'key' in part ? part.key : part)
+}
+
+/** Throws `validation_failed` in the words of the hub where `error` is one, otherwise `internal`, which names the plugin. */
+export function attributed(error: unknown, plugin: string): HubError {
+  if (error instanceof HubError) return error
+  return new HubError('internal', `The plugin "${plugin}" failed at this path`, { cause: error })
+}

@@ -1,0 +1,79 @@
+import { definePlugin, type JsonObject } from 'patchbay/contract'
+import { z } from 'zod'
+
+/** Sets a server up for its user: creates it with a group of its own, waits for it, and says which tools it has. */
+export default definePlugin({
+  name: 'workshop',
+  contract: 1,
+  setup(context) {
+    const { routes, servers, groups, people, states } = context
+
+    routes.add({
+      method: 'POST',
+      path: '/benches',
+      access: 'user',
+      summary: 'Set up a server with a group of its own',
+      body: z.object({ name: z.string().max(64), server: z.record(z.string(), z.unknown()) }),
+      answers: {
+        201: { description: 'State and tools', schema: z.object({ state: z.string(), tools: z.array(z.string()) }) },
+      },
+      async handle({ actor, body: { name, server } }) {
+        await servers.create(actor, { ...(server as JsonObject), name })
+        await groups.create(actor, { name, members: [{ server: name }] })
+        const { state } = await states.of(actor, name, 20_000)
+        const client = await context.client(actor, `/mcp/${name}`)
+        const tools = await client.tools(100)
+        client.close()
+        return { status: 201, body: { state, tools: tools.map(tool => tool.name) } }
+      },
+    })
+
+    routes.add({
+      method: 'POST',
+      path: '/benches/{name}/calls',
+      access: 'user',
+      summary: 'Call a tool as an ordinary user, as a job of yours would',
+      body: z.object({ tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
+      answers: { 200: { description: 'The result' } },
+      timeoutMs: 30_000,
+      async handle({ actor, params: { name = '' }, body, signal }) {
+        const caller = await people.actor(actor.userId)
+        if (!caller) return { status: 404 }
+        const client = await context.client(caller, `/mcp/${name}`)
+        try {
+          return { body: await client.call(body.tool, body.arguments as JsonObject, signal) }
+        } finally {
+          client.close()
+        }
+      },
+    })
+
+    routes.add({
+      method: 'DELETE',
+      path: '/benches/{name}',
+      access: 'user',
+      summary: 'Remove a server and its group',
+      answers: { 204: { description: 'Removed' } },
+      async handle({ actor, params: { name = '' } }) {
+        await groups.remove(actor, name)
+        await servers.remove(actor, name)
+        return { status: 204 }
+      },
+    })
+
+    routes.add({
+      method: 'GET',
+      path: '/reach',
+      access: 'user',
+      summary: 'Ask an address that you may reach',
+      query: z.object({ url: z.url().max(500) }),
+      answers: { 200: { description: 'Its status', schema: z.object({ status: z.int() }) } },
+      async handle({ actor, query: { url } }) {
+        const answer = await context.fetchFor(actor.userId)(url, { method: 'GET', headers: {} })
+        answer.cancel()
+        return { body: { status: answer.status } }
+      },
+    })
+    return undefined
+  },
+})

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { startAuthor } from '../support/plugins/author.ts'
+import { makeTemp } from '../support/temp.ts'
+import { until } from '../support/wait.ts'
+
+const EXAMPLES = join(ROOT, 'examples')
+const PLUGINS = '/api/admin/plugins'
+const BOOKS = '/api/plugins/library/books'
+let hub: Hub
+let admin: Client
+let ada: Client
+let bob: Client
+let source: string
+
+beforeAll(async () => {
+  const folder = await makeTemp('hub')
+  for (const name of ['library', 'library-classics'])
+    await cp(join(EXAMPLES, name), join(folder, name), { recursive: true })
+  await mkdir(join(folder, 'node_modules'))
+  for (const name of ['zod', 'kysely'])
+    await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+  source = await readFile(join(EXAMPLES, 'library/plugin.ts'), 'utf8')
+  // The first version of the plugin, before its second migration.
+  const first = source
+    .replace(", '0002-stars': stars }", ' }')
+    .replace("'2.0.0'", "'1.0.0'")
+    .replace('books, type LibraryTables, stars', 'books, type LibraryTables')
+  expect(first.length).toBe(source.length - ", '0002-stars': stars".length - ', stars'.length)
+  await writeFile(join(folder, 'library/plugin.ts'), first, { mode: 0o600 })
+  hub = await startHub({ folder, settings: { mcpServers: {} }, env: { LIBRARY_GREETING: 'Hello' } })
+  admin = await hub.setup()
+  ada = await hub.user('ada')
+  bob = await hub.user('bob')
+}, 90_000)
+afterAll(() => hub.stop())
+
+const plugin = async (name: string) =>
+  (await admin.ok('GET', PLUGINS)).items.find((each: { name: string }) => each.name === name)
+const document = async () => (await admin.ok('GET', '/api/openapi.json')).paths
+
+test('an administrator adds a plugin; a missing need fails one alone, by name', async () => {
+  const body = { use: './library-classics/plugin.ts', isolate: false }
+  expect((await ada.request('POST', PLUGINS, body)).json.code).toBe('admin_only')
+  for (const use of ['../library/plugin.ts', '/etc/plugin.ts', './library/../../plugin.ts'])
+    expect((await admin.request('POST', PLUGINS, { use })).json.errors[0].pointer).toBe('#/use')
+  const classics = await admin.ok('POST', PLUGINS, body)
+  expect(classics).toMatchObject({ state: 'failed', code: 'plugin_failed' })
+  expect(classics.message).toContain('needs plugin "library"')
+  expect((await admin.request('POST', PLUGINS, body)).json.code).toBe('name_taken')
+  const library = await admin.ok('POST', PLUGINS, { use: './library/plugin.ts', isolate: false })
+  expect(library).toMatchObject({ name: 'library', state: 'running', version: '1.0.0', limits: { booksPerUser: 3 } })
+  // What waited for it runs now.
+  expect((await plugin('library-classics')).state).toBe('running')
+})
+
+test('routes check their fields and rights, count in metrics, and stand in the API document', async () => {
+  expect(Object.keys((await document())[BOOKS])).toEqual(['get', 'post'])
+  expect((await document())[BOOKS].post['x-access']).toBe('user')
+  const refusals = [
+    await ada.request('POST', BOOKS, { title: '' }),
+    await ada.request('POST', BOOKS, { title: 'Emma', owner_id: 'bob' }),
+    await ada.request('GET', `${BOOKS}?owner=bob`),
+    await ada.request('PATCH', BOOKS, {}),
+    await ada.request('PUT', '/api/plugins/library/catalogue-key', { key: 'k' }),
+  ]
+  expect(refusals.map(({ status, json }) => [status, json.code, json.errors?.[0]?.pointer])).toEqual([
+    [400, 'validation_failed', '#/title'],
+    [400, 'validation_failed', '#/owner_id'],
+    [400, 'validation_failed', '?owner'],
+    [405, 'method_not_allowed', undefined],
+    [403, 'admin_only', undefined],
+  ])
+  expect((await fetch(`${hub.url}${BOOKS}`)).status).toBe(401)
+  const emma = await ada.ok('POST', BOOKS, { title: 'Emma' })
+  expect(emma.shelves).toEqual(['classics'])
+  expect(await bob.ok('GET', BOOKS)).toEqual({ greeting: 'Hello', items: [] })
+  const audit = await admin.ok('GET', '/api/admin/audit?action=library.book_add')
+  expect(audit.items).toHaveLength(1)
+  const metrics = await admin.request('GET', '/metrics')
+  expect(metrics.text).toContain('route="/api/plugins/library/books"')
+})
+
+test('a plugin refuses in its own code, up to a limit that an administrator changes', async () => {
+  await ada.ok('POST', BOOKS, { title: 'Faust' })
+  await ada.ok('POST', BOOKS, { title: 'Ulysses' })
+  const full = await ada.request('POST', BOOKS, { title: 'Hamlet' })
+  expect(full.status).toBe(409)
+  expect(full.json).toMatchObject({
+    code: 'library_full',
+    title: 'The library is full',
+    hint: 'Remove a book first.',
+    books: 3,
+  })
+  const limits = await ada.ok('GET', '/api/limits')
+  expect(limits.items).toContainEqual({ name: 'booksPerUser', plugin: 'library', value: 3, unit: 'count' })
+  await admin.ok('PATCH', `${PLUGINS}/library`, { limits: { booksPerUser: 4 } })
+  expect((await ada.request('POST', BOOKS, { title: 'Hamlet' })).status).toBe(201)
+})
+
+test('a secret is kept sealed, a job writes into the folder, a page is in the console', async () => {
+  const key = 'catalogue-key-of-forty-characters-0123456789'
+  expect(await admin.ok('PUT', '/api/plugins/library/catalogue-key', { key })).toEqual({ last4: '6789' })
+  expect(Buffer.from(await readFile(join(hub.dataDir, 'patchbay.db'))).includes(key)).toBe(false)
+  const count = () => readFile(join(hub.dataDir, 'plugins/library/count.txt'), 'utf8')
+  await until(async () => (await count()) === '4', { what: 'the count of books' })
+  const pages = await ada.ok('GET', '/api/plugins/pages')
+  expect(pages.items).toMatchObject([{ plugin: 'library', path: 'library' }])
+})
+
+test('what others contribute to a point leaves with its owner and comes back with it', async () => {
+  await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: false })
+  expect(await document()).not.toHaveProperty([BOOKS])
+  expect((await ada.request('GET', BOOKS)).json.code).toBe('route_not_found')
+  expect(await plugin('library-classics')).toMatchObject({ state: 'failed', contributions: [] })
+  await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: true })
+  expect(await plugin('library-classics')).toMatchObject({ state: 'running', contributions: ['libraryShelf/classics'] })
+  expect((await ada.ok('GET', BOOKS)).items[0].shelves).toEqual(['classics'])
+})
+
+test('an upgrade brings its migration; one that fails leaves the tables as they were, and the plugin off', async () => {
+  const file = join(hub.folder, 'library/plugin.ts')
+  const broken = source.replace(
+    "'0002-stars': stars",
+    "'0002-stars': async db => { await stars(db, 'sqlite'); throw new Error('no room for stars') }",
+  )
+  await writeFile(file, broken)
+  await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: true })
+  const failed = await plugin('library')
+  expect(failed.state).toBe('failed')
+  expect(failed.message).toContain('"0002-stars" failed, and its tables are as they were: no room for stars')
+  await writeFile(file, source)
+  expect(await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: true })).toMatchObject({
+    state: 'running',
+    version: '2.0.0',
+  })
+  const { items } = await ada.ok('GET', `${BOOKS}?title=Emma`)
+  expect(items).toMatchObject([{ title: 'Emma', stars: null }])
+  await ada.ok('PUT', `${BOOKS}/${items[0].id}/stars`, { stars: 5 })
+  expect((await bob.request('PUT', `${BOOKS}/${items[0].id}/stars`, { stars: 1 })).json.code).toBe(
+    'library_book_not_found',
+  )
+  expect((await ada.ok('GET', `${BOOKS}?title=Emma`)).items[0].stars).toBe(5)
+})
+
+test('a plugin that is withdrawn and added again finds its data; those of a user are gone with the user', async () => {
+  await admin.ok('DELETE', `${PLUGINS}/library`)
+  expect(await plugin('library')).toBeUndefined()
+  expect((await admin.request('DELETE', `${PLUGINS}/groups`)).json.code).toBe('plugin_not_found')
+  await admin.ok('POST', PLUGINS, { use: './library/plugin.ts', isolate: false })
+  expect((await ada.ok('GET', BOOKS)).items).toHaveLength(4)
+  await admin.ok('DELETE', '/api/admin/users/ada?cascade=true')
+  const count = () => readFile(join(hub.dataDir, 'plugins/library/count.txt'), 'utf8')
+  await until(async () => (await count()) === '0', { what: 'a library without the books of ada' })
+})
+
+/** Runs in a worker, and asks for a service of the main thread where its settings say so. */
+const COUNTER = `
+import { definePlugin } from 'patchbay/contract'
+import { z } from 'zod'
+export default definePlugin({
+  name: 'counter',
+  contract: 1,
+  config: z.object({ secrets: z.boolean().optional() }),
+  limits: { most: 2 },
+  errors: { counter_full: { status: 409, title: 'Counted to the end', remedy: 'Count something else.' } },
+  events: { 'counter.counted': { audience: 'owner' } },
+  async setup(context) {
+    if (context.config.secrets) await context.secrets.hub('key').open()
+    let heard = 0
+    context.events.on('counter.counted', () => { heard += 1 })
+    context.routes.add({
+      method: 'POST', path: '/counts/{name}', access: 'user', summary: 'Count',
+      body: z.object({ by: z.int().min(1).default(1) }),
+      answers: { 200: { description: 'The count' } },
+      async handle({ actor, params: { name }, body: { by } }) {
+        const { [name]: before = 0 } = await context.settings.user(actor.userId)
+        if (before + by > context.limits.most) throw context.error('counter_full', 'That is too many', { data: { before } })
+        await context.settings.setUser(actor.userId, { [name]: before + by })
+        await context.jobs.once('event', async () => context.events.emit('counter.counted', actor.userId, {}))
+        return { body: { count: before + by, heard, folder: await context.folder() } }
+      },
+    })
+    context.routes.add({
+      method: 'GET', path: '/fault', access: 'user', summary: 'Fail', answers: { 200: { description: 'Never' } },
+      handle: () => { throw new Error('a fault of the counter') },
+    })
+    return undefined
+  },
+})
+`
+
+test('a plugin in a worker has the services that cross; its faults are its own', async () => {
+  await writeFile(join(hub.folder, 'counter.ts'), COUNTER, { mode: 0o600 })
+  const refused = await admin.request('POST', PLUGINS, { use: './counter.ts', config: { secrets: true } })
+  expect(refused.json).toMatchObject({ code: 'plugin_failed' })
+  expect(refused.json.detail).toContain('"secrets" is open to plugins in the main thread alone')
+  expect(await plugin('./counter.ts')).toBeUndefined()
+  expect(await admin.ok('POST', PLUGINS, { use: './counter.ts' })).toMatchObject({ name: 'counter', isolated: true })
+  const count = (body: object) => bob.request('POST', '/api/plugins/counter/counts/pages', body)
+  expect((await count({})).json).toEqual({ count: 1, heard: 0, folder: join(hub.dataDir, 'plugins/counter') })
+  expect((await count({ by: 0 })).json.errors).toMatchObject([{ pointer: '#/by' }])
+  expect((await count({ by: 2 })).json).toMatchObject({ code: 'counter_full', status: 409, before: 1 })
+  expect(await until(async () => (await count({})).json.heard ?? 1)).toBe(1)
+  const codes = (await admin.ok('GET', '/api/openapi.json')).components.schemas.Problem.properties.code.enum
+  expect(codes).toContain('counter_full')
+  const fault = await bob.request('GET', '/api/plugins/counter/fault')
+  expect([fault.status, fault.json.code, fault.text.includes('a fault of the counter')]).toEqual([
+    500,
+    'internal',
+    false,
+  ])
+  await hub.logged('a fault of the counter')
+})
+
+test('servers, groups, states, clients and requests are used in the rights of whoever asks', async () => {
+  await cp(join(EXAMPLES, 'workshop'), join(hub.folder, 'workshop'), { recursive: true })
+  await admin.ok('POST', PLUGINS, { use: './workshop/plugin.ts', isolate: false })
+  const benches = '/api/plugins/workshop/benches'
+  const bench = await admin.ok('POST', benches, { name: 'bench', server: stdioFixture('echo') })
+  expect(bench.state).toBe('online')
+  expect(bench.tools).toContain('echo')
+  const said = await admin.ok('POST', `${benches}/bench/calls`, { tool: 'echo', arguments: { text: 'hello' } })
+  expect(JSON.stringify(said.content)).toContain('hello')
+  const wrong = await admin.request('POST', `${benches}/bench/calls`, { tool: 'none', arguments: {} })
+  expect(wrong.json.code).toBe('tool_not_found')
+  // Nobody else's, as in the hub's own routes.
+  expect((await bob.request('POST', `${benches}/bench/calls`, { tool: 'echo', arguments: {} })).json.code).toBe(
+    'group_not_found',
+  )
+  expect((await bob.request('DELETE', `${benches}/admin~bench`)).json.code).toBe('group_not_found')
+  const refused = await bob.request('POST', benches, { name: 'mine', server: { command: '' } })
+  expect(refused.json.code).toBe('validation_failed')
+  await using near = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('here') })
+  const reach = `/api/plugins/workshop/reach?url=${encodeURIComponent(`http://127.0.0.1:${near.port}/`)}`
+  expect((await bob.request('GET', reach)).json.code).toBe('url_address_blocked')
+  expect(await admin.ok('GET', reach)).toEqual({ status: 200 })
+  await admin.ok('DELETE', `${benches}/bench`)
+  expect((await admin.ok('GET', '/api/servers')).items).toEqual([])
+  const audit = await admin.ok('GET', '/api/admin/audit?action=server.create')
+  expect(audit.items[0]).toMatchObject({ target: 'admin~bench', detail: { plugin: 'workshop' } })
+})
+
+test('the examples are right against the exported types alone', async () => {
+  await using author = await startAuthor()
+  for (const name of ['library', 'library-classics', 'workshop'])
+    await cp(join(EXAMPLES, name), join(author.folder, name), { recursive: true })
+  await symlink(join(ROOT, 'node_modules/bun-types'), join(author.folder, 'node_modules/bun-types'), 'dir')
+  await writeFile(join(author.folder, 'node.d.ts'), '/// <reference types="bun-types" />\n')
+  expect(await author.typeCheck()).toBe('')
+}, 90_000)
