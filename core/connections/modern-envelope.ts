@@ -1,8 +1,6 @@
 import type { JsonObject } from '../contract/json.ts'
+import { declaredApps } from '../domain/client-capabilities.ts'
 import { CAPABILITIES_KEY, CLIENT_INFO_KEY, LOG_LEVEL_KEY, MODERN_VERSION, VERSION_KEY } from '../domain/era.ts'
-
-/** Extensions without methods of their own, which a hub between two peers can pass on. */
-const ROUTABLE_EXTENSION = 'io.modelcontextprotocol/ui'
 
 /** The `_meta` of a modern request: the hub's own name, and the capabilities and log level of the caller. */
 export function envelope(hubVersion: string, capabilities: JsonObject, logLevel?: string): JsonObject {
@@ -22,16 +20,12 @@ export function withoutEnvelope(meta: JsonObject): JsonObject {
 
 /** The client capabilities that the modern era knows and a hub can pass on. */
 export function passedCapabilities(capabilities: JsonObject): JsonObject {
-  const { sampling, elicitation, roots, extensions } = capabilities
-  const ui =
-    typeof extensions === 'object' && extensions !== null && !Array.isArray(extensions)
-      ? extensions[ROUTABLE_EXTENSION]
-      : undefined
+  const { sampling, elicitation, roots } = capabilities
   return {
     ...(sampling === undefined ? {} : { sampling }),
     ...(elicitation === undefined ? {} : { elicitation }),
     // Its one setting, listChanged, exists in the legacy era only.
     ...(roots === undefined ? {} : { roots: {} }),
-    ...(ui === undefined ? {} : { extensions: { [ROUTABLE_EXTENSION]: ui } }),
+    ...declaredApps(capabilities),
   }
 }

@@ -6,6 +6,18 @@ import { serverRequestKind } from './mcp-methods.ts'
 const ELICITATION = '2025-06-18'
 const MODES_AND_TOOLS = '2025-11-25'
 
+/** The extension MCP Apps, whose servers draw user interfaces in the client. It defines no methods, so the hub can pass it on. */
+export const APPS_EXTENSION = 'io.modelcontextprotocol/ui'
+
+/**
+ * MCP Apps with its only kind of content. Declared on every connection that several clients share: servers list tools with a
+ * user interface only to clients that declare it, and by its specification each of these tools must answer in text too, which
+ * is what other clients show.
+ */
+export const SHARED_APPS: JsonObject = {
+  extensions: { [APPS_EXTENSION]: { mimeTypes: ['text/html;profile=mcp-app'] } },
+}
+
 /** All client capabilities that the hub can forward. */
 const ALL: JsonObject = {
   sampling: { tools: {}, context: {} },
@@ -31,10 +43,10 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
  * The capabilities that the connection declares which reads a server's lists. Many servers list a tool that sends
  * requests only to clients that support them. When each client has a dedicated connection, this one declares
  * everything, so that the lists hold what any client can use. A server whose shared connection serves calls must not
- * see capabilities that some callers lack.
+ * see capabilities that some callers lack, except `SHARED_APPS`.
  */
 export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
-  return session === 'per-session' ? askableCapabilities(ALL, version) : {}
+  return { ...(session === 'per-session' ? askableCapabilities(ALL, version) : {}), ...SHARED_APPS }
 }
 
 /**
@@ -62,6 +74,18 @@ export function listedFor({ sampling, elicitation, roots }: JsonObject): JsonObj
 /** All capabilities that the hub forwards, in the form of this version. */
 export function everyCapability(version: string): JsonObject {
   return askableCapabilities(ALL, version)
+}
+
+/** The settings of MCP Apps in the capabilities of a client or server; undefined where it is not declared. */
+export function appsSettings({ extensions }: JsonObject): JsonObject | undefined {
+  const settings = isJsonObject(extensions) ? extensions[APPS_EXTENSION] : undefined
+  return isJsonObject(settings) ? settings : undefined
+}
+
+/** MCP Apps as a client declared it, as the member `extensions`; empty for one that does not draw apps. */
+export function declaredApps(capabilities: JsonObject): JsonObject {
+  const settings = appsSettings(capabilities)
+  return settings ? { extensions: { [APPS_EXTENSION]: settings } } : {}
 }
 
 /** The error for a server request that a client with these capabilities does not support; undefined when it does. */

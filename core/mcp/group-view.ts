@@ -25,11 +25,11 @@ export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Ups
   const merged = mergeCatalogs(scope, states, toolSets.of(`/mcp/${scope.group.name}`, scope, actor))
   // Tools of plugins belong to no server; they count only as tokens.
   const ofServers = merged.memberTools
-  const toolJson = ({ key, serverId, original, text }: ListItem) => {
+  const toolJson = ({ key, serverId, original, onlyFor, text }: ListItem) => {
     const server = merged.byServer.get(serverId)?.member.server.name ?? serverId
-    return { ...(parseExact(text) as JsonObject), name: key, server, original }
+    return { ...(parseExact(text) as JsonObject), name: key, server, original, ...(onlyFor ? { appOnly: true } : {}) }
   }
-  const quarters = merged.lists.tools.reduce((sum, item) => sum + item.quarterTokens, 0)
+  const quarters = merged.toolsFor('models').reduce((sum, item) => sum + item.quarterTokens, 0)
   return {
     tools: (offset, limit) => pieceOf(ofServers, offset, limit, item => item.characters).map(toolJson),
     counts: { tools: ofServers.length, ...merged.counts },

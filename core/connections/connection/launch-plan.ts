@@ -43,7 +43,7 @@ export interface LaunchOptions {
   readonly knownTools?: string
   /** The session or user of a dedicated connection; absent: the shared one. */
   readonly session?: { readonly key: string; readonly userId?: string }
-  /** Client capabilities declared to the upstream; only a `session` gets server requests. Absent: none. */
+  /** Client capabilities declared to the upstream; only a `session` gets server requests. Absent: `SHARED_APPS`. */
   readonly offers?: JsonObject
   /** Use an isolated thread, even if the server's settings do not ask for one. */
   readonly isolate?: boolean

@@ -3,13 +3,14 @@ import { HubError } from '../../contract/errors.ts'
 import type { HeaderProvider, TransportContribution } from '../../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import { SHARED_APPS } from '../../domain/client-capabilities.ts'
 import { FairTurns } from '../../domain/fair-turns.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
 import { bundleOf } from '../../domain/server/bundle.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
 import { isProjectRun } from '../../domain/server/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
-import type { ServerFace } from '../../domain/session-scope.ts'
+import { canBeAsked, type ServerFace } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
@@ -177,7 +178,7 @@ export class Launcher {
   launch(plan: LaunchPlan, options: LaunchOptions): Connection {
     const { pool, rights } = this.#options
     const { settings } = plan
-    const { session, offers = {} } = options
+    const { session, offers = SHARED_APPS } = options
     const isolated = settings.isolate || options.isolate === true
     const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }, plan.module) : pool.place(plan.module)
     const child = plan.child && this.#spawnFor(port, plan, plan.child, session)
@@ -204,7 +205,7 @@ export class Launcher {
       capabilities: offers,
       owner: plan.ownerId,
       ...(plan.askedVersion === undefined ? {} : { askedVersion: plan.askedVersion }),
-      takesServerRequests: session !== undefined && Object.keys(offers).length > 0,
+      takesServerRequests: session !== undefined && canBeAsked(offers),
       ...limitsOf(settings),
       startTimeoutMs: plan.startTimeoutMs,
       // Only the connection that reads the lists checks the server's health, not every caller's.

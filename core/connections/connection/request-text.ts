@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../contract/json.ts'
+import { declaredApps } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
 import type { UpstreamRequest } from '../api.ts'
@@ -54,7 +55,8 @@ function modernRequestText(
   const { _meta, inputResponses: _, requestState: __, ...rest } = params ?? {}
   const known = typeof _meta === 'object' && _meta !== null && !Array.isArray(_meta) ? withoutEnvelope(_meta) : {}
   const asked = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
-  const capabilities = modern?.capabilities ?? (request.ask && session ? session.capabilities : {})
+  const declared = session?.capabilities ?? {}
+  const capabilities = modern?.capabilities ?? (request.ask ? declared : declaredApps(declared))
   const own = envelope(server.hubVersion, passedCapabilities(capabilities), modern ? modern.logLevel : asked)
   const { inputResponses, requestState } = modern ?? input ?? {}
   const all = {

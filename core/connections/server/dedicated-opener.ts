@@ -2,7 +2,12 @@ import { LIMITS } from '../../config/limits.ts'
 import { HubError, type WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
-import { askableCapabilities, listReaderCapabilities } from '../../domain/client-capabilities.ts'
+import {
+  askableCapabilities,
+  declaredApps,
+  listReaderCapabilities,
+  SHARED_APPS,
+} from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { listChanged } from '../../domain/mcp-methods.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
@@ -155,7 +160,8 @@ export class DedicatedOpener {
   #offers({ owner, binding, older }: SessionEntry, { settings }: EffectiveServer): JsonObject {
     const version = older ? this.#options.older.version : this.#options.version()
     if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
-    return owner.kind === 'user' || !binding ? {} : askableCapabilities(binding.capabilities, version)
+    if (owner.kind === 'user' || !binding) return SHARED_APPS
+    return { ...askableCapabilities(binding.capabilities, version), ...declaredApps(binding.capabilities) }
   }
 
   #isAuto(): boolean {

@@ -6,7 +6,7 @@ import { visibleName } from '../text/visible-text.ts'
 import { quarterTokens, quarterTokensOfTool } from './about-tokens.ts'
 import { MARK } from './param-marks.ts'
 import { definitionHash } from './tool-definition.ts'
-import { uiUris } from './ui-uris.ts'
+import { onlyForApps, uiUris } from './ui-uris.ts'
 
 /** Memory of an item beside its text, in bytes: its object, names in tables, row of definitions. */
 const OVERHEAD_BYTES = 512
@@ -37,6 +37,8 @@ export interface CatalogItem {
   readonly summary?: string
   /** UI resources of a tool (MCP Apps); mostly none. */
   readonly uiUris?: readonly string[]
+  /** Of a tool that models do not get; see `onlyForApps`. */
+  readonly onlyFor?: 'apps' | 'widgets'
   /** Some argument is also sent as a header. */
   readonly marked?: true
 }
@@ -57,6 +59,7 @@ export function upstreamName(item: Pick<CatalogItem, 'key' | 'text'>): string {
 /** An item of a list of this kind, which determines its key and hash. `text`: its JSON, if available. */
 export function catalogItem(kind: ListKind, item: JsonObject, text = JSON.stringify(item)): CatalogItem {
   const uris = kind === 'tools' ? uiUris(item) : []
+  const onlyFor = kind === 'tools' ? onlyForApps(item) : undefined
   const { description } = item
   const key = itemKey(kind, String(item[LISTS[kind].itemKey]))
   const summary = typeof description === 'string' ? description.slice(0, SUMMARY_CHARACTERS) : undefined
@@ -69,6 +72,7 @@ export function catalogItem(kind: ListKind, item: JsonObject, text = JSON.string
     hash: kind === 'tools' ? definitionHash(item) : '',
     ...(summary === undefined ? {} : { summary }),
     ...(uris.length > 0 ? { uiUris: uris } : {}),
+    ...(onlyFor === undefined ? {} : { onlyFor }),
     ...(kind === 'tools' && text.includes(MARK) ? { marked: true as const } : {}),
   }
 }

@@ -1,32 +1,48 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { isPlainObject } from '../json/exact-json.ts'
 
-/** The key of MCP Apps before `_meta.ui.resourceUri`; servers still write both. */
-const EARLIER_UI_KEY = 'ui/resourceUri'
+/** Scheme of the UI resources of MCP Apps. */
+export const UI_SCHEME = 'ui://'
+/** Other keys under which a tool names its UI resource: an earlier draft of MCP Apps, and the OpenAI Apps SDK. */
+const EARLIER_KEYS = ['ui/resourceUri', 'openai/outputTemplate'] as const
 
-/** Maps `_meta.ui.resourceUri`, the UI resource of a tool. */
+/** Maps the UI resource of a tool or result: `_meta.ui.resourceUri`, and the same under earlier keys. */
 export function withUiUri(item: JsonObject, map: (uri: string) => string): JsonObject {
   const meta = item._meta
   if (!isPlainObject(meta)) return item
-  const { ui, [EARLIER_UI_KEY]: earlier } = meta
-  const named = isPlainObject(ui) && typeof ui.resourceUri === 'string'
-  if (!named && typeof earlier !== 'string') return item
-  return {
-    ...item,
-    _meta: {
-      ...meta,
-      ...(named ? { ui: { ...ui, resourceUri: map(String(ui.resourceUri)) } } : {}),
-      ...(typeof earlier === 'string' ? { [EARLIER_UI_KEY]: map(earlier) } : {}),
-    },
+  const { ui } = meta
+  const changed: JsonObject = {}
+  if (isPlainObject(ui) && typeof ui.resourceUri === 'string') changed.ui = { ...ui, resourceUri: map(ui.resourceUri) }
+  for (const key of EARLIER_KEYS) {
+    const uri = meta[key]
+    if (typeof uri === 'string') changed[key] = map(uri)
   }
+  return Object.keys(changed).length === 0 ? item : { ...item, _meta: { ...meta, ...changed } }
 }
 
-/** The UI resources of an item. */
+/** The UI resources of an item, each once. */
 export function uiUris(item: JsonObject): string[] {
-  const found: string[] = []
+  const found = new Set<string>()
   withUiUri(item, uri => {
-    found.push(uri)
+    found.add(uri)
     return uri
   })
-  return found
+  return [...found]
+}
+
+/**
+ * Who may call a tool that is not for models: `apps`, as `_meta.ui.visibility` has no `model`; `widgets`, as the OpenAI Apps
+ * SDK marks it private. Undefined for all other tools.
+ */
+export function onlyForApps({ _meta: meta }: JsonObject): 'apps' | 'widgets' | undefined {
+  if (!isPlainObject(meta)) return undefined
+  const { ui } = meta
+  if (isPlainObject(ui) && Array.isArray(ui.visibility)) return ui.visibility.includes('model') ? undefined : 'apps'
+  return meta['openai/visibility'] === 'private' ? 'widgets' : undefined
+}
+
+/** True unless a tool is for models only, so that no app may call it. */
+export function isOpenToApps({ _meta: meta }: JsonObject): boolean {
+  const ui = isPlainObject(meta) ? meta.ui : undefined
+  return !isPlainObject(ui) || !Array.isArray(ui.visibility) || ui.visibility.includes('app')
 }

@@ -45,6 +45,11 @@ export class ServerTool {
     this.#override = override
   }
 
+  /** True for a tool that apps call, and models do not get. */
+  get appOnly(): boolean {
+    return this.#item.onlyFor !== undefined
+  }
+
   /** Approximate length of its definition. */
   get characters(): number {
     return this.#item.text.length
@@ -106,6 +111,7 @@ export function ownedTool(tool: ServerTool): JsonObject {
     enabled: tool.enabled,
     overridden: tool.overridden,
     tokens: tokensOf(exposed),
+    ...(tool.appOnly ? { appOnly: true } : {}),
     hash: tool.hash,
     ...(tool.changed ? { changed: true, waiting: tool.waiting } : {}),
   }
@@ -114,7 +120,7 @@ export function ownedTool(tool: ServerTool): JsonObject {
 /** For other users: without the original name. */
 export function viewedTool(tool: ServerTool): JsonObject {
   const { exposed } = tool
-  return { ...exposed, tokens: tokensOf(exposed) }
+  return { ...exposed, tokens: tokensOf(exposed), ...(tool.appOnly ? { appOnly: true } : {}) }
 }
 
 /** About what a model pays to read an item: of a tool, without what clients keep from it. */

@@ -124,7 +124,10 @@ function scopeView(scope: Scope, { capabilities, resultCharacters }: Exchange): 
     near: name =>
       suggestNames(
         name,
-        scope.catalogFor(capabilities).memberTools.map(({ key }) => key),
+        scope
+          .catalogFor(capabilities)
+          .shownTools()
+          .map(tool => tool.name),
       ),
     permits: ({ method, serverId, item }) =>
       scope.permits(method, {

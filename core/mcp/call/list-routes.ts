@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../contract/json.ts'
 import { LIST_KINDS, LISTS, type ListKind } from '../../domain/mcp-methods.ts'
 import { invalid } from '../rpc/rpc.ts'
+import type { ListItem } from '../scope/list-item.ts'
 import type { MergedCatalog } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
+import { audienceOf } from '../scope/tool-audience.ts'
 import type { Outcome } from './exchange.ts'
 import type { Pages } from './pages.ts'
 import type { MethodHandler } from './router.ts'
@@ -18,14 +20,19 @@ export function listRoutes(
       const capabilities = kind === 'tools' ? exchange.capabilities : undefined
       const waiting = settled(scope, capabilities)
       const modern = exchange.modern !== undefined
-      const answer = (): Outcome => page(kind, scope, scope.catalogFor(capabilities), params, modern)
+      const answer = (): Outcome => {
+        const catalog = scope.catalogFor(capabilities)
+        const items = kind === 'tools' ? catalog.toolsFor(audienceOf(capabilities)) : catalog.lists[kind]
+        return page(kind, scope, items, catalog, params, modern)
+      }
       return waiting === undefined ? answer() : waiting.then(answer)
     }
   }
   const page = (
     kind: ListKind,
     { key }: Scope,
-    { lists, states }: MergedCatalog,
+    items: readonly ListItem[],
+    { states }: MergedCatalog,
     params: JsonObject | undefined,
     modern: boolean,
   ): Outcome => {
@@ -34,7 +41,7 @@ export function listRoutes(
     const cursor = given === null || given === '' ? undefined : given
     if (cursor !== undefined && typeof cursor !== 'string') throw invalid('"cursor" must be a text')
     const marks = () => states.flatMap(({ catalog }) => catalog?.instances ?? [])
-    return { kind: 'result', resultText: pages.page(kind, lists[kind], key, cursor, modern, marks) }
+    return { kind: 'result', resultText: pages.page(kind, items, key, cursor, modern, marks) }
   }
   return Object.fromEntries(LIST_KINDS.map(kind => [LISTS[kind].method, list(kind)]))
 }

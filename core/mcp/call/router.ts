@@ -32,6 +32,7 @@ import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-re
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
 import { failureForModel } from './tool-failure.ts'
+import { ViewCalls } from './view-calls.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
 export type MethodHandler = (routed: Routed, params: JsonObject | undefined) => Outcome | Promise<Outcome>
@@ -70,6 +71,7 @@ export class Router {
   readonly #parts: RouterParts
   readonly #methods: ReadonlyMap<string, MethodHandler>
   readonly #records: CallRecords
+  readonly #views = new ViewCalls()
 
   /** `others`: handlers of methods that this class does not have. */
   constructor(parts: RouterParts, others: Readonly<Record<string, MethodHandler>>) {
@@ -229,8 +231,11 @@ export class Router {
         this.#recordUnsent(routed, params, calledMs, answeredWith(outcome, isError))
         return outcome
       })
-    const target = scope.tool(name, exchange.capabilities)
-    if (!target) throw this.#unknownName(routed, 'tool', name)
+    const target =
+      scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
+    // A tool set acts for a model.
+    if (!target || (routed.inner && target.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
+    this.#views.opened(exchange, scope, target)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
@@ -262,9 +267,14 @@ export class Router {
 
   #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
     const { tools, prompts } = scope.catalogFor(exchange.capabilities)
-    const known = kind === 'tool' ? tools : prompts
+    const known = kind === 'tool' ? [...tools].filter(([, { item }]) => !item?.onlyFor) : prompts
     if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
-    const near = this.#parts.refusals.exhausted(exchange.actor.userId) ? [] : suggestNames(name, known.keys())
+    const near = this.#parts.refusals.exhausted(exchange.actor.userId)
+      ? []
+      : suggestNames(
+          name,
+          Array.from(known, ([one]) => one),
+        )
     return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
   }
 
@@ -279,8 +289,19 @@ export class Router {
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const uri = params?.uri
     if (typeof uri !== 'string') throw invalid('resources/read needs "uri", the URI of a resource')
-    const target = resourceTarget(routed.scope, uri)
+    const target = this.#resource(routed, uri)
+    this.#views.opened(routed.exchange, routed.scope, target)
     return this.#forwardPlain(routed, target, { ...params, uri: target.original }, { original: target.original, uri })
+  }
+
+  #resource({ exchange, scope }: Routed, uri: string): Target {
+    try {
+      return resourceTarget(scope, uri)
+    } catch (error) {
+      const ofView = this.#views.resource(exchange, scope, uri)
+      if (ofView) return ofView
+      throw error
+    }
   }
 
   #complete(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {

@@ -4,6 +4,7 @@ import type { SessionBinding } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
+import { declaredApps } from '../../domain/client-capabilities.ts'
 import { MODERN_VERSION } from '../../domain/era.ts'
 import { canBeAsked, needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
 import { userBinding } from '../scope/user-binding.ts'
@@ -163,12 +164,14 @@ function longestParked({ slots }: Pool): LeaseHolder | undefined {
   return longest
 }
 
-/** The capabilities for server requests, in a fixed order of keys. */
-function askable({ sampling, elicitation, roots }: JsonObject): JsonObject {
+/** The capabilities for server requests, and MCP Apps, in a fixed order of keys. */
+function askable(capabilities: JsonObject): JsonObject {
+  const { sampling, elicitation, roots } = capabilities
   return {
     ...(sampling === undefined ? {} : { sampling }),
     ...(elicitation === undefined ? {} : { elicitation }),
     ...(roots === undefined ? {} : { roots }),
+    ...declaredApps(capabilities),
   }
 }
 

@@ -1,14 +1,12 @@
-import type { JsonObject } from '../../contract/json.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ScopeMemberInfo } from '../../contract/points.ts'
+import { APPS_EXTENSION, appsSettings } from '../../domain/client-capabilities.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
-/** Extensions that define no methods, so that a hub that merges servers can forward them. */
-const ROUTABLE_EXTENSIONS = ['io.modelcontextprotocol/ui']
-
 /** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`); true if never seen. */
 export function memberHas(state: MemberState | undefined, name: string, part?: string): boolean {
   if (!state) return false
@@ -39,20 +37,34 @@ export function mergeCapabilities(scope: ResolvedScope, { states, added }: Merge
   return merged
 }
 
+/** MCP Apps as all members that declare it support it: a list has what all their lists have, other settings are equal in all. */
 function mergeExtensions(states: readonly MemberState[]): JsonObject | undefined {
-  const merged: JsonObject = {}
-  for (const name of ROUTABLE_EXTENSIONS) {
-    const texts = new Set<string>()
-    for (const state of states) {
-      const extensions = state.catalog?.capabilities.extensions
-      const value = isPlainObject(extensions) ? extensions[name] : undefined
-      if (value === undefined) continue
-      texts.add(JSON.stringify(value))
-      merged[name] = value
-    }
-    if (texts.size > 1) delete merged[name]
+  let merged: JsonObject | undefined
+  for (const state of states) {
+    const settings = appsSettings(state.catalog?.capabilities ?? {})
+    if (!settings) continue
+    merged = merged ? commonSettings(merged, settings) : settings
+    // No kind of content is left that each of them could show.
+    if (merged === undefined) return undefined
   }
-  return Object.keys(merged).length > 0 ? merged : undefined
+  return merged && { [APPS_EXTENSION]: merged }
+}
+
+/** Undefined when both have a list of kinds of content, and no kind is in both. A setting that only one has is not common. */
+function commonSettings(one: JsonObject, other: JsonObject): JsonObject | undefined {
+  const common: [string, JsonValue][] = []
+  for (const [name, value] of Object.entries(one)) {
+    const second = Object.hasOwn(other, name) ? other[name] : undefined
+    if (!Array.isArray(value) || !Array.isArray(second)) {
+      if (JSON.stringify(value) === JSON.stringify(second)) common.push([name, value])
+      continue
+    }
+    const known = new Set(second.map(item => JSON.stringify(item)))
+    const shared = value.filter(item => known.has(JSON.stringify(item)))
+    if (name === 'mimeTypes' && shared.length === 0) return undefined
+    common.push([name, shared])
+  }
+  return Object.fromEntries(common)
 }
 
 /** For one server its own name; for several the hub's, with the group's as title. */
@@ -85,7 +97,8 @@ function memberInfos(
   memberTools: MergedCatalog['memberTools'],
 ): readonly ScopeMemberInfo[] {
   const counts = new Map<string, number>()
-  for (const { serverId } of memberTools) counts.set(serverId, (counts.get(serverId) ?? 0) + 1)
+  for (const { serverId, onlyFor } of memberTools)
+    if (onlyFor === undefined) counts.set(serverId, (counts.get(serverId) ?? 0) + 1)
   return states
     .filter(({ listed }) => listed)
     .map(({ member: { server, alias } }) => ({

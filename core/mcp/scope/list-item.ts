@@ -40,6 +40,11 @@ export class ListItem {
     return this.#source.key
   }
 
+  /** As in {@link CatalogItem}. */
+  get onlyFor(): CatalogItem['onlyFor'] {
+    return this.#source.onlyFor
+  }
+
   /** The approximate length of `text`, without building it. */
   get characters(): number {
     return this.#source.text.length

@@ -16,6 +16,7 @@ import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
 import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
+import { toolLists } from './tool-audience.ts'
 import { type AddedTools, NO_ADDED_TOOLS } from './tool-sets.ts'
 import { UriTable } from './uris.ts'
 
@@ -44,9 +45,11 @@ export interface MergedCatalog {
   readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
   /** Of what is listed, without the work of merging it. */
   readonly counts: { readonly prompts: number; readonly resources: number }
+  /** The list of tools for an audience; that in `lists` has all. */
+  readonly toolsFor: ReturnType<typeof toolLists>
   /** The members' tools, also where they are left out of the list. */
   readonly memberTools: readonly ListItem[]
-  /** The same for tool sets; always the same array. */
+  /** Those that are for models, for tool sets; always the same array. */
   readonly shownTools: () => readonly ScopeTool[]
   readonly added: AddedTools
   readonly states: readonly MemberState[]
@@ -67,7 +70,7 @@ export function mergeCatalogs(
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
-  const uris = once(() => uriTable(states))
+  const uris = once(() => uriTable(states, scope.kind !== 'server'))
   const shownUri = once(() => uris().publicUris())
   const { ownerId } = scope.group
   const byServer = new Map(all.map(state => [state.member.server.id, state]))
@@ -85,6 +88,7 @@ export function mergeCatalogs(
   })
   const resources = once(() => states.flatMap(state => resourceItems(state, shownUri())))
   const resourceTemplates = once(() => states.flatMap(state => templateItems(state, uris())))
+  const listed = added.instead ? own : [...tools.items, ...own]
   return {
     tools: tools.targets,
     get prompts() {
@@ -94,7 +98,7 @@ export function mergeCatalogs(
       return uris()
     },
     lists: {
-      tools: added.instead ? own : [...tools.items, ...own],
+      tools: listed,
       get prompts() {
         return prompts().items
       },
@@ -106,8 +110,9 @@ export function mergeCatalogs(
       },
     },
     counts: countsOf(states),
+    toolsFor: toolLists(listed),
     memberTools: tools.items,
-    shownTools: shownOnce(tools.items, byServer),
+    shownTools: shownOnce(toolLists(tools.items)('models'), byServer),
     added,
     states: all,
     leftOut,
@@ -190,7 +195,8 @@ function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri
   const serverId = server.id
   const outputs = outputSchemasOf(server)
   const isShaped = outputs !== 'strict' && mayHaveOutputSchema(item)
-  const mapped = item.uiUris && uris().mayMap(serverId) ? item.uiUris.map(uri => [uri, shownUri()(serverId, uri)]) : []
+  const mayMap = item.uiUris && (uris().prefixesUi || uris().mayMap(serverId))
+  const mapped = mayMap ? (item.uiUris ?? []).map(uri => [uri, shownUri()(serverId, uri)]) : []
   const moved = mapped.some(([uri, shown]) => uri !== shown)
   if (without === '' && !moved && !rules && !isShaped) return undefined
   return {
@@ -287,7 +293,7 @@ function pageUris({ member, catalog }: MemberState): string[] {
   return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(({ uiUris }) => uiUris ?? []) : []
 }
 
-function uriTable(states: readonly MemberState[]): UriTable {
+function uriTable(states: readonly MemberState[], prefixesUi: boolean): UriTable {
   return new UriTable(
     states.map(state => ({
       serverId: state.member.server.id,
@@ -297,6 +303,7 @@ function uriTable(states: readonly MemberState[]): UriTable {
       readsUnlisted:
         state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),
     })),
+    { prefixesUi },
   )
 }
 

@@ -58,7 +58,8 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, ow
   const serverId = member.server.id
   const renamed = own !== undefined && own.uri !== own.original
   // Most results contain no resource URI; searching the text is cheaper than parsing it.
-  if (!renamed && !(uris.mayMap(serverId) && namesUri(text))) return text
+  const mayMap = uris.mayMap(serverId) || (uris.prefixesUi && namesUi(text))
+  if (!renamed && !(mayMap && namesUri(text))) return text
   let changed = false
   const shownUri = uris.publicUris()
   const mapped = mapResultUris(parseExact(String(text)), uri => {
@@ -70,7 +71,13 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, ow
 }
 
 function namesUri(text: JsonText): boolean {
-  return typeof text === 'string' ? /[uU]ri"/.test(text) : text.includes('uri"') || text.includes('Uri"')
+  if (typeof text === 'string') return /(?:[uU]ri|outputTemplate)"/.test(text)
+  return text.includes('uri"') || text.includes('Uri"') || text.includes('outputTemplate"')
+}
+
+/** The second spelling is that of encoders that escape slashes. */
+function namesUi(text: JsonText): boolean {
+  return text.includes('ui://') || text.includes('ui:\\/\\/')
 }
 
 /** Exposes the URI of the resource that an error may name. */

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { withUiUri } from '../../domain/tools/ui-uris.ts'
+import { UI_SCHEME, withUiUri } from '../../domain/tools/ui-uris.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import { Steps, UriTemplate } from './uri-template.ts'
 
@@ -31,10 +31,17 @@ interface UriTarget {
   readonly original: string
 }
 
+/** Options of a `UriTable`. */
+interface UriTableOptions {
+  /** True where several servers can meet: all `ui://` URIs name their member. Default false. */
+  readonly prefixesUi?: boolean
+}
+
 /**
  * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists
  * or matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`. So does a URI that already has this
- * form and would resolve to another member.
+ * form and would resolve to another member. UI resources keep their scheme, by which hosts recognize them: `ui://x` becomes
+ * `ui://{alias}/x`, whoever lists it.
  */
 export class UriTable {
   readonly #entries: readonly Entry[]
@@ -47,8 +54,10 @@ export class UriTable {
   readonly #listedBy = new Map<string, string>()
   readonly #shapedBy = new Map<string, string>()
   readonly #withTemplates: readonly Entry[]
+  readonly #prefixesUi: boolean
 
-  constructor(members: readonly MemberUris[]) {
+  constructor(members: readonly MemberUris[], { prefixesUi = false }: UriTableOptions = {}) {
+    this.#prefixesUi = prefixesUi
     this.#entries = members.map(member => ({
       ...member,
       listed: new Set(member.uris),
@@ -67,7 +76,12 @@ export class UriTable {
     this.#withHubUris = this.#entries.some(entry => [...entry.uris, ...entry.templates].some(isHubUri))
   }
 
-  /** Whether some URI of this member might be exposed in another form, so that its results must be searched. */
+  /** True when `ui://` URIs are exposed in another form. */
+  get prefixesUi(): boolean {
+    return this.#prefixesUi
+  }
+
+  /** Whether some URI of this member that is no UI resource might be exposed in another form, so that its results must be searched. */
   mayMap(serverId: string): boolean {
     const own = this.#byServer.get(serverId)
     if (this.#withHubUris || (own?.readsUnlisted && this.#open.length > 1)) return true
@@ -82,6 +96,7 @@ export class UriTable {
   }
 
   publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
+    if (this.#namesUi(uri)) return this.#prefixed(serverId, uri)
     const contested =
       isOther(this.#listedBy.get(uri), serverId) ||
       this.#withTemplates.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
@@ -106,6 +121,7 @@ export class UriTable {
 
   /** Templates that differ only in the names of their variables are the same template. */
   publicTemplate(serverId: string, template: string): string {
+    if (this.#namesUi(template)) return this.#prefixed(serverId, template)
     const shape = skeleton(template)
     const contested = isOther(this.#shapedBy.get(shape), serverId)
     return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
@@ -118,7 +134,7 @@ export class UriTable {
 
   /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
   resolve(uri: string, steps = new Steps(STEPS)): UriTarget | 'ambiguous' | undefined {
-    const named = this.#named(uri)
+    const named = this.#named(uri) ?? this.#namedUi(uri, entry => claims(entry.of, entry.uri, steps) === true)
     if (named) return named
     const claimants = this.#entries.filter(entry => claims(entry, uri, steps) !== false)
     if (steps.left < 0) return 'ambiguous'
@@ -133,7 +149,9 @@ export class UriTable {
 
   /** Resolves the template (or URI) of a completion's `ref` to its member. */
   resolveTemplate(template: string): UriTarget | undefined {
-    const named = this.#named(template)
+    const named =
+      this.#named(template) ??
+      this.#namedUi(template, ({ of, uri }) => of.templates.includes(uri) || of.listed.has(uri))
     if (named) return named
     const owners = this.#entries.filter(entry => entry.templates.includes(template) || entry.listed.has(template))
     return owners.length === 1 ? target(owners[0], template) : undefined
@@ -149,9 +167,32 @@ export class UriTable {
     return readable ? target(entry, original) : undefined
   }
 
+  /**
+   * The member that a `ui://` URI names, and its own URI: that behind the alias; else, where the member itself begins its
+   * URIs with its alias, the URI as it is. It never belongs to another member, whatever that one lists. `has`: whether the
+   * member has the URI.
+   */
+  #namedUi(uri: string, has: (named: { readonly of: Entry; readonly uri: string }) => boolean): UriTarget | undefined {
+    if (!this.#namesUi(uri)) return undefined
+    const slash = uri.indexOf('/', UI_SCHEME.length)
+    const of = slash < 0 ? undefined : this.#byAlias.get(uri.slice(UI_SCHEME.length, slash))
+    if (!of) return undefined
+    const original = UI_SCHEME + uri.slice(slash + 1)
+    if (has({ of, uri: original })) return target(of, original)
+    if (has({ of, uri })) return target(of, uri)
+    return of.readsUnlisted ? target(of, original) : undefined
+  }
+
+  #namesUi(uri: string): boolean {
+    return this.#prefixesUi && uri.startsWith(UI_SCHEME)
+  }
+
   #prefixed(serverId: string, original: string): string {
     const entry = this.#byServer.get(serverId)
-    return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
+    if (!entry) return original
+    return this.#namesUi(original)
+      ? `${UI_SCHEME}${entry.alias}/${original.slice(UI_SCHEME.length)}`
+      : `${HUB_SCHEME}${entry.alias}/${original}`
   }
 }
 
@@ -197,7 +238,7 @@ function skeleton(template: string): string {
   return template.replace(/\{[^{}]*\}/g, '{}')
 }
 
-/** Rewrites all resource URIs of a result: contents, links, embedded resources, messages, `_meta.ui.resourceUri`. */
+/** Rewrites all resource URIs of a result: contents, links, embedded resources, messages, and the UI resource in `_meta`. */
 export function mapResultUris(result: JsonValue, map: (uri: string) => string): JsonValue {
   if (!isPlainObject(result)) return result
   const mapped: JsonObject = { ...withUiUri(result, map) }

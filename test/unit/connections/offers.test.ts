@@ -36,6 +36,11 @@ function call(rig: Rig, id: string, more: Partial<SessionBinding> = {}): Promise
   return rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, session }).reply
 }
 
+/** What all shared connections declare. */
+const APPS: JsonObject = {
+  extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
+}
+
 /** The capabilities that the server was told of, by its sessions in their order. */
 const told = (server: LegacyHttp): unknown[] => server.of('initialize').map(({ params }) => params?.capabilities)
 
@@ -47,7 +52,7 @@ test.each([
 ] as const)('a server of %s is told only what that version knows', async (version, wanted) => {
   const { rig, server } = await start(version)
   textOf(await call(rig, 's'))
-  expect(told(server)).toEqual([{}, wanted as JsonObject])
+  expect(told(server)).toEqual([APPS, wanted as JsonObject])
 })
 
 /** What the reader of the lists is told that it can be asked, in the form of 2025-11-25. */
@@ -62,11 +67,11 @@ test.each([
   async (version, wanted) => {
     const { rig, server } = await start(version, { session: 'per-session' })
     // Before it has answered nobody knows its version.
-    expect(told(server)).toEqual([READER])
+    expect(told(server)).toEqual([{ ...READER, ...APPS }])
     rig.connections.restart('a')
     await until('the second connection', () => told(server).length === 2)
     expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
-    expect(told(server)[1]).toEqual(wanted as JsonObject)
+    expect(told(server)[1]).toEqual({ ...(wanted as JsonObject), ...APPS })
     server.answer = () => undefined
     const asked: string[] = []
     const ask = (method: string) => {
@@ -89,8 +94,8 @@ test.each([
 
 test('of a server of 2026-07-28 too the lists are read with all of it only where sessions have connections', async () => {
   for (const [session, wanted] of [
-    ['per-session', { ...READER, roots: {} }],
-    ['shared', {}],
+    ['per-session', { ...READER, roots: {}, ...APPS }],
+    ['shared', APPS],
   ] as const) {
     await using server = new ModernHttp()
     const rig = await startRig([httpRecord('a', server.url, { session })], { transports: mcpTransports })
@@ -101,19 +106,55 @@ test('of a server of 2026-07-28 too the lists are read with all of it only where
       server.of(method).map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])
     expect(declared('tools/list')).toEqual([wanted])
     // The one that asks for the era, the one that reads the lists, and the session's own.
-    expect(declared('server/discover')).toEqual(session === 'shared' ? [{}, {}] : [{}, wanted, {}])
+    expect(declared('server/discover')).toEqual(session === 'shared' ? [{}, APPS] : [{}, wanted, {}])
   }
 })
 
-test('each session is spoken for exactly, and what all share or one user shares is told nothing', async () => {
+test('each session is spoken for exactly, and what all share or one user shares declares apps alone', async () => {
   for (const session of ['shared', 'per-user', 'per-session'] as const) {
     const { rig, server } = await start('2025-11-25', { session })
     const [one, other] = [{ roots: {} }, { sampling: {} }]
     textOf(await call(rig, 's1', { capabilities: one }))
     textOf(await call(rig, 's2', { capabilities: other }))
-    const wanted = { shared: [{}], 'per-user': [{}, {}], 'per-session': [READER, one, other] }[session]
+    const wanted = { shared: [APPS], 'per-user': [APPS, APPS], 'per-session': [{ ...READER, ...APPS }, one, other] }[session]
     expect(told(server)).toEqual(wanted)
   }
+})
+
+test('MCP Apps is declared for a session as its client declares it, with other settings too', async () => {
+  const { rig, server } = await start('2025-06-18')
+  const draws = { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/x'], more: 1 }, other: {} } }
+  textOf(await call(rig, 's', { capabilities: { roots: {}, ...draws } }))
+  const { 'io.modelcontextprotocol/ui': apps } = draws.extensions
+  expect(told(server)[1]).toEqual({ roots: {}, extensions: { 'io.modelcontextprotocol/ui': apps } })
+})
+
+test('a modern server gets MCP Apps with the calls of a legacy client that declares it, and with no other call', async () => {
+  await using server = new ModernHttp()
+  const rig = await startRig([httpRecord('a', server.url, { session: 'shared' })], { transports: mcpTransports })
+  running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
+  expect((await rig.connections.settled('a', 60_000)).era).toBe('modern')
+  await call(rig, 's1', { capabilities: { roots: {}, ...APPS } })
+  await call(rig, 's2', { capabilities: { roots: {} } })
+  const declared = server
+    .of('tools/call')
+    .map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])
+  expect(declared).toEqual([APPS, {}])
+})
+
+test('a server that refuses capabilities which it does not know is asked again without extensions', async () => {
+  const server = new LegacyHttp()
+  running.push(server)
+  server.refuse = async request => {
+    const message = request.method === 'POST' ? await request.clone().json() : {}
+    if (message.params?.capabilities?.extensions === undefined) return undefined
+    const error = { code: -32602, message: 'Unrecognized key: "extensions"' }
+    return Response.json({ jsonrpc: '2.0', id: message.id, error })
+  }
+  const rig = await startRig([httpRecord('a', `${server.url}/mcp`)], { transports: mcpTransports })
+  running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
+  expect((await rig.connections.settled('a', 60_000)).state).toBe('online')
+  expect(server.of('initialize').map(({ params }) => params?.protocolVersion)).toEqual(['2025-11-25'])
 })
 
 test('a server that asks what was not offered in its version is refused at once, with the error for it', async () => {

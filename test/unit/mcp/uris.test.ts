@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { Steps, UriTemplate } from '../../../core/mcp/scope/uri-template.ts'
 import { mapResultUris, UriTable } from '../../../core/mcp/scope/uris.ts'
@@ -129,6 +129,47 @@ test('the URIs of a hub behind this one are not taken for those of this one', ()
   })
 })
 
+describe('UI resources', () => {
+  const members = [
+    entry('a', ['ui://page', 'ui://a/own', 'ui://b/page'], ['ui://{id}/part']),
+    entry('b', ['ui://page', 'n://1']),
+    entry('c', ['ui://d'], [], false),
+  ]
+  const table = new UriTable(members, { prefixesUi: true })
+
+  test('keep their scheme, name their member, and lead back, listed or not', () => {
+    expect(table.publicUri('id-a', 'ui://page')).toBe('ui://a/page')
+    expect(table.publicTemplate('id-a', 'ui://{id}/part')).toBe('ui://a/{id}/part')
+    expect(table.resolveTemplate('ui://a/{id}/part')).toEqual({ serverId: 'id-a', original: 'ui://{id}/part' })
+    expect(table.publicUri('id-b', 'n://1')).toBe('n://1')
+    const unlisted = ['ui://', 'ui:///x', 'ui://b/other', 'ui://a/a/own', 'ui://7/part', 'ui://x?y#z']
+    for (const { serverId, uris, readsUnlisted } of members)
+      for (const uri of [...uris, ...(readsUnlisted ? unlisted : [])]) {
+        const shown = table.publicUri(serverId, uri)
+        if (uri.startsWith('ui://')) expect(shown).toStartWith(`ui://${serverId.slice(3)}/`)
+        expect(table.resolve(shown)).toEqual({ serverId, original: uri })
+      }
+  })
+
+  test('are found by their own URI where that names no other member, and never in place of another member’s', () => {
+    expect(table.resolve('ui://a/own')).toEqual({ serverId: 'id-a', original: 'ui://a/own' })
+    expect(table.resolve('ui://d')).toEqual({ serverId: 'id-c', original: 'ui://d' })
+    // Both list it; member a lists one that looks like that of member b.
+    expect(table.resolve('ui://page')).toBe('ambiguous')
+    expect(table.resolve('ui://b/page')).toEqual({ serverId: 'id-b', original: 'ui://page' })
+    expect(table.resolve('ui://c/e')).toBe('ambiguous')
+    expect(table.resolve('patchbay://a/ui://page')).toEqual({ serverId: 'id-a', original: 'ui://page' })
+  })
+
+  test('of one server alone stay as they are', () => {
+    const alone = new UriTable([entry('a', ['ui://page', 'ui://a/page'])])
+    for (const uri of ['ui://page', 'ui://a/page', 'ui://a/x']) {
+      expect(alone.publicUri('id-a', uri)).toBe(uri)
+      expect(alone.resolve(uri)).toEqual({ serverId: 'id-a', original: uri })
+    }
+  })
+})
+
 test('mapResultUris() reaches links, embedded resources, contents, messages and user interfaces, and no data', () => {
   const link = { type: 'resource_link', uri: 'a', name: 'n' }
   const embedded = { type: 'resource', resource: { uri: 'a', text: 'a' } }
@@ -137,10 +178,10 @@ test('mapResultUris() reaches links, embedded resources, contents, messages and 
     structuredContent: { uri: 'a' },
     contents: [{ uri: 'a', text: 'x' }],
     messages: [{ role: 'user', content: embedded }],
-    _meta: { ui: { resourceUri: 'a' }, 'ui/resourceUri': 'a' },
+    _meta: { ui: { resourceUri: 'a' }, 'ui/resourceUri': 'a', 'openai/outputTemplate': 'a' },
   }
   const mapped = JSON.stringify(mapResultUris(result, () => 'B'))
-  expect(mapped.match(/"B"/g)).toHaveLength(6)
+  expect(mapped.match(/"B"/g)).toHaveLength(7)
   expect(mapped).toContain('"structuredContent":{"uri":"a"}')
 })
 
@@ -218,7 +259,7 @@ test('the page that a tool names is read from the tool’s own server, listed or
   const client = await new RawClient(hub, '/mcp/g').open()
   const { tools } = (await client.call('tools/list')).result
   const pages = [tools[0]._meta.ui.resourceUri, tools[1]._meta['ui/resourceUri']]
-  expect(pages).toEqual(['patchbay://a/ui://page', 'patchbay://b/ui://page'])
+  expect(pages).toEqual(['ui://a/page', 'ui://b/page'])
   for (const [index, uri] of pages.entries())
     expect((await client.call('resources/read', { uri })).result.contents).toEqual([{ uri, text: 'ab'[index] }])
 })

@@ -82,19 +82,25 @@ export class LegacyLink extends McpLink {
 
   protected async handshake(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
     const endMs = performance.now() + timeoutMs
-    let version = this.options.askedVersion ?? LATEST_LEGACY
+    let attempt: Attempt = {
+      version: this.options.askedVersion ?? LATEST_LEGACY,
+      capabilities: this.options.capabilities,
+    }
     for (;;) {
-      const params = initializeParams(version, this.options.capabilities, this.context.version)
+      const { version } = attempt
+      const params = initializeParams(attempt, this.context.version)
       try {
         const leftMs = Math.max(1, endMs - performance.now())
         const handshake = readHandshake(await this.own.request('initialize', params, leftMs))
         return version === LATEST_LEGACY ? handshake : { ...handshake, askedVersion: version }
       } catch (error) {
-        const next = error instanceof HubError ? versionAfter(version, error) : undefined
+        const next = error instanceof HubError ? nextAttempt(attempt, error) : undefined
         if (next === undefined) throw this.#refusal ?? error
-        this.#refusal ??= error as HubError
-        version = next
-        this.#nextVersion = next
+        if (next.version !== version) {
+          this.#refusal ??= error as HubError
+          this.#nextVersion = next.version
+        }
+        attempt = next
       }
     }
   }
@@ -189,9 +195,27 @@ export class LegacyLink extends McpLink {
   }
 }
 
+/** What `initialize` is sent with. */
+interface Attempt {
+  readonly version: string
+  readonly capabilities: JsonObject
+}
+
+/**
+ * What to ask with after a refusal: without extensions where a server takes no capability that it does not know, and says
+ * so; else with another version. Undefined when nothing is left.
+ */
+function nextAttempt({ version, capabilities }: Attempt, error: HubError): Attempt | undefined {
+  const { extensions, ...others } = capabilities
+  if (extensions !== undefined && error.data?.rpcCode !== undefined && /extensions/i.test(error.message))
+    return { version, capabilities: others }
+  const next = versionAfter(version, error)
+  return next === undefined ? undefined : { version: next, capabilities }
+}
+
 /** The params of `initialize`. */
-function initializeParams(protocolVersion: string, capabilities: JsonObject, hubVersion: string): JsonObject {
-  return { protocolVersion, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }
+function initializeParams({ version, capabilities }: Attempt, hubVersion: string): JsonObject {
+  return { protocolVersion: version, capabilities, clientInfo: { name: 'patchbay', version: hubVersion } }
 }
 
 /** Reads the result of `initialize`; throws `upstream_protocol` when it cannot be used. */

@@ -93,6 +93,7 @@ const groupTool = z.looseObject({
   name: z.string(),
   server: z.string(),
   original: z.string(),
+  appOnly: z.boolean().optional().meta({ description: 'It is for the views of MCP Apps: models do not get it' }),
 })
 
 /** A page of the tools that a group offers, with counts, estimated tokens and warnings. */

@@ -73,8 +73,8 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
         const address = { title: record.name, url: `${info.baseUrl}/api/groups/${ref}/tools` }
         const document = new ToolsDocument(address, version)
         for (let at = 0; at < view.counts.tools; at += PIECE) {
-          for (const { server, original: _, ...definition } of view.tools(at, PIECE))
-            document.add({ name: definition.name, server, definition })
+          for (const { server, original: _, appOnly, ...definition } of view.tools(at, PIECE))
+            if (appOnly !== true) document.add({ name: definition.name, server, definition })
           await nextTurn()
         }
         return { text: await inPieces(document.texts(), take) }

@@ -25,6 +25,7 @@ const toolItem = z.looseObject({
   description: z.string().optional(),
   inputSchema: anyObject.optional(),
   tokens: z.number().int().meta({ description: 'About what a model pays to read it' }),
+  appOnly: z.boolean().optional().meta({ description: 'It is for the views of MCP Apps: models do not get it' }),
   original: z
     .string()
     .optional()
