@@ -3,8 +3,8 @@ import type { MarketInput, MarketVariant } from '../contract/market.ts'
 import { isBlank } from '../domain/json/blank.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { quoteName } from '../domain/names.ts'
+import { usedInputs } from '../domain/templates/fill.ts'
 import { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
-import { usedInputs } from './fill.ts'
 
 /** What is known of the inputs of one variant. */
 export interface EnteredInputs {

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { InstalledTemplate, MarketTemplate, MarketVariant } from '../contract/market.ts'
 import { canonical } from '../domain/json/canonical-json.ts'
 import { quoteName } from '../domain/names.ts'
-import { fillVariant, usedInputs } from './fill.ts'
+import { fillVariant, usedInputs } from '../domain/templates/fill.ts'
 import { readInputs } from './inputs.ts'
 import { unusable } from './template-check.ts'
 

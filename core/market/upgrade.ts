@@ -3,7 +3,7 @@ import type { InstalledTemplate, MarketTemplate, TemplateOrigin } from '../contr
 import type { ServerRecord } from '../contract/records.ts'
 import { pointerToken, valueAt } from '../domain/json/json-pointer.ts'
 import { looksMasked } from '../domain/server/secrets.ts'
-import { entered, fillVariant } from './fill.ts'
+import { entered, fillVariant } from '../domain/templates/fill.ts'
 import { readInputs, type ShownInput, shownInput } from './inputs.ts'
 import { type Choices, type Conflict, mergeFields, TEMPLATE_FIELDS } from './merge.ts'
 import { hashOf, permissionsOf, warningsOf } from './plan.ts'
