@@ -55,7 +55,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['text'],
     ['*'],
     ['json', 'log'],
-    ['server', 'tools', 'alerts'],
+    ['server', 'tools', 'alerts', 'templates'],
     ['dashboards'],
     ['group-fields'],
     ['group-body'],

@@ -1,30 +1,29 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { CommandError, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
+import { type ConfigEntry, type ConfigSyntax, UnreadableConfig } from './client-files/config-syntax.ts'
 import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './client-files/connect-file.ts'
-import {
-  type ConfigEntry,
-  type ConfigSyntax,
-  JSON_CONFIG,
-  TOML_CONFIG,
-  UnreadableConfig,
-} from './client-files/connect-text.ts'
+import { syntaxOf } from './client-files/syntaxes.ts'
 import type { CommandIo } from './io.ts'
 import { plain } from './output.ts'
 
 /** The text of `patchbay connect --help`. */
-export const help = `patchbay connect <client> --group <group> [--project] [--replace]
+export const help = `patchbay connect <client> --group <group> [--project [folder]] [--replace]
 patchbay connect <client> --group <group> --print
-patchbay connect <client> --group <group> --undo [--project]
+patchbay connect <client> --group <group> --undo [--project [folder]]
 
 Adds a group to an MCP client on this machine: makes an access key that opens this group alone, and changes one entry of
 the client's file, after a copy beside it (FILE.patchbay-TIME.bak). Clients: claude-desktop, claude-code, cursor, vscode,
-windsurf, codex, gemini, zed, lm-studio, and what plugins add.
+windsurf, codex, gemini, zed, lm-studio, cline, crush, opencode, goose, continue, librechat, litellm, 1mcp, and what
+plugins add.
 
-  --project   the file of the project in this folder, such as .vscode/mcp.json, in place of the user's
-  --replace   also when the file has another entry of that name
-  --print     print what belongs into which file, without a key, and change nothing
-  --undo      put the entry back as it was before, and revoke its key
+  --project folder  the file of the project in this folder, such as .vscode/mcp.json, in place of the user's; without a
+                    folder, of the one in which you are
+  --replace         also when the file has another entry of that name
+  --print           print what belongs into which file, without a key, and change nothing
+  --undo            put the entry back as it was before, and revoke its key
 `
 
 const PLACEHOLDER = '<ACCESS_KEY>'
@@ -36,25 +35,28 @@ interface Wanted {
   /** The file is one of a project, which others may get to see. */
   readonly project: boolean
   readonly syntax: ConfigSyntax
+  /** As the hub gave it, with a placeholder for the key. */
+  readonly text: string
   readonly entry: ConfigEntry
   readonly note: string
 }
 
 /** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { values, positionals } = readArguments(argv, {
+  const { values, positionals } = readArguments(withFolder(argv), {
     options: {
       group: { type: 'string' },
-      project: { type: 'boolean' },
+      project: { type: 'string' },
       replace: { type: 'boolean' },
       print: { type: 'boolean' },
       undo: { type: 'boolean' },
     },
     positionals: ['client'],
   })
-  const { group, project = false } = values
+  const { group, project: folder } = values
   const client = positionals[0] ?? ''
   if (group === undefined) throw new UsageError('"--group" is missing')
+  const project = folder === undefined ? undefined : await projectFolder(folder, io)
   const hub = await HubClient.connect(io)
   const path = `/api/groups/${encodeURIComponent(group)}/client-config?${new URLSearchParams({ client })}`
   const config = await hub.get(path)
@@ -62,18 +64,45 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   if (values.print) return print(config, file, io)
   if (file === undefined) {
     throw new CommandError(
-      `${client} has no ${project ? 'file of a project' : 'file here'}: --print shows what to do by hand`,
+      `${client} has no ${project !== undefined ? 'file of a project' : 'file here'}: --print shows what to do by hand`,
     )
   }
   try {
-    const syntax = config.format === 'toml' ? TOML_CONFIG : JSON_CONFIG
+    const syntax = syntaxOf(String(config.format))
     const note = typeof config.note === 'string' ? config.note : ''
-    const wanted = { client, group, file, project, syntax, entry: syntax.only(String(config.text)), note }
+    const text = String(config.text)
+    const isOfProject = folder !== undefined
+    const wanted = { client, group, file, project: isOfProject, syntax, text, entry: syntax.only(text), note }
     return await (values.undo ? undo(hub, wanted, io) : connect(hub, wanted, values.replace === true, io))
   } catch (error) {
     if (!(error instanceof UnreadableConfig)) throw error
     throw new CommandError(`config_unreadable: ${file}: ${error.message}\nNothing was changed.`)
   }
+}
+
+/**
+ * `--project` may have no value: it is then the working folder. The word behind it is the folder where another word names the
+ * client.
+ */
+function withFolder(argv: readonly string[]): readonly string[] {
+  const at = argv.indexOf('--project')
+  if (at < 0) return argv
+  const next = argv[at + 1]
+  const isWord = (word: string | undefined, index: number): boolean =>
+    word !== undefined && !word.startsWith('-') && argv[index - 1] !== '--group'
+  const isNamedElsewhere = argv.some((word, index) => index !== at + 1 && isWord(word, index))
+  if (next !== undefined && !next.startsWith('-') && isNamedElsewhere) return argv
+  return argv.with(at, '--project=.')
+}
+
+async function projectFolder(folder: string, { cwd }: CommandIo): Promise<string> {
+  const path = resolve(cwd, folder)
+  const isFolder = await stat(path).then(
+    found => found.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) throw new CommandError(`"--project" names no folder: ${path}`)
+  return path
 }
 
 function print(config: JsonObject, file: string | undefined, io: CommandIo): number {
@@ -102,7 +131,7 @@ async function connect(hub: HubClient, wanted: Wanted, replace: boolean, io: Com
   syntax.write(text, entry, entry)
   const key = await hub.post('/api/keys', { label: labelOf(wanted), scopes: [{ group }] })
   try {
-    const copy = await writeConfig(file, syntax.write(text, entry, withKey(syntax, entry, String(key.secret))))
+    const copy = await writeConfig(file, syntax.write(text, entry, syntax.only(withKey(wanted, String(key.secret)))))
     io.stdout(plain(`${file}: "${name}" uses ${group} with a key of its own${copy ? `; before: ${copy}` : ''}\n`))
   } catch (error) {
     await hub.send('DELETE', `/api/keys/${encodeURIComponent(String(key.id))}`)
@@ -153,10 +182,8 @@ function labelOf({ client, group }: Pick<Wanted, 'client' | 'group'>): string {
   return `${client}: ${group}`.slice(0, 100)
 }
 
-function withKey(syntax: ConfigSyntax, { text, value, ...place }: ConfigEntry, secret: string): ConfigEntry {
-  const filled = (part: string): string => part.replaceAll(PLACEHOLDER, secret)
-  if (text !== '') return syntax.only(filled(text))
-  return { ...place, text, value: JSON.parse(filled(JSON.stringify(value))) }
+function withKey({ text }: Wanted, secret: string): string {
+  return text.replaceAll(PLACEHOLDER, secret)
 }
 
 /** Whether an entry leads to the same address: this command, or its user, made it for this group. */

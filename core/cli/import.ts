@@ -12,7 +12,7 @@ import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay import --help`. */
-export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--replace pointer]... [--off] [--json]
+export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--replace pointer]... [--group name] [--off] [--json]
 patchbay import --from <client> [--dry-run] …
 patchbay import --scan
 patchbay import --list [--json]
@@ -29,6 +29,7 @@ done in one transaction: all that could be taken, or nothing.
   --answer NAME=value  what \${NAME} in the document stands for; without it such servers are switched off
   --skip pointer       leaves out the item at this place of the document, such as #/users/0
   --replace pointer    the item at this place takes the place of what you have under its name
+  --group name         the imported servers join this group, which is made if it is not there
   --passphrase-stdin   the passphrase of an export with secrets; the document is then a file
   --off                switches all imported servers off
   --list               your imports of the last seven days
@@ -46,7 +47,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
       ...OUTPUT,
       ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
       ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
-      replace: { type: 'string', multiple: true },
+      ...{ replace: { type: 'string', multiple: true }, group: { type: 'string' } },
       ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
       ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
     },
@@ -73,12 +74,14 @@ interface Choices {
   readonly skip?: readonly string[]
   readonly replace?: readonly string[]
   readonly off?: boolean
+  readonly group?: string
 }
 
-function choicesIn({ answer = [], skip = [], replace = [], off = false }: Choices): JsonObject {
+function choicesIn({ answer = [], skip = [], replace = [], off = false, group }: Choices): JsonObject {
   const chosen = [...replace.map(pointer => [pointer, 'replace']), ...skip.map(pointer => [pointer, 'skip'])]
   const choices = Object.fromEntries(chosen) as JsonObject
-  return { answers: Object.fromEntries(answer.map(readAnswer)), choices, off }
+  const joined = group === undefined ? {} : { group }
+  return { answers: Object.fromEntries(answer.map(readAnswer)), choices, off, ...joined }
 }
 
 function documentOf(text: string, { owner, from }: { readonly owner?: string; readonly from?: string }): JsonValue {
@@ -137,7 +140,9 @@ function row(item: JsonObject, isDry: boolean): (string | undefined)[] {
   const error = isJsonObject(item.error) ? item.error : {}
   const warnings = Array.isArray(item.warnings) ? item.warnings : []
   const place = item.verdict === 'invalid' ? item.pointer : undefined
-  const details = [item.ref, place, error.detail, ...warnings].filter(part => typeof part === 'string')
+  const members = isJsonObject(item.body) && Array.isArray(item.body.members) ? item.body.members : []
+  const joins = item.kind === 'group' && members.length > 0 ? `gets ${members.join(', ')}` : undefined
+  const details = [item.ref, place, joins, error.detail, ...warnings].filter(part => typeof part === 'string')
   const fields = objects(error.errors)
   const more = fields
     .map(field => `${String(field.pointer)} ${String(field.detail)}`)

@@ -13,6 +13,7 @@ import { JsoncError, readJsonc } from './jsonc.ts'
 import { addressOfBridge } from './shape/bridges.ts'
 import { fittingName, nameOfCommand, nameOfUrl } from './shape/entry-names.ts'
 import { ALIASES, readServerEntry, standsFor } from './shape/server.ts'
+import { describedServer, serverDescription } from './shape/server-json-entry.ts'
 import { splitKey } from './shape/settings.ts'
 import { shellWords } from './shape/shell-words.ts'
 
@@ -155,6 +156,7 @@ function fromJson(text: string): ImportedEntry[] {
   if (typeof value === 'string') return [fromText(value)]
   if (Array.isArray(value)) return fromMap(value, '#')
   if (!isJsonObject(value)) throw refused('The document is neither an object nor a list')
+  if (serverDescription(value)) return [fromEntry(undefined, value, '#')]
   for (const path of MAPS) {
     const map = path.reduce<JsonValue | undefined>(
       (inner, key) => (isJsonObject(inner) ? inner[key] : undefined),
@@ -224,13 +226,9 @@ function refuseTooMany(entries: readonly JsonValue[]): void {
 
 /** An "owner" in another hub's file is a user of that hub: the imported servers belong to the importing user. */
 function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): ImportedEntry {
-  if (typeof entry === 'string') {
-    const read = fromText(entry)
-    if (key === undefined) return read
-    const name = fittingName(key)
-    const written = name === key ? {} : { writtenName: shownName(key) }
-    return { ...read, name, ...written, body: { ...read.body, name } }
-  }
+  if (typeof entry === 'string') return fromLine(key, entry)
+  const description = serverDescription(entry)
+  if (description) return fromDescription(description, description === entry ? pointer : `${pointer}/server`)
   const fields = isJsonObject(entry) ? entry : {}
   const given = splitKey(key ?? (typeof fields.name === 'string' ? fields.name : nameOfEntry(fields)))
   const { owner } = given
@@ -252,6 +250,24 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string): 
   const warnings = [...renamed, ...unread, ...leftWithClient(entry, body)]
   const left = warnings.length === 0 ? {} : { warnings }
   return { name, ...written, body: { ...mine, ...body, name }, ...from, ...left, place }
+}
+
+/** An address or a command line in the place of an entry. */
+function fromLine(key: string | undefined, line: string): ImportedEntry {
+  const read = fromText(line)
+  if (key === undefined) return read
+  const name = fittingName(key)
+  const written = name === key ? {} : { writtenName: shownName(key) }
+  return { ...read, name, ...written, body: { ...read.body, name } }
+}
+
+/** A `server.json` of the MCP Registry. */
+function fromDescription(description: JsonObject, pointer: string): ImportedEntry {
+  const { writtenName, problem, ...read } = describedServer(description)
+  const place = { pointer, written: {} }
+  const written = { writtenName: shownName(writtenName) }
+  if (!problem) return { ...read, ...written, place }
+  return { ...read, ...written, place, problem: { ...problem, pointer: `${pointer}${problem.pointer.slice(1)}` } }
 }
 
 /** A name of the document as people read it, at most 256 of its characters. */

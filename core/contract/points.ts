@@ -198,7 +198,7 @@ export interface ClientConfig {
   readonly label: string
   /** The client's files; `~` is the home folder. Without `os` the same everywhere. */
   readonly places: readonly { readonly path: string; readonly os?: 'mac' | 'windows' | 'linux' }[]
-  readonly format: 'json' | 'toml' | 'shell'
+  readonly format: 'json' | 'toml' | 'yaml' | 'shell'
   readonly note?: string
   /** The file as JSON, to be merged into an existing one, or the text of another format. */
   entry(endpoint: EndpointInfo): JsonObject | string

@@ -2,9 +2,9 @@ import type { FieldError } from '../contract/errors.ts'
 import { isBlank } from '../domain/json/blank.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { quoteName } from '../domain/names.ts'
+import { usedInputs } from '../domain/templates/fill.ts'
 import { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
 import type { MarketInput, MarketVariant } from '../features/market.ts'
-import { usedInputs } from './fill.ts'
 
 /** What is known of the inputs of one variant. */
 export interface EnteredInputs {

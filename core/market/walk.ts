@@ -3,9 +3,9 @@ import { HubError } from '../contract/errors.ts'
 import { isJsonObject } from '../contract/json.ts'
 import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
+import { goneName, serverJsonTemplate } from '../domain/templates/server-json.ts'
 import type { MarketPage, MarketSource, MarketTemplate } from '../features/market.ts'
 import { normalForm } from '../transport-kit/normal-form.ts'
-import { goneName, serverJsonTemplate } from './server-json.ts'
 import { checkTemplate } from './template-check.ts'
 
 const MOST_PAGES = 1_000

@@ -78,8 +78,8 @@ export interface ImportContent {
   readonly warnings: readonly string[]
 }
 
-/** What becomes of one item. */
-export type ImportVerdict = 'new' | 'same' | 'replaced' | 'exists' | 'invalid' | 'skipped'
+/** Outcome for one item. `extended`: a group that got members. */
+export type ImportVerdict = 'new' | 'same' | 'replaced' | 'extended' | 'exists' | 'invalid' | 'skipped'
 
 /**
  * What the user wants of one item, by its pointer. `accept`: a key that is shorter than 32 characters, for 30 days. `replace`:

@@ -7,6 +7,7 @@ import type { UserRecord } from '../registry/api.ts'
 import { pauses } from '../store/pauses.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import { importGroup } from './import-groups.ts'
+import { importIntoGroup } from './import-into-group.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
 import { importOwned } from './import-owned.ts'
 import { type ImportOutcome, type ImportResult, type ImportScope, missing, type Of } from './import-scope.ts'
@@ -40,7 +41,8 @@ export class ImportRun {
       outcomes.push(await this.#outcome(item, weak))
       await pause()
     }
-    return outcomes
+    const { group } = this.#scope.options
+    return group === undefined ? outcomes : [...outcomes, await importIntoGroup(this.#scope, group, outcomes)]
   }
 
   async #outcome(item: ImportItem, weak: WeakPasswords): Promise<ImportOutcome> {

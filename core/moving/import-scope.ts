@@ -16,6 +16,8 @@ export interface ImportOptions {
   readonly choices: Readonly<Record<string, ImportChoice>>
   /** All servers and assistant endpoints are switched off. */
   readonly off: boolean
+  /** The group that the imported servers join: `name`, or `owner~name`. */
+  readonly group?: string | undefined
   /** Opens the secrets of an export. */
   readonly passphrase?: string | undefined
   /** The address of this hub: what leads to it is left out. */
@@ -30,7 +32,7 @@ export interface ImportOutcome {
   /** A user's name. */
   readonly owner?: string
   readonly verdict: ImportVerdict
-  /** A server's body, its secrets masked. */
+  /** A server's body, its secrets masked; of the group that the servers join, the members that it gets. */
   readonly body?: JsonObject
   readonly missing?: readonly MissingValue[]
   readonly warnings: readonly string[]

@@ -13,9 +13,10 @@ const NAME_CHARACTERS = 1_024
 export function thingsOfItems(
   items: readonly ImportItem[],
   actor: UserActor,
-  { choices }: Pick<ImportOptions, 'choices'>,
+  { choices, group }: Pick<ImportOptions, 'choices' | 'group'>,
 ): Things {
   const names = new Names()
+  if (group !== undefined) names.addRefs({ group })
   const documentsOf = new Set<string>()
   for (const item of items) {
     const choice = choices[item.pointer]

@@ -198,9 +198,12 @@ export class Imports implements ImportService {
 async function hashOf(
   items: readonly ImportItem[],
   outcomes: readonly ImportOutcome[],
-  { answers, choices, off }: ImportOptions,
+  { answers, choices, off, group }: ImportOptions,
 ): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify([answers, choices, off]))
+  const hash = createHash('sha256').update(JSON.stringify([answers, choices, off, group ?? null]))
+  // The group that the servers join is no item of the document.
+  const joined = outcomes.slice(items.length).map(({ name, owner, verdict, body }) => [name, owner, verdict, body])
+  hash.update(JSON.stringify(joined))
   for (const [at, item] of items.entries()) {
     const { name, owner = '', verdict } = outcomes[at] ?? { name: '', verdict: '' }
     hash.update(JSON.stringify([item, name, owner, verdict]))

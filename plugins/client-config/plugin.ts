@@ -1,4 +1,6 @@
 import { type ClientConfig, definePlugin, type EndpointInfo, type JsonObject } from 'patchbay/contract'
+import { bearer, headers } from './fields.ts'
+import { OTHER_CLIENTS } from './other-clients.ts'
 
 /** The configurations of known clients. */
 export default definePlugin({
@@ -9,9 +11,6 @@ export default definePlugin({
     return undefined
   },
 })
-
-const bearer = ({ key }: Pick<EndpointInfo, 'key'>) => `Bearer ${key}`
-const headers = (endpoint: Pick<EndpointInfo, 'key'>) => ({ Authorization: bearer(endpoint) })
 
 const CLIENTS: Readonly<Record<string, ClientConfig>> = {
   'claude-desktop': {
@@ -95,7 +94,11 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
   },
   zed: {
     label: 'Zed',
-    places: [{ path: '~/.config/zed/settings.json' }, { os: 'windows', path: '%APPDATA%/Zed/settings.json' }],
+    places: [
+      { path: '~/.config/zed/settings.json' },
+      { os: 'windows', path: '%APPDATA%/Zed/settings.json' },
+      { path: '.zed/settings.json' },
+    ],
     format: 'json',
     entry: endpoint => ({ context_servers: { [endpoint.name]: { url: endpoint.url, headers: headers(endpoint) } } }),
   },
@@ -107,6 +110,7 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
     // LM Studio has nothing that stands for a key: the person writes it.
     deepLink: endpoint => installLink('lmstudio://add_mcp', endpoint, '<ACCESS_KEY>'),
   },
+  ...OTHER_CLIENTS,
   curl: { label: 'curl', places: [], format: 'shell', entry: curlText },
 }
 

@@ -109,3 +109,113 @@ test('broken YAML says where', async () => {
   expect(answer.status).toBe(400)
   expect(answer.text).toMatch(/line \d/)
 })
+
+const WEATHER = {
+  $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+  name: 'io.github.ada/weather',
+  description: 'Tells the weather',
+  version: '1.2.0',
+  packages: [
+    {
+      ...{ registryType: 'npm', identifier: '@ada/weather', version: '1.2.0', transport: { type: 'stdio' } },
+      runtimeHint: 'npx',
+      runtimeArguments: [{ type: 'positional', value: '-y' }],
+      packageArguments: [
+        { type: 'named', name: '--units', default: 'metric', isRequired: true },
+        { type: 'named', name: '--cache', valueHint: 'folder' },
+      ],
+      environmentVariables: [
+        { name: 'WEATHER_KEY', isRequired: true, isSecret: true },
+        { name: 'REGION', default: 'eu' },
+        { name: 'PROXY' },
+      ],
+    },
+  ],
+  remotes: [{ type: 'streamable-http', url: 'https://weather.example/mcp' }],
+}
+const REMOTE = {
+  name: 'io.github.ada/far',
+  version: '1.0.0',
+  remotes: [
+    {
+      type: 'streamable-http',
+      url: 'https://{tenant}.far.example/mcp',
+      variables: { tenant: { isRequired: true } },
+      headers: [
+        { name: 'Authorization', value: 'Bearer {token}', variables: { token: { isRequired: true, isSecret: true } } },
+        { name: 'X-Trace' },
+      ],
+    },
+  ],
+}
+/** The spelling of the first versions of the format. */
+const FORMER = {
+  name: 'io.github.ada/former',
+  version: '1.0.0',
+  packages: [
+    {
+      ...{ registry_type: 'pypi', identifier: 'mcp-former', version: '0.3.0' },
+      package_arguments: [{ type: 'positional', value_hint: 'folder', is_required: true }],
+      environment_variables: [{ name: 'FORMER_KEY', is_required: true, is_secret: true }],
+    },
+  ],
+}
+
+test('server.json: its package, with what must be filled in as variables', async () => {
+  const [found] = await read(JSON.stringify(WEATHER))
+  expect(found).toMatchObject({ name: 'weather', writtenName: 'io.github.ada/weather' })
+  expect(found.body).toMatchObject({
+    ...{ transport: 'stdio', command: 'npx', description: 'Tells the weather' },
+    args: ['-y', '@ada/weather@1.2.0', '--units', `\${UNITS}`],
+    env: { WEATHER_KEY: `\${WEATHER_KEY}`, REGION: `\${REGION}` },
+    variables: { UNITS: 'metric', REGION: 'eu' },
+  })
+  expect(found.body.env.PROXY).toBeUndefined()
+  expect(found.body.variables.WEATHER_KEY).toBeUndefined()
+  // The paste box of the console asks for what is missing, and knows it by this code alone.
+  expect(found.error.errors.map(({ code }: { code: string }) => code)).toEqual(['variable_unknown'])
+})
+
+test('server.json: POST /api/import says what is missing, and takes the answer', async () => {
+  const plan = async (answers: object) =>
+    (await admin.ok('POST', '/api/import?dryRun=true', { document: JSON.stringify(WEATHER), answers })).items[0]
+  const asked = await plan({})
+  expect([asked.verdict, asked.missing]).toEqual(['new', [{ name: 'WEATHER_KEY', secret: true }]])
+  expect(asked.warnings.join()).toContain('https://weather.example/mcp')
+  const filled = await plan({ WEATHER_KEY: 'abc' })
+  expect([filled.verdict, filled.missing, filled.body.enabled]).toEqual(['new', undefined, undefined])
+  const wanted = { document: WEATHER, answers: { WEATHER_KEY: 'abc' }, off: true }
+  const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', wanted)
+  const made = await admin.ok('POST', '/api/import', { ...wanted, planHash })
+  const server = await admin.ok('GET', `/api/servers/${made.items[0].ref}`)
+  expect(server.env.WEATHER_KEY).toBe(`\${WEATHER_KEY}`)
+  expect(server.variables.WEATHER_KEY).toMatch(/^••••/)
+})
+
+test('server.json: a remote with variables in its address and headers', async () => {
+  const [found] = await read(REMOTE)
+  expect(found.body).toMatchObject({
+    ...{ transport: 'streamable-http', url: `https://\${TENANT}.far.example/mcp` },
+    headers: { Authorization: `Bearer \${TOKEN}` },
+  })
+  expect(found.body.headers['X-Trace']).toBeUndefined()
+  expect(found.places).toBeUndefined()
+})
+
+test.each<[string, unknown]>([
+  ['the former spelling', FORMER],
+  ['the answer of a registry', { server: FORMER, _meta: {} }],
+  ['a page of a registry', { servers: [{ server: FORMER, _meta: {} }], metadata: { count: 1 } }],
+])('server.json: %s', async (_, document) => {
+  expect((await read(document))[0]).toMatchObject({
+    ...{ name: 'former', writtenName: 'io.github.ada/former' },
+    body: { command: 'uvx', args: ['mcp-former==0.3.0', `\${FOLDER}`], env: { FORMER_KEY: `\${FORMER_KEY}` } },
+  })
+})
+
+test('server.json: a package that the hub cannot start is named', async () => {
+  const packages = [{ registryType: 'oci', identifier: 'docker.io/ada/x:1', transport: { type: 'stdio' } }]
+  const [found] = await read({ name: 'io.github.ada/box', version: '1.0.0', packages })
+  expect(found).toMatchObject({ verdict: 'invalid', name: 'box', pointer: '#/packages' })
+  expect(found.error.errors[0].detail).toContain('oci')
+})

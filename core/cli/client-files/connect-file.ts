@@ -8,16 +8,16 @@ import type { CommandIo } from '../io.ts'
 
 const SYSTEMS: Readonly<Record<string, string>> = { darwin: 'mac', win32: 'windows', linux: 'linux' }
 
-/** The file of a client on this machine: its user's, or the one of the project in the working folder. */
-export function placeOf(places: readonly unknown[], project: boolean, io: CommandIo): string | undefined {
+/** The file of a client on this machine: its user's, or the one of a project in a folder, which is absolute. */
+export function placeOf(places: readonly unknown[], project: string | undefined, io: CommandIo): string | undefined {
   const all = places.filter(isJsonObject)
   const here = [...all.filter(({ os }) => os === SYSTEMS[platform()]), ...all.filter(({ os }) => os === undefined)]
   const paths = here.flatMap(({ path }) => (typeof path === 'string' ? path : []))
   const isOfUser = (path: string): boolean => /^[~%]/.test(path)
   const ofUser = paths.find(isOfUser)
   const ofProject = paths.find(path => !isOfUser(path))
-  const path = project ? ofProject : (ofUser ?? ofProject)
-  return path === undefined ? undefined : expanded(path, io)
+  const path = project === undefined ? (ofUser ?? ofProject) : ofProject
+  return path === undefined ? undefined : expanded(path, { ...io, cwd: project ?? io.cwd })
 }
 
 function expanded(path: string, { env, cwd }: CommandIo): string {

@@ -1,44 +1,25 @@
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { JsoncError, readJsonc } from '../../config/jsonc.ts'
-import { sameJson, setAt } from '../../config/jsonc-edit.ts'
+import { setAt } from '../../config/jsonc-edit.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-
-/** A client's file that cannot be read, or in which an entry cannot be set without touching more. */
-export class UnreadableConfig extends Error {}
-
-/** One entry of a client's file: in which table, under which name, and what it holds. */
-export interface ConfigEntry {
-  readonly table: string
-  readonly name: string
-  readonly value: JsonObject
-  /** As it is written where the file is not JSON. */
-  readonly text: string
-}
-
-/** How the files of a client are read and changed. */
-export interface ConfigSyntax {
-  /** The only entry of a text that the hub wrote for a client. Throws UnreadableConfig. */
-  only(text: string): ConfigEntry
-  /** What an entry holds; undefined: there is none. Throws UnreadableConfig for a text that cannot be read. */
-  read(text: string, table: string, name: string): JsonValue | undefined
-  /** The text with another entry, or without it; everything else stays as it is written. Throws UnreadableConfig. */
-  write(text: string, entry: Pick<ConfigEntry, 'table' | 'name'>, value: ConfigEntry | undefined): string
-  /** The entry as it stands in a text. */
-  entryOf(text: string, table: string, name: string): ConfigEntry | undefined
-}
+import { type ConfigSyntax, UnreadableConfig } from './config-syntax.ts'
+import { checked } from './config-value.ts'
 
 /** Files in JSON, which may have comments and trailing commas. */
 export const JSON_CONFIG: ConfigSyntax = {
+  value: jsonOf,
   only(text) {
     const [table, name, value] = onlyEntry(jsonOf(text))
     return { table, name, value, text: '' }
   },
   read: (text, table, name) => memberOf(jsonOf(text), table, name),
   write(text, { table, name }, entry) {
+    return JSON_CONFIG.set(text, [table, name], entry?.value)
+  },
+  set(text, path, value) {
     const whole = text.trim() === '' ? '{}\n' : text
     const before = jsonOf(whole)
-    const after = setAt(whole, [table, name], entry?.value)
-    return checked(before, jsonOf(after), table, name, entry?.value, after)
+    return checked(before, jsonOf, path, value, setAt(whole, path, value))
   },
   entryOf(text, table, name) {
     const value = memberOf(jsonOf(text), table, name)
@@ -48,6 +29,7 @@ export const JSON_CONFIG: ConfigSyntax = {
 
 /** Files in TOML: the lines of an entry's own tables are changed. */
 export const TOML_CONFIG: ConfigSyntax = {
+  value: tomlOf,
   only(text) {
     const [table, name, value] = onlyEntry(tomlOf(text))
     return { table, name, value, text }
@@ -66,7 +48,13 @@ export const TOML_CONFIG: ConfigSyntax = {
     const after = (first < 0 ? appended(lines, added) : kept.toSpliced(first, 0, ...added, ...(entry ? [''] : [])))
       .join('\n')
       .replace(/\n{3,}$/, '\n')
-    return checked(before, tomlOf(after), table, name, entry?.value, after)
+    return checked(before, tomlOf, [table, name], entry?.value, after)
+  },
+  set(text, path, value) {
+    const [table, name, field] = path.map(String)
+    if (table === undefined || name === undefined) throw new UnreadableConfig('it has no such table')
+    if (field === undefined && value === undefined) return TOML_CONFIG.write(text, { table, name }, undefined)
+    return checked(tomlOf(text), tomlOf, path, value, withField(text, table, name, field ?? '', value ?? null))
   },
   entryOf(text, table, name) {
     const value = memberOf(tomlOf(text), table, name)
@@ -77,6 +65,28 @@ export const TOML_CONFIG: ConfigSyntax = {
   },
 }
 
+/** With one member of the table `[table.name]`; the value is written as JSON, which TOML has for texts and switches. */
+function withField(text: string, table: string, name: string, field: string, value: JsonValue): string {
+  const lines = text.split('\n')
+  const own = linesOf(lines, table, name)
+  const header = lines.findIndex((line, at) => own[at] === true && isHeaderOf(line, table, name))
+  if (header < 0) {
+    throw new UnreadableConfig(`the entry "${name}" is not a table [${table}.${name}] of its own: change it by hand`)
+  }
+  const next = lines.findIndex((line, at) => at > header && /^\s*\[/.test(line))
+  const member = new RegExp(`^(\\s*(?:"${escaped(field)}"|${escaped(field)})\\s*=\\s*)(?:true|false)`)
+  const present = lines.findIndex((line, at) => at > header && (next < 0 || at < next) && member.test(line))
+  const end = (lines[header] ?? '').endsWith('\r') ? '\r' : ''
+  const changed =
+    present < 0
+      ? lines.toSpliced(header + 1, 0, `${field} = ${JSON.stringify(value)}${end}`)
+      : lines.with(
+          present,
+          (lines[present] ?? '').replace(member, (_, start: string) => `${start}${JSON.stringify(value)}`),
+        )
+  return changed.join('\n')
+}
+
 function appended(lines: readonly string[], added: readonly string[]): readonly string[] {
   if (added.length === 0) return lines
   const kept = lines.join('\n').trimEnd()
@@ -85,13 +95,21 @@ function appended(lines: readonly string[], added: readonly string[]): readonly 
 
 /** Which lines belong to `[table.name]` and the tables below it. */
 function linesOf(lines: readonly string[], table: string, name: string): readonly boolean[] {
-  const part = (word: string): string => `\\s*(?:"${escaped(word)}"|'${escaped(word)}'|${escaped(word)})\\s*`
   const own = new RegExp(`^\\s*\\[{1,2}${part(table)}\\.${part(name)}[.\\]]`)
   let inside = false
   return lines.map(line => {
     if (/^\s*\[/.test(line)) inside = own.test(line)
     return inside
   })
+}
+
+function isHeaderOf(line: string, table: string, name: string): boolean {
+  return new RegExp(`^\\s*\\[${part(table)}\\.${part(name)}\\]`).test(line)
+}
+
+/** A word of a table's name, in quotes or without. */
+function part(word: string): string {
+  return `\\s*(?:"${escaped(word)}"|'${escaped(word)}'|${escaped(word)})\\s*`
 }
 
 function escaped(word: string): string {
@@ -136,23 +154,4 @@ function memberOf(document: JsonObject, table: string, name: string): JsonValue 
   if (entries === undefined) return undefined
   if (!isJsonObject(entries)) throw new UnreadableConfig(`"${table}" is no object`)
   return Object.hasOwn(entries, name) ? entries[name] : undefined
-}
-
-/** The changed text, once it is certain that it means what was meant and nothing else. */
-function checked(
-  before: JsonObject,
-  after: JsonObject,
-  table: string,
-  name: string,
-  value: JsonObject | undefined,
-  text: string,
-): string {
-  const entries = { ...(before[table] as JsonObject | undefined) }
-  if (value === undefined) delete entries[name]
-  else entries[name] = value
-  const meant = { ...before, [table]: entries }
-  const isEmpty = Object.keys(entries).length === 0
-  const fits = sameJson(after, meant) || (isEmpty && sameJson({ [table]: {}, ...after }, meant))
-  if (fits) return text
-  throw new UnreadableConfig(`the entry "${name}" cannot be changed without changing more: change it by hand`)
 }

@@ -17,11 +17,11 @@ export interface ImportPlace {
 export async function importPlaces(client: HubClient, io: CommandIo): Promise<readonly ImportPlace[]> {
   const { items } = await client.get('/api/import/sources')
   return (Array.isArray(items) ? items.filter(isJsonObject) : []).flatMap(source =>
-    [false, true].flatMap(project => placeIn(source, project, io)),
+    [undefined, io.cwd].flatMap(project => placeIn(source, project, io)),
   )
 }
 
-function placeIn({ id, label, places }: JsonObject, project: boolean, io: CommandIo): ImportPlace[] {
+function placeIn({ id, label, places }: JsonObject, project: string | undefined, io: CommandIo): ImportPlace[] {
   const file = placeOf(Array.isArray(places) ? places : [], project, io)
   return file === undefined ? [] : [{ client: String(id), label: String(label), file }]
 }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { load as parseYaml } from 'js-yaml'
 import { parse as parseToml } from 'smol-toml'
 import { readJsonc } from '../../../core/config/jsonc.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
@@ -183,6 +184,89 @@ describe('patchbay connect', () => {
     ])
   })
 
+  test.each<[string, string, readonly (string | number)[], string]>([
+    ['cline', CLINE, ['mcpServers', 'work'], 'url'],
+    ['crush', '.config/crush/crush.json', ['mcp', 'work'], 'url'],
+    ['opencode', '.config/opencode/opencode.json', ['mcp', 'work'], 'url'],
+    ['1mcp', '.config/1mcp/mcp.json', ['mcpServers', 'work'], 'url'],
+    ['goose', '.config/goose/config.yaml', ['extensions', 'work'], 'uri'],
+    ['continue', '.continue/config.yaml', ['mcpServers', 0], 'url'],
+  ])(
+    '%s: writes what the import reads as the address of this hub, and takes it out',
+    async (client, path, at, field) => {
+      expect((await connect(client)).code).toBe(0)
+      const read1 = parseYaml(await read(path)) as object
+      // biome-ignore lint/suspicious/noExplicitAny: a file of another program
+      const entry = at.reduce<any>((value, part) => value[part], read1)
+      expect(entry[field]).toBe(`${hub.url}/mcp/work`)
+      expect(JSON.stringify(entry)).toMatch(/"Authorization":"Bearer pb_/)
+      const imported = await hub.run(['import', path, '--dry-run'], { cwd: home, env: await asUser() })
+      expect(imported.stdout).toContain('It leads to this hub')
+      expect((await connect(client, '--undo')).code).toBe(0)
+      expect(await read(path)).not.toContain('pb_')
+    },
+  )
+
+  test.each<[string, string, string]>([
+    ['goose', '.config/goose/config.yaml', GOOSE],
+    ['goose', '.config/goose/config.yaml', GOOSE.replaceAll('\n', '\r\n')],
+    ['goose', '.config/goose/config.yaml', 'GOOSE_MODE: auto # mine\nextensions: {} # none yet\n'],
+    ['goose', '.config/goose/config.yaml', '# only a comment\nextensions:\n'],
+    ['goose', '.config/goose/config.yaml', '# only a comment\n'],
+    ['continue', '.continue/config.yaml', CONTINUE],
+    ['continue', '.continue/config.yaml', CONTINUE.replaceAll('\n  - ', '\n- ').replaceAll('\n    ', '\n  ')],
+    ['continue', '.continue/config.yaml', 'name: mine\nmcpServers: []\n'],
+  ])(
+    '%s: every other line of its YAML stays as it is, and an undo brings the text back',
+    async (client, path, text) => {
+      await write(path, text)
+      expect((await connect(client)).code).toBe(0)
+      const after = await read(path)
+      expect(after).toContain('/mcp/work')
+      const known = (whole: string) => whole.split('\n').filter(line => !/^(?:extensions|mcpServers):/.test(line))
+      const lines = after.split('\n')
+      for (const line of known(text)) expect(lines).toContain(line)
+      expect(after.split('\r').length > 1).toBe(text.includes('\r'))
+      expect((await connect(client)).code).toBe(0)
+      expect((await connect(client, '--undo')).code).toBe(0)
+      expect(known(await read(path))).toEqual(known(text))
+    },
+  )
+
+  test.each([
+    ['goose', '.config/goose/config.yaml', 'extensions: { a: { type: stdio, cmd: x } }\n', 'by hand'],
+    ['goose', '.config/goose/config.yaml', 'extensions: [1]\n', 'is a list'],
+    ['goose', '.config/goose/config.yaml', 'extensions:\n  a: [\n', 'line'],
+    ['goose', '.config/goose/config.yaml', 'extensions: &all\n  a: 1\nothers: *all\n', 'by hand'],
+  ])('%s: YAML that cannot be changed safely stays as it is: %j', async (client, path, text, why) => {
+    await write(path, text)
+    const { code, stderr } = await connect(client)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(why)])
+    expect(await read(path)).toBe(text)
+  })
+
+  test('--project names the folder of a project, before or behind the client', async () => {
+    for (const [client, path, ...words] of [
+      ['cursor', '.cursor/mcp.json', '--project', 'app', '--group', 'work'],
+      ['vscode', '.vscode/mcp.json', '--group', 'work', '--project', 'app'],
+      ['claude-code', '.mcp.json', '--project=app', '--group', 'work'],
+      ['librechat', 'librechat.yaml', '--group', 'work', '--project', './app'],
+      ['litellm', 'litellm_config.yaml', '--project', 'app', '--group', 'work'],
+    ] as const) {
+      await mkdir(join(home, 'app'), { recursive: true })
+      const argv = client === 'cursor' ? [...words, client] : [client, ...words]
+      const made = await hub.run(['connect', ...argv], { cwd: home, env: await asUser() })
+      expect([made.code, made.stderr]).toEqual([0, ''])
+      expect(await read(`app/${path}`)).toContain('/mcp/work')
+    }
+    const undone = await hub.run(['connect', 'cursor', '--group', 'work', '--project', 'app', '--undo'], {
+      ...{ cwd: home, env: await asUser() },
+    })
+    expect([undone.code, await read('app/.cursor/mcp.json')]).toEqual([0, expect.not.stringContaining('pb_')])
+    const none = await hub.run(['connect', 'cursor', '--group', 'work', '--project', 'absent'], { cwd: home })
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('no folder')])
+  })
+
   test('a link stays a link, and a stricter mode stays', async () => {
     await write('real.json', '{}\n')
     await chmod(join(home, 'real.json'), 0o400)
@@ -223,6 +307,43 @@ describe('patchbay connect', () => {
     expect(await wrong('windsurf', '--group', 'work', '--project')).toEqual([1, expect.stringContaining('project')])
   })
 })
+
+const CLINE = '.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json'
+const GOOSE = `# mine
+GOOSE_PROVIDER: openai
+extensions:
+    # a comment of the first
+    fetch:
+        cmd: uvx # runs it
+        args:
+        - mcp-server-fetch
+        type: stdio
+        enabled: true
+
+    "odd name":
+        type: builtin
+
+# the end
+GOOSE_MODE: auto
+`
+const CONTINUE = `name: mine
+mcpServers:
+  # local
+  - name: files
+    command: npx
+    args:
+      - "-y"
+      - files
+
+  - name: 'other'
+    url: https://other.example/mcp
+models: [] # none
+`
+
+/** Commands in another folder than the hub's find it by its address, and its user by a key. */
+async function asUser(): Promise<Record<string, string>> {
+  return { HOME: home, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: await apiKey() }
+}
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } }
 

@@ -24,7 +24,7 @@ interface ClientText {
   readonly endpoint: string
   readonly path?: string
   readonly text: string
-  readonly format: 'json' | 'toml' | 'shell'
+  readonly format: 'json' | 'toml' | 'yaml' | 'shell'
   readonly command?: string
   readonly link?: string
   readonly note?: string

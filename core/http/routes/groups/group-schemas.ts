@@ -115,7 +115,7 @@ export const exampleGroupTools = {
 export const groupClientConfig = z.object({
   client: z.string(),
   endpoint: z.string(),
-  format: z.enum(['json', 'toml', 'shell']),
+  format: z.enum(['json', 'toml', 'yaml', 'shell']),
   path: z.string().optional(),
   places: z.array(z.object({ path: z.string(), os: z.enum(['mac', 'windows', 'linux']).optional() })),
   text: z.string().meta({ description: 'Put an access key in place of `<ACCESS_KEY>`' }),

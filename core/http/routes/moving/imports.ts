@@ -47,6 +47,13 @@ const body = z
           'By pointer of the item; `replace` takes the place of what you have under its name; `accept` takes a key of fewer than 32 characters for 30 days',
       }),
     passphrase: z.string().max(1_024).optional().meta({ description: 'Of an export whose secrets are sealed' }),
+    group: z
+      .string()
+      .max(1_024)
+      .optional()
+      .meta({
+        description: 'The group that the imported servers join, `name` or `owner~name`; it is made if it is not there',
+      }),
     off: z.boolean().default(false).meta({ description: 'Switches all imported servers and assistant endpoints off' }),
   })
   .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })
@@ -56,9 +63,11 @@ const item = z.object({
   pointer: z.string().meta({ description: 'Into the document, from `#` on' }),
   name: z.string(),
   owner: z.string().optional(),
-  verdict: z.enum(['new', 'same', 'replaced', 'exists', 'invalid', 'skipped']),
+  verdict: z.enum(['new', 'same', 'replaced', 'extended', 'exists', 'invalid', 'skipped']),
   ref: z.string().optional(),
-  body: anyObject.optional().meta({ description: 'Of a server, its secrets masked' }),
+  body: anyObject
+    .optional()
+    .meta({ description: 'Of a server, its secrets masked; of `group`, the members that it gets' }),
   missing: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
   warnings: z.array(z.string()),
   error: problemSchema.optional(),

@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import type { BytesInFlight } from '../../../domain/byte-account.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
+import { mapStrings, valueAt } from '../../../domain/json/json-pointer.ts'
 import { formatRef, nameKey } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
@@ -269,9 +270,20 @@ async function judged(
 /** What an entry holds, for a form in which it is completed; a reader of the document finds the secrets in it. */
 function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<Verdict, 'body' | 'places'> {
   const body = { ...entry.body, name: entry.name }
-  const secrets = secretPointers(transports, body)
+  const secrets = secretPointers(transports, body).filter(pointer => !namesVariable(body, pointer))
   const places = Object.fromEntries(secrets.map(pointer => [pointer, placeInDocument(entry, `#${pointer}`)]))
-  return { body: maskedSecrets(transports, body), ...(secrets.length === 0 ? {} : { places }) }
+  const shown = mapStrings(maskedSecrets(transports, body), (text, pointer) =>
+    namesVariable(body, pointer) ? String(valueAt(body, pointer)) : text,
+  )
+  return { body: shown, ...(secrets.length === 0 ? {} : { places }) }
+}
+
+/** A header such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
+const SCHEME_AND_VARIABLE = /^(?:Bearer|Basic|Token) +\$\{[A-Za-z_]\w*\}$/i
+
+function namesVariable(body: JsonObject, pointer: string): boolean {
+  const text = pointer.startsWith('/headers/') ? valueAt(body, pointer) : undefined
+  return typeof text === 'string' && SCHEME_AND_VARIABLE.test(text)
 }
 
 /** Whether the entry names another owner: the actor may then not have read what it runs. */

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { MarketInput, MarketTemplate, MarketVariant } from '../features/market.ts'
-import { parseUrl } from '../transport-kit/parse-url.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { MarketInput, MarketTemplate, MarketVariant } from '../../features/market.ts'
+import { parseUrl } from '../../transport-kit/parse-url.ts'
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/

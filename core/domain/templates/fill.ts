@@ -1,6 +1,6 @@
-import type { JsonObject } from '../contract/json.ts'
-import { pointerToken } from '../domain/json/json-pointer.ts'
-import type { MarketInput, MarketVariant } from '../features/market.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { MarketInput, MarketVariant } from '../../features/market.ts'
+import { pointerToken } from '../json/json-pointer.ts'
 
 const PLACE = /\{([^{}]+)\}/g
 /** What a package is started with. */
@@ -77,7 +77,8 @@ export function entered(variable: string): string {
 
 function commandOf({ kind, package: id = '', version = '' }: MarketVariant): string[] {
   if (kind === 'remote') return []
-  return kind === 'npm' ? [RUNNERS.npm, '-y', `${id}@${version}`] : [RUNNERS.pypi, `${id}==${version}`]
+  const pinned = version === '' ? '' : `${kind === 'npm' ? '@' : '=='}${version}`
+  return kind === 'npm' ? [RUNNERS.npm, '-y', `${id}${pinned}`] : [RUNNERS.pypi, `${id}${pinned}`]
 }
 
 /** Puts references to variables where inputs stand: what users enter is never part of another text. */

@@ -1,0 +1,31 @@
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+
+/** A client's file that cannot be read, or in which an entry cannot be set without touching more. */
+export class UnreadableConfig extends Error {}
+
+/** One entry of a client's file: in which table, under which name, and what it holds. */
+export interface ConfigEntry {
+  readonly table: string
+  readonly name: string
+  readonly value: JsonObject
+  /** As it is written where the file is not JSON; empty: it is made of the value. */
+  readonly text: string
+  /** The table is a list, and the name is a member of the entry. */
+  readonly list?: boolean
+}
+
+/** How the files of a client are read and changed. Each change is parsed again: it means what was wanted and nothing else. */
+export interface ConfigSyntax {
+  /** The whole file. Throws UnreadableConfig. */
+  value(text: string): JsonObject
+  /** The only entry of a text that the hub wrote for a client. Throws UnreadableConfig. */
+  only(text: string): ConfigEntry
+  /** What an entry holds; undefined: there is none. Throws UnreadableConfig for a text that cannot be read. */
+  read(text: string, table: string, name: string): JsonValue | undefined
+  /** The text with another entry, or without it; everything else stays as it is written. Throws UnreadableConfig. */
+  write(text: string, entry: Pick<ConfigEntry, 'table' | 'name'>, value: ConfigEntry | undefined): string
+  /** The entry as it stands in a text. */
+  entryOf(text: string, table: string, name: string): ConfigEntry | undefined
+  /** The text with another value at a path, or without it; everything else stays as it is written. Throws UnreadableConfig. */
+  set(text: string, path: readonly (string | number)[], value: JsonValue | undefined): string
+}

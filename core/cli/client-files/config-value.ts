@@ -1,0 +1,66 @@
+import { sameJson } from '../../config/jsonc-edit.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { UnreadableConfig } from './config-syntax.ts'
+
+type Path = readonly (string | number)[]
+
+/** The changed text, once it is certain that it means what was meant and nothing else. */
+export function checked(
+  before: JsonObject,
+  parse: (text: string) => JsonObject,
+  path: Path,
+  value: JsonValue | undefined,
+  text: string,
+): string {
+  const meant = withValue(before, path, value)
+  const parent = path.slice(0, -1)
+  const after = parsed(parse, text)
+  // A table that lost its last entry may be gone, and one that had no value may stay so.
+  const fits = after !== undefined && sameJson(withoutEmpty(after, parent), withoutEmpty(meant, parent))
+  if (fits) return text
+  throw new UnreadableConfig(`"${path.join('.')}" cannot be changed without changing more: change it by hand`)
+}
+
+function parsed(parse: (text: string) => JsonObject, text: string): JsonObject | undefined {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (error instanceof UnreadableConfig) return undefined
+    throw error
+  }
+}
+
+/** A copy with another value at a path, or without it. */
+function withValue(root: JsonValue, [first, ...rest]: Path, value: JsonValue | undefined): JsonValue {
+  const changed = (inner: JsonValue | undefined) =>
+    rest.length === 0 ? value : withValue(container(inner, rest[0]), rest, value)
+  if (Array.isArray(root)) {
+    const at = Number(first)
+    const next = changed(root[at])
+    return next === undefined ? root.toSpliced(at, 1) : root.toSpliced(at, 1, next)
+  }
+  const object = isJsonObject(root) ? root : {}
+  const next = changed(Object.hasOwn(object, String(first)) ? object[String(first)] : undefined)
+  const others = Object.entries(object).filter(([key]) => key !== first)
+  return Object.fromEntries([...others, ...(next === undefined ? [] : [[String(first), next] as const])])
+}
+
+/** What is there, or an empty list or map where nothing is. */
+function container(present: JsonValue | undefined, key: string | number | undefined): JsonValue {
+  if (present !== undefined && !isEmpty(present)) return present
+  return typeof key === 'number' ? [] : {}
+}
+
+function isEmpty(value: JsonValue): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+}
+
+/** Without the value at a path where that is empty. */
+function withoutEmpty(root: JsonValue, path: Path): JsonValue {
+  if (path.length === 0) return root
+  const found = path.reduce<JsonValue | undefined>((value, part) => {
+    if (Array.isArray(value)) return value[Number(part)]
+    return isJsonObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
+  }, root)
+  return found !== undefined && isEmpty(found) ? withValue(root, path, undefined) : root
+}
