@@ -1,4 +1,5 @@
 import { ERROR_CODES, type ErrorCode, type ErrorData, type FieldCode } from './codes.ts'
+import type { JsonObject } from './json.ts'
 
 export type { ErrorCode, ErrorData, FieldCode }
 
@@ -7,6 +8,8 @@ export interface FieldError {
   readonly pointer: string
   readonly code: FieldCode
   readonly detail: string
+  /** The fields in the form that is meant, as a JSON Merge Patch (RFC 7396) for the body. */
+  readonly suggestion?: JsonObject
 }
 
 /** Optional parts of a `HubError`. */
