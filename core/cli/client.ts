@@ -140,7 +140,9 @@ export class HubClient {
     const code = typeof answer.code === 'string' ? answer.code : `http_${status}`
     const lines = [`${code}: ${text(answer.detail) || text(answer.title) || `the hub answered ${status}`}`]
     for (const error of Array.isArray(answer.errors) ? answer.errors : []) {
-      if (isJsonObject(error)) lines.push(`  ${text(error.pointer)}: ${text(error.detail)}`)
+      if (!isJsonObject(error)) continue
+      lines.push(`  ${text(error.pointer)}: ${text(error.detail)}`)
+      if (isJsonObject(error.suggestion)) lines.push(suggestionLine(error.suggestion))
     }
     if (text(answer.hint)) lines.push(text(answer.hint))
     if (status === 401 && this.#hub.token === undefined) {
@@ -150,6 +152,13 @@ export class HubClient {
     }
     return plain(lines.join('\n'))
   }
+}
+
+/** The form of a server that is meant, as a person can write it. */
+export function suggestionLine(suggestion: JsonObject): string {
+  const added = Object.fromEntries(Object.entries(suggestion).filter(([, value]) => value !== null))
+  const left = Object.keys(suggestion).filter(field => suggestion[field] === null)
+  return `  write: ${JSON.stringify(added)}${left.length === 0 ? '' : `, without ${left.join(', ')}`}`
 }
 
 /** The hub did not respond in time. */

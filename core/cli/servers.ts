@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { CommandError, OUTPUT, readArguments, readVerb, UsageError } from './arguments.ts'
-import { HubClient } from './client.ts'
+import { HubClient, suggestionLine } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
@@ -99,7 +99,7 @@ async function add(argv: readonly string[], io: CommandIo): Promise<number> {
   if (values.disabled) body.enabled = false
   const server = await (await HubClient.connect(io)).post('/api/servers', body)
   if (values.json) printJson(io, server)
-  else io.stdout(plain(`created ${refOf(server)}\n`))
+  else io.stdout(plain([`created ${refOf(server)}`, ...warningLines(server)].map(line => `${line}\n`).join('')))
   return 0
 }
 
@@ -111,6 +111,16 @@ function pairs(texts: readonly string[], separator: string, form: string): JsonO
       return [text.slice(0, at).trim(), separator === ':' ? text.slice(at + 1).trim() : text.slice(at + 1)]
     }),
   )
+}
+
+/** The warnings of a server, each with the form that is meant. */
+function warningLines({ status }: JsonObject): string[] {
+  const warnings = isJsonObject(status) && Array.isArray(status.warnings) ? status.warnings : []
+  return warnings.flatMap(warning => {
+    if (!isJsonObject(warning)) return []
+    const { message, suggestion } = warning
+    return [`warning: ${String(message)}`, ...(isJsonObject(suggestion) ? [suggestionLine(suggestion)] : [])]
+  })
 }
 
 async function remove(argv: readonly string[], io: CommandIo): Promise<number> {

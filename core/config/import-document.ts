@@ -4,18 +4,20 @@ import { cutShort } from '../domain/cut-short.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { mustHoldMore, scanShape } from '../domain/json/json-shape.ts'
+import { mergePatch } from '../domain/json/merge-patch.ts'
 import { nameKey } from '../domain/names.ts'
+import { addressOfBridge } from '../domain/program/bridges.ts'
+import { shellWords } from '../domain/program/shell-words.ts'
+import { wrongForm } from '../domain/program/wrong-form.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { parseImportText } from './import-text.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
-import { addressOfBridge } from './shape/bridges.ts'
 import { fittingName, nameOfCommand, nameOfUrl } from './shape/entry-names.ts'
 import { ALIASES, readServerEntry, standsFor } from './shape/server.ts'
 import { describedServer, serverDescription } from './shape/server-json-entry.ts'
 import { splitKey } from './shape/settings.ts'
-import { shellWords } from './shape/shell-words.ts'
 
 /** One server in a document, as the flat body of the API. */
 export interface ImportedEntry {
@@ -146,9 +148,10 @@ function fromCommandLine(line: string): ImportedEntry {
   if (!read.ok)
     return { name: 'server', body: { name: 'server' }, problem: { message: `The command line: ${read.problem}` } }
   const [command = '', ...args] = read.words
-  const name = nameOfCommand(command, args)
   const env = Object.keys(read.variables).length > 0 ? { env: { ...read.variables } } : {}
-  return { name, body: { name, command, args, ...env } }
+  const { body, warnings } = inRightForm({ command, args, ...env })
+  const name = nameOfBody(body)
+  return { name, body: { name, ...body }, ...(warnings.length === 0 ? {} : { warnings }) }
 }
 
 function fromJson(text: string): ImportedEntry[] {
@@ -279,16 +282,24 @@ function renamedTo(name: string, written: string): string {
   return `its name ${JSON.stringify(written)} cannot be one here: it becomes "${name}"`
 }
 
-/** The body of an entry; a program that only connects to an address is that address. */
+/** The body of an entry in the form that works here; a program that only connects to an address is that address. */
 function readEntry(
   name: string,
   entry: JsonObject,
 ): { readonly body: JsonObject; readonly warnings: readonly string[] } {
   const { body, warnings } = readServerEntry(name, entry)
+  const formed = inRightForm(body)
+  return { body: formed.body, warnings: [...warnings, ...formed.warnings] }
+}
+
+/** The body with the form that is meant in place of a wrong one, and a sentence that says so. */
+function inRightForm(body: JsonObject): { readonly body: JsonObject; readonly warnings: readonly string[] } {
   const address = addressOfBridge(body)
-  if (!address) return { body, warnings }
   const said = 'the hub connects to the address itself, without the program that did so'
-  return { body: address, warnings: [...warnings, said] }
+  if (address) return { body: address, warnings: [said] }
+  const form = wrongForm(body, { isWindows: process.platform === 'win32' })
+  if (!form?.suggestion) return { body, warnings: [] }
+  return { body: mergePatch(body, form.suggestion), warnings: [`written as it works here: ${form.detail}`] }
 }
 
 /** What clients of several kinds write into entries of one form, and what their form does not tell. */
@@ -318,7 +329,10 @@ function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
 }
 
 function nameOfEntry(entry: JsonObject): string {
-  const { body } = readServerEntry('', entry)
+  return nameOfBody(readServerEntry('', entry).body)
+}
+
+function nameOfBody(body: JsonObject): string {
   if (typeof body.url === 'string' && URL.canParse(body.url)) return nameOfUrl(new URL(body.url))
   const args = Array.isArray(body.args) ? body.args.filter(arg => typeof arg === 'string') : []
   return typeof body.command === 'string' ? nameOfCommand(body.command, args) : 'server'

@@ -1,5 +1,6 @@
 import { ERROR_CODES, type ErrorCode, type ErrorCodes, type ErrorData, type FieldCode, hubErrorKind } from './codes.ts'
 import type { ErrorKind } from './definition.ts'
+import type { JsonObject } from './json.ts'
 
 export type { ErrorCode, ErrorCodes, ErrorData, FieldCode }
 
@@ -8,6 +9,8 @@ export interface FieldError {
   readonly pointer: string
   readonly code: FieldCode
   readonly detail: string
+  /** The fields in the form that is meant, as a JSON Merge Patch (RFC 7396) for the body. */
+  readonly suggestion?: JsonObject
 }
 
 /** Optional parts of a `HubError`. */

@@ -18,11 +18,12 @@ export interface ErrorContext {
   readonly log: Pick<PluginLogger, 'error'>
 }
 
-function shownField({ pointer, code, detail }: FieldError): FieldError {
+function shownField({ pointer, code, detail, suggestion }: FieldError): FieldError {
   return {
     pointer: visibleText(cutShort(pointer, LONGEST_ERROR_TEXT)),
     code,
     detail: visibleText(cutShort(detail, LONGEST_ERROR_TEXT)),
+    ...(suggestion === undefined ? {} : { suggestion }),
   }
 }
 

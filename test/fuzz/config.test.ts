@@ -4,10 +4,10 @@ import { importDocument } from '../../core/config/import-document.ts'
 import { JsoncError, readJsonc } from '../../core/config/jsonc.ts'
 import { mergeAt, renameKey, sameJson, setAt } from '../../core/config/jsonc-edit.ts'
 import { readSettingsText, SettingsError } from '../../core/config/settings-text.ts'
-import { shellWords } from '../../core/config/shape/shell-words.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import { HubError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/contract/json.ts'
+import { shellWords } from '../../core/domain/program/shell-words.ts'
 import { check, hostileText, jsonValue } from '../support/fuzz.ts'
 
 const SYNTAX = [

@@ -23,9 +23,40 @@ const CASES: Readonly<Record<string, { readonly body: object; readonly says: rea
   },
 }
 
+/** What a program writes before it ends, with the line that the reason and a trial must show, and lines that they must not. */
+const CRASHES: Readonly<Record<string, readonly [wrote: string, line: string, not: string]>> = {
+  node: [
+    "node:internal:1\n  throw err;\n\nError: Cannot find module '/srv/x.js'\n    at f (a.js:1:1)\n  code: 'MODULE_NOT_FOUND',\n}\n\nNode.js v22",
+    "Error: Cannot find module '/srv/x.js'",
+    'Node.js v22',
+  ],
+  python: [
+    'Traceback (most recent call last):\n  File "x.py"\nModuleNotFoundError: No module named "server"\nbye\nbye\nbye',
+    'ModuleNotFoundError: No module named "server"',
+    'bye',
+  ],
+  go: ['panic: no config\n\ngoroutine 1 [running]:\nmain.main()\nexit status 2', 'panic: no config', 'goroutine'],
+  npm: [
+    'npm error code E404\nnpm error 404 Not Found - GET https://r.example/nope\nnpm error 404\nnpm error A complete log: x',
+    'npm error 404 Not Found - GET https://r.example/nope',
+    'complete log',
+  ],
+  port: [
+    'Error: listen EADDRINUSE: address already in use :::3000\n    at S (n:1)\n  code: "EADDRINUSE",\n}\n\nNode.js v22',
+    'listen EADDRINUSE: address already in use :::3000',
+    'Node.js v22',
+  ],
+}
+
 let web: Server
 let hub: Hub
 let admin: Client
+
+/** A program that writes to stderr and ends. */
+const crashing = (name: string) => ({
+  command: 'sh',
+  args: ['-c', 'printf "%s\\n" "$1" >&2; exit 1', 'sh', CRASHES[name]?.[0] ?? ''],
+})
 
 beforeAll(async () => {
   web = createServer((request, response) => {
@@ -46,7 +77,8 @@ beforeAll(async () => {
       return [`s${at}`, { era: 'legacy', ...(path === undefined ? {} : { url: `${base}${path}` }), ...more }]
     }),
   )
-  hub = await startHub({ settings: { mcpServers } })
+  const programs = Object.keys(CRASHES).map(name => [`p-${name}`, { era: 'legacy', ...crashing(name) }])
+  hub = await startHub({ settings: { mcpServers: { ...mcpServers, ...Object.fromEntries(programs) } } })
   admin = await hub.setup()
 }, 120_000)
 
@@ -63,4 +95,31 @@ test.each(Object.entries(CASES))('the reason says what is wrong: %s', async (nam
   })
   for (const text of says) expect(message).toContain(text)
   expect(message).not.toContain('canary')
+})
+
+test.each(Object.entries(CRASHES))(
+  'a program that crashes is told by the line with its error: %s',
+  async (name, [, line, not]) => {
+    const { code, message } = await until(async () => {
+      const { state, reason } = await statusOf(admin, `p-${name}`)
+      return state === 'offline' && reason
+    })
+    expect(['connection_lost', 'crash_loop']).toContain(code)
+    expect(message).toContain(line)
+    expect(message).not.toContain(not)
+    const report = await admin.ok('POST', '/api/servers/test', { name: 'tried', ...crashing(name) })
+    expect(report.ok).toBe(false)
+    for (const text of [report.error.message, report.steps.at(-1).detail]) {
+      expect(text).toContain(line)
+      expect(text).not.toContain(not)
+    }
+  },
+)
+
+test('a trial of a program that crashes redacts its secrets in what it wrote', async () => {
+  const env = { API_KEY: 'canary-of-the-trial' }
+  const body = { name: 'secret', command: 'sh', args: ['-c', 'echo "Error: bad key $API_KEY" >&2; exit 1'], env }
+  const { error } = await admin.ok('POST', '/api/servers/test', body)
+  expect(error.message).toContain('Error: bad key')
+  expect(error.message).not.toContain(env.API_KEY)
 })

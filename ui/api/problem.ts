@@ -4,6 +4,8 @@ export interface FieldProblem {
   readonly pointer: string
   readonly code: string
   readonly detail: string
+  /** The fields in the form that is meant, as a JSON Merge Patch. */
+  readonly suggestion?: Readonly<Record<string, unknown>>
 }
 
 /** An error that the hub answered, or `hub_unreachable` when there was no answer. */

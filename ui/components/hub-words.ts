@@ -90,6 +90,8 @@ export function serverWarning({
       'It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: {detail}',
       { detail: message.slice(message.indexOf(' was: ') + 6) },
     )
+  if (code === 'wrong_form')
+    return t('It is written in a form that does not work here, or not well: {detail}', { detail: message })
   if (code === 'one_connection_only')
     return t('It serves one connection at a time: all clients share it, and it cannot ask any of them.')
   return message

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { MarketTemplate } from '../../contract/market.ts'
+import type { MarketTemplate } from '../../features/market.ts'
 import { entered, fillVariant } from '../../domain/templates/fill.ts'
 import { serverJsonTemplate } from '../../domain/templates/server-json.ts'
 import { fittingName } from './entry-names.ts'

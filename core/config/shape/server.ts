@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { shellWords } from '../../domain/program/shell-words.ts'
 import { COMMON_FIELDS } from '../../domain/server/server-table.ts'
 import { transportWord } from '../../domain/server/transport-name.ts'
-import { shellWords } from './shell-words.ts'
 import { isToolFilter, readToolLists, TOOL_LISTS } from './tool-lists.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */

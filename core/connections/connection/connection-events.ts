@@ -13,6 +13,8 @@ export interface ConnectionEnd {
   readonly exited: boolean
   /** True when its worker thread ended. */
   readonly workerLost: boolean
+  /** The line that its process wrote to stderr about its failure. Absent where it wrote none. */
+  readonly said?: string
 }
 
 /**

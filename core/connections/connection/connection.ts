@@ -274,9 +274,9 @@ export class Connection implements PortClient, CallHome {
     this.#state = 'closing'
     this.#events.unusable()
     this.#returnCalls(reason, begun)
-    void explainEnd(this.child, reason).then(({ explained, exited }) => {
+    void explainEnd(this.child, reason, wasOpen).then(({ explained, exited, said }) => {
       this.#over()
-      this.#events.ended({ reason: explained, wasOpen, exited, workerLost: false })
+      this.#events.ended({ reason: explained, wasOpen, exited, workerLost: false, ...(said ? { said } : {}) })
     })
   }
 

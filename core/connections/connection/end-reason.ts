@@ -1,24 +1,39 @@
 import type { WireError } from '../../contract/errors.ts'
+import { errorLine, errorWords } from '../../domain/text/error-line.ts'
 import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 
 /** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
 const EXIT_MS = 250
-const LAST_WORDS_MS = 20
+/** How long to wait for what an exited process wrote last: its stderr arrives through another descriptor. */
+const LAST_WORDS_MS = 100
 
-/** Why a connection has ended, from its process's exit if there is one. `exited`: that process exited by itself. */
-export async function explainEnd(
-  child: Child | undefined,
-  reason: WireError,
-): Promise<{ readonly explained: WireError; readonly exited: boolean }> {
-  if (!child) return { explained: reason, exited: false }
+interface ExplainedEnd {
+  readonly explained: WireError
+  /** True when the process exited by itself. */
+  readonly exited: boolean
+  /** The line of its stderr that says why. Empty without one. */
+  readonly said: string
+}
+
+/** Why a connection has ended, from its process's exit and its stderr if there is one. `wasOpen`: it had been open. */
+export async function explainEnd(child: Child | undefined, reason: WireError, wasOpen: boolean): Promise<ExplainedEnd> {
+  if (!child) return { explained: reason, exited: false, said: '' }
   const how = await within(child.exited, EXIT_MS)
-  if (how !== undefined && child.sandboxed) {
-    // Its stderr arrives through another descriptor.
-    await new Promise(resolve => setTimeout(resolve, LAST_WORDS_MS))
-    const failure = child.startFailure()
-    if (failure) return { explained: failure, exited: false }
+  if (how === undefined) {
+    const said = wasOpen ? '' : (errorLine(child.errorLines()) ?? '')
+    return { explained: reason, exited: false, said }
   }
-  if (how === undefined || reason.code !== 'connection_lost') return { explained: reason, exited: how !== undefined }
-  return { explained: { code: reason.code, message: `The process of the server ended with ${how}` }, exited: true }
+  await within(child.errorsEnded, LAST_WORDS_MS)
+  const failure = child.sandboxed ? child.startFailure() : undefined
+  if (failure) return { explained: failure, exited: false, said: '' }
+  const said = errorWords(child.errorLines())
+  if (reason.code !== 'connection_lost') return { explained: reason, exited: true, said }
+  const message = `The process of the server ended with ${how}`
+  return { explained: { code: reason.code, message }, exited: true, said }
+}
+
+/** The message of a reason with the line that the process wrote about it. */
+export function withSaid<R extends WireError>(reason: R, said: string | undefined): R {
+  return said === undefined || said === '' ? reason : { ...reason, message: `${reason.message}; it wrote: ${said}` }
 }

@@ -8,6 +8,7 @@ import type { EffectiveServer, UserRecord } from '../../registry/api.ts'
 import { fromWireError, toWireError } from '../../transport-kit/wire-error.ts'
 import type { TrialListener, TrialReport, TrialServer, TrialStep } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
+import { withSaid } from '../connection/end-reason.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import type { Launcher } from '../connection/launcher.ts'
 import { StartDeadline } from '../connection/start-deadline.ts'
@@ -131,9 +132,9 @@ async function tryOnce(
           events: {
             opened: message => opened.resolve(message.serverInfo),
             unusable: () => undefined,
-            ended: ({ reason }) => {
+            ended: ({ reason, said }) => {
               const { era: wanted } = ready.settings
-              const error = fromWireError((wanted && notSpoken(reason, wanted)) ?? reason)
+              const error = fromWireError(withSaid((wanted && notSpoken(reason, wanted)) ?? reason, said))
               opened.reject(error)
               tools.reject(error)
             },

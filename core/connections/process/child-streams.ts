@@ -13,8 +13,8 @@ export interface ChildRelay {
   end(): void
 }
 
-/** Reads stderr at a bounded rate: a server that floods it blocks on its own pipe. */
-export async function watchStderr(fd: number, tail: StderrWriter): Promise<void> {
+/** Reads stderr at a bounded rate: a server that floods it blocks on its own pipe. `ended`: called when nothing writes to it any more. */
+export async function watchStderr(fd: number, tail: StderrWriter, ended: () => void): Promise<void> {
   let slice = 0
   let sliceStart = 0
   await Bun.connect({
@@ -33,20 +33,20 @@ export async function watchStderr(fd: number, tail: StderrWriter): Promise<void>
         socket.pause()
         setTimeout(() => socket.resume(), STDERR_SLICE_MS)
       },
-      close() {},
-      error() {},
+      close: ended,
+      error: ended,
       drain() {},
     },
   } as unknown as Parameters<typeof Bun.connect>[0])
 }
 
-/** For a child that was started with pipes. */
-export function makeRelay(running: Bun.Subprocess, tail: StderrWriter): ChildRelay {
+/** For a child that was started with pipes. `ended`: called when nothing writes to its stderr any more. */
+export function makeRelay(running: Bun.Subprocess, tail: StderrWriter, ended: () => void): ChildRelay {
   const { stdin, stdout, stderr } = running
   if (typeof stdin !== 'object' || !(stdout instanceof ReadableStream) || !(stderr instanceof ReadableStream)) {
     throw new HubError('spawn_failed', 'The program was started without pipes')
   }
-  void pumpInto(stderr, chunk => tail.push(Buffer.from(chunk)))
+  void pumpInto(stderr, chunk => tail.push(Buffer.from(chunk))).then(ended, ended)
   return {
     pump: bytes => pumpInto(stdout, bytes),
     write: text => {

@@ -7,6 +7,7 @@ import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from '../connection/connection-events.ts'
+import { withSaid } from '../connection/end-reason.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { StartDeadline } from '../connection/start-deadline.ts'
 import type { OpenedMessage } from '../protocol.ts'
@@ -317,16 +318,13 @@ export class SharedConnection {
   }
 
   #verdict(end: ConnectionEnd): Verdict {
-    const { context, record } = this.#options
+    const { record } = this.#options
     const { shown, outcome } = this.#protocol.ended(this.#effective?.settings, end)
     if (!shown.wasOpen) this.#deadline.failed(shown.reason)
     if (outcome === 'retry') return { kind: 'now' }
     const onlineMs = performance.now() - this.#openedAtMs
-    const stderrTail = (): string => {
-      const tail = context.children.stderr(record().id).slice(-5)
-      return tail.length === 0 ? '' : `; it wrote: ${tail.map(({ line }) => line.slice(0, 200)).join(' | ')}`
-    }
-    const verdict = this.#recovery.ended(outcome, onlineMs, record().isolate, stderrTail)
+    const verdict = this.#recovery.ended(outcome, onlineMs, record().isolate)
+    if (verdict.kind === 'offline') return { ...verdict, reason: withSaid(verdict.reason, end.said) }
     return verdict.kind === 'now' ? { ...verdict, reason: shown.reason } : verdict
   }
 }

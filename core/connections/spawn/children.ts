@@ -1,12 +1,11 @@
 import { closeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { WireError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import { visibleName } from '../../domain/text/visible-text.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { ProcessInfo } from '../api.ts'
 import { lowerPriority, raiseOomScore } from '../process/child-priority.ts'
-import { type ChildRelay, makeRelay, watchStderr } from '../process/child-streams.ts'
+import { makeRelay, watchStderr } from '../process/child-streams.ts'
 import {
   descriptorShortage,
   handOverAll,
@@ -24,7 +23,10 @@ import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
 import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
+import type { Child } from './child.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
+
+export type { Child } from './child.ts'
 
 const GROUP_GRACE_MS = 300
 /** Characters of a command in the list of processes. */
@@ -54,24 +56,6 @@ export interface ChildrenOptions {
   readonly relay?: boolean
   /** Called after a process has ended. */
   readonly ended?: () => void
-}
-
-/** A process of a server. Main owns it; a worker carries its bytes. */
-export interface Child {
-  readonly pid: number
-  /** Undefined when its bytes go through `relay`. */
-  readonly descriptors: { readonly read: TravellingDescriptor; readonly write: TravellingDescriptor } | undefined
-  readonly relay: ChildRelay | undefined
-  /** Resolves with a description of how the process ended. Never rejects. */
-  readonly exited: Promise<string>
-  readonly running: boolean
-  readonly sandboxed: boolean
-  /** Why a process ended in the sandbox before its program ran. Known some milliseconds after `exited`. */
-  startFailure(): WireError | undefined
-  /** Records its descendants (`seen`: those of a moment ago), so that they end with it even outside its group. */
-  poll(seen?: readonly ProcessMark[]): void
-  /** Ends stdin, then sends TERM, then KILL, each to the whole group; resolves when no process of it is left. See `stopOnce`. */
-  stop(): Promise<void>
 }
 
 interface Running {
@@ -138,18 +122,29 @@ export class Children {
       for (const mark of seen) below.set(mark.pid, mark)
     }
     const [stdin, stdout, stderr] = pairs
+    const { promise: errorsEnded, resolve: errorsOver } = Promise.withResolvers<void>()
     if (stderr)
-      void watchStderr(stderr.ours, stderrLog).catch(() => stderrLog.add('(its standard error cannot be read)'))
+      void watchStderr(stderr.ours, stderrLog, errorsOver).catch(() => {
+        stderrLog.add('(its standard error cannot be read)')
+        errorsOver()
+      })
+    const startedAt = new Date().toISOString()
     const child: Child = {
       pid,
       descriptors: stdin &&
         stdout && { read: new TravellingDescriptor(stdout.ours), write: new TravellingDescriptor(stdin.ours) },
-      relay: pairs.length > 0 ? undefined : makeRelay(running, stderrLog),
+      relay: pairs.length > 0 ? undefined : makeRelay(running, stderrLog, errorsOver),
       exited,
       get running() {
         return running.exitCode === null && running.signalCode === null
       },
       sandboxed: confinement !== undefined,
+      errorsEnded,
+      errorLines: () =>
+        tail
+          .lines()
+          .filter(({ at }) => at >= startedAt)
+          .map(({ line }) => line),
       startFailure: () => confinement && stageFailure(spec.command, running.exitCode, tail.lines().at(-1)?.line ?? ''),
       poll,
       stop: stopOnce({ pid, exited, confined: confinement !== undefined, poll, below }),
@@ -160,7 +155,7 @@ export class Children {
       ...(spec.sessionId === undefined ? {} : { sessionId: spec.sessionId }),
       // Truncated after redaction: half a secret would not be recognized.
       command: visibleName(redact([spec.command, ...spec.args].join(' '))).slice(0, SHOWN_COMMAND),
-      startedAt: new Date().toISOString(),
+      startedAt,
       sandbox: confinement ? 'full' : 'off',
     }
     const bundle = confinement?.bundle === undefined ? undefined : bundlePlace(confinement.ownerId, confinement.bundle)

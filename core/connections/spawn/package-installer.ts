@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { PackageRun } from '../../domain/server/package-run.ts'
+import { errorWords } from '../../domain/text/error-line.ts'
 import { resolveInside } from '../sandbox/command.ts'
 import { PACKAGE_FOLDER, RUNTIME_FOLDER } from '../sandbox/profile.ts'
 import { permitsOf, type Registries } from '../sandbox/registries.ts'
@@ -14,8 +15,6 @@ import { registryCertificates, trustEnv } from './registry-authority.ts'
 
 const INSTALL_MS = 5 * 60_000
 const POLL_MS = 200
-/** Lines of the installer's output that are quoted in the reason. */
-const LAST_LINES = 4
 const ANSWER_BYTES = 64 * 1024
 
 /** What to install, for which server. */
@@ -145,8 +144,7 @@ export class PackageInstaller {
     } satisfies ChildSpec)
     const done = readOutcome(await this.#outcome(child, wanted))
     if (done) return done
-    const said = this.#children.stderr(serverId).slice(-LAST_LINES)
-    const words = said.map(({ line }) => line.slice(0, 200)).join(' | ')
+    const words = errorWords(this.#children.stderr(serverId).map(({ line }) => line))
     throw new HubError('spawn_failed', `Cannot install ${task.specs.join(', ')}: ${words || 'no reason was given'}`)
   }
 

@@ -97,3 +97,9 @@ export function maskedSecrets(transports: Transports, body: JsonObject): JsonObj
 export function looksMasked(value: string): boolean {
   return value.startsWith(MASK)
 }
+
+/** True when a text in the value holds a mask, at any place of it. */
+export function holdsMask(value: JsonValue): boolean {
+  if (typeof value === 'string') return value.includes(MASK)
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsMask)
+}

@@ -43,6 +43,7 @@ export const SERVER_WARNINGS = [
   'health_path_missing',
   'tls_unchecked',
   'stray_output',
+  'wrong_form',
 ] as const
 
 /** A restriction that clients of the server meet, whatever its state. */
@@ -51,6 +52,8 @@ export interface ServerWarning {
   readonly message: string
   /** Their original names. */
   readonly tools?: readonly string[]
+  /** The fields of the server in the form that is meant, as a JSON Merge Patch (RFC 7396). */
+  readonly suggestion?: JsonObject
 }
 
 /** An attempt to start a server that has not ended yet. */

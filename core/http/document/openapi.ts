@@ -107,7 +107,17 @@ const problem = z
     detail: z.string(),
     instance: z.string(),
     requestId: z.string(),
-    errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
+    errors: z
+      .array(
+        z.object({
+          ...{ pointer: z.string(), code: z.string(), detail: z.string() },
+          suggestion: z
+            .record(z.string(), z.unknown())
+            .optional()
+            .meta({ description: 'The fields in the form that is meant, as a JSON Merge Patch (RFC 7396)' }),
+        }),
+      )
+      .optional(),
     hint: z.string().optional(),
     changedAt: z.string().optional().meta({ description: 'Of `version_conflict`: when the record was changed' }),
     changedBy: z.string().optional().meta({

@@ -133,6 +133,11 @@ export function validatedByRegistry(fields: z.ZodObject | BodySchema, example: R
     .meta({ ...shown, examples: [example] }) as unknown as z.ZodType<JsonObject>
 }
 
+/** The form that is meant, for a body that has another one. */
+export const suggestion = anyObject.meta({
+  description: 'The fields in the form that is meant, as a JSON Merge Patch (RFC 7396)',
+})
+
 /** An error inside a larger response: a problem body without the members of the request. */
 export const problemPart = z.object({
   code: z.string(),
@@ -140,7 +145,9 @@ export const problemPart = z.object({
   status: z.number().int(),
   detail: z.string(),
   hint: z.string().optional(),
-  errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
+  errors: z
+    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string(), suggestion: suggestion.optional() }))
+    .optional(),
 })
 
 /** The state of a server. */

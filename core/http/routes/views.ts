@@ -4,10 +4,12 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
+import type { WrongForm } from '../../domain/program/wrong-form.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
 import { originView } from '../../market/views.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
 import { reviewHash } from '../../registry/servers/held-rights.ts'
+import { formOf } from '../../registry/servers/server-form.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import { pauses } from '../../store/pauses.ts'
 import type { Reply } from '../route.ts'
@@ -48,18 +50,28 @@ export function recordFields(record: ServerRecord | GroupRecord): object {
 
 /** A server as visible to this actor. */
 export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
-  return seesWhole(actor, record.ownerId) ? wholeServer(deps, record) : viewedServer(deps.upstreams, record)
+  if (actor === undefined || !seesWhole(actor, record.ownerId)) return viewedServer(deps.upstreams, record)
+  return wholeServer(deps, record, actor.role === 'admin')
 }
 
-function wholeServer(deps: ServerViewDeps, record: ServerRecord): object {
+function wholeServer(deps: ServerViewDeps, record: ServerRecord, isAdmin: boolean): object {
+  const body = deps.registry.servers.publicBody(record)
   return {
-    ...deps.registry.servers.publicBody(record),
+    ...body,
     ...recordFields(record),
     ...reviewOf(record),
     ...(record.template === undefined ? {} : { template: originView(record.template) }),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
-    status: deps.upstreams.status(record.id, record),
+    status: withForm(deps.upstreams.status(record.id, record), formOf(body, isAdmin)),
   }
+}
+
+/** The status with a warning of a program or an address in a form that cannot work, or that works better in another. */
+function withForm(status: ServerStatus, form: WrongForm | undefined): ServerStatus {
+  if (!form) return status
+  const { detail: message, suggestion } = form
+  const warning = { code: 'wrong_form', message, ...(suggestion ? { suggestion } : {}) } as const
+  return { ...status, warnings: [...(status.warnings ?? []), warning] }
 }
 
 /** The limits of a server that was configured by an account with fewer rights than its owner's. */

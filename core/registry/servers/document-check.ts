@@ -1,6 +1,7 @@
 import type { FieldError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
+import { canonical } from '../../domain/json/canonical-json.ts'
 import { type ParsedServerBody, serverInvalid } from '../../domain/server/body.ts'
 import { attachFacts } from '../../domain/server/document-facts.ts'
 import type { DocumentCheck } from '../../domain/server/documents.ts'
@@ -8,6 +9,7 @@ import { withStoredDocument } from '../../domain/server/openapi.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { NewDocument } from './documents.ts'
 import { type Draft, draftServer, type Stored } from './server-draft.ts'
+import { findingOf, withFinding } from './server-form.ts'
 
 /**
  * The draft of a body, its document checked. `actor` is who waits for it. Throws `validation_failed` with all invalid fields;
@@ -19,7 +21,7 @@ export async function checkedDraft(
   body: JsonObject,
   stored: Stored | undefined,
 ): Promise<Draft> {
-  const draft = draftServer(deps, body, stored)
+  const draft = formedDraft(deps, actor, body, stored)
   const check = await checkTextDocument(deps, draft, actor.kind === 'user' ? actor.userId : '')
   if (!check) return draft
   const checked = withDocumentCheck(draft, check)
@@ -28,6 +30,30 @@ export async function checkedDraft(
   const pointer = isJsonObject(body.openapi) ? '/openapi' : '/config/openapi'
   if ('known' in check) attachFacts(body, [{ ...check.known, pointer }])
   return checked
+}
+
+/** Throws `validation_failed` too for a program in a form that cannot work, unless it is stored so. */
+function formedDraft(
+  deps: Pick<RegistryDeps, 'sealer' | 'transports'>,
+  actor: Actor,
+  body: JsonObject,
+  stored: Stored | undefined,
+): Draft {
+  const finding = findingOf(actor, body)
+  try {
+    const draft = draftServer(deps, body, stored)
+    if (finding?.fails && !isStoredSo(draft, stored)) throw serverInvalid([finding.error], body)
+    return draft
+  } catch (error) {
+    throw withFinding(error, finding, body)
+  }
+}
+
+/** True when the program is the stored one: a change of another field is not refused for it. */
+function isStoredSo({ settings }: Draft, stored: Stored | undefined): boolean {
+  const program = ({ config }: Draft['settings']): string =>
+    canonical([config.command ?? null, config.args ?? null, config.cwd ?? null])
+  return stored !== undefined && program(settings) === program(stored.settings)
 }
 
 async function checkTextDocument(

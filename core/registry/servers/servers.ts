@@ -54,6 +54,7 @@ import { requireBundle } from './server-bundle.ts'
 import { type Draft, refuseMovedServer, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
 import { emitServerEvent } from './server-events.ts'
+import { findingOf, withFinding } from './server-form.ts'
 import { patchedBody } from './server-patch.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
@@ -123,7 +124,11 @@ export class Servers implements ServerRegistry {
   }
 
   async replace(actor: Actor, ref: Ref, body: JsonObject, options: WriteOptions = {}): Promise<ServerRecord> {
-    validateBody(this.#deps, body)
+    try {
+      validateBody(this.#deps, body)
+    } catch (error) {
+      throw withFinding(error, findingOf(actor, body), body)
+    }
     return this.#update(actor, ref, () => body, options)
   }
 

@@ -95,4 +95,5 @@ export const addServer: Readonly<Record<string, string>> = {
   'Another bundle': '换一个扩展包',
   'It may reach the network, as far as granted': '允许它在您获准的范围内访问网络',
   'One a line.': '每行一个。',
+  'Use the right form': '使用正确写法',
 }

@@ -346,6 +346,9 @@ export const server: Readonly<Record<string, string>> = {
   'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
   'It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: {detail}':
     '它发送了不是 MCP 消息的文本，Hub 已跳过。请告知其作者：程序应将日志写入标准错误，而不是标准输出。第一条是：{detail}',
+  'It is written in a form that does not work here, or not well: {detail}': '其写法在此处无法使用或不合适：{detail}',
+  'Use this form': '使用此写法',
+  'Saved in the right form': '已按正确写法保存',
   'It serves one connection at a time: all clients share it, and it cannot ask any of them.':
     '它一次只服务一个连接：所有客户端共用该连接，它不能向任何客户端提问。',
   'Its certificate is not checked: somebody on the way can read and change everything.':

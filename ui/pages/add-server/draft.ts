@@ -1,5 +1,6 @@
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
 import type { FieldProblem } from '../../api/problem.ts'
+import { patched } from '../server/merge-patch.ts'
 
 /** What `POST /api/servers/import?dryRun=true` says of one entry. */
 export interface Verdict {
@@ -9,6 +10,8 @@ export interface Verdict {
   readonly body?: Body
   /** Pointer of a masked secret in `body` → its pointer in the document. */
   readonly places?: Readonly<Record<string, string>>
+  /** What is left out or written in another form. */
+  readonly warnings?: readonly string[]
   readonly pointer?: string
   readonly error?: {
     readonly code: string
@@ -99,6 +102,14 @@ export class Draft {
   /** Whether nothing but a person's values can be missing. */
   get usable(): boolean {
     return this.verdict.body !== undefined && (this.verdict.verdict !== 'invalid' || onlyVariables(this.verdict))
+  }
+
+  /** The entry in the form that the hub suggests; undefined where it suggests none. */
+  righted(document: string): Draft | undefined {
+    const { error, pointer: _, body, ...verdict } = this.verdict
+    const change = error?.errors?.[0]?.suggestion
+    if (change === undefined || body === undefined) return undefined
+    return Draft.of({ ...verdict, verdict: 'new', body: patched(body, change) }, document)
   }
 
   /** Values that must still be given. */

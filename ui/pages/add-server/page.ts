@@ -117,12 +117,15 @@ export class PbPageAddServer extends PbPage {
     return html`<li class=${at === this.at ? 'on' : ''}><input type="checkbox" aria-label=${t('Add {name}', { name: draft.name })} .checked=${draft.taken} ?disabled=${!usable} @change=${choose}>
       <div class="tx"><span class="t1"><button type="button" class="linkish" aria-current=${at === this.at ? 'true' : nothing} @click=${() => {
         this.at = at
-      }}>${draft.name}</button>${verdictTag(draft)}</span><p class="t2 ${usable ? 'mono' : 'wrapx'}">${usable ? target(draft.body()) : this.#mistake(verdict)}</p></div>${this.#rowEnd(draft, at, exists)}</li>`
+      }}>${draft.name}</button>${verdictTag(draft)}</span><p class="t2 ${usable ? 'mono' : 'wrapx'}">${usable ? target(draft.body()) : this.#mistake(verdict)}</p>${(verdict.warnings ?? []).map(warning => html`<p class="t2 wrapx">${warning}</p>`)}</div>${this.#rowEnd(draft, at, exists)}</li>`
   }
 
   #rowEnd(draft: Draft, at: number, exists: boolean): unknown {
     const problem = this.problems.get(at)
     if (problem) return html`<span class="xs st-bad">${errorText(problem)}</span>`
+    const righted = draft.usable ? undefined : draft.righted(this.text)
+    if (righted)
+      return html`<button type="button" class="btn sm" @click=${() => this.#replace(at, righted)}>${t('Use the right form')}</button>`
     if (!draft.usable)
       return html`<button type="button" class="btn sm" @click=${() => this.#fix(draft.verdict)}>${t('Fix')}</button>`
     if (exists) {

@@ -14,6 +14,7 @@ import { ownWords, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { stateBand } from './band.ts'
 import { configurationCard, processCard, protocolCard, useCard } from './facts.ts'
+import './right-form.ts'
 
 interface Metrics {
   readonly metrics: {
@@ -56,7 +57,7 @@ export class PbServerOverview extends PbElement {
   override render(): unknown {
     const { server } = this
     const mine = isEditable(server)
-    return html`${this.#fault()}${mine ? this.#band() : nothing}${mine ? this.#figures() : nothing}
+    return html`${this.#fault()}${mine ? html`<pb-right-form .server=${server}></pb-right-form>` : nothing}${mine ? this.#band() : nothing}${mine ? this.#figures() : nothing}
       <div class="grid2 even">${mine ? processCard(server, this.#health.data) : nothing}${protocolCard(server)}${
         mine ? configurationCard(server) : nothing
       }${useCard(server, this.groups)}</div>`

@@ -75,14 +75,14 @@ export class Recovery {
     this.#alone = false
   }
 
-  /** `onlineMs`: how long it had been online; `stderrTail`: its last stderr output, for the reason of a crash loop. */
-  ended(end: ConnectionEnd, onlineMs: number, isolated: boolean, stderrTail: () => string): Verdict {
+  /** `onlineMs`: how long it had been online. */
+  ended(end: ConnectionEnd, onlineMs: number, isolated: boolean): Verdict {
     const now = performance.now()
     if (end.workerLost) return this.#workerLost(end, now, isolated)
     if (end.exited && isCrashLoop(this.#exits.add(now))) this.#crashLooping = true
     if (this.#crashLooping && end.exited) {
       this.#failures += 1
-      const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again${stderrTail()}` }
+      const reason: WireError = { code: 'crash_loop', message: `${end.reason.message}, again and again` }
       return { kind: 'offline', reason, delayMs: CRASH_RETRY_MS }
     }
     // A loss with an HTTP status: the server is up and only lost the session, which costs a handshake but no backoff.

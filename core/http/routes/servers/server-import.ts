@@ -137,6 +137,7 @@ const verdictSchema = z.object({
     .record(z.string(), z.string())
     .optional()
     .meta({ description: 'Where the document holds each masked secret: pointer in `body` → pointer in the document' }),
+  warnings: z.array(z.string()).optional().meta({ description: 'What is left out or written in another form' }),
   pointer: z.string().optional().meta({ description: 'Where the document is wrong, from its root on' }),
   error: problemSchema.optional(),
 })
@@ -223,6 +224,7 @@ export interface Verdict {
   readonly ref?: string
   readonly body?: JsonObject
   readonly places?: Readonly<Record<string, string>>
+  readonly warnings?: readonly string[]
   readonly pointer?: string
   readonly error?: ProblemPart
 }
@@ -235,7 +237,8 @@ async function takeOver(
   dryRun: boolean,
 ): Promise<Verdict> {
   const verdict = await judged(deps, actor, info, entry, dryRun)
-  return entry.writtenName === undefined ? verdict : { ...verdict, writtenName: entry.writtenName }
+  const { writtenName, warnings } = entry
+  return { ...verdict, ...(writtenName === undefined ? {} : { writtenName }), ...(warnings ? { warnings } : {}) }
 }
 
 async function judged(

@@ -5,7 +5,7 @@ import { SERVER_JSON } from '../../../domain/server/body.ts'
 import { SERVER_SCHEMAS } from '../../../domain/server/server-table.ts'
 import { SERVER_WARNINGS } from '../../../domain/server/status.ts'
 import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
-import { anyObject, connectionState, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
+import { anyObject, connectionState, shownFields, suggestion, timestamp, validatedByRegistry } from '../schemas.ts'
 
 /** Limits of bodies that may have an inline OpenAPI document. */
 export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
@@ -94,6 +94,7 @@ export const serverStatus = z.object({
         code: z.enum(SERVER_WARNINGS),
         message: z.string(),
         tools: z.array(z.string()).optional(),
+        suggestion: suggestion.optional(),
       }),
     )
     .optional(),
