@@ -1,7 +1,8 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
 import { freeText, LongText } from '../domain/json/long-text.ts'
-import { CountedBody, countedBody, HELD_BYTES, heldBody } from '../request/held-body.ts'
+import { CountedBody, countedBody, HELD_BYTES, heldBody, pulledBody } from '../request/held-body.ts'
 import { codingOf, compressed } from './compress.ts'
+import type { PulledParts } from './route.ts'
 
 /** Provides the account that an answer is charged to; a getter, since only long answers need one. */
 export interface Charged {
@@ -39,6 +40,14 @@ export async function textResponse(
   }
   headers.set('content-length', String(sent.byteLength))
   return new Response(joined(sent), { status, headers })
+}
+
+/** The response whose body is read while the client takes it. Throws `quota_bytes`, `overloaded`. */
+export function pulledResponse(head: AnswerHead, parts: PulledParts, { account }: Charged): Response {
+  return new Response(
+    pulledBody(() => parts.next(), parts.partBytes, account),
+    head,
+  )
 }
 
 /**

@@ -9,12 +9,11 @@ import type { UserActor } from '../contract/records.ts'
 import { LongText, partsOf } from '../domain/json/long-text.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { targetOf } from '../request/canonical-path.ts'
-import { pulledBody } from '../request/held-body.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 import { CHAIN_HEADER, type HubMarks } from '../secrets/hub-marks.ts'
 import { type JsonBodyOptions, readJsonBody, readRawBody } from './body/body.ts'
 import type { RequestBytes } from './body/request-bytes.ts'
-import { textResponse } from './counted-answer.ts'
+import { pulledResponse, textResponse } from './counted-answer.ts'
 import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.ts'
 import { type SenderTurn, SenderTurns } from './sender-turns.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
@@ -292,10 +291,7 @@ function read(schema: z.ZodType, input: unknown, where: 'query' | 'params' | 'bo
 
 async function replyResponse(request: Request, reply: Reply, held: RequestBytes): Promise<Response> {
   const { status = 200, body, parts, type = 'application/json', headers: own = {} } = reply
-  if (parts) {
-    const pulled = pulledBody(() => parts.next(), parts.partBytes, held.account)
-    return new Response(pulled, { status, headers: { ...own, 'content-type': type } })
-  }
+  if (parts) return pulledResponse({ status, headers: new Headers({ ...own, 'content-type': type }) }, parts, held)
   const text = body === undefined ? reply.text : JSON.stringify(body)
   if (text === undefined) return new Response(null, { status, headers: own })
   const headers = new Headers({ ...own, 'content-type': type })
