@@ -15,13 +15,13 @@ import { type FindPluginRoute, pluginRoute } from './plugin-routes.ts'
 import type { RequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 
-/** What the application needs besides the pipeline's dependencies. */
+/** Dependencies of the application besides those of the pipeline. */
 export interface AppDeps extends PipelineDeps {
   /** In matching order: a fixed path must precede one with a parameter. */
   readonly routes: readonly Route[]
   /** Finds the routes of plugins. */
   readonly findPluginRoute?: FindPluginRoute
-  /** The web console; absent: there is none. */
+  /** The web console. Absent: the hub serves none. */
   readonly console?: Console
   readonly guard: RequestGuard
   readonly bytes: BytesInFlight

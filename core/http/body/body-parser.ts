@@ -14,7 +14,10 @@ export const MAIN_THREAD_BYTES = 128 * 1024
 /** Longest text of a file that the main thread parses: TOML and YAML take some milliseconds for each KiB at worst. */
 const MAIN_THREAD_TEXT = 4 * 1024
 
-/** Whether the main thread parses a body: a number in its source spelling would lose its class on a port; such bodies have few values. */
+/**
+ * True when the main thread parses the body. Bodies with numbers in their source spelling are always parsed here, because those
+ * would lose their class on a port; such bodies have few values.
+ */
 export function parsedByMain(chunks: readonly Uint8Array[], limits: JsonLimits): boolean {
   return limits.asWritten === true || bytesOf(chunks) <= MAIN_THREAD_BYTES
 }
@@ -27,7 +30,7 @@ export class BodyParser {
   readonly #bodies = new BodyThread('patchbay-bodies')
   readonly #documents: BodyThread
 
-  /** `documentMs`: how long a document may take to be checked; 60,000 by default. */
+  /** `documentMs`: longest time for the check of one document, in milliseconds; 60,000 by default. */
   constructor(documentMs?: number) {
     this.#documents = new BodyThread('patchbay-documents', documentMs)
   }

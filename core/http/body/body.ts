@@ -23,7 +23,7 @@ export interface JsonBodyOptions extends BodyOptions {
   readonly json?: JsonLimits
   /** Default: parses in the main thread. */
   readonly parser?: Pick<BodyParser, 'parse'>
-  /** Awaited before the main thread works on what was received, in whatever thread it is parsed. */
+  /** Awaited before the main thread works on the received bytes, whichever thread parses them. */
   readonly turn?: (bytes: number) => Promise<unknown>
   /** The sender of the body, for the turns at the parser. */
   readonly sender?: string
@@ -64,10 +64,10 @@ export function readRawBody(request: Request, options: BodyOptions): Promise<Uin
 }
 
 /**
- * Reads the bytes of a body. The account is charged the announced length before the first byte is read, or each chunk
- * where none is announced; the limit always applies to the bytes received. Throws `body_too_large` at the first byte
- * over the limit, `quota_bytes` or `overloaded` from the account, `request_timeout` when nothing came for `silenceMs`,
- * and `json_invalid` when the client disconnected.
+ * Reads the bytes of a body. The account is charged the announced length before the first byte is read, or each chunk if no
+ * length is announced; the limit always applies to the bytes received. Throws `body_too_large` at the first byte over the limit,
+ * `quota_bytes` or `overloaded` from the account, `request_timeout` when nothing arrived for `silenceMs`, and `json_invalid`
+ * when the client disconnected.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
   return joined(await readChunks(request, options))
@@ -106,7 +106,7 @@ function refuseAnnounced(headers: Headers, limit: number): void {
   if (announcedBytes(headers) > limit) throw tooLarge(limit)
 }
 
-/** The announced length in bytes; 0 where none is announced. */
+/** The announced length in bytes; 0 if none is announced. */
 function announcedBytes(headers: Headers): number {
   return Number(headers.get('content-length') ?? 0)
 }

@@ -16,14 +16,17 @@ interface Access {
 type Operation = V31.OperationObject<Access>
 type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
 
-/** What plugins add to the document: the own fields of transports, and the configuration of kinds of channels. */
+/** Parts that plugins add to the document: the fields of transports, and the configuration of kinds of channels. */
 export interface DescribedPlugins {
   readonly transports: Transports
   /** Each with `type`, `label` and `configSchema`. */
   readonly channelTypes: readonly JsonObject[]
 }
 
-/** How long the work on the document may hold the event loop, but for one operation, which takes at most a few ms. */
+/**
+ * Longest time for which the work on the document holds the event loop, in milliseconds; one operation may exceed it by a few
+ * ms.
+ */
 const HELD_MS = 2
 
 /**
@@ -109,7 +112,7 @@ const problem = z
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
 
-/** Bytes: in OpenAPI 3.1 a schema says nothing of them. */
+/** A body of bytes: OpenAPI 3.1 describes it without a schema. */
 const RAW_BODY = { required: true, content: { 'application/octet-stream': {} } }
 
 function operation(route: RunnableRoute): Operation {

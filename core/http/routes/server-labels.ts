@@ -9,8 +9,8 @@ interface Row {
 }
 
 /**
- * What each server of an answer is called, by its id: its name, or `owner~name` where several of them have that name, as an
- * administrator may see. One that is gone has a part of its id instead of an owner.
+ * Returns the label of each server in an answer: its name, or `owner~name` if several of them have that name and the actor is an
+ * administrator. A removed server has a part of its id instead of an owner.
  */
 export async function serverLabels(
   registry: { readonly servers: Pick<Registry['servers'], 'byId'> },

@@ -8,7 +8,7 @@ import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
 import { type Route, route } from '../../route.ts'
 
-/** What the API document and its page are generated from. */
+/** Sources of the API document and its page. */
 export interface DocsRoutesDeps {
   /** All other routes of the hub. */
   readonly routes: readonly Route[]
@@ -17,7 +17,7 @@ export interface DocsRoutesDeps {
   readonly alerts: Pick<Alerts, 'channelTypes'>
 }
 
-/** What is made of one state of the API and of its plugins. */
+/** Documents generated for one state of the API and of its plugins. */
 interface Described {
   readonly document: Promise<JsonObject>
   /** The document as JSON, written once and sent to all readers. */

@@ -14,7 +14,7 @@ import { qualified } from '../views.ts'
 import { wrong } from '../wrong-field.ts'
 import { type ClientLink, type ShownLinks, shownLinks, visibleLinks } from './connection-links.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface ConnectionsDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys'>
   readonly upstreams: Pick<Upstreams, 'status'>
@@ -90,7 +90,7 @@ const example = {
   ],
 }
 
-/** Who is connected to what. */
+/** Route that lists the connections between clients, groups and servers. */
 export function connectionsRoutes(deps: ConnectionsDeps): Route[] {
   return [
     route({
