@@ -28,10 +28,10 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
 }
 
 /**
- * The capabilities that the connection declares which reads a server's lists. Many servers list a tool that sends
- * requests only to clients that support them. When each client has a dedicated connection, this one declares
- * everything, so that the lists hold what any client can use. A server whose shared connection serves calls must not
- * see capabilities that some callers lack.
+ * Capabilities that the connection that reads a server's lists declares. Many servers list a tool that sends requests only to
+ * clients that support them. When each client has a dedicated connection, the reading connection declares everything, so that
+ * the lists hold all that any client can use. A server whose shared connection serves calls must not see capabilities that some
+ * callers lack.
  */
 export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
   return session === 'per-session' ? askableCapabilities(ALL, version) : {}

@@ -2,7 +2,7 @@ import type { FieldCode } from '../contract/errors.ts'
 import { normalForm } from '../transport-kit/normal-form.ts'
 import { visibleName } from './text/visible-text.ts'
 
-/** What is named; names of users have further rules. */
+/** Kinds of names; names of users have further rules. */
 export type NameKind = 'server' | 'group' | 'user' | 'alias'
 
 /** A name as stored (NFC), and the key that must be unique. */
@@ -19,7 +19,7 @@ export interface NameProblem {
 
 /** Longest name, in code points after NFC. */
 export const NAME_CHARACTERS = 64
-/** Longest text that is normalized to see whether it is a name, in UTF-16 code units. */
+/** Longest text that is normalized to check whether it is a name, in UTF-16 code units. */
 const MOST_UNITS = 16 * NAME_CHARACTERS
 
 // Only decimal digits (Nd): circled, superscript and Roman ones are compatibility forms of others. Unicode counts
@@ -28,7 +28,7 @@ const THING = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd
 const USER = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}_.-])+$/u
 const NEVER = new Set(['.', '..', '__proto__'])
 
-/** Normalizes a name to NFC and validates it. Never throws; the detail is for the person who chose the name. */
+/** Normalizes a name to NFC and validates it. Never throws; the detail is written for the person who chose the name. */
 export function checkName(kind: NameKind, input: unknown): CheckedName | NameProblem {
   if (typeof input !== 'string') return { code: 'type', detail: `A ${kind} name is a string` }
   // NFC makes one character of at most a few: a much longer text is no name, and is not normalized.
@@ -50,7 +50,7 @@ export function checkName(kind: NameKind, input: unknown): CheckedName | NamePro
   return { name, key }
 }
 
-/** Tells the two results of `checkName` apart. */
+/** True when a result of `checkName` is a problem. */
 export function isNameProblem(result: CheckedName | NameProblem): result is NameProblem {
   return 'code' in result
 }

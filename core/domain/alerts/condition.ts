@@ -27,7 +27,7 @@ export interface ConditionTest {
   readonly value: number | 'threshold' | { readonly state: (typeof STATES)[number] }
 }
 
-/** What a test asks for: a metric, of which subjects, over which time. */
+/** Query of a test: a metric, its subjects, and its time range. */
 export interface MetricQuery {
   readonly metric: string
   readonly selector: readonly {
@@ -39,13 +39,13 @@ export interface MetricQuery {
   readonly windowMs?: number
 }
 
-/** Where a condition cannot be read; columns count from 1. */
+/** Position and reason of a syntax error in a condition; columns count from 1. */
 export interface ConditionError {
   readonly column: number
   readonly message: string
 }
 
-/** Reads a condition; the first mistake with its column when it is none. */
+/** Parses a condition; returns the first error with its column if it is invalid. */
 export function parseCondition(text: string): { readonly condition: Condition } | { readonly error: ConditionError } {
   try {
     return { condition: new Parser(text).whole() }

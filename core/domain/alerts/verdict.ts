@@ -1,14 +1,14 @@
 import type { Condition, ConditionTest } from './condition.ts'
 
-/** What a metric says of one subject; undefined: it has no data. */
+/** Value of a metric for one subject; undefined: it has no data. */
 export type FactValue = number | string | undefined
 
-/** Whether a condition holds; undefined: nobody can say, for want of data. */
+/** True when a condition holds; undefined: unknown, since data is missing. */
 export type Verdict = boolean | undefined
 
 /**
- * Evaluates a condition for one subject. What has no data is neither true nor false: `and` with something false is false
- * all the same, `or` with something true is true.
+ * Evaluates a condition for one subject. A test without data is neither true nor false: `and` is false if another part is false,
+ * `or` is true if another part is true.
  */
 export function verdictOf(
   condition: Condition,

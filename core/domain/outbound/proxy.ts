@@ -24,7 +24,7 @@ export interface ProxyServer {
   /** A name or an address, IPv6 without brackets. */
   readonly host: string
   readonly port: number
-  /** Value of `Proxy-Authorization`; absent where the URL has no user. */
+  /** Value of `Proxy-Authorization`; absent if the URL has no user. */
   readonly authorization?: string
 }
 

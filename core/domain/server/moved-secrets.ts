@@ -53,7 +53,7 @@ export function looksLikeAddress(name: string, value: JsonValue): boolean {
   return ADDRESS_NAME.test(name) || (typeof value === 'string' && value.includes('://'))
 }
 
-/** Every field by which a configuration of unknown shape says where something is sent, as a text to compare. */
+/** Returns every field with an address in a configuration of unknown shape, as a text to compare. */
 export function addressesIn(config: JsonObject): string {
   const found: string[] = []
   const visit = (value: JsonValue, names: readonly string[]): void => {

@@ -8,8 +8,8 @@ export interface OwnerRights {
 }
 
 /**
- * Upper limit of one server's rights, whatever its owner may do: those of an ordinary user with this network grant. For
- * servers that were configured by an account with fewer rights than their present owner's.
+ * Upper limit of one server's rights, regardless of its owner's: those of an ordinary user with this network grant. For servers
+ * that were configured by an account with fewer rights than their present owner's.
  */
 export type RightsCap = UserGrants['network']
 
