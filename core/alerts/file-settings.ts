@@ -12,7 +12,7 @@ import { checkChannels, prepareRule } from './rules.ts'
 
 const FILE: Actor = { kind: 'system', purpose: 'settings file' }
 
-/** What mirroring needs. */
+/** Dependencies of mirroring. */
 export interface FileSettingsDeps {
   readonly store: Store
   readonly sealer: Sealer

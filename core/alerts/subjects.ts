@@ -4,13 +4,13 @@ import { pauses } from '../store/pauses.ts'
 import type { AlertFacts, Facts, Subject } from './facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 
-/** What a rule says of one subject now. */
+/** Result of a rule for one subject. */
 export interface Evaluated {
   readonly subject: Subject
   readonly verdict: Verdict
-  /** Of the first metric of the condition. */
+  /** Value of the first metric of the condition. */
   readonly value: FactValue
-  /** Too early to evaluate it, after a start of the hub or of its server. */
+  /** True when it is too early to evaluate it, after a start of the hub or of its server. */
   readonly settling: boolean
 }
 

@@ -75,7 +75,7 @@ function nameOf(key: string, logger: LogFields, record: LogFields): string | und
   return Object.hasOwn(logger, name) || Object.hasOwn(record, name) ? undefined : name
 }
 
-/** A text with its hidden characters shown, of at most 8,192 characters, and how many more there were. */
+/** Returns a text with its hidden characters shown, truncated to 8,192 characters, with the number of omitted ones. */
 export function cut(text: string): string {
   // The part that is left out is not searched: a program may log megabytes.
   const shown = visibleText(text.slice(0, FIELD_LIMIT))
