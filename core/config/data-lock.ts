@@ -70,7 +70,7 @@ async function take(dataDir: string): Promise<Database | undefined> {
   try {
     await (await open(path, 'a', 0o600)).close()
     database = new Database(path, { timeout: 0 })
-    // Nothing is ever written to it, so a journal file would only clutter the folder.
+    // The file is never written, so a journal file would be useless.
     database.pragma('journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
     return database

@@ -97,7 +97,7 @@ function quoted(text: string): string {
   return JSON.stringify(shown.length > 64 ? `${shown.slice(0, 64)}…` : shown)
 }
 
-/** How the command line finds a hub. None of these is a setting of the hub itself. */
+/** Variables by which the command line finds a hub. None of them is a setting of the hub itself. */
 export interface ClientEnvironment {
   /** PATCHBAY_URL: the hub's address, base path included. */
   readonly url?: string

@@ -15,11 +15,11 @@ import type { SettingsState } from './shape/settings.ts'
 /** Largest settings file, in bytes: 16 MiB. */
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** How the settings file is read and written. */
+/** Options for reading and writing the settings file. */
 export interface SettingsFileOptions {
   /** Folder for a copy of the old file before it is overwritten in place. */
   readonly dataDir: string
-  /** What `"command": "patchbay"` in the file starts: `process.execPath` with the hub's entry file. */
+  /** Program for `"command": "patchbay"` in the file: `process.execPath` with the hub's entry file. */
   readonly runtime: string
   readonly program?: string | undefined
   /** Receives sentences for the log. Default: ignored. */
@@ -38,7 +38,7 @@ export interface SettingsFile {
   readonly path: string
   /** The folder that paths in the file are relative to. */
   readonly folder: string
-  /** Whether edits are rejected with `settings_read_only`. Determined at the start. */
+  /** True when edits are rejected with `settings_read_only`. Determined at the start. */
   readonly readOnly: boolean
   /** The last valid content. */
   readonly state: SettingsState

@@ -130,7 +130,7 @@ export class Settings implements SettingRegistry {
       rows
         .filter(row => row.secret === 1 && row.key.startsWith(prefix))
         .map(row => {
-          // A secret whose key is lost is still shown as set, so that its owner can enter it again.
+          // A secret that can no longer be decrypted is still shown as set, so that its owner can enter it again.
           const secret = opened(this.#deps.sealer, row, row.value) ?? ''
           // Four characters would reveal too much of a short secret.
           return [row.key, { last4: secret.length >= 12 ? secret.slice(-4) : '', setAt: row.updated_at }]

@@ -38,7 +38,7 @@ export interface SettingsState {
   readonly dashboards: readonly FileAlert[]
   /** Endpoints of assistants. */
   readonly assistant: readonly FileAlert[]
-  /** What servers of the file have that say nothing else of it. */
+  /** Default health check of the file's servers. */
   readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
   /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
@@ -161,7 +161,7 @@ function usualHealthCheck({ healthCheck, systemConfig }: JsonObject): JsonObject
 function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
   if (Object.keys(usual).length === 0) return server
   const { healthCheck = {} } = server.body
-  // What is none is left as it is: the registry refuses it.
+  // A value that is not an object is kept: the registry rejects it.
   if (!isJsonObject(healthCheck)) return server
   return { ...server, body: { ...server.body, healthCheck: { ...usual, ...healthCheck } } }
 }

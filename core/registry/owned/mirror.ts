@@ -10,9 +10,9 @@ import { type OwnedSetting, type Prepare, settingOf } from './settings.ts'
 
 /** One entry of the settings file. */
 export interface FileEntry {
-  /** Where it stands in the file: a JSON pointer. */
+  /** Place of the entry in the file: a JSON pointer. */
   readonly pointer: string
-  /** As the API takes it. */
+  /** Body in the form of the API. */
   readonly body: JsonObject
 }
 
@@ -28,13 +28,13 @@ export interface MirroredKind {
   readonly entries: readonly FileEntry[]
   /** Throws `validation_failed` for an entry with mistakes. */
   prepare(entry: FileEntry): Prepare
-  /** Secrets in the open, to see whether they changed. */
+  /** Decrypted secrets, to detect changes. */
   secrets(setting: OwnedSetting): Readonly<Record<string, string>>
   /** Runs before one is removed. */
   removing?(trx: Writer, id: string): Promise<unknown>
 }
 
-/** What mirroring did. */
+/** Result of mirroring. */
 export interface Mirrored {
   readonly problems: readonly FileProblem[]
   readonly changed: boolean
@@ -80,7 +80,7 @@ function rowsOf(trx: Writer, owner: Owner, kind: OwnedSettingTable['kind']): Pro
   return rows.where('owner_id', '=', owner.id).where('kind', '=', kind).execute()
 }
 
-/** Returns whether anything was written. */
+/** Returns true if anything was written. */
 async function put(
   trx: Writer,
   owner: Owner,

@@ -83,7 +83,7 @@ export class Keys implements KeyRegistry {
     return write(this.#deps.store, async (trx, after) => {
       const owner = await userById(trx, ownerId)
       if (!owner || !canEdit(actor, { ownerId })) throw new HubError('user_not_found', 'The user does not exist')
-      // As the owner sees servers and groups, so that the key opens nothing more.
+      // Scopes are resolved as the owner sees servers and groups, so that the key gives no further access.
       const self: Actor = { ...asUser(owner), credential: { kind: 'local' } }
       const scopes = await readScopes(trx, self, input.scopes, errors)
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be taken over')

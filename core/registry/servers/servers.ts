@@ -296,7 +296,7 @@ export class Servers implements ServerRegistry {
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
       after(() => {
-        // For the former owner the server is gone, unless it is public.
+        // To the former owner, the server appears removed, unless it is public.
         const lost = owner.id !== row.owner_id && record.visibility !== 'public'
         if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
         emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)

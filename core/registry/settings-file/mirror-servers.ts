@@ -68,7 +68,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     seen.add(place)
     const row = known.get(place)
     const id = row?.id ?? randomUUID()
-    // Checked again when its plugin runs; what is stored of it stays until then.
+    // Checked again when its plugin runs; until then the stored entry stays.
     if (row && !row.problem && isAbsent(run, entry) && row.transport === entry.body.transport) continue
     const held = row ? heldRights(row) : heldAfterRenaming(rows, entries, plainOwner, owner, key)
     const written = held.cap === undefined ? entry : inOwnFolder(entry)

@@ -27,7 +27,7 @@ async function applyState(deps: RegistryDeps, state: FileState): ReturnType<File
     const vanished = await mirrorUsers(run, state.users)
     await mirrorServers(run, state.servers)
     await mirrorGroups(run, state.groups)
-    // Done last: their entries in the file have been removed by now.
+    // Last, since their entries have been removed from the file before.
     await removeVanishedUsers(run, vanished)
     return { applied: run.applied, problems: run.problems }
   })
