@@ -36,7 +36,7 @@ export class TokenBuckets {
     return 0
   }
 
-  /** Takes so many tokens, whether they are there or not. Returns the seconds after which they would have been, as a fraction. */
+  /** Takes this number of tokens, even if they are not available. Returns the seconds until they would have been, as a fraction. */
   owe(key: string, count: number): number {
     const bucket = this.#refilled(key)
     bucket.tokens -= count
@@ -78,7 +78,7 @@ export class TokenBuckets {
 
 /** Limits API requests. */
 export interface RateLimiter {
-  /** Counts one request of a user, or of an address when nobody is signed in. Throws `rate_limited`. */
+  /** Counts one request of a user, or of an address without a sign-in. Throws `rate_limited`. */
   count(actor: UserActor | undefined, addressKey: string): void
 }
 

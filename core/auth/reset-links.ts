@@ -4,7 +4,7 @@ import { withStorageErrors } from '../store/errors.ts'
 import type { Tables } from '../store/tables.ts'
 
 const TOKEN_BYTES = 32
-/** How long a link may be used, in milliseconds. */
+/** Time for which a link may be used, in milliseconds. */
 const LIFE_MS = 24 * 60 * 60 * 1000
 
 /** Links with which a user sets a new password, once, within 24 hours. A user has one at most. */

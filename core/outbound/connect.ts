@@ -22,8 +22,8 @@ export interface Connecting {
 }
 
 /**
- * Connects to a target for a {@link Connecting}, over TLS and through a proxy where the target says so. Reports to
- * the connection alone: `attached`, then `ready` or `refuse`.
+ * Connects to a target for a {@link Connecting}, over TLS and through a proxy if the target has them. Reports only to the
+ * connection: `attached`, then `ready` or `refuse`.
  */
 export function connectFor(connection: Connecting, target: ConnectTarget): void {
   const { address, port, tls, via } = target
@@ -71,7 +71,7 @@ const TLS_HANDLERS: SocketHandler<Connecting> = {
 
 const UNCHECKED_HANDLERS: SocketHandler<Connecting> = {
   ...TLS_HANDLERS,
-  // The runtime reports the certificate's fault as a failure whether it was to be rejected or not.
+  // The runtime reports a certificate fault as a failure even when faults are accepted.
   handshake: (socket, success, error) => socket.data.handshake(success || isCertificateFault(error), error),
 }
 

@@ -7,14 +7,14 @@ const CHAIN_HEADER = 'x-patchbay-instance'
 export const MAX_HEAD_BYTES = 64 * 1024
 const MAX_FIELDS = 200
 
-/** How the end of a response body is found. */
+/** Method of finding the end of a response body. */
 export type Framing = 'none' | 'chunked' | 'close' | number
 
 /** One parsed response head. Shared between responses with the same text, hence immutable. */
 export interface ResponseHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** As for a request whose response may have a body; a HEAD request has none whatever this says. */
+  /** Determined as if the response may have a body; the response to a HEAD request has none, whatever this value is. */
   readonly framing: Framing
   readonly keepAlive: boolean
   /** Seconds from `Keep-Alive: timeout=…`, if the server sent it. */

@@ -19,7 +19,7 @@ import { closeFrame, FrameReader, pingFrame, pongFrame, textFrame } from './webs
 
 /** From the open connection to the head of the response. */
 const HEAD_TIMEOUT_MS = 10_000
-/** How long a server may take to close its end. */
+/** Time for a server to close its end, in milliseconds. */
 const CLOSE_MS = 1_000
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** Bytes that may wait for a server that does not read, before its connection ends. */
@@ -40,7 +40,7 @@ export interface GuardedConnectOptions {
   readonly rights: AddressRights
   /** Appended to `x-patchbay-instance`, so that a hub recognizes a request that returns to it. */
   readonly instanceId: string
-  /** How names are resolved. Default: a resolver of its own. */
+  /** Resolver of names. Default: a separate one. */
   readonly lookup?: Lookup
   /** TLS settings. Default: the system's trusted certificates, no client certificate. */
   readonly tls?: TlsSettings
@@ -75,7 +75,10 @@ export function createGuardedConnect(options: GuardedConnectOptions): GuardedCon
   }
 }
 
-/** Whether these rights reach the host of an address. Rejects with `url_address_blocked`, or as the name fails to resolve. */
+/**
+ * Checks that these rights permit a connection to the host of an address. Rejects with `url_address_blocked`, or with the error
+ * of resolving the name.
+ */
 export async function checkSocketAddress(address: string, rights: AddressRights): Promise<void> {
   await resolveTargets(parseUrl(address), { rights, lookup: createLookup() })
 }
@@ -87,11 +90,11 @@ class OpenSocket implements GuardedSocket {
   readonly #origin: string
   readonly #ended: Promise<void>
   #closing = false
-  /** Why it ends, where the hub ends it. */
+  /** Reason, if the hub ends it. */
   #reason: HubError | undefined
-  /** Of the server's close frame. */
+  /** Code of the server's close frame. */
   #code: number | undefined
-  /** Of the last ping in what was read at once, as RFC 6455 allows. */
+  /** Payload of the last ping among the bytes read at once; RFC 6455 allows answering only that one. */
   #pong: Buffer | undefined
   readonly #smallFrames = new TokenBucket({ ...SMALL_FRAMES, now: () => performance.now() })
 
@@ -146,7 +149,7 @@ class OpenSocket implements GuardedSocket {
     })
     socket.on('data', read)
     socket.on('end', () => socket.destroy())
-    // What came with the head is delivered once the caller has this object.
+    // Bytes that arrived with the head are delivered once the caller has this object.
     if (rest.length > 0) queueMicrotask(() => read(rest))
     socket.resume()
   }
@@ -220,7 +223,7 @@ function renderUpgrade(url: URL, { headers = {}, protocols = [] }: SocketRequest
   return `${renderHead('GET', url, fields, instanceId)}connection: Upgrade\r\nupgrade: websocket\r\n\r\n`
 }
 
-/** Connects to the first address that answers, over TLS where the address asks for it. */
+/** Connects to the first address that answers, over TLS if the address requires it. */
 async function open(targets: readonly ConnectTarget[]): Promise<Socket> {
   const socket = await connectFirst(targets)
   const { address = '', tls, origin } = targets[0] ?? {}

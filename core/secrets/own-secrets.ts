@@ -6,8 +6,8 @@ import type { Redactor } from './redact.ts'
 import { createSealer, type Sealer } from './seal.ts'
 
 /**
- * Opens the hub's keys, redacts those that it generated from its log, and logs which stored secrets wait for re-sealing
- * and which are lost. `stored` has how many values each key sealed. Throws StartError as {@link openMasterKeys} does.
+ * Opens the hub's keys, redacts the generated ones from its log, and logs which stored secrets wait for re-encryption and which
+ * are lost. `stored`: number of values that each key encrypted. Throws StartError as {@link openMasterKeys} does.
  */
 export async function openSealer(
   config: HubConfig,

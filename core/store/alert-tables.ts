@@ -20,7 +20,7 @@ export interface AlertInstanceTable {
   incident_id: string | null
 }
 
-/** One alert from firing to resolved. Its rule may be gone. */
+/** One alert from firing to resolved. Its rule may have been removed. */
 export interface AlertIncidentTable {
   id: string
   owner_id: string

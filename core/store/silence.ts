@@ -3,7 +3,7 @@ import { HubError } from '../contract/errors.ts'
 /** Longest wait for a database that does not respond, in milliseconds: a caller gets its error within 5 s. */
 const SILENT_MS = 4_500
 
-/** Detects a database that does not respond at all, for whatever reason: no connection, no free pool slot, no answer. */
+/** Detects a database that does not respond at all, for any reason: no connection, no free pool slot, no answer. */
 export class Silence {
   readonly #silentMs: number
   #answeredAtMs = Number.NEGATIVE_INFINITY
