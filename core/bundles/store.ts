@@ -11,9 +11,9 @@ import type { ReadLimits } from './archive.ts'
 import type { BundleManifest } from './manifest.ts'
 import type { PlannedBundle } from './plan.ts'
 
-/** What is written and read at a time: some milliseconds. */
+/** Number of bytes that are written and read at a time: some milliseconds. */
 const PART_BYTES = 1024 * 1024
-/** How long a bundle is kept that no server of its owner uses. */
+/** Time for which a bundle is kept that no server of its owner uses, in milliseconds. */
 const UNUSED_MS = 24 * 60 * 60_000
 
 /** A stored bundle as its owner sees it. */
@@ -30,7 +30,7 @@ export interface StoredBundle extends PlannedBundle {
 /** The user who sends a bundle. */
 export type BundleOwner = Pick<Owner, 'id' | 'name' | 'role'>
 
-/** Bundles in the database: once for all who have the same file. */
+/** Bundles in the database; one stored copy for all users with the same file. */
 export class BundleStore {
   readonly #store: Store
 
@@ -56,8 +56,8 @@ export class BundleStore {
   }
 
   /**
-   * What unpacking may take of the account of a server's owner, who counts as one of the bundle's owners from then on;
-   * undefined: no limit.
+   * Limit for unpacking, from the account of a server's owner, who counts as one of the bundle's owners from then on; undefined:
+   * no limit.
    */
   async allowance(ownerId: string, id: string): Promise<ReadLimits['allowance']> {
     return write(this.#store, async trx => {
@@ -82,7 +82,7 @@ export class BundleStore {
     })
   }
 
-  /** Notes how much disk space a bundle takes that an earlier version has stored. */
+  /** Stores the disk space of a bundle that an earlier version of the hub stored. */
   async unpacked(id: string, diskBytes: number): Promise<void> {
     await write(
       this.#store,
@@ -239,7 +239,7 @@ export class BundleStore {
     for (const { sha256 } of lost) await write(this.#store, trx => removeOrphan(trx, sha256))
   }
 
-  /** Removes bundles that no server has used for a day, and those of users who are gone. */
+  /** Removes bundles that no server has used for a day, and those of removed users. */
   async sweep(now: number): Promise<void> {
     const before = unusedBefore(now)
     const old = await read(this.#store, db =>

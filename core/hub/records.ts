@@ -10,21 +10,21 @@ import type { HubLog } from '../telemetry/log.ts'
 import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
 import type { SinkQueue } from '../telemetry/sink-queue.ts'
 
-/** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
+/** Longest wait of the stopping hub for sinks to accept the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
 /** The same for PostgreSQL, which may not answer at all, and holds up the store's end as well then. */
 const POSTGRES_LAST_MS = 500
 
 const HISTORY_QUEUE = { maxRecords: 50_000, maxBytes: 16 * 1024 * 1024 }
 /**
- * Records of one transaction of SQLite: about 2 ms of work, which is what a call waits for that needs the same processor. With
- * 2,000 of them it was 10 ms at a time, and a tenth less for each record.
+ * Records of one transaction of SQLite: about 2 ms of work, for which a call that needs the same processor must wait. With 2,000
+ * of them it was 10 ms at a time, and a tenth less for each record.
  */
 const SQLITE_BATCH = 150
-/** The same of PostgreSQL, whose server does the work: fewer would only be more round trips. */
+/** The same for PostgreSQL, whose server does the work: fewer would only cause more round trips. */
 const POSTGRES_BATCH = 2_000
 
-/** What the history follows; `undo`: run at the end. */
+/** Dependencies of the history; `undo`: run at the end. */
 export interface HistoryParts {
   readonly hubLog: HubLog
   readonly bus: Pick<EventBus, 'emit'>
@@ -93,12 +93,12 @@ function folderMaker(folder: string): () => void {
   try {
     make()
   } catch {
-    // The first batch of records fails for the same reason, and says so.
+    // The first batch of records fails for the same reason, and reports it.
   }
   return make
 }
 
-/** The part of the configuration that says where and how records are written. */
+/** The part of the configuration about writing records. */
 export function logOptions(config: HubConfig) {
   const { logLevel: level, logFormat: format, logFile: file } = config
   const { logRotation: interval = 'daily', logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config

@@ -20,7 +20,7 @@ const MOST_KNOWN = 2_000
 const FORGOTTEN = 'others'
 /** Share of the capacity that the largest holder leaves to others once there are others. */
 const RESERVED_SHARE = 1 / 8
-/** The largest holder is looked for again after this many questions for it, at the latest. */
+/** The largest holder is searched again after at most this many requests for it. */
 const SEARCH_EVERY = 64
 
 /**
@@ -50,7 +50,7 @@ export class HolderShares {
     return this.#bytes
   }
 
-  /** The account of this id; made where there is none. */
+  /** The account of this id; created if it is missing. */
   of(id: string): Holder {
     if (this.#last?.id === id) return this.#last
     const known = this.#holders.get(id) ?? this.#open(id)
@@ -80,7 +80,10 @@ export class HolderShares {
     return this.#count > this.#limits.maxCount || this.#bytes > this.#limits.maxBytes
   }
 
-  /** True when this holder has to give something up: all is full, or it is the largest one and takes what is reserved for others. */
+  /**
+   * True when this holder has to lose items: the limits are reached, or it is the largest one and uses the room that is reserved
+   * for others.
+   */
   isOverShare(holder: Holder): boolean {
     const { maxCount, maxBytes } = this.#limits
     if (this.isOver) return true

@@ -90,7 +90,7 @@ export function readTls(value: JsonValue | undefined): TlsSettings | undefined {
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,64})-----([A-Za-z0-9+/=\s]*)-----END \1-----/g
 
-/** PEM whose lines were joined, as by a form's field or an environment variable, with its lines again. */
+/** Restores the line breaks of PEM whose lines were joined, as by a form's field or an environment variable. */
 export function withLines(pem: string): string {
   return pem.replaceAll('\\n', '\n').replace(BLOCK, (_, label: string, body: string) => {
     const lines = body.replace(/\s+/g, '').match(/.{1,64}/g) ?? []
@@ -98,7 +98,7 @@ export function withLines(pem: string): string {
   })
 }
 
-/** The PEM blocks of a text whose label ends like this, such as `CERTIFICATE` or `PRIVATE KEY`, each by itself. */
+/** The PEM blocks of a text whose label ends like this, such as `CERTIFICATE` or `PRIVATE KEY`, as separate texts. */
 export function pemBlocks(pem: string, label: string): readonly string[] {
   return [...withLines(pem).matchAll(BLOCK)].flatMap(([block, found]) => (found?.endsWith(label) ? [block] : []))
 }

@@ -6,24 +6,24 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 /** A client's file that cannot be read, or in which an entry cannot be set without touching more. */
 export class UnreadableConfig extends Error {}
 
-/** One entry of a client's file: in which table, under which name, and what it holds. */
+/** One entry of a client's file: its table, name and value. */
 export interface ConfigEntry {
   readonly table: string
   readonly name: string
   readonly value: JsonObject
-  /** As it is written where the file is not JSON. */
+  /** The entry as text, for files that are not JSON. */
   readonly text: string
 }
 
-/** How the files of a client are read and changed. */
+/** Syntax of a client's file. */
 export interface ConfigSyntax {
   /** The only entry of a text that the hub wrote for a client. Throws UnreadableConfig. */
   only(text: string): ConfigEntry
-  /** What an entry holds; undefined: there is none. Throws UnreadableConfig for a text that cannot be read. */
+  /** Value of an entry; undefined if there is none. Throws UnreadableConfig for a text that cannot be parsed. */
   read(text: string, table: string, name: string): JsonValue | undefined
   /** The text with another entry, or without it; everything else stays as it is written. Throws UnreadableConfig. */
   write(text: string, entry: Pick<ConfigEntry, 'table' | 'name'>, value: ConfigEntry | undefined): string
-  /** The entry as it stands in a text. */
+  /** The entry as written in a text. */
   entryOf(text: string, table: string, name: string): ConfigEntry | undefined
 }
 
@@ -83,7 +83,7 @@ function appended(lines: readonly string[], added: readonly string[]): readonly 
   return [...(kept === '' ? [] : [kept, '']), ...added, '']
 }
 
-/** Which lines belong to `[table.name]` and the tables below it. */
+/** True for each line that belongs to `[table.name]` or the tables below it. */
 function linesOf(lines: readonly string[], table: string, name: string): readonly boolean[] {
   const part = (word: string): string => `\\s*(?:"${escaped(word)}"|'${escaped(word)}'|${escaped(word)})\\s*`
   const own = new RegExp(`^\\s*\\[{1,2}${part(table)}\\.${part(name)}[.\\]]`)
@@ -112,7 +112,7 @@ function jsonOf(text: string): JsonObject {
 
 function tomlOf(text: string): JsonObject {
   try {
-    // Dates, which JSON has not, become texts: they are only compared.
+    // Dates, which JSON does not have, become texts: they are only compared.
     return JSON.parse(JSON.stringify(parseToml(text, { integersAsBigInt: 'asNeeded' }), bigToText)) as JsonObject
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
@@ -138,7 +138,7 @@ function memberOf(document: JsonObject, table: string, name: string): JsonValue 
   return Object.hasOwn(entries, name) ? entries[name] : undefined
 }
 
-/** The changed text, once it is certain that it means what was meant and nothing else. */
+/** Returns the changed text after verifying that exactly the intended change was made. */
 function checked(
   before: JsonObject,
   after: JsonObject,
