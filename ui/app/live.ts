@@ -36,8 +36,8 @@ const LONGEST_RETRY_MS = 15_000
 const SILENT_MS = 40_000
 
 /**
- * The one connection of this tab to `/api/stream`. After a break it continues behind the last event that was seen; when the
- * hub has lost events, listeners are told to read anew.
+ * The single connection of this tab to `/api/stream`. After an interruption it continues after the last received event; if the
+ * hub has lost events, listeners are notified to read again.
  */
 export class Live {
   readonly #state = new Signal.State<LiveState>({ kind: 'off' })
@@ -60,8 +60,8 @@ export class Live {
   }
 
   /**
-   * Calls the listener with each event of these topics until the answered function is called. `lost` is called when events
-   * were lost, or when a restart of the hub made it unknown whether any were.
+   * Calls the listener with each event of these topics until the returned function is called. `lost` is called when events were
+   * lost, or when a restart of the hub made it unknown whether any were.
    */
   subscribe(topics: readonly Topic[], listener: Listener, lost: () => void = () => {}): () => void {
     const subscription = { topics, listener, lost }
@@ -103,7 +103,7 @@ export class Live {
     return [...wanted].sort().join(',')
   }
 
-  /** Pages come and go within one turn: the topics are compared after it. */
+  /** Several pages may start and end within one turn: the topics are compared after it. */
   #follow(): void {
     if (this.#joined === '') return
     queueMicrotask(() => {

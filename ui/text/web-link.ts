@@ -1,8 +1,8 @@
 import { hasHidden, visibleText } from '../../core/domain/text/visible-text.ts'
 
-/** Longest address that becomes a link, in characters. */
+/** Length of the longest address that becomes a link, in characters. */
 const LINK_CHARACTERS = 2_048
-/** Longest foreign text that a page shows; the rest is cut. */
+/** Longest foreign text that a page shows, in characters; longer ones are cut. */
 const SHOWN_CHARACTERS = 4_000
 
 /**

@@ -4,7 +4,7 @@ import { linter, lintGutter } from '@codemirror/lint'
 import { tags } from '@lezer/highlight'
 import { basicSetup, EditorView } from 'codemirror'
 
-/** What the editor is made with. */
+/** Options of the editor. */
 export interface EditorOptions {
   readonly text: string
   readonly label: string

@@ -12,8 +12,8 @@ const COLOURED_LINES = 4000
 const DEEPEST = 40
 
 /**
- * JSON in colours, read-only: `<pb-json .value=${result} label="Result"></pb-json>`. Long texts begin with 400 lines and a
- * button for the rest; numbers of `text` are shown as they are written.
+ * Read-only JSON in colours: `<pb-json .value=${result} label="Result"></pb-json>`. Long texts show 400 lines and a button for
+ * the others; numbers of `text` are shown as they are written.
  */
 export class PbJson extends PbElement {
   static override properties = { value: { attribute: false }, text: {}, label: {}, limit: { state: true } }
@@ -21,7 +21,7 @@ export class PbJson extends PbElement {
   declare value: unknown
   /** JSON text, in place of a value. Text that is no JSON is shown as it is. */
   declare text: string | undefined
-  /** What this is, for those who do not see it. Default "JSON". */
+  /** Label for screen readers. Default "JSON". */
   declare label: string
   declare limit: number
   #source = ''

@@ -9,7 +9,7 @@ interface Placed {
   readonly name: string
 }
 
-/** Passes over the columns; the order hardly changes after so many. */
+/** Number of passes over the columns; further passes hardly change the order. */
 const SWEEPS = 4
 
 /**
@@ -55,7 +55,7 @@ function sortByNeighbours<T extends Placed>(
   const mean = new Map(
     column.map(({ id }, place) => {
       const places = (neighbours.get(id) ?? []).flatMap(other => around.get(other) ?? [])
-      // What is connected to nothing goes to the end.
+      // Nodes without connections are placed at the end.
       if (places.length === 0) return [id, 2 + place / column.length]
       return [id, places.reduce((sum, each) => sum + each, 0) / places.length]
     }),

@@ -5,7 +5,7 @@ import { jsonMistake } from '../json/lines.ts'
 import { type Field, type FormContext, fieldFrame, hints, labelOf, marks } from './context.ts'
 import type { Resolved } from './schema.ts'
 
-/** Whether two of these fields stand beside each other. */
+/** True when two of these fields fit beside each other. */
 export function isShort({ kind, schema }: Resolved): boolean {
   if (typeof schema.description === 'string' && schema.description.length > 80) return false
   return kind === 'number' || kind === 'integer' || kind === 'enum'
@@ -54,7 +54,7 @@ function placeholderOf({ examples, default: value }: Readonly<Record<string, unk
   return typeof example === 'string' || typeof example === 'number' ? String(example).slice(0, 80) : nothing
 }
 
-/** A number; what is typed stays as typed until it is one. */
+/** A number field; invalid text stays as typed until it is a number. */
 export function numberField(form: FormContext, field: Field, resolved: Resolved): unknown {
   const value = form.get(field.path)
   const text = form.draft(field.path) ?? (typeof value === 'number' ? String(value) : '')
