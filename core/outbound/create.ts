@@ -39,13 +39,16 @@ export interface GuardedFetchOptions {
 
 /**
  * The only access from the hub to addresses that users chose: http and https, each new connection to an address that these
- * rights permit, no redirect followed (a 3xx is a response like others), limits on time and size.  `headTimeoutMs` is 10 s by
- * default, counted from the written request; `idleTimeoutMs` is 30 s; 0 disables either. A headers object that is frozen is
- * rendered once and reused for the same URL and method.  Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`,
- * `upstream_tls_error`, `upstream_timeout`, `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with
- * `data.sent` false when nothing of the request was written. An abort rejects with the signal's reason. A request that was
- * written is repeated only if it is a GET or HEAD on a reused connection that closed without a byte. Any other request is sent
- * on a used connection only if the server was observed to keep such connections open.
+ * rights permit, no redirect followed (a 3xx is a response like others), limits on time and size.
+ *
+ * `headTimeoutMs` is 10 s by default, counted from the written request; `idleTimeoutMs` is 30 s; 0 disables either. A headers
+ * object that is frozen is rendered once and reused for the same URL and method.
+ *
+ * Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`, `upstream_tls_error`, `upstream_timeout`,
+ * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the request was
+ * written. An abort rejects with the signal's reason. A request that was written is repeated only if it is a GET or HEAD on a
+ * reused connection that closed without a byte. Any other request is sent on a used connection only if the server was observed
+ * to keep such connections open.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch & Reach {
   const { rights, instanceId, lookup = createLookup(), tls, signal, turns, received } = options

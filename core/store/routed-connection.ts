@@ -5,8 +5,10 @@ const READS = /^select\b/i
 
 /**
  * What a statement or a transaction of Kysely uses as its connection: reads outside of transactions use the connection that
- * reads, all other statements lock and use the one that writes.  As with PostgreSQL, a read beside an open transaction sees what
- * was committed before, and one after the commit sees the change.
+ * reads, all other statements lock and use the one that writes.
+ *
+ * As with PostgreSQL, a read beside an open transaction sees what was committed before, and one after the commit sees the
+ * change.
  */
 export class RoutedConnection implements DatabaseConnection {
   readonly #reader: DatabaseConnection | undefined

@@ -12,15 +12,18 @@ import { type ChartUnit, valueText } from './units.ts'
 const TABLE_ROWS = 500
 
 /**
- * Lines over time in a card of their own: heading, figure, plot, legend of buttons, and the same as a table.  <pb-chart
- * heading="Errors" note="share of calls" unit="ratio" .series=${[{ label: 'Failed', points: [[atMs, 0.01]] }]} label="Errors
- * over one hour: 0.9 % now, at most 4 %." .thresholds=${[{ value: 0.02, name: 'alert at 2 %' }]}></pb-chart>  Properties:
- * `heading`, without which there is no card; `note` behind it (the unit); `foot`, a sentence below all; `figure` and
+ * Lines over time in a card of their own: heading, figure, plot, legend of buttons, and the same as a table.
+ *
+ * <pb-chart heading="Errors" note="share of calls" unit="ratio" .series=${[{ label: 'Failed', points: [[atMs, 0.01]] }]}
+ * label="Errors over one hour: 0.9 % now, at most 4 %." .thresholds=${[{ value: 0.02, name: 'alert at 2 %' }]}></pb-chart>
+ *
+ * Properties: `heading`, without which there is no card; `note` behind it (the unit); `foot`, a sentence below all; `figure` and
  * `figureNote` above the plot; `series` (up to six lines can be distinguished well; one unit for all); `unit`; `label`, the
  * finding in words, as the text alternative of the picture; `stepMs`: a missing step is a gap; `gaps`: bands with their reason;
  * `thresholds`; `from`, `to`: ends of the axis in milliseconds since 1970; `endLabels`: names at the ends of lines; `height` of
- * the plot in pixels, default 130; `empty`: the text in place of a plot without a point.  Keys on the plot: left and right read
- * values, Home and End go to the ends, Escape stops reading.
+ * the plot in pixels, default 130; `empty`: the text in place of a plot without a point.
+ *
+ * Keys on the plot: left and right read values, Home and End go to the ends, Escape stops reading.
  */
 export class PbChart extends PbElement {
   static override properties = {

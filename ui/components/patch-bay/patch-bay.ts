@@ -27,8 +27,10 @@ type Look = 'cords' | 'strips' | 'table'
  * Live picture of clients, groups and servers with the calls and faults between them. The address holds the followed node
  * (`follow`), the marked jack (`jack`) and the kind of picture (`bay`): cords, strips or table; without it cords up to 24
  * servers, strips above. Properties: `scope`; `query`, that of the page; `match`, a text that nodes must contain to stay in the
- * picture; `only`: `faults`, `traffic` or `ungrouped`.  Keys: up and down move along a column, left and right across, Enter
- * follows, Escape ends following; in strips `[` and `]` go from jack to jack.
+ * picture; `only`: `faults`, `traffic` or `ungrouped`.
+ *
+ * Keys: up and down move along a column, left and right across, Enter follows, Escape ends following; in strips `[` and `]` go
+ * from jack to jack.
  */
 export class PbPatchBay extends PbElement {
   static override properties = { scope: {}, query: { attribute: false }, match: {}, only: {} }

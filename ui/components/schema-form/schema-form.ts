@@ -39,8 +39,12 @@ export interface SchemaFormChange {
  * Fields from a JSON Schema: required ones first, with limits, choices, lists, objects, defaults, descriptions, secrets, and
  * errors at their fields. Parts without fields (too deep, too large, free objects) are raw JSON. The value is the owner's:
  * `<pb-schema-form .schema=${schema} .value=${value} @pb-change=${event => (value = event.detail.value)}></pb-schema-form>`;
- * {@link newValue} makes the first one.  `check()` shows every error, focuses the first and returns them: call it before
- * sending. `problems` are errors that the hub found.  @fires pb-change - `detail: SchemaFormChange`, with every edit
+ * {@link newValue} makes the first one.
+ *
+ * `check()` shows every error, focuses the first and returns them: call it before sending. `problems` are errors that the hub
+ * found.
+ *
+ * @fires pb-change - `detail: SchemaFormChange`, with every edit
  */
 export class PbSchemaForm extends PbElement implements FormContext {
   static override properties = {

@@ -30,7 +30,7 @@ export function categoryName(name: string): string {
   return names[name]?.() ?? name
 }
 
-/** How a template runs, as icon and word. */
+/** Transport of a template, as icon and word. */
 export function kindMark({ variants }: Template): TemplateResult {
   const [first] = variants
   const remote = first?.url !== undefined

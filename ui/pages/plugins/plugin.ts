@@ -13,7 +13,7 @@ export interface Plugin {
   readonly sha256?: string
   /** With masks in place of secrets. */
   readonly config?: Readonly<Record<string, unknown>>
-  /** JSON Schema of its configuration, once it was loaded and where it has one. */
+  /** JSON Schema of its configuration, if it was loaded and has one. */
   readonly configSchema?: Readonly<Record<string, unknown>>
   /** False: it takes no configuration. */
   readonly configurable?: boolean

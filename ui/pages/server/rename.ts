@@ -3,7 +3,7 @@ import type { ToolRecord } from '../../api/types.ts'
 import { dialog, hide } from '../../components/layer.ts'
 import { t } from '../../text/t.ts'
 
-/** What the dialog needs of its tab. */
+/** Inputs of the dialog from its tab. */
 export interface RenameOptions {
   /** Undefined: it is closed. */
   readonly tool: ToolRecord | undefined

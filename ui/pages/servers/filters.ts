@@ -14,7 +14,7 @@ export interface ServersView {
   readonly group: string
 }
 
-/** What the filters need of their page. */
+/** Data and actions of the filters. */
 export interface FilterOptions {
   readonly view: ServersView
   readonly counts: Readonly<Record<Condition, number>>
