@@ -5,7 +5,7 @@ const SUBJECTS = 100
 
 const HEADS = { fired: 'FIRING', resolved: 'RESOLVED', repeat: 'STILL FIRING', test: 'TEST' } as const
 
-/** What a mail says, as plain text. */
+/** A mail as plain text. */
 export interface Mail {
   readonly subject: string
   readonly text: string

@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts'
 import type { MessageLog } from './message-log.ts'
 import type { Offered } from './offered.ts'
 
-/** What an endpoint does. */
+/** State of an endpoint's link. */
 export type State = 'waiting' | 'dialling' | 'connected' | 'backing_off' | 'refused' | 'replaced'
 
 /** Why it is not connected. `message`: for people. */

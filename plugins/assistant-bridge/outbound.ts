@@ -50,7 +50,7 @@ export class OutboundLink implements BridgeLink {
   readonly #state: LinkState
   readonly #running: Promise<void>
   #stop: { readonly code: number; readonly graceMs: number } | undefined
-  /** Interrupts what the link waits for. */
+  /** Ends the wait of the link. */
   #interrupt: ((end: End) => void) | undefined
   #failures = 0
   #replacedMs = Number.NEGATIVE_INFINITY
@@ -68,7 +68,7 @@ export class OutboundLink implements BridgeLink {
     this.#running = this.#run()
   }
 
-  /** Nobody dials an outbound endpoint. */
+  /** Closes the socket: an outbound endpoint accepts no connections. */
   accept(socket: BridgeSocket): ReturnType<BridgeLink['accept']> {
     socket.close(CODES.policy)
     return { message() {}, alive() {}, closed() {} }
@@ -118,7 +118,7 @@ export class OutboundLink implements BridgeLink {
     }
   }
 
-  /** One connection from the first look at the tools to its end. */
+  /** One connection, from reading the tools to its end. */
   async #once(): Promise<End> {
     const { promise: interrupted, resolve } = Promise.withResolvers<End>()
     this.#interrupt = resolve
@@ -146,7 +146,10 @@ export class OutboundLink implements BridgeLink {
     }
   }
 
-  /** Its turn to dial, with what ends it; there is none while a test dials. */
+  /**
+   * Waits for the turn to connect; resolves with the function that ends the turn, or with the reason to stop. A running test
+   * delays it.
+   */
   async #turn(interrupted: Promise<End>): Promise<End | (() => void)> {
     for (;;) {
       const tested = await Promise.race([Promise.resolve(this.#testing).then(() => undefined), interrupted])
@@ -167,7 +170,7 @@ export class OutboundLink implements BridgeLink {
     await tools.open()
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = this.#clock.after(FIRST_LISTS_MS, resolve)
-    // What is wrong with a list is answered to the assistant that asks for it.
+    // An error in a list is reported to the assistant that requests it.
     await Promise.race([promise, tools.read().catch(() => undefined)])
     cancel()
     return undefined
@@ -217,7 +220,7 @@ export class OutboundLink implements BridgeLink {
     return end
   }
 
-  /** Such platforms read the tools again when they are connected, so it connects again once no call is in flight. */
+  /** Such platforms read the tools again only after connecting, so it reconnects once no call is in flight. */
   async #toolsChanged(): Promise<void> {
     const conversation = this.#conversation
     if (!conversation) return
@@ -226,7 +229,7 @@ export class OutboundLink implements BridgeLink {
     if (this.#conversation === conversation) this.#interrupt?.({ kind: 'redial' })
   }
 
-  /** Sets the state after a connection, and returns how long to wait. */
+  /** Sets the state after a connection, and returns the time to wait in milliseconds. */
   #next(end: End): number {
     if (end.kind === 'redial') return 0
     if (end.kind === 'failed') return this.#afterFailure(end.error)

@@ -45,7 +45,7 @@ export class ResultTruncator {
     return text.slice(0, end)
   }
 
-  /** Whether a block that cannot be truncated is shown; otherwise it is stored, or counted. */
+  /** True when a block that cannot be truncated is shown; otherwise it is stored, or counted. */
   block(block: JsonValue): boolean {
     const bytes = sizeOf(block)
     if (bytes <= this.#left || !isJsonObject(block)) {
@@ -75,7 +75,7 @@ export class ResultTruncator {
     return false
   }
 
-  /** The note about all omitted parts, once; undefined when there is none. */
+  /** The note about all omitted parts, returned once; undefined if there is none. */
   note(): string | undefined {
     if (this.#more > 0) this.#notes.push(`${this.#more} more are left out`)
     if (this.#rest !== undefined) {
@@ -135,8 +135,8 @@ function cutMessage(message: JsonObject, cut: ResultTruncator): JsonObject[] {
 }
 
 /**
- * Truncates a resource's contents. Only text is truncated: a client reads binary data because it needs all of it, and a
- * page of an app is not for a model. The note is part of the text itself, so that nobody takes the text for the whole.
+ * Truncates a resource's contents. Only text is truncated: a client reads binary data because it needs all of it, and a page of
+ * an app is not for a model. The note is part of the text itself, so that the text is not taken for the whole.
  */
 export function cutResource(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.contents)) return undefined

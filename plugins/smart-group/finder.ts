@@ -6,10 +6,10 @@ import type { Turns } from './turns.ts'
 const USUAL_WAIT_MS = 300
 const MOST_WAIT_MS = 2_000
 
-/** What a search found, best first. */
+/** Result of a search, best first. */
 export interface Found {
   readonly tools: readonly ScopeTool[]
-  /** By what they are ordered, where there is a ranker: `words` when it was late, or could not rank. */
+  /** Basis of the order, if there is a ranker: `words` when it was late, or could not rank. */
   readonly ranking?: 'words' | 'words and meaning'
 }
 
@@ -35,7 +35,7 @@ export class Finder {
     const names = await asked
     if (!names) return { tools: byWords, ranking: 'words' }
     const known = new Map(scope.tools.map(tool => [tool.name, tool]))
-    // What the ranker names is taken from the caller's own tools alone.
+    // Only the caller's own tools are taken from the ranker's answer.
     const ranked = names.flatMap(name => known.get(name) ?? []).filter(of)
     return { tools: fuse(byWords, [...new Set(ranked)]), ranking: 'words and meaning' }
   }

@@ -69,7 +69,7 @@ function named(name: unknown, { tools, near }: ScopeView): ScopeTool {
   })
 }
 
-/** The call that `call_tool` stands for; undefined: it names none. */
+/** The call inside `call_tool`; undefined if it names none. */
 function innerCall({ tool, toolName, arguments: given = {} }: JsonObject): ToolSetCall | undefined {
   const name = tool ?? toolName
   if (typeof name !== 'string' || typeof given !== 'object' || given === null || Array.isArray(given)) return undefined

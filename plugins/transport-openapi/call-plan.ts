@@ -12,7 +12,7 @@ import { isObject, misplaced, scalarText, wrongArguments } from './values.ts'
 /** Most arguments without a place that a message names. */
 const MOST_SHOWN = 20
 
-/** Everything that a call of one tool needs; it holds no reference to the document. */
+/** All data for calling one tool; it holds no reference to the document. */
 export interface CallPlan {
   readonly tool: string
   /** The input schema of the tool. */

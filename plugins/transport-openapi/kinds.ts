@@ -10,7 +10,7 @@ export interface Kind {
 
 /** The alternatives of one schema. */
 export interface Kinds {
-  /** The name of the member that tells them apart. */
+  /** The name of the member that distinguishes them. */
   readonly member: string
   readonly kinds: readonly Kind[]
 }
