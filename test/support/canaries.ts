@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Secrets that a test hands to a hub, and the search for them in whatever comes out of it. */
+/** Secrets that a test gives to a hub, and the search for them in its output. */
 export class Canaries {
   readonly #all = new Map<string, string>()
 
@@ -35,7 +35,10 @@ export interface Said {
   readonly text: string
 }
 
-/** The forms in which a secret could come out, each without what depends on its surroundings, or on the shown last four. */
+/**
+ * The forms in which a secret could be output, without the parts that depend on the surrounding text, or on the shown last four
+ * characters.
+ */
 export function forms(secret: string): string[] {
   const core = secret.slice('canary-'.length, -4)
   const base64 = [0, 1, 2].map(offset => {

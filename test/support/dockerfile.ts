@@ -8,7 +8,7 @@ export interface Instruction {
 export interface Stage {
   /** The image it begins with. */
   readonly base: string
-  /** What `COPY --from` calls it. */
+  /** Name in `COPY --from`. */
   readonly name: string | undefined
   readonly instructions: readonly Instruction[]
 }

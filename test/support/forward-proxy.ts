@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 export interface ForwardProxy extends AsyncDisposable {
   /** `127.0.0.1:port`. */
   readonly authority: string
-  /** What it was asked for, in order: `CONNECT host:port`, or the method with the whole URL. */
+  /** Requests in order: `CONNECT host:port`, or the method with the whole URL. */
   readonly asked: string[]
 }
 

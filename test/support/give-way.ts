@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
-/** The scheduler gives a thread of this niceness a tenth of what it gives to one of the usual. */
+/** The scheduler gives a thread of this niceness a tenth of the usual time. */
 const NICENESS = 10
 
 /**

@@ -8,7 +8,7 @@ export const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-
 const SUPERGATEWAY = join(ROOT, 'node_modules/supergateway/dist/index.js')
 const MCP_PROXY = join(ROOT, 'node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs')
 
-/** Independent servers over HTTP. They take no port 0, so a free one is looked for unless one is given. */
+/** Independent servers over HTTP. They do not support port 0, so a free one is chosen unless one is given. */
 export interface Peer {
   readonly url: string
   readonly port: number

@@ -36,7 +36,7 @@ export class RawClient {
     return this.post({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
   }
 
-  /** The whole message that answers a request, when it comes as JSON. */
+  /** The whole answer to a request, if it is JSON. */
   async call(method: string, params?: unknown): Promise<Answer> {
     const response = await this.send(method, params)
     return (await response.json()) as Answer

@@ -96,7 +96,7 @@ const movingGrowths = [
   ),
 ]
 
-/** Values for what a template or a bundle asks for. */
+/** Values for the inputs of a template or a bundle. */
 const inputGrowths = [
   growth('inputs', [200, 9_000], n => ({ name: 'm', inputs: map(n, at => [`i${at}`, 'v']) })),
   growth('references in inputs', [8_000], n => ({ name: 'm', inputs: { a: '{a}'.repeat(n / 3) } })),

@@ -74,7 +74,7 @@ if (process.argv[2] === 'http') {
       try {
         stream.enqueue(`data: ${text}\n\n`)
       } catch {
-        // Its client has gone: an exception here would end the server.
+        // Its client has disconnected: an exception here would end the server.
         streams.delete(stream)
       }
     }

@@ -9,7 +9,7 @@ export interface Author extends AsyncDisposable {
   readonly folder: string
   /** Writes a plugin, for its owner alone; returns its path. */
   write(file: string, source: string): Promise<string>
-  /** What the repository's tsc says about all files in the folder; empty when they are right. */
+  /** Output of the repository's tsc for all files in the folder; empty if there are no errors. */
   typeCheck(): Promise<string>
 }
 
