@@ -33,7 +33,7 @@ export interface Passwords {
 export interface PasswordOptions {
   /** Hashes at a time. Default 2: each takes 19 MiB and a thread. */
   readonly atOnce?: number
-  /** Number of verifications that may wait. Default 50. */
+  /** Number of hashes and verifications that may wait. Default 50. */
   readonly waiting?: number
 }
 

@@ -71,7 +71,7 @@ export class DescriptorReserve {
   /** Counts from now on, and closes the gate while descriptors are short. Returns what ends that. */
   guard(gate: ConnectionGate): () => void {
     this.#gate = gate
-    // Releases descriptors for the threads that were started before.
+    // The reserve was released for the threads that started before, so it is opened again.
     this.#hold()
     this.#count()
     return () => {
