@@ -107,7 +107,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps
   }
 }
 
-/** `config` as it came, `whole` with the stored secrets in place of their masks. */
+/** `config` as received, `whole` with the stored secrets instead of their masks. */
 function refuseMovedChannel(
   actor: Actor,
   { type, config, whole }: { readonly type: string; readonly config: JsonObject; readonly whole: JsonObject },

@@ -37,7 +37,7 @@ export interface AlertFacts {
    * answer.
    */
   refresh(tests: readonly ConditionTest[]): Promise<void>
-  /** The value of each subject that the query selects; a value is undefined where there is no data. */
+  /** The value of each subject that the query selects; a value is undefined if there is no data. */
   values(query: MetricQuery, per: AlertRule['per'], ruleScope: RuleScope): Facts | { readonly everywhere: FactValue }
   /** True when it is too early to evaluate a subject: its server has only begun to start, or the window is not full yet. */
   settling(query: MetricQuery, key: string): boolean

@@ -310,7 +310,7 @@ function uncounted(metric: string, windowMs: number): string | undefined {
     : `${what} are counted over ${durationText(mostMs)} at most, not over ${durationText(windowMs)}`
 }
 
-/** Whether a rule of these servers’ ruleScope sees one. */
+/** True when a rule with this scope sees the server. */
 export function isSeen({ ownerId }: Server, ruleScope: RuleScope): boolean {
   return ruleScope.ownerId === 'all' || ruleScope.ownerId === ownerId
 }

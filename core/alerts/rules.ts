@@ -55,7 +55,7 @@ export async function activeRules(db: Reader): Promise<readonly ActiveRule[]> {
   return (await activeSettings(db, 'rule')).flatMap(activeRule).filter(({ rule }) => rule.enabled)
 }
 
-/** A rule ready to be evaluated; none when its stored condition cannot be read any more. */
+/** A rule ready to be evaluated; empty when its stored condition can no longer be parsed. */
 export function activeRule({ id, owner, body }: OwnedSetting): readonly ActiveRule[] {
   const rule = body as unknown as AlertRule
   const read = parseCondition(rule.condition)

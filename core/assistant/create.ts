@@ -26,7 +26,7 @@ export interface AssistantDeps extends HubSideDeps {
   readonly store: Store
   readonly bus: Pick<EventBus, 'emit' | 'on'>
   readonly failedCredentials: FailedCredentials
-  /** ASSISTANT_ENABLED: off, endpoints are kept and none is served. */
+  /** ASSISTANT_ENABLED: while it is off, endpoints are kept and not served. */
   readonly enabled: boolean
   readonly apiKey: string | undefined
   /** The contribution of a plugin to `bridge`. */

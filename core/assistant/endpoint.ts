@@ -57,7 +57,7 @@ export function newToken(): EndpointToken {
   return tokenFrom(secret)
 }
 
-/** A token that somebody else chose. */
+/** Returns a token that a user chose. */
 export function tokenFrom(secret: string): EndpointToken {
   return { secret, stored: { tokenHash: hashToken(secret), last4: secret.slice(-4) } }
 }

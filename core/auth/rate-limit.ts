@@ -55,7 +55,7 @@ export class TokenBuckets {
     return bucket
   }
 
-  /** The seconds until there is a token, as a fraction; 0 when there is one. Takes none. */
+  /** The seconds until there is a token, as a fraction; 0 when there is one. Does not take a token. */
   waitSeconds(key: string): number {
     const { perSecond, now } = this.#options
     const bucket = this.#buckets.peek(key)

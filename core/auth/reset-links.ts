@@ -13,7 +13,7 @@ export interface ResetLinks {
   create(user: { readonly id: string; readonly tokenEpoch: number }): Promise<{ token: string; expiresAt: string }>
   /** The user that an open link is for, at the epoch that its sign-ins had. */
   find(token: string): Promise<{ readonly userId: string; readonly tokenEpoch: number } | undefined>
-  /** Ends a link; false when somebody else was quicker. */
+  /** Ends a link; false when another request was faster. */
   take(token: string): Promise<boolean>
 }
 

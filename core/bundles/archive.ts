@@ -161,7 +161,7 @@ class Budget {
   /** Disk space of the files that are whole. */
   #files = 0
   #folders = 0
-  /** Bytes of the file at hand. */
+  /** Bytes of the present file. */
   #file = 0
   #isOpen = false
 

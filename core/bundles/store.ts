@@ -142,8 +142,8 @@ export class BundleStore {
       await nextTurn()
       const piece = content.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)
       const row = { sha256, part, content: piece }
-      // Parts that are there, of another user or of a hub that ended in the middle, are removed first: SQLite skips the
-      // pages of an update that stay the same, and the duration would reveal that somebody has the bundle.
+      // Remaining parts, of another user or of a hub that ended in the middle, are removed first: SQLite skips the
+      // pages of an update that stay the same, and the duration would reveal that another user has the bundle.
       await write(this.#store, async trx => {
         await trx.deleteFrom('bundle_part').where('sha256', '=', sha256).where('part', '=', part).execute()
         await trx.insertInto('bundle_part').values(row).execute()

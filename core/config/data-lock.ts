@@ -56,7 +56,7 @@ export async function lockDataDir(dataDir: string): Promise<DataLock> {
   }
 }
 
-/** The id of the process that uses the data folder; undefined when none does, `unknown` when it left no id. */
+/** The id of the process that uses the data folder; undefined if none does, `unknown` if it left no id. */
 export async function dataDirHolder(dataDir: string): Promise<number | 'unknown' | undefined> {
   const database = await take(dataDir)
   if (!database) return (await holderOf(dataDir)) ?? 'unknown'

@@ -43,7 +43,7 @@ export interface SettingsFile {
   /** The last valid content. */
   readonly state: SettingsState
   /**
-   * Calls `onChange` with the new state after a valid edit by somebody else, `onRejected` after an invalid one, when
+   * Calls `onChange` with the new state after a valid edit by another program or person, `onRejected` after an invalid one, when
    * the old state stays in effect. May be called once.
    */
   watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void
@@ -218,7 +218,7 @@ class OpenSettingsFile implements SettingsFile {
       })
       if (await isReadOnly(this.path)) throw this.#refused('it is not writable any more')
       const text = this.#changed(present.settings, change)
-      // An edit by somebody else that the watch has not reported yet is applied together with this one.
+      // An external edit that the watch has not reported yet is applied together with this one.
       const others = present.hash !== this.#hash
       const settings = text === present.settings.text ? present.settings : this.#checked(text)
       if (settings !== present.settings) await this.#save(text)

@@ -31,7 +31,7 @@ const NEVER = new Set(['.', '..', '__proto__'])
 /** Normalizes a name to NFC and validates it. Never throws; the detail is written for the person who chose the name. */
 export function checkName(kind: NameKind, input: unknown): CheckedName | NameProblem {
   if (typeof input !== 'string') return { code: 'type', detail: `A ${kind} name is a string` }
-  // NFC makes one character of at most a few: a much longer text is no name, and is not normalized.
+  // NFC makes one character of at most a few: a much longer text is not a name, and is not normalized.
   const name = input.length > MOST_UNITS ? input : normalForm(input, 'NFC')
   const shown = quoteName(name)
   if (/^[@$]/.test(name)) return { code: 'name_reserved', detail: `The name ${shown} begins with a reserved character` }

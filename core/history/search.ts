@@ -101,7 +101,7 @@ export class PageMaker {
     const { stepMs } = this.#query
     const histogram = stepMs === undefined ? {} : { histogram: histogramText(this.#steps, stepMs) }
     if (!isWhole) return pageOf({ items, total, calls, totalIsExact: false, ...histogram }, this.#last)
-    // With a cursor, what came before it was not counted.
+    // With a cursor, the records before it were not counted.
     const totalIsExact = this.#query.after === undefined
     return pageOf({ items, total, calls, totalIsExact, ...histogram }, total > items.length ? this.#last : undefined)
   }

@@ -5,7 +5,7 @@ import { folded, textTerms } from '../domain/log/log-terms.ts'
 /** Ids of one segment that have a term of their own; each search looks through all of them. */
 const MOST_IDS = 2_048
 /**
- * Highest number of terms of one search: with 1,000 it took 150 ms, and text that is in so many ids is found sooner by reading
+ * Highest number of terms of one search: with 1,000 it took 150 ms, and text that is in that many ids is found sooner by reading
  * records.
  */
 const MOST_MATCHING = 100

@@ -5,7 +5,7 @@ import { FEW_PROCESSORS } from '../domain/log/few-processors.ts'
 const REST = 19
 /** An eight-hundredth, in a flood. */
 const FLOOD_REST = 799
-/** Most records that are stored at once in a flood: those of PostgreSQL have their terms made for 5 ms, in place of 25. */
+/** Most records that are stored at once in a flood: those of PostgreSQL have their terms made for 5 ms, instead of 25. */
 const FLOOD_BATCH = 400
 /** Records a second that count as a flood. Of this many, four in five are lost even with a twentieth of a processor. */
 const FLOOD = 5_000

@@ -12,7 +12,7 @@ import { TallyStore } from './tally.ts'
 
 declare const self: Worker
 
-/** The longest rest, in milliseconds: on a machine that is overloaded storing takes long, and main gives up after 10 s. */
+/** Longest pause, in milliseconds: on an overloaded machine storing takes long, and the main thread stops waiting after 10 s. */
 const LONGEST_REST_MS = 2_000
 /** Calls have priority when processors are few. */
 const NICENESS = 5

@@ -72,7 +72,7 @@ interface RouteBase<Params, Query, Body> {
   readonly body?: z.ZodType<Body>
   /** Bytes; default 1 MiB. */
   readonly bodyLimit?: number
-  /** The body is no JSON, and has at most this many bytes; the handler reads it. */
+  /** The body is not JSON, and has at most this many bytes; the handler reads it. */
   readonly rawBody?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */

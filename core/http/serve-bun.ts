@@ -133,7 +133,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       // From here on the numbers of its descriptors are given to others.
       endGuard?.()
       if (graceful && server) await settledWithin(server.stop(false), STOP_MS)
-      // A client that never ends its request, or never reads its response, must not delay the stop for ever.
+      // A client that never ends its request, or never reads its response, must not delay the stop forever.
       await server?.stop(true)
     },
   }
@@ -187,7 +187,7 @@ function senderName(request: Request, { path, info }: Admitted): string {
   return `${info.addressKey} ${senderOf(request) || (path === '/health' ? path : '')}`
 }
 
-/** `/{user}/mcp…`; the names of the hub's own routes are no users. */
+/** `/{user}/mcp…`; the names of the hub's own routes are not users. */
 const OF_USER = /^\/(?!(?:api|plugins)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
 
 /**

@@ -12,7 +12,7 @@ import { SystemMonitor } from '../telemetry/system-usage.ts'
 import { Uptime } from '../telemetry/uptime.ts'
 
 const API = '/api/'
-/** Its requests last as long as somebody watches. */
+/** Its requests last as long as the stream is read. */
 const STREAM = '/api/stream'
 
 /** Counters and timers of the running hub. */

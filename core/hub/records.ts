@@ -107,7 +107,7 @@ export function logOptions(config: HubConfig) {
   return { level, format, ...(file ? { file } : {}), ...rotation }
 }
 
-/** A call as the owner of its server may see it: what shows where another caller is is left out. */
+/** A call as the owner of its server may see it: data about the caller's location is left out. */
 export function forOwner(record: ToolCallRecord): ToolCallRecord {
   if (record.userId === record.ownerId) return record
   const { client: _, keyId: __, keyLabel: ___, clientName: ____, clientVersion: _____, ...rest } = record

@@ -64,7 +64,7 @@ export interface Market {
   dispose(): void
 }
 
-/** Builds the market; sources are read when somebody looks for the first time. */
+/** Builds the market; sources are read at the first request. */
 export function createMarket({ registry, sources, settings, folder, log }: MarketDeps): Market {
   const cache = new MarketCache({ sources, log, kept: new KeptLists(folder) })
 

@@ -105,7 +105,7 @@ class Filler {
     return Object.fromEntries(this.#used)
   }
 
-  /** Words of a command; none where an input of them has no value. */
+  /** Words of a command; empty if one of their inputs has no value. */
   words(given: string | readonly string[]): string[] {
     const words = [given].flat()
     return words.every(text => this.#isFilled(text)) ? words.map(text => this.text(text)) : []

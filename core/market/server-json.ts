@@ -44,7 +44,7 @@ export function serverJsonTemplate(entry: JsonValue): MarketTemplate | undefined
   }
 }
 
-/** The name of an entry that is no template any more: deleted, or nothing here could start it. Else undefined. */
+/** The name of an entry that is no longer a template: deleted, or nothing here could start it. Otherwise undefined. */
 export function goneName(entry: JsonValue): string | undefined {
   const { _meta, ...rest } = object(entry)
   const { status, isLatest } = object(object(_meta)[OFFICIAL])

@@ -86,7 +86,7 @@ function tunnelHandlers(connection: Connecting, target: ConnectTarget): SocketHa
   let isOpen = false
   const opened = (socket: Socket<Connecting>, rest: Buffer): void => {
     isOpen = true
-    // A server speaks only after a request, and TLS begins with the client.
+    // A server sends only after a request, and TLS begins with the client.
     if (rest.length > 0) return connection.refuse(proxyFailure(target, 'it sent bytes before any were asked for'))
     if (!tls) return connection.ready()
     const [, secure] = socket.upgradeTLS<Connecting>({

@@ -135,7 +135,7 @@ function framedRequest(
   { method, body }: Pick<GuardedRequest, 'method' | 'body'>,
 ): { readonly text: string | Buffer; readonly bytes: number } {
   const length = body === undefined ? 0 : Buffer.byteLength(body)
-  // Without a length some servers wait for the body of a POST that has none.
+  // Without a length some servers wait for the body of a POST without one.
   const framed = body !== undefined || method === 'POST' || method === 'PUT'
   const before = head.text + (framed ? `content-length: ${length}\r\n\r\n` : '\r\n')
   const text = typeof body === 'object' ? Buffer.concat([Buffer.from(before), body]) : before + (body ?? '')

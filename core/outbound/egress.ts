@@ -49,9 +49,8 @@ export interface Egress {
 }
 
 /**
- * The proxy for a sandbox without a network (CONNECT, and requests for http URLs), at a Unix socket; every connection
- * is checked by the rules for addresses that somebody else chose. Throws HubError `spawn_failed` when the socket cannot
- * be created.
+ * The proxy for a sandbox without a network (CONNECT, and requests for http URLs), at a Unix socket; every connection is checked
+ * by the rules for addresses that users chose. Throws HubError `spawn_failed` when the socket cannot be created.
  */
 export function openEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>()

@@ -9,7 +9,7 @@ import type { ConnectTarget } from './targets.ts'
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512
-/** Fewer would make a busy server reconnect often: at 256 calls in flight, 64 cost 37 µs a call in place of 16. */
+/** Fewer would make a busy server reconnect often: at 256 calls in flight, 64 cost 37 µs a call instead of 16. */
 const MAX_IDLE = 256
 const MAX_IDLE_MS = 60_000
 /** Subtracted from the server's keep-alive time, for the network delay. */

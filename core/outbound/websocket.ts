@@ -48,7 +48,7 @@ export interface GuardedConnectOptions {
   readonly signal?: AbortSignal
 }
 
-/** The only way from the hub to a WebSocket that somebody else chose; see `GuardedConnect`. */
+/** The only access from the hub to a WebSocket that a user chose; see `GuardedConnect`. */
 export function createGuardedConnect(options: GuardedConnectOptions): GuardedConnect {
   const { rights, instanceId, lookup = createLookup(), tls, signal } = options
   return async (address, request) => {

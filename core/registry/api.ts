@@ -45,8 +45,8 @@ export interface Page<T> {
 /** Options for creating a server. */
 export interface CreateOptions {
   /**
-   * Somebody else wrote the body, and the actor may not have read it. Such a server of an owner with more than ordinary
-   * rights waits for a review.
+   * Another user wrote the body, and the actor may not have read it. Such a server of an owner with more than ordinary rights
+   * waits for a review.
    */
   readonly unseen?: boolean
   /** The template from which it is installed. */
@@ -211,7 +211,7 @@ export interface SettingRegistry {
   systemSecretInfo(key: string): Promise<{ readonly last4: string; readonly setAt: string } | undefined>
   /** For the hub's own use. */
   openUserSecret(userId: string, key: string): Promise<string | undefined>
-  /** When each of the secrets was stored, by key. Opens none, which takes a good part of a millisecond for 64. */
+  /** Times when the secrets were stored, by key. Decrypts none, which would take a good part of a millisecond for 64. */
   userSecretTimes(userId: string, prefix: string): Promise<Readonly<Record<string, string>>>
   userSecretInfo(
     userId: string,

@@ -97,7 +97,7 @@ export interface KeyRecord {
 export interface NewKey {
   readonly key: KeyRecord
   readonly secret: string
-  /** Scopes in the form of the API: refs in place of ids. */
+  /** Scopes in the form of the API: refs instead of ids. */
   readonly scopes: readonly JsonValue[]
 }
 
@@ -133,6 +133,6 @@ export interface KeyRegistry {
   byHash(hash: string): Promise<KeyRecord | undefined>
   /** Records the use; batched, at most once a minute per key. */
   touch(id: string): void
-  /** Scopes as the API shows them: refs in place of ids. */
+  /** Scopes in the form of the API: refs instead of ids. */
   publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
 }

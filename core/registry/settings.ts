@@ -14,7 +14,7 @@ import { storedBytes, withinStoredBytes } from './stored-bytes.ts'
 
 const PURPOSE = 'setting'
 const SYSTEM = 'system'
-/** Key of the row that counts the changes of the system's settings. It is no setting. */
+/** Key of the row that counts the changes of the system's settings. It is not a setting. */
 const REVISION = '$revision'
 
 /** Settings in the store. */

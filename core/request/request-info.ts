@@ -13,8 +13,10 @@ export interface RequestInfo extends CredentialSource {
   readonly startedLate?: boolean
   /** Disables the idle timeout of this connection; for streams. */
   keepOpen(): void
-  /** Upgrades the request to a WebSocket. Returns false when it is no upgrade request or the server cannot; nothing was
-   * sent then. */
+  /**
+   * Upgrades the request to a WebSocket. Returns false if it is not an upgrade request or the server cannot; nothing was sent
+   * then.
+   */
   upgrade?(handler: SocketHandler): boolean
 }
 

@@ -17,8 +17,7 @@ export async function openSealer(
 ): Promise<Sealer> {
   const accept = config.acceptLostSecrets ?? false
   const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
-  // Keys from the environment may be weak, and redaction would confirm a guess that somebody gets written to the
-  // log.
+  // Keys from the environment may be weak, and redaction would confirm a guess that a user manages to write to the log.
   const made = keys.filter(({ from }) => from !== 'MASTER_KEY' && from !== 'MASTER_KEY_OLD')
   redactor.add(...made.flatMap(({ key }) => keyTexts(key)))
   const [first, old] = keys

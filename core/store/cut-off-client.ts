@@ -11,8 +11,8 @@ const UNANSWERED = 'Query read timeout'
 export class CutOffClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
-    // While the pool has lent it there is no listener, and an unhandled error event ends the process. The statement
-    // fails anyway.
+    // While the pool has lent it there is no listener, and an unhandled error event would end the process. The
+    // statement fails anyway.
     this.on('error', () => undefined)
   }
 

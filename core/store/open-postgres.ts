@@ -6,7 +6,10 @@ import type { Tables } from './tables.ts'
 import type { WriteWatch } from './write-watch.ts'
 
 const POSTGRES_CONNECT_MS = 4_000
-/** The server cancels a statement after this long; the client gives up a little later, in case the server does not. */
+/**
+ * The server cancels a statement after this long, in milliseconds; the client stops waiting a little later, in case the server
+ * does not.
+ */
 const POSTGRES_STATEMENT_MS = 3_500
 const POSTGRES_SILENCE_MS = 4_000
 const POSTGRES_CONNECTIONS = 10

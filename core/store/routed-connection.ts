@@ -4,8 +4,8 @@ import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 const READS = /^select\b/i
 
 /**
- * What a statement or a transaction of Kysely uses as its connection: reads outside of transactions use the connection that
- * reads, all other statements lock and use the one that writes.
+ * Connection of a statement or a transaction of Kysely: reads outside of transactions use the connection that reads, all other
+ * statements lock and use the one that writes.
  *
  * As with PostgreSQL, a read beside an open transaction sees what was committed before, and one after the commit sees the
  * change.

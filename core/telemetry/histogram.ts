@@ -48,7 +48,7 @@ export class Histogram {
     for (const [bucket, count] of other.#counts) this.#count(bucket, count)
   }
 
-  /** The value below which this part (0 to 1) of all values lies: the middle of its bucket. Undefined without values. */
+  /** The value below which this part (0 to 1) of all values is: the middle of its bucket. Undefined without values. */
   quantile(part: number): number | undefined {
     if (this.#total === 0) return undefined
     let rank = Math.max(1, Math.ceil(part * this.#total))

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip, type ZlibOptions } from 'node:zlib'
 import { FEW_PROCESSORS } from '../domain/log/few-processors.ts'
 
-/** When a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
+/** Time at which a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
 export type RotationInterval = 'hourly' | 'daily' | 'weekly' | 'none'
 
 /** Interval of the log file's rotation, and treatment of old files. */
@@ -40,7 +40,7 @@ const PART = '.gz.part'
 /** 1970 began on a Thursday. */
 const DAYS_SINCE_MONDAY = 3
 
-/** The number of the interval in which a time lies. */
+/** The number of the interval that contains a time. */
 export function periodOf(interval: RotationInterval, ms: number): number {
   switch (interval) {
     case 'hourly':
@@ -125,7 +125,7 @@ export class OldLogFiles {
     }
   }
 
-  /** The newest first, which stay longest; each once, since a full disk lets none be compressed. */
+  /** The newest first, since they stay longest; each once, since a full disk prevents compression. */
   async #compressAll(): Promise<void> {
     const tried = new Set<string>()
     for (;;) {

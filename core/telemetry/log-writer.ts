@@ -47,7 +47,7 @@ export class LogWriter {
   #batch: Uint8Array | undefined
   /** Lines of the write that is running. */
   #taken: Taken | undefined
-  /** Lost when the last line said so. */
+  /** Number of lost lines when the last line reported them. */
   #droppedBefore = 0
   #sent = 0
   /** Lines in `#batch`. */

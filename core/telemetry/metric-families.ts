@@ -102,7 +102,7 @@ export function* processFamilies(): Generator<MetricFamily> {
     yield gauge('process_open_fds', 'Open file descriptors of the hub process', [single(descriptors)])
 }
 
-/** Undefined where there is no /proc. */
+/** Undefined if there is no /proc. */
 function openDescriptors(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length

@@ -5,7 +5,7 @@ const TURN_NUMBERS = 4_000
 
 /** One number of a metric. */
 export interface Sample {
-  /** Behind the metric's name, such as `_bucket`. Default none. */
+  /** Suffix of the metric's name, such as `_bucket`. Default: none. */
   readonly suffix?: string
   /** The same object for all buckets of a histogram, so that its text is rendered once. */
   readonly labels: Readonly<Record<string, string>>

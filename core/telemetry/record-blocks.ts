@@ -24,7 +24,7 @@ const MOST_SPARE = 2
 /** Losses by holder, largest first. */
 export type Losses = ReturnType<HolderShares['losses']>
 
-/** Records that lie one behind the other, where they were written. */
+/** Consecutive records, at their place in the block. */
 export interface Taken {
   readonly bytes: Uint8Array
   /** Number of records. */
@@ -102,7 +102,7 @@ export class RecordBlocks {
       this.#release(first, 1)
       this.#tidy(first)
     } else if (largest === holder) {
-      // Its oldest ones lie between those of others: to drop the newest costs nothing.
+      // Its oldest records are between those of others: dropping the newest costs nothing.
       const last = this.#blocks.at(-1)
       this.#lose(largest)
       this.#shares.remove(largest, last?.dropNewest() ?? 0)
@@ -116,7 +116,7 @@ export class RecordBlocks {
     this.#dropped += 1
   }
 
-  /** Drops the oldest records of one holder, wherever they lie. */
+  /** Drops the oldest records of one holder, at any place. */
   #dropOf(holder: Holder, count: number): void {
     let left = count
     for (const block of this.#blocks.splice(0)) {

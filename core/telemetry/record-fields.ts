@@ -77,7 +77,7 @@ function nameOf(key: string, logger: LogFields, record: LogFields): string | und
 
 /** Returns a text with its hidden characters shown, truncated to 8,192 characters, with the number of omitted ones. */
 export function cut(text: string): string {
-  // The part that is left out is not searched: a program may log megabytes.
+  // The omitted part is not searched: a program may log megabytes.
   const shown = visibleText(text.slice(0, FIELD_LIMIT))
   const more = Math.max(0, text.length - FIELD_LIMIT) + Math.max(0, shown.length - FIELD_LIMIT)
   return more === 0 ? shown : `${shown.slice(0, FIELD_LIMIT)}… (${more} more characters)`

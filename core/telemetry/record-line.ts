@@ -50,7 +50,7 @@ export class RecordLine {
     this.#quoted(timestamp)
   }
 
-  /** Members that JSON does not have are left out. */
+  /** Values without a JSON form are left out. */
   member(name: string, value: unknown): void {
     switch (typeof value) {
       case 'string':

@@ -119,7 +119,7 @@ function memoryOf(): { readonly used: number; readonly total: number } | undefin
   ] as const) {
     const total = Number(textOf(limit) ?? Number.NaN)
     const now = Number(textOf(used) ?? Number.NaN)
-    // Version 1 writes a number beyond any memory where there is no limit, version 2 `max`.
+    // Without a limit, version 1 has a number beyond any memory, version 2 `max`.
     if (total > 0 && total < Math.min(HIGHEST_LIMIT, machine?.total ?? HIGHEST_LIMIT) && now >= 0)
       return { used: now, total }
   }

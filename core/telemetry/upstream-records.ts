@@ -2,7 +2,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { GatheredNotices } from '../domain/log/gathered-notices.ts'
 import { RecordAllowance } from './record-allowance.ts'
 
-/** The server that said something. */
+/** The server that sent a message. */
 interface Speaker {
   readonly id: string
   readonly ownerId: string

@@ -25,7 +25,7 @@ const fileSchema = z.record(
       z.object({
         at: z.iso.datetime(),
         state: z.enum(['online', 'connecting', 'offline']),
-        // Any code: an earlier version's may be none of this one's.
+        // Any code: one of an earlier version may not exist in this one.
         reason: z.object({ code: z.string().transform(code => code as ErrorCode), message: z.string() }).optional(),
       }),
     ),

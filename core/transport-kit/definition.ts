@@ -112,7 +112,7 @@ export interface AnswerIo {
 export interface TransportIo {
   /** Aborts when the link must end at once. */
   readonly signal: AbortSignal
-  /** Bytes of a child that the main thread spawned for this link; absent for transports that need none. */
+  /** Bytes of a child that the main thread spawned for this link; absent for transports without a child. */
   readonly child?: ChildPipe
   /** Longest message that the server's owner allows, in bytes; it may change. */
   readonly maxResultBytes: number
@@ -167,7 +167,7 @@ export interface SocketRequest {
 
 /** An open WebSocket. */
 export interface GuardedSocket {
-  /** The subprotocol that the server chose; empty for none. */
+  /** The subprotocol that the server chose; empty if there is none. */
   readonly protocol: string
   /** Sends one text message; does nothing once it has ended. */
   send(text: string): void

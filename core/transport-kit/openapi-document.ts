@@ -39,9 +39,9 @@ export function openApiPlace(place: OpenApiPlace, key?: string): OpenApiPlace {
 export type OpenApiVersion = '2.0' | '3.0' | '3.1'
 
 /**
- * Validates a parsed document before it is used: version, nesting, size, and that no `$ref` leads out of it; in data
- * such as `example` a `$ref` is no reference. Walks without recursion, and counts aliased values as often as they
- * occur. Throws HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
+ * Validates a parsed document before it is used: version, nesting, size, and that no `$ref` leads out of it; in data such as
+ * `example` a `$ref` is not a reference. Walks without recursion, and counts aliased values as often as they occur. Throws
+ * HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
 export function validateOpenApiDocument(document: JsonValue): OpenApiVersion {
   const version = openApiVersion(document)

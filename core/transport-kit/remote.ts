@@ -124,8 +124,8 @@ export function isMissingPath(status: number): boolean {
 }
 
 /**
- * The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it; `session`:
- * the body speaks of the MCP session.
+ * The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it; `session`: the
+ * body mentions the MCP session.
  */
 export function statusReason(
   response: Pick<GuardedResponse, 'status' | 'headers'>,
@@ -158,7 +158,7 @@ export function statusReason(
   return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
 }
 
-/** True when the text of an error speaks of sessions or of `initialize`. Only the first 1,000 characters are read. */
+/** True when the text of an error mentions sessions or `initialize`. Only the first 1,000 characters are read. */
 export function saysSession(text: string): boolean {
   return SESSION_WORDS.test(text.slice(0, 1_000))
 }

@@ -61,7 +61,7 @@ export class SharedCache<K, V extends object | string | true> {
     return cached.value
   }
 
-  /** Stores a value, in place of an earlier one. A value that is larger than the cache is not stored. */
+  /** Stores a value, replacing an earlier one. A value that is larger than the cache is not stored. */
   set(holderId: string, key: K, value: V): void {
     this.delete(key)
     const size = this.#options.sizeOf?.(value) ?? 1

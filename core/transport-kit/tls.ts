@@ -7,7 +7,7 @@ export interface TlsSettings {
   /** The client's certificate, with its key. */
   readonly cert?: string
   readonly key?: string
-  /** The name that the server's certificate must be for, in place of the address's. */
+  /** The name that the server's certificate must be for, instead of the address's. */
   readonly serverName?: string
   /** True: any certificate is taken. */
   readonly insecure?: boolean
@@ -75,7 +75,7 @@ export const TLS_CONFIG_SCHEMA: JsonObject = {
   },
 }
 
-/** The settings in a server's `tls`, its PEM texts with line ends where they belong; undefined for none. */
+/** The settings in a server's `tls`, with the line breaks of its PEM texts restored; undefined if there are none. */
 export function readTls(value: JsonValue | undefined): TlsSettings | undefined {
   if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined
   const { ca, cert, key, serverName, insecure } = value

@@ -35,13 +35,13 @@ const LIVE: Readonly<Record<string, NonNullable<TrialParts['live']>>> = {
   dialling: { code: 'dialling', detail: 'The hub is dialling the platform now; try again when it has an outcome' },
 }
 
-/** Why a connection is over, or was none. */
+/** Reason why a connection ended, or was not made. */
 type End =
   | { readonly kind: 'redial' }
   | { readonly kind: 'closed'; readonly code: number | undefined; readonly heldMs: number }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** An endpoint that the hub dials, for ever. */
+/** An endpoint to which the hub keeps connecting. */
 export class OutboundLink implements BridgeLink {
   readonly #endpoint: BridgeEndpoint
   readonly #clock: Clock

@@ -6,7 +6,7 @@ import { type Offered, offer, sameOffer } from './offered.ts'
 const QUIET_MS = 3_000
 /** Lists that are read in a second; further requests get the last one. */
 const READS_PER_SECOND = 2
-/** Tools of a group that are read, so that those left out can be named. */
+/** Number of tools of a group that are read, so that omitted ones can be named. */
 export const MOST_READ = 500
 
 /** Events for the owner of the tools. */

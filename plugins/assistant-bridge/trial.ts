@@ -70,7 +70,7 @@ export async function testEndpoint(parts: TrialParts): Promise<readonly BridgeTe
   return steps
 }
 
-/** A step that there is no need, or no way, to take. */
+/** A step that is not needed, or not possible. */
 class Skipped {
   readonly said: Said
 

@@ -15,7 +15,7 @@ const host = z
   .string()
   .regex(/^\.?(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/i)
 const config = z.strictObject({
-  /** Further platforms, and others in place of the built-in ones. */
+  /** Further platforms, and replacements of built-in ones. */
   platforms: z
     .record(
       name,

@@ -45,7 +45,7 @@ export function registrySource(address: string, fetch: GuardedFetch): MarketSour
   }
 }
 
-/** Undefined at the end of the list, which is said by null, an empty cursor or none. */
+/** Undefined at the end of the list, which is marked by null, an empty cursor or a missing one. */
 function cursorOf(metadata: JsonValue | undefined): string | undefined {
   const { nextCursor: next = null } = isJsonObject(metadata) ? metadata : {}
   if (next === null || next === '') return undefined

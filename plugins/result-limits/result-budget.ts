@@ -65,7 +65,7 @@ interface Place {
   readonly offset: number
 }
 
-/** One word, which a model copies without a mistake. It is no secret: only the caller of the original call can use it. */
+/** One word, which a model copies without a mistake. It is not a secret: only the caller of the original call can use it. */
 function writeHandle({ id, index, offset }: Place): string {
   return Buffer.from(JSON.stringify([id, index, offset])).toString('base64url')
 }

@@ -20,7 +20,7 @@ export interface KeyValue {
   readonly value: AnyValue
 }
 
-/** The JSON text of a record as OTLP 1.x has it (`logs.proto`, LogRecord). */
+/** The JSON text of a record in the form of OTLP 1.x (`logs.proto`, LogRecord). */
 export function otlpRecord(record: LogRecord): string {
   const { timestamp, level, message, traceId } = record
   const time = `${Date.parse(timestamp)}000000`

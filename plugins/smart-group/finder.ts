@@ -28,7 +28,7 @@ export class Finder {
   /** `of`: those that may be found; default all. */
   async find(scope: ScopeView, query: string, of: (tool: ScopeTool) => boolean = () => true): Promise<Found> {
     const ranker = this.#ranker()
-    // Begun first, since it waits for somebody else; its time does not count as the user's turn.
+    // Begun first, since it waits for an external service; its time does not count as the user's turn.
     const asked = ranker && byMeaning(ranker, scope, query)
     const byWords = await this.#turns.run(scope.actor.userId, () => this.#index.search(scope, query, of))
     if (!asked) return { tools: byWords }

@@ -18,7 +18,7 @@ const QUERY_CHARACTERS = 500
 const MOST_HITS = 20
 const USUAL_HITS = 5
 
-/** The view `$smart` of any scope: three tools by which a client finds and calls the others, in place of a long list. */
+/** The view `$smart` of any scope: three tools by which a client finds and calls the others, instead of a long list. */
 export default definePlugin({
   name: 'smart-group',
   contract: 1,

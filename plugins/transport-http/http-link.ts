@@ -20,7 +20,7 @@ import { streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { ServerSession } from './server-session.ts'
 
-/** From this version on there are no sessions and no streams except those of requests, and none is resumed. */
+/** From this version on there are no sessions, no streams except those of requests, and no resumption. */
 const FIRST_MODERN = '2026-07-28'
 /**
  * Longest wait for the head of the server's own stream before the first requests go out. Most servers drop what they send on a

@@ -117,7 +117,7 @@ function named(plan: CallPlan, given: JsonObject) {
   for (const [name, value] of Object.entries(given)) {
     const argument = names.get(name)
     if (argument === undefined) {
-      // The name of two parameters is no extra argument: the caller must say which one is meant.
+      // If two parameters have this name, the caller must say which one is meant.
       const isAmbiguous = parameters.some(parameter => parameter.name === name)
       if (extraArguments === 'refuse' || isAmbiguous) throw placeless(plan, name, names)
       dropped.push(name)

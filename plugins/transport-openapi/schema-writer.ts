@@ -33,7 +33,7 @@ export interface SchemaWriterOptions {
  */
 type Place = 'target' | 'inherited' | 'elsewhere'
 
-/** Added to the reference of a base that is written without its kinds; no reference has it. */
+/** Added to the reference of a base that is written without its kinds; real references do not contain it. */
 const WITHOUT_KINDS = ' base'
 
 /**

@@ -56,7 +56,7 @@ export function forms(secret: string): string[] {
   ]
 }
 
-/** Every file that a hub wrote below a folder; of its copies of Bun and Bun's cache of sources none. */
+/** Every file that a hub wrote below a folder, except its copies of Bun and Bun's cache of sources. */
 export async function filesBelow(folder: string): Promise<Said[]> {
   const files: Said[] = []
   for (const name of await readdir(folder, { recursive: true })) {

@@ -86,7 +86,7 @@ export class Client {
   }
 }
 
-/** One request without a credential of its own; `body` undefined sends none, a string goes as it is. */
+/** One request without a credential of its own; without `body` none is sent, a string is sent unchanged. */
 export async function send(
   url: string,
   method: string,

@@ -15,7 +15,7 @@ export const OUT_OF_REACH: Partial<Record<ErrorCode | FieldCode, string>> = {
  * database.
  */
 export const BELOW_THE_HUB: Partial<Record<ErrorCode | FieldCode, string>> = {
-  // In the detail of a delivery, which is no code of an answer.
+  // In the detail of a delivery, not in the code of an answer.
   delivery_failed: 'test/plugins/alert-chat.test.ts',
   // Error of a WebSocket that ends; it is in the state of its endpoint or server until the next attempt.
   upstream_flood: 'test/unit/outbound/websocket.test.ts',

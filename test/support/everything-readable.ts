@@ -30,7 +30,7 @@ const ASKED: readonly (readonly [path: string, body: object])[] = [
   ['/api/monitoring/query', { type: 'metric', query: 'custom.orders' }],
 ]
 
-/** The paths of all GET routes, filled, and once more with all that `scope` opens. */
+/** The paths of all GET routes, filled in, and again with every `scope`. */
 async function readingPaths(client: Client, names: Names): Promise<readonly string[]> {
   const { paths } = (await client.request('GET', '/api/openapi.json')).json
   return Object.entries(paths as Record<string, { get?: Operation }>).flatMap(([path, { get }]) => {

@@ -10,8 +10,8 @@ export interface ForwardProxy extends AsyncDisposable {
 }
 
 /**
- * Starts a proxy that takes `CONNECT`, and whole URLs of http. Every name leads to 127.0.0.1. `credentials`: the
- * `user:password` that it wants, as Basic; everything else gets 407.
+ * Starts a proxy that supports `CONNECT`, and whole URLs of http. Every name resolves to 127.0.0.1. `credentials`: the required
+ * `user:password`, as Basic; other requests get 407.
  */
 export async function startForwardProxy(credentials?: string): Promise<ForwardProxy> {
   const asked: string[] = []

@@ -12,7 +12,7 @@ const WORST_WRITE_MS = 250
 const TIMES_CALM = 5
 /** Least number of answers for a p99: with fewer it would be the slowest of them, which has a bound of its own. */
 const LEAST_ANSWERS = 100
-/** Between two requests, and between two looks at the memory. */
+/** Pause between two requests, and between two measurements of the memory, in milliseconds. */
 const INTERVAL_MS = 20
 /** Pause between two writes of one user, whose requests are sent one after the other, in milliseconds. */
 const WRITE_MS = 100

@@ -21,7 +21,7 @@ export const BUN_CACHE = {
 /** Opens the fixtures on 127.0.0.1 to the servers of ordinary users. */
 export const LOOPBACK = { OUTBOUND_ALLOW: '127.0.0.0/8' }
 
-/** The settings entry of a fixture that speaks stdio, started by the Bun that runs the test. */
+/** The settings entry of a fixture that uses stdio, started by the Bun that runs the test. */
 export function stdioFixture(name: string, env: Record<string, string> = {}, ...args: string[]): object {
   return { command: process.execPath, args: [fixture(name), ...args], env }
 }

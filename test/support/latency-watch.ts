@@ -4,7 +4,7 @@ import { join } from 'node:path'
 export interface LatencyWatchStart {
   readonly url: string
   readonly everyMs: number
-  /** Go out with every request. Default none. */
+  /** Headers of every request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
   /** A tool that is called by POST; absent: the URL is read by GET. */
   readonly call?: { readonly tool: string; readonly args: object }

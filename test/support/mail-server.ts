@@ -13,7 +13,7 @@ export interface ReceivedMail {
 
 /** Options of a mail server. */
 export interface MailServerOptions {
-  /** For STARTTLS; without it the server offers none. */
+  /** For STARTTLS; without it the server does not offer it. */
   readonly certificate?: Certificate
   /** TLS from the first byte. Default false. */
   readonly implicit?: boolean

@@ -8,7 +8,7 @@ import { until } from './wait.ts'
 
 /** A Prometheus on 127.0.0.1 that reads one target each second. */
 export interface Prometheus extends AsyncDisposable {
-  /** The value of an expression that has one result; undefined while it has none. */
+  /** The value of an expression with one result; undefined while it has none. */
   query(expression: string): Promise<number | undefined>
   /** Number of results of an expression. Throws Prometheus' error for an invalid one. */
   count(expression: string): Promise<number>

@@ -120,7 +120,7 @@ function records(path: string, of: (name: string) => readonly Growth[]): Readonl
   return { [`POST ${path}`]: of('made'), [`PUT ${path}/{ref}`]: of('t'), [`PATCH ${path}/{ref}`]: of('t') }
 }
 
-/** Bodies that get as far into a route as they can, by method and path as the API document has them. */
+/** Bodies that get as far into a route as possible, by method and path as in the API document. */
 const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
   'POST /api/servers/test': serverGrowths(LIMITS.bodyBytes),
@@ -195,7 +195,7 @@ export function routeGrowths(route: string): readonly Growth[] {
   return OWN[route] ?? []
 }
 
-/** Reads in place of changes, so that rounds leave nothing behind. */
+/** Reads instead of changes, so that rounds leave nothing behind. */
 export function queryOf(route: string): string {
   return /^POST \/api\/(?:servers\/import|import|(?:market\/templates|bundles)\/\{id\}\/install)$/.test(route)
     ? '?dryRun=true'

@@ -5,7 +5,7 @@
  */
 import { mainThreadMs } from './work.ts'
 
-/** Between two looks; a turn that is shorter is not told from the next one. */
+/** Interval of measurements in milliseconds; a shorter turn is not distinguished from the next one. */
 const INTERVAL_MS = 1
 
 let seenMs = mainThreadMs(process.pid)

@@ -25,7 +25,7 @@ export const MOST_RESIDENT_MIB = 700
 const WORST_MS = 250
 const P99_MS = 50
 const TIMES_CALM = 5
-/** Between two reads of somebody else. */
+/** Pause between two reads of another user, in milliseconds. */
 const READ_MS = 25
 const READS = ['/api/servers', '/api/groups', '/api/settings', '/api/servers/admin~lists', '/api/limits']
 

@@ -169,7 +169,7 @@ export interface RulePreview {
     /** Values of the subject that fired most, or had most calls. */
     readonly series?: { readonly subject: string; readonly values: readonly (number | null)[] }
   }
-  /** Why there is no past. */
+  /** Reason why there is no past. */
   readonly why?: string
 }
 

@@ -104,7 +104,7 @@ async function readJson<T>(response: Response): Promise<T> {
   return JSON.parse(utf8.decode(await response.arrayBuffer())) as T
 }
 
-/** The hub's REST API. Each throws ApiError for every answer that is no success. */
+/** The hub's REST API. Each function throws ApiError for an unsuccessful response. */
 export const api = {
   get: <T>(path: string, options?: RequestOptions) => request<T>('GET', path, options),
   post: <T>(path: string, options?: RequestOptions) => request<T>('POST', path, options),

@@ -5,7 +5,7 @@ import { ApiError } from './problem.ts'
 /** The newest version of MCP with sessions. */
 const VERSION = '2025-11-25'
 
-/** An error that a server answered in place of a result. */
+/** An error that a server answered instead of a result. */
 export class RpcError extends Error {
   readonly code: number
   readonly data: unknown

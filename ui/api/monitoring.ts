@@ -32,7 +32,7 @@ export interface Metrics {
   readonly series?: readonly MetricStep[]
 }
 
-/** Something that needs somebody. */
+/** A problem that needs an action. */
 export interface Attention {
   readonly kind:
     | 'server_offline'

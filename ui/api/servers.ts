@@ -8,7 +8,7 @@ export interface HealthCheck {
   readonly durationMs: number
 }
 
-/** Health of a server, as `/api/monitoring/health` has it. */
+/** Health of a server, from `/api/monitoring/health`. */
 export interface ServerHealthRecord {
   /** `owner~name`. */
   readonly server: string

@@ -201,7 +201,7 @@ export class PbFrame extends PbElement {
 }
 customElements.define('pb-frame', PbFrame)
 
-/** Applies a choice at once and keeps it with the user; a hub that cannot keep it is no reason to refuse it. */
+/** Applies a choice at once and stores it with the user; the choice stays even if the hub cannot store it. */
 function keep(settings: Readonly<Record<string, string>>, apply: () => void): void {
   apply()
   void api.patch('/api/settings', { body: settings }).catch(() => {})

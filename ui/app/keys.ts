@@ -7,7 +7,7 @@ import { isTyping } from './typing.ts'
 /** Time to wait for the second key after `g`, in milliseconds. */
 const SECOND_KEY_MS = 1500
 
-/** The keys that work on every page. Single letters never do while somebody types, and can be turned off. */
+/** The keys that work on every page. Single letters are ignored while the user types, and can be turned off. */
 export class Keys implements ReactiveController {
   /** The open layer: the palette or the list of keys. */
   open: 'palette' | 'help' | undefined

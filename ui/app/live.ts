@@ -73,7 +73,7 @@ export class Live {
     }
   }
 
-  /** Connects; called when somebody has signed in. */
+  /** Connects; called after a sign-in. */
   start(): void {
     this.stop()
     void this.#connect()
@@ -90,7 +90,7 @@ export class Live {
     this.#state.set({ kind: 'off' })
   }
 
-  /** Tries at once in place of waiting. */
+  /** Tries at once instead of waiting. */
   retryNow(): void {
     if (this.#state.get().kind !== 'retrying') return
     clearTimeout(this.#timer)

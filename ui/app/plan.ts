@@ -69,7 +69,7 @@ export class Plan<T> implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  /** For another form: there is no plan, and answers to questions about the last one do not count. */
+  /** Resets for another form: there is no plan, and answers to earlier requests are ignored. */
   clear(): void {
     clearTimeout(this.#typing)
     this.#asked += 1

@@ -5,7 +5,7 @@ import { icon } from '../text/icon.ts'
 import { t } from '../text/t.ts'
 import './time.ts'
 
-/** A record that somebody else saved while it was edited here. */
+/** A record that another user saved while it was edited here. */
 export interface SavedElsewhere {
   /** The rejection, with the user who saved it and the time. */
   readonly refusal: ApiError | undefined

@@ -1,8 +1,8 @@
 import type { ApiError, FieldProblem } from '../api/problem.ts'
 
 /**
- * Texts of the hub's errors in a language other than its own, by their codes. `{name}` is a place for a member of the
- * problem, `{detail}` for the hub's sentence; a part in brackets is left out where one of its values is not there.
+ * Texts of the hub's errors in a language other than its own, by their codes. `{name}` is a place for a member of the problem,
+ * `{detail}` for the hub's sentence; a part in brackets is left out if one of its values is missing.
  */
 export interface ProblemTexts {
   readonly titles: Readonly<Record<string, string>>

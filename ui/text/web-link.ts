@@ -6,8 +6,8 @@ const LINK_CHARACTERS = 2_048
 const SHOWN_CHARACTERS = 4_000
 
 /**
- * An address that somebody else wrote, for a link: `http` or `https` without a user name, at most 2,048 characters, none of
- * them invisible. Undefined for everything else, which belongs on a page as text alone. `href` is in ASCII.
+ * An address from another person, for a link: `http` or `https` without a user name, at most 2,048 characters, without invisible
+ * ones. Undefined for everything else, which is shown only as text. `href` is in ASCII.
  */
 export function webLink(address: unknown): URL | undefined {
   if (typeof address !== 'string' || address.length > LINK_CHARACTERS) return undefined

@@ -65,7 +65,7 @@ export async function copiesOf(file: string): Promise<readonly string[]> {
   return copies.reverse().map(name => join(dirname(target), name))
 }
 
-/** The access key in an entry; undefined: it holds none of this kind. */
+/** The access key in an entry; undefined: it contains no key of this kind. */
 export function keyIn(entry: JsonObject): string | undefined {
   return /pb_[A-Za-z0-9_-]{16,}/.exec(JSON.stringify(entry))?.[0]
 }

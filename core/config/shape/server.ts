@@ -164,7 +164,7 @@ function readArguments(body: Record<string, JsonValue>): void {
   }
 }
 
-/** Converts numbers and booleans, which files often have in place of strings. */
+/** Converts numbers and booleans, which files often have instead of strings. */
 function readTexts(body: Record<string, JsonValue>, field: string): void {
   const map = body[field]
   if (!isJsonObject(map)) return

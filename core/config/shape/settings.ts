@@ -19,8 +19,8 @@ export interface PluginUse {
 }
 
 /**
- * Users, servers and groups of the file. The registry's FileState has the same shape and is not imported, because
- * configuration lies below the registry.
+ * Users, servers and groups of the file. The registry's FileState has the same shape and is not imported, because configuration
+ * is a layer below the registry.
  */
 export interface FileEntries {
   readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
@@ -41,7 +41,7 @@ export interface SettingsState {
   /** Default health check of the file's servers. */
   readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
-  /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
+  /** Ignored or suspicious parts, as sentences; they do not prevent the use of the file. Never contains a secret. */
   readonly warnings: readonly string[]
   /** The path of each server and group in the text, in the order of `file`. */
   readonly places: { readonly servers: readonly Path[]; readonly groups: readonly Path[] }

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
-/** Other programs' lists of the only tools of a server that are on: with an empty one, none is. */
+/** Other programs' lists of the only enabled tools of a server: with an empty list, no tool is enabled. */
 const ONLY = ['includeTools', 'enabledTools', 'enabled_tools', 'allowedTools', 'allowed_tools'] as const
 /** Lists of disabled tools in other programs; they take precedence over the lists of enabled ones. */
 const OFF = ['disabledTools', 'excludeTools', 'disabled_tools', 'disallowedTools', 'disallowed_tools'] as const

@@ -4,7 +4,7 @@ import { inRange, METRIC_NAMES, type MetricInfo, metricInfo, metricName, UNITS }
 
 /** Longest text of a condition, in characters. */
 export const CONDITION_CHARACTERS = 1_024
-/** The window of a metric that names none, and the limits of one, in milliseconds. */
+/** The default window of a metric, and the limits of a window, in milliseconds. */
 export const WINDOW_MS = { usual: 60_000, least: 10_000, most: 24 * 60 * 60_000 } as const
 
 export const STATES = ['online', 'connecting', 'offline'] as const

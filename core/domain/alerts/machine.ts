@@ -52,7 +52,7 @@ const NO_DATA_MS = 15 * 60_000
 const FLAPPING_FIRINGS = 3
 const FLAPPING_FACTOR = 4
 
-/** `keepFiringFor` of a rule that names none: as long as its duration, between 30 s and 5 min. */
+/** Default of `keepFiringFor`: the rule's duration, but at least 30 s and at most 5 min. */
 export function usualKeepFiringFor(durationMs: number): number {
   return Math.max(30_000, Math.min(durationMs, 5 * 60_000))
 }

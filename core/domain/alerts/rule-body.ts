@@ -197,7 +197,7 @@ function readEqualThreshold(fields: Fields, condition: Condition, threshold: num
   return fields.problem('threshold', 'ambiguous', `${other}; leave "threshold" out, or give the same number`)
 }
 
-/** Percentages have rounding errors: 7 times 0.01 is no 0.07. */
+/** Percentages have rounding errors: 7 times 0.01 is not 0.07. */
 function isClose(a: number, b: number): boolean {
   return Math.abs(a - b) <= Math.max(Math.abs(a), Math.abs(b)) * 1e-9
 }

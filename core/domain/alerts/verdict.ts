@@ -29,7 +29,7 @@ export function verdictOf(
 function compare({ op, value }: ConditionTest, fact: FactValue, threshold: number | undefined): Verdict {
   const wanted = typeof value === 'object' ? value.state : value === 'threshold' ? threshold : value
   if (fact === undefined || wanted === undefined) return undefined
-  // A server that should not run now has none of the states.
+  // A server that should not run now has no state.
   if (typeof value === 'object' && fact === 'resting') return false
   if (op === '==' || op === '!=') return (fact === wanted) === (op === '==')
   if (op === '>' || op === '>=') return op === '>' ? fact > wanted : fact >= wanted

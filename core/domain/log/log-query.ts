@@ -56,7 +56,7 @@ export type TermExpression =
   | { readonly any: readonly TermExpression[] }
   | WantedText
 
-/** Some text of the record must contain this one, folded. A text that is no id of its own has these terms then. */
+/** Some text of the record must contain this one, folded. A text that is not an id then has these terms. */
 interface WantedText {
   readonly wanted: string
   readonly terms: TermExpression
@@ -141,7 +141,7 @@ export function termsFor(condition: LogCondition): TermExpression | undefined {
 function fieldTerms({ field, op, values }: FieldCondition): TermExpression | undefined {
   if (field === 'level') {
     const levels = LEVELS.filter(level => compare(op, SEVERITIES[level], values))
-    // All five are no condition.
+    // All five levels together are no restriction.
     return levels.length === LEVELS.length ? undefined : anyOf(levels.map(levelTerm))
   }
   if (op === 'contains' || op === 'prefix') {

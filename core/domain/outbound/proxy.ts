@@ -44,7 +44,7 @@ export function proxyFor(url: URL, proxy: OutboundProxy): ProxyServer | undefine
   return proxy.direct.some(entry => covers(entry, host, port)) ? undefined : server
 }
 
-/** Reads a proxy's URL; without a scheme it is http, without a port 80. Undefined for anything that is no http proxy. */
+/** Parses a proxy's URL; without a scheme it is http, without a port 80. Undefined for anything that is not an http proxy. */
 export function parseProxy(text: string): ProxyServer | undefined {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`)
   if (url?.protocol !== 'http:' || url.hostname === '') return undefined

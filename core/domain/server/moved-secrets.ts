@@ -19,7 +19,7 @@ export interface KeptSecrets {
 
 /**
  * The rule for every stored secret that a change would send to another place: its owner may do that with a sign-in of the last
- * five minutes, as for an export of secrets. With an access key, with an older sign-in, or by somebody else, each secret must be
+ * five minutes, as for an export of secrets. With an access key, with an older sign-in, or by another user, each secret must be
  * entered again. `nowMs`: Unix time. Throws `validation_failed` with `secret_required` for each.
  */
 export function refuseMovedSecrets(actor: Actor, { kept, moved, isOwn }: KeptSecrets, nowMs: number): void {

@@ -55,14 +55,14 @@ export function storedDocument(config: JsonObject): StoredDocument | undefined {
   return isJsonObject(document) ? (document as unknown as StoredDocument) : undefined
 }
 
-/** The transport part with `document` in place of its "schema" and "url". */
+/** The transport part with `document` instead of its "schema" and "url". */
 export function withStoredDocument(config: JsonObject, document: StoredDocument): JsonObject {
   const { schema: _, document: __, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
   const { servers, ...rest } = document
   return { ...config, openapi: { ...openapi, document: { ...rest, ...(servers ? { servers: [...servers] } : {}) } } }
 }
 
-/** The transport part with `document` in place of the placeholder. */
+/** The transport part with `document` instead of the placeholder. */
 export function withInlineDocument(config: JsonObject, document: JsonValue): JsonObject {
   const { document: _, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
   return { ...config, openapi: { ...openapi, schema: document } }

@@ -26,7 +26,7 @@ export function cappedRights<Rights extends OwnerRights>(rights: Rights, cap: Ri
   return { ...rights, role: 'user', grants: { network: cap } }
 }
 
-/** The lower of two caps; undefined is no cap. */
+/** The lower of two caps; undefined means no cap. */
 export function lowerCap(one: RightsCap | undefined, other: RightsCap | undefined): RightsCap | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return RANKS[one] <= RANKS[other] ? one : other

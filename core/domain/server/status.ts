@@ -72,7 +72,7 @@ export interface ServerStatus {
   readonly nextAttemptAt?: string
   /** While an attempt to start it lasts. */
   readonly starting?: ServerStart
-  /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
+  /** The transport in effect: if only a URL is configured, the detected one. */
   readonly transport?: TransportName
   readonly era?: 'legacy' | 'modern'
   /** All protocol eras that the server was found to support; the older one is probed when an older client connects. */

@@ -24,7 +24,7 @@ export interface TransportPart {
   readonly filled: JsonObject
 }
 
-/** Reports each field that belongs to another transport, and an era that no server of this one speaks. */
+/** Reports each field that belongs to another transport, and an era that servers of this transport cannot have. */
 export function refuseForeignFields(
   fields: Fields,
   transports: Transports,

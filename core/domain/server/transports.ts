@@ -13,7 +13,7 @@ export interface Transport {
   readonly fields: readonly string[]
   /** `process`: each connection starts a program; `remote`: it costs no process; `answers`: no MCP server behind it. */
   readonly kind: 'process' | 'remote' | 'answers'
-  /** True when its servers may speak either era. */
+  /** True when its servers may use either era. */
   readonly modern: boolean
 }
 

@@ -31,7 +31,7 @@ export interface JsonBodyOptions extends BodyOptions {
 
 /**
  * The JSON object in a request's body; undefined when there is no body. Throws HubError: body_too_large, content_type,
- * encoding_not_supported, header_duplicate, json_encoding, and what {@link parseJsonObject} throws.
+ * encoding_not_supported, header_duplicate, json_encoding, and the errors of {@link parseJsonObject}.
  */
 export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<JsonObject | undefined> {
   const { headers } = request
@@ -57,7 +57,7 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
   return parser ? parser.parse(chunks, json, sender) : parseJsonObject(decodeBody(await joined(chunks)), json)
 }
 
-/** The bytes of a body that is no JSON. Throws as {@link readBytes}, and `encoding_not_supported`. */
+/** The bytes of a body that is not JSON. Throws as {@link readBytes}, and `encoding_not_supported`. */
 export function readRawBody(request: Request, options: BodyOptions): Promise<Uint8Array> {
   refuseEncoded(request.headers)
   return readBytes(request, options)

@@ -73,7 +73,7 @@ export class BuiltFiles {
   }
 }
 
-/** The build in a folder; undefined: none is there. */
+/** The build in a folder; undefined if there is none. */
 export async function readBuild(folder: string): Promise<BuiltFiles | undefined> {
   try {
     const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as ConsoleManifest

@@ -20,7 +20,7 @@ export class EventIds {
     return Buffer.concat([cipher.update(block), cipher.final()]).toString('hex')
   }
 
-  /** The number of an id; undefined for a text that is no id of this process. */
+  /** The number of an id; undefined for a text that is not an id of this process. */
   numberOf(id: string): number | undefined {
     if (!/^[0-9a-f]{32}$/.test(id)) return undefined
     const decipher = createDecipheriv('aes-128-ecb', this.#key, null).setAutoPadding(false)

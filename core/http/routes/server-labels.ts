@@ -2,7 +2,7 @@ import type { UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
 import { qualified } from './views.ts'
 
-/** A row of numbers about one server, or about none. */
+/** A row of numbers about one server, or about no server. */
 interface Row {
   readonly serverId?: string
   readonly server?: string

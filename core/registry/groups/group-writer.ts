@@ -273,7 +273,7 @@ function nameTaken(name: string): HubError {
   })
 }
 
-/** Endpoints of others are no reason: they lose the group as other clients do. */
+/** Endpoints of other users do not prevent it: they lose the group as other clients do. */
 async function refuseBound(db: Reader, row: GroupRow): Promise<void> {
   const endpoints = await db
     .selectFrom('owned_setting')

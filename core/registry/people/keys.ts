@@ -243,7 +243,7 @@ async function checkQuota(db: Reader, ownerId: string): Promise<void> {
   throw new HubError('quota_keys', `A user may have ${LIMITS.keysPerUser} access keys`)
 }
 
-/** A new secret would keep the key's end, and open nothing; with another end it would bring back what somebody let end. */
+/** A new secret would keep the key's end, and be useless; with another end it would revive a key that was left to expire. */
 function refuseEnded({ label, expires_at: end }: AccessKeyTable, now: string): void {
   if (end === null || end > now) return
   throw new HubError('key_expired', `The access key ${quoteName(label)} has ended at ${end}`)

@@ -217,7 +217,7 @@ export function configHash(settings: ServerSettings, owner: { id: string; role: 
     healthCheck,
   } = settings
   const { enabled, endpoints } = healthCheck
-  // Left out when empty, so that hashes stored by earlier versions stay valid.
+  // Left out if empty, so that hashes stored by earlier versions stay valid.
   const asked = enabled && endpoints && Object.keys(endpoints).length > 0 ? { endpoints: { ...endpoints } } : {}
   const all = { owner: owner.id, role: owner.role, transport, transportInferred, config, variables: { ...variables } }
   return createHash('sha256')

@@ -228,8 +228,7 @@ export class Servers implements ServerRegistry {
     return readDocument(this.#deps.store, id, sha256)
   }
 
-  /** Builds the new body from the stored server, validates and saves it; repeats all when somebody else saved
-   * meanwhile. */
+  /** Builds the new body from the stored server, validates and saves it; repeats all after a conflict with another save. */
   async #update(
     actor: Actor,
     ref: Ref,

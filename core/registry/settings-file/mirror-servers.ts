@@ -210,7 +210,7 @@ function absent({ body }: FileState['servers'][number]): Problem {
   return { code: 'transport_unavailable', message, pointer: '#/transport' }
 }
 
-/** Listed in place of an entry that cannot be parsed. */
+/** Listed instead of an entry that cannot be parsed. */
 function placeholder(name: string, flat: JsonObject): ServerSettings {
   const isRemote = flat.url !== undefined || flat.openapi !== undefined
   const settings = emptySettings(name, isRemote ? 'streamable-http' : 'stdio')

@@ -6,7 +6,7 @@ export const LINK_MINUTES = 60
 /** Limits of links: of one user, above which the least recently used one is dropped, and of all users. */
 const MOST_PER_USER = 500
 const MOST = 5_000
-/** In keys, where there is no client. */
+/** Part of keys if there is no client. */
 const REST = '\0'
 
 /** Ends of a link: a user's client or key, the group at which it called, and the server that answered. */

@@ -3,7 +3,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { z } from 'zod'
 
-/** Addresses that are no link, and one that is. */
+/** Addresses that are not links, and one that is. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   percent: 'https://%',
   bracket: 'https://[',

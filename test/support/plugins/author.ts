@@ -4,7 +4,7 @@ import { makeTemp, removeTemp } from '../temp.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 
-/** A folder outside of the repository in which somebody writes plugins, with the exported types and none of the sources. */
+/** A folder outside of the repository in which a person writes plugins, with the exported types and without the sources. */
 export interface Author extends AsyncDisposable {
   readonly folder: string
   /** Writes a plugin, for its owner alone; returns its path. */

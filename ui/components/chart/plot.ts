@@ -212,7 +212,7 @@ function drawEnds(plot: uPlot, { data, series, hidden, color, endLabels }: PlotO
   }
 }
 
-/** Labels at the ends are at most so long; the legend has them whole. */
+/** Longest label at the ends, in characters; the legend has the full names. */
 const END_CHARACTERS = 18
 
 function cut(label: string): string {

@@ -22,7 +22,7 @@ export function axisText(value: number, unit: ChartUnit): string {
   return Math.abs(value) < 10_000 ? formatNumber(value, 2) : formatCount(value)
 }
 
-/** The unit as a word behind the heading; empty for what needs none. */
+/** The unit as a word after the heading; empty if none is needed. */
 export function unitWord(unit: ChartUnit): string {
   if (unit === 'ms') return t('ms')
   if (unit === 'per_minute') return t('a minute')

@@ -19,7 +19,7 @@ export class PbJson extends PbElement {
   static override properties = { value: { attribute: false }, text: {}, label: {}, limit: { state: true } }
   /** Any value that JSON can hold. */
   declare value: unknown
-  /** JSON text, in place of a value. Text that is no JSON is shown as it is. */
+  /** JSON text, instead of a value. Text that is not JSON is shown unchanged. */
   declare text: string | undefined
   /** Label for screen readers. Default "JSON". */
   declare label: string
@@ -65,7 +65,7 @@ function lineOf({ depth, tokens }: JsonLine): unknown {
   return html`${'  '.repeat(Math.min(depth, DEEPEST))}${tokens.map(({ kind, text }) => html`<span class=${CLASSES[kind]}>${text}</span>`)}${'\n'}`
 }
 
-/** JSON.stringify gives up on depths that JSON.parse takes. */
+/** JSON.stringify fails at depths that JSON.parse accepts. */
 function written(value: unknown): string {
   try {
     return JSON.stringify(value, null, 2) ?? ''

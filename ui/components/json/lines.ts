@@ -27,7 +27,7 @@ const VALUE = String.raw`(?:"(?:[^"\\]|\\[\s\S])*"|-?\d[\d.eE+-]*|true|false|nul
 const SHORT = new RegExp(String.raw`^\s*\[\s*(?:${VALUE}(?:\s*,\s*${VALUE})*)?\s*\]`)
 /** Longer strings are cut in coloured lines, in characters. */
 const LONGEST = 5000
-/** A line of more pieces is no JSON. */
+/** Highest number of pieces of a line. */
 const LONGEST_LINE = 200
 
 /**

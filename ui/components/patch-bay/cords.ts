@@ -80,7 +80,7 @@ function cordsOf(
   const cords = bay.cords.filter(cord => from.has(cord.from) && to.has(cord.to))
   const starts = spread(cords, 'from', from, to)
   const ends = spread(cords, 'to', to, from)
-  // Cords that matter are drawn last, and so lie on top.
+  // Highlighted cords are drawn last, and so are on top.
   const lit = (cord: BayCord): boolean => followed !== undefined && way.has(cord.from) && way.has(cord.to)
   const sorted = cords.map((cord, at) => ({ cord, at })).sort((a, b) => Number(lit(a.cord)) - Number(lit(b.cord)))
   return html`<svg class="cords" viewBox="0 0 100 ${height}" height=${height} preserveAspectRatio="none" aria-hidden="true">${repeat(

@@ -17,7 +17,7 @@ export interface FormContext {
   get(path: Path): unknown
   /** Changes the value; undefined takes it out. */
   set(path: Path, value: unknown): void
-  /** Text that was typed and is no value yet, such as `1e`. */
+  /** Entered text that is not a value yet, such as `1e`. */
   draft(path: Path): string | undefined
   setDraft(path: Path, text: string | undefined): void
   /** Index of the picked shape of a choice. */

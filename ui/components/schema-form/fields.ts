@@ -16,7 +16,7 @@ export function textField(form: FormContext, field: Field, resolved: Resolved): 
   const { schema } = resolved
   const value = form.get(field.path)
   const text = typeof value === 'string' ? value : ''
-  // An optional text that is empty is no text; a required one may be.
+  // An empty optional text counts as absent; a required one may be empty.
   const change = (event: Event): void => {
     const next = (event.target as HTMLInputElement).value
     form.set(field.path, next === '' && !field.required ? undefined : next)
@@ -63,7 +63,7 @@ export function numberField(form: FormContext, field: Field, resolved: Resolved)
     const number = Number(typed)
     const isNumber = typed !== '' && Number.isFinite(number)
     form.setDraft(field.path, typed === '' || String(number) === typed ? undefined : typed)
-    // A text that is no number is kept as a value that the check refuses, so that it is never sent as another one.
+    // A text that is not a number is kept as a value that the check rejects, so that it is never sent as another one.
     form.set(field.path, typed === '' ? undefined : isNumber ? number : typed)
   }
   const { id, invalid, hint, required } = marks(form, field, resolved)

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { metricNote } from '../../text/figures.ts'
 import { t } from '../../text/t.ts'
 
-/** A condition of one comparison, as the builder has it. */
+/** A condition of one comparison, in the form of the builder. */
 export interface Simple {
   readonly metric: string
   /** Field of the selector and its value; absent: all servers. */

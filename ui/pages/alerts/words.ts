@@ -68,7 +68,7 @@ export function deliveryMark({ state }: Delivery): TemplateResult {
   return html`<span class="st bad">${icon('circle-x')}${t('Given up')}</span>`
 }
 
-/** Why a message was not taken, in the language of the page; of one that was, what its receiver said. */
+/** Reason why a message was not accepted, in the language of the page; for an accepted one, the receiver's answer. */
 export function outcomeText({ code, detail = '' }: Pick<Delivery, 'code' | 'detail'>): string {
   return problemText(outcomeProblem({ code, detail }))
 }

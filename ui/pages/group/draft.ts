@@ -41,7 +41,7 @@ function memberOf({ server, alias, tools, prompts, resources }: GroupMember): Dr
   }
 }
 
-/** The body that saves it. `owner`: of a group of somebody else. */
+/** The body that saves it. `owner`: for a group of another user. */
 export function bodyOf(
   { name, description, visibility, naming, members }: Draft,
   owner?: string,

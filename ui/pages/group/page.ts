@@ -44,7 +44,7 @@ class PbPageGroup extends PbPage {
   declare draft: Draft | undefined
   declare preview: Preview | ApiError | undefined
   declare error: ApiError | undefined
-  /** The group as somebody else has saved it meanwhile. */
+  /** The group as another user has saved it meanwhile. */
   declare conflict: GroupRecord | undefined
   /** Why saving was refused when there is a conflict. */
   declare refusal: ApiError | undefined

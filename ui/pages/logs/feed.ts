@@ -223,7 +223,7 @@ export class LogFeed implements ReactiveController {
     this.#frame = requestAnimationFrame(() => this.#takeOver())
   }
 
-  /** Takes over what came since the last time. */
+  /** Takes over the records that arrived since the last time. */
   #takeOver(): void {
     this.#tookOverMs = performance.now()
     const since = performance.now() - RATE_MS

@@ -172,7 +172,7 @@ class PbPageLogs extends PbPage {
     const { draft } = this
     if (draft === undefined) return
     this.setView({ q: draft.trim() === '' ? undefined : draft, around: undefined })
-    // Behind a mistake the text stays as typed; else the address has it.
+    // After a syntax error the text stays as entered; otherwise it is in the address.
     this.draft = draft === this.#view.text ? draft : undefined
   }
 

@@ -11,7 +11,7 @@ export interface Plugin {
   readonly stack?: string
   readonly version?: string
   readonly sha256?: string
-  /** With masks in place of secrets. */
+  /** Configuration with masks instead of secrets. */
   readonly config?: Readonly<Record<string, unknown>>
   /** JSON Schema of its configuration, if it was loaded and has one. */
   readonly configSchema?: Readonly<Record<string, unknown>>

@@ -185,7 +185,7 @@ function noteMessage(run: Run, { data, logger }: Readonly<Record<string, unknown
   run.notifications = [entry, ...run.notifications].slice(0, MOST_NOTIFICATIONS)
 }
 
-/** The same call for a shell; the key is a variable, so that none is copied. */
+/** The same call for a shell; the key is a variable, so that it is not copied. */
 export function curlOf(server: ServerRecord, tool: string, input: unknown): string {
   const url = `${location.origin}${document.documentElement.dataset.base ?? ''}${serverPath(refOf(server))}/tools/${segment(tool)}/call`
   const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`

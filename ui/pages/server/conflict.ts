@@ -5,7 +5,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { differences, type JsonObject, mergePatch, patched } from './merge-patch.ts'
 
-/** Settings that somebody else saved while they were edited here. */
+/** Settings that another user saved while they were edited here. */
 export interface Conflict {
   /** Version from which both changes started. */
   readonly base: JsonObject

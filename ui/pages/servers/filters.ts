@@ -5,7 +5,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { CONDITIONS, type Condition } from './list.ts'
 
-/** The view of the list, as the address has it. */
+/** The view of the list, from the address. */
 export interface ServersView {
   readonly q: string
   readonly state: string

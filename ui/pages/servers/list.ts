@@ -3,7 +3,7 @@ import type { ServerRecord } from '../../api/types.ts'
 import { isResting } from '../../components/status.ts'
 import { problemText } from '../../text/problem.ts'
 
-/** States that the chips filter by; servers at rest by somebody's will are no faults. */
+/** States that the chips filter by; servers that are stopped on purpose are not faulty. */
 export type Condition = 'online' | 'connecting' | 'offline' | 'stopped'
 export const CONDITIONS: readonly Condition[] = ['online', 'connecting', 'offline', 'stopped']
 

@@ -32,7 +32,7 @@ interface Source {
 
 interface Settings {
   readonly values: Values
-  /** Counts the changes; somebody else's change in between refuses the own one. */
+  /** Counts the changes; a change by another user in between makes the own one fail. */
   readonly revision: number
   readonly sources: Readonly<Record<string, Source>>
 }
@@ -155,7 +155,7 @@ export class PbSystemSettings extends PbElement {
   }
 
   #set(changes: Readonly<Record<string, unknown>>): void {
-    // Settings that are read again while something is typed must not hide that somebody changed them.
+    // Reading the settings again during an edit must not hide that another user changed them.
     if (Object.keys(changes).length === 0) this.#basis = undefined
     else this.#basis ??= this.#settings.data?.revision
     this.changes = changes

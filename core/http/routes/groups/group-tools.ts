@@ -41,7 +41,7 @@ const ARGUMENTS_JSON: JsonLimits = {
   foreign: { endings: [''], depth: LIMITS.jsonDepth, members: LIMITS.jsonMembers, anyKey: true },
 }
 
-/** The tools of a group for programs that speak no MCP: an OpenAPI document, and a route for each tool. */
+/** The tools of a group for programs that do not support MCP: an OpenAPI document, and a route for each tool. */
 export function groupToolRoutes(deps: GroupToolsDeps): Route[] {
   return [documentRoute(deps), callRoute(deps)]
 }

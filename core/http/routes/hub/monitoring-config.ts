@@ -252,7 +252,7 @@ function settingsOf(
   }
 }
 
-/** Off is the interval `none`; on without an interval is the default one, unless there is one already. */
+/** Disabled is stored as the interval `none`; enabled without an interval as the default one, unless there is one already. */
 function switched(
   enabled: boolean | undefined,
   interval: string | undefined,

@@ -184,7 +184,7 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
   }
 }
 
-/** A scope that is no group: one server, all servers of a user, or a group that was removed meanwhile. */
+/** A scope that is not a stored group: one server, all servers of a user, or a group that was removed meanwhile. */
 function unstored(id: string, name: string, owner: string | undefined) {
   if (owner !== undefined) return { id, kind: 'server' as const, name, owner, servers: [id] }
   return { id, kind: id.startsWith('all:') ? ('all' as const) : ('group' as const), name }

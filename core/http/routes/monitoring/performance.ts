@@ -193,7 +193,7 @@ export function serversOf(
   return counts
 }
 
-/** Milliseconds with two digits after the point; null where there is no number. */
+/** Milliseconds with two digits after the point; null if there is no number. */
 export function shown(value: number | null | undefined): number | null {
   return value === undefined || value === null ? null : rounded(value, 2)
 }

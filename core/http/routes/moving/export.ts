@@ -68,7 +68,7 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
   ]
 }
 
-/** An open session that somebody else finds must not give its secrets away. */
+/** A person who finds an open session must not get the secrets. */
 function checkPassphrase(actor: UserActor, passphrase: string): void {
   requireRecentSignIn(actor)
   const characters = [...passphrase].length

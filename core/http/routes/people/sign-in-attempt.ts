@@ -36,7 +36,7 @@ export function beginAttempt(deps: AttemptDeps, attempted: Attempted): SignInAtt
   }
 }
 
-/** Notes a refusal, one of each kind a minute and address, with the number of those that were left out before it. */
+/** Records a rejection, one a minute of each kind and address, with the number of earlier ones that were not recorded. */
 export function noteRefusal(
   { registry, auth }: AttemptDeps,
   action: string,
