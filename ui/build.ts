@@ -20,7 +20,7 @@ export interface ConsoleManifest {
   /** Classic script that sets the theme before the first paint. */
   readonly theme: string
   readonly entry: string
-  /** Chunks that the entry imports at once: loaded beside it. */
+  /** Chunks that the entry imports at once: loaded together with it. */
   readonly preload: readonly string[]
   readonly style: string
   readonly sprite: string
@@ -123,7 +123,7 @@ async function compressAll(folder: string): Promise<void> {
   }
 }
 
-/** Builds into a new folder and then takes the place of the old one, so that a hub never serves half a build. */
+/** Builds into a new folder that then replaces the old one, so that a hub never serves half a build. */
 async function build(files: readonly string[]): Promise<void> {
   const folder = `${DIST}.${process.pid}`
   await rm(folder, { recursive: true, force: true })

@@ -56,7 +56,7 @@ export interface StoredChannel {
 export interface PrepareDeps {
   readonly types: () => ChannelTypes
   readonly sealer: Sealer
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
 }
 
@@ -207,7 +207,7 @@ export function openConfig(setting: OwnedSetting, sealer: Sealer): JsonObject {
   return filled(channelOf(setting).config, channelSecrets(setting, sealer))
 }
 
-/** Throws `admin_only` where only administrators may have such a channel, or one with such a member. */
+/** Throws `admin_only` if only administrators may have such a channel, or one with such a member. */
 export function refuseOthers(
   { adminOnly = [], label }: NotificationChannel,
   owner: Pick<Owner, 'role'>,

@@ -58,7 +58,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   readonly sealer: Sealer
   readonly log: PluginLogger
   readonly types: () => ChannelTypes
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
   readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string

@@ -27,8 +27,8 @@ interface Waiting {
 }
 
 /**
- * The next message of a rule for a channel, and marks its deliveries with its id: those of a message that was begun, else
- * all that wait, but what silences and more severe alerts hold back. `held`: all of it is.
+ * Returns the next message of a rule for a channel, and marks its deliveries with its id: those of a message that was begun,
+ * otherwise all waiting ones except those held back by silences or more severe alerts. `held`: all of them are held back.
  */
 export async function readyMessage(
   trx: Writer,

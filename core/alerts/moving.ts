@@ -15,7 +15,7 @@ export interface MovingAlertsDeps {
   readonly store: Store
   readonly sealer: Sealer
   readonly types: () => ChannelTypes
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
   readonly facts: Pick<AlertFacts, 'unavailable'>
   /** Run after a rule, or a channel, was written. */

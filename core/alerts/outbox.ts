@@ -107,7 +107,7 @@ export class Outbox {
     await this.begin()
   }
 
-  /** Sends a message at once, beside the queue. Never rejects. */
+  /** Sends a message at once, bypassing the queue. Never rejects. */
   async send(channel: OwnedSetting, message: AlertMessage): Promise<Delivered> {
     try {
       const { type } = channelOf(channel)

@@ -17,9 +17,9 @@ export interface Evaluated {
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
- * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see
- * the user's own servers, an administrator's all. Metrics that are known only for everything together hold for each. In turns:
- * a rule may have some hundred tests of each of its subjects.
+ * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see the
+ * user's own servers, an administrator's all. A metric with one value for all subjects together applies to each. Runs in several
+ * turns of the event loop: a rule may have some hundred tests of each of its subjects.
  */
 export async function evaluateSubjects(
   rule: EvaluatedRule,

@@ -112,7 +112,7 @@ interface Resolution {
   readonly at: string
 }
 
-/** Ends an incident unless it is over. A channel that was not notified that it fired is not notified that it is over either. */
+/** Ends an incident unless it has ended. A channel that was not notified of the firing is not notified of the end either. */
 export async function resolveIncident(
   trx: Writer,
   messages: NewMessages,

@@ -56,9 +56,12 @@ export interface Assistant {
   messages(actor: Actor, ref: string): Promise<readonly JsonObject[]>
   /** The tools as the assistant would get them now. Rejects as a connection would: `group_not_found`, `owner_disabled`. */
   tools(actor: Actor, ref: string): Promise<BridgePreview>
-  /** Goes the way of a connection once and changes nothing. Throws `assistant_disabled`, and `rate_limited` beside another. */
+  /**
+   * Tests all steps of a connection once and changes nothing. Throws `assistant_disabled`, and `rate_limited` while another test
+   * runs.
+   */
   test(actor: Actor, ref: string): Promise<EndpointTest>
-  /** Makes the endpoints of the settings file, and serves them. */
+  /** Stores the endpoints of the settings file, and serves them. */
   mirror(entries: readonly FileEntry[]): Promise<Mirrored>
   /** Endpoints as they move between hubs; `things`: where in the same transaction their groups and servers are found. */
   moving(store: Store, things: Things): MovingRecords

@@ -47,7 +47,7 @@ export interface EndpointToken {
 /** Dependencies of preparing an endpoint. */
 export interface PrepareDeps {
   readonly sealer: Sealer
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
 }
 

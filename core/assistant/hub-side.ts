@@ -25,7 +25,7 @@ import { boundThing, callerFor } from './targets.ts'
 
 /** The longest frame, in bytes; the same as for incoming sockets. */
 const FRAME_BYTES = 64 * 1024
-/** Longer results are not read: an assistant gets 2,000 characters of one, and parsing it would hold everybody up. */
+/** Characters above which results are not read: an assistant gets 2,000 characters of one, and parsing it would delay all users. */
 const MOST_RESULT_CHARACTERS = 1024 * 1024
 
 /** Dependencies of served endpoints on the rest of the hub. */
@@ -35,7 +35,7 @@ export interface HubSideDeps {
   readonly sealer: Sealer
   readonly log: PluginLogger
   readonly version: string
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
   readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string

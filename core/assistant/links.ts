@@ -113,7 +113,7 @@ export class Links {
     return this.#work
   }
 
-  /** Ends all links after their calls, with the code of a hub that goes away. */
+  /** Ends all links after their calls, with the code of a hub that stops. */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true
     this.#ready.resolve()

@@ -146,7 +146,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     if (!isAccessKey(secret)) throw new HubError('token_invalid', 'The access key is not in the form of one')
     const keyHash = hashAccessKey(secret)
     const key = await registry.keys.byHash(keyHash)
-    // Deleted keys leave no trace, so a key that never existed gives the same answer.
+    // Deleted keys leave no trace, so a key that never existed gets the same answer.
     if (!key) throw new HubError('token_revoked', 'There is no such access key any more', { hint: 'Make a new one.' })
     return usedKey(key, keyHash)
   }

@@ -86,7 +86,7 @@ export class LiveCredentials {
     this.#follow()
   }
 
-  /** The timer runs while there is something to watch. */
+  /** Runs the timer only while there are holders. */
   #follow(): void {
     if (this.#watched.size === 0 && this.#sources.size === 0) {
       clearInterval(this.#timer)

@@ -76,7 +76,7 @@ export function createSignIns({ db, bus, revocations, now = Date.now }: SignInDe
   )
   const remove = (id: string): void => {
     uses.forget(id)
-    // A row that stays goes with the sweep.
+    // If it fails, the sweep deletes the row later.
     db.deleteFrom('sign_in')
       .where('id', '=', id)
       .execute()

@@ -96,7 +96,7 @@ export class BundleStore {
     )
   }
 
-  /** Writes a bundle and gives it to a user; after an error nothing of it is left. Throws `quota_bundles`, `quota_stored_bytes`. */
+  /** Writes a bundle and gives it to a user; after an error no part of it is left. Throws `quota_bundles`, `quota_stored_bytes`. */
   async add(owner: BundleOwner, bundle: PlannedBundle, content: Buffer, unpackedBytes: number): Promise<void> {
     try {
       await this.#add(owner, bundle, content, unpackedBytes)

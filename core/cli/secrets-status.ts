@@ -22,7 +22,7 @@ export interface SecretsFound {
   readonly lines: readonly string[]
 }
 
-/** Changes nothing; works beside a running hub. Throws StartError for unreadable keys, environment or files. */
+/** Changes nothing; can run beside a running hub. Throws StartError for unreadable keys, environment or files. */
 export async function inspectSecrets(io: CommandIo): Promise<SecretsFound> {
   const environment = readEnvironment(io.env)
   const dataDir = dataDirOf(io)

@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:f
 import { onThreadStarts } from '../events/thread-starts.ts'
 import { StartError } from './start-error.ts'
 
-/** Takes connections from the system, and stops doing so. */
+/** Accepts connections from the system, and can stop that. */
 export interface ConnectionGate {
   /** Stops accepting connections until `open`: new ones wait in the system's queue. False if that is not possible. */
   close(): boolean
@@ -20,7 +20,7 @@ export interface ConnectionGate {
 const LEAST = 96
 /** Descriptors that are held for threads, files and programs of the hub: an eighth of the limit, 12 to 64. */
 const HELD = { part: 8, least: 12, most: 64 }
-/** No connection is taken while fewer are left beside those that are held. */
+/** No connection is accepted while fewer descriptors than this are free, not counting the held ones. */
 const CLOSE_BELOW = 8
 /** Streams are refused while fewer than an eighth of the limit are left, at least this many, so that requests of others have room. */
 const CROWDED = { part: 8, least: 24 }
@@ -31,7 +31,10 @@ const CROWDED = { part: 8, least: 24 }
 const WAIT_MS = 1_000
 /** Longest time in which a starting thread opens its descriptors, in milliseconds. */
 const THREAD_START_MS = 1_000
-/** With more than this left nothing has to be held back for a thread: one turn takes no more connections than the system queues. */
+/**
+ * With more free descriptors than this, none must be kept for a thread: one turn accepts no more connections than the system
+ * queues.
+ */
 const PLENTY = 2_048
 /** A folder with the open descriptors of this process. */
 const OPEN = '/proc/self/fd'

@@ -22,9 +22,9 @@ const MOST_CHARACTERS = 1024 * 1024
 const MOST_LEVELS = 64
 
 /**
- * Parses the text of a file that an import was given. The result is JSON: a time is its text, `inf` and `nan` and integers
- * that a double cannot hold are texts too, so that they are refused where a number is wanted and kept where a text is. Takes up
- * to a second for 256 KiB of YAML: call it in a worker for texts of more than some KiB.
+ * Parses the text of an imported file. The result is JSON: a time is its text, `inf` and `nan` and integers that a double cannot
+ * hold are texts too, so that they are rejected as a number and kept as a text. Takes up to a second for 256 KiB of YAML: call
+ * it in a worker for texts of more than some KiB.
  */
 export async function parseImportText(text: string, format: TextFormat): Promise<TextValue> {
   const plain = text.startsWith('\ufeff') ? text.slice(1) : text

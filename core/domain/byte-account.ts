@@ -65,7 +65,7 @@ export class ByteAccount {
     this.dropped(bytes)
   }
 
-  /** Counts bytes that were in memory and are garbage now, such as an answer that did not fit, for the collector alone. */
+  /** Counts bytes that were in memory and are garbage now, such as an answer that did not fit, only for the garbage collector. */
   dropped(bytes: number): void {
     const whole = this.#whole
     whole.taken += bytes
@@ -104,7 +104,7 @@ export class ByteAccount {
     )
   }
 
-  /** Marks the start of a request that may take bytes; {@link leave} ends it. Needed only for accounts of addresses. */
+  /** Marks the start of a request that may charge bytes; {@link leave} ends it. Needed only for accounts of addresses. */
   enter(): void {
     this.#holders += 1
   }

@@ -58,9 +58,9 @@ export function isNameProblem(result: CheckedName | NameProblem): result is Name
 const FOLDED_UNITS = 4096
 
 /**
- * The NFKC case-folded form, equal for names that people take for the same. ECMAScript has no case folding; upper and
- * then lower case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes. What follows the
- * first 4,096 code units is as it was: no valid name is so long, and folding may make a text 18 times as long.
+ * The NFKC case-folded form, equal for names that people consider the same. ECMAScript has no case folding; upper and then lower
+ * case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes. The text after the first 4,096
+ * code units is unchanged: no valid name is so long, and folding may make a text 18 times as long.
  */
 export function nameKey(name: string): string {
   // No valid name has these, and not every database accepts them, even in a query.

@@ -70,7 +70,7 @@ export function needsOwnConnection(
   if (session !== 'auto') return session !== 'shared'
   // Members of `face` are computed when read; most clients support no server requests.
   if (!canBeAsked(capabilities) || face.era !== 'legacy' || face.single) return false
-  // A remote one costs no process, so it is used before the server's first request to a client.
+  // A remote one needs no process, so it is used before the server's first request to a client.
   if (face.kind === 'remote' || face.serverRequests.some(capability => capabilities[capability] !== undefined))
     return true
   return face.trials?.has(id) === true

@@ -117,7 +117,7 @@ export class History {
     return error === undefined ? undefined : historyFault(error)
   }
 
-  /** Stores a batch, and rests `rest` times as long. Rejects when it is not stored. */
+  /** Stores a batch, and pauses `rest` times as long. Rejects if it is not stored. */
   async write({ bytes, ends, readers }: SinkBatch, rest = 0): Promise<{ readonly rejected: number }> {
     // Copies are transferred, since a batch that was not stored is sent again. A copy made by `postMessage` itself
     // sometimes blocks the main thread for milliseconds, and a list of 2,000 texts always does.

@@ -29,7 +29,7 @@ export interface RollupOptions {
 }
 
 /**
- * A database of numbers by time, in tables of different fineness. The file, mode 0600, is made once the disk has room, and
+ * A database of numbers by time, in tables of different resolution. The file, mode 0600, is created once the disk has room, and
  * nothing is stored while the disk is nearly full.
  */
 export class RollupFile {

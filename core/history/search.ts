@@ -41,7 +41,7 @@ const OWN_MEMBERS = [
 /** Members of a record of several calls. */
 const OF_MANY_CALLS = ['count', 'errors', 'outcomes', 'durationTotal']
 
-/** Makes one page of the records that terms have found, in their order; each is checked. */
+/** Builds one page of the records that terms have found, in their order; each is checked. */
 export class PageMaker {
   /** Terms that matching records must have; undefined: terms cannot narrow the search. */
   readonly terms: TermExpression | undefined
@@ -62,7 +62,7 @@ export class PageMaker {
     this.terms = withReaders(termsFor(query.where), query.readers)
   }
 
-  /** Takes the next record; false: no more are wanted. */
+  /** Adds the next record; false: no more are needed. */
   take(found: Found): boolean {
     const { limit, where, readers } = this.#query
     this.#checked += 1
@@ -130,7 +130,7 @@ function pageOf(found: Omit<HistoryPage, 'next'>, next: number | undefined): His
   return next === undefined ? found : { ...found, next }
 }
 
-/** The rows that have the terms, behind the cursor, of the segments that can hold matches. */
+/** The rows that have the terms, after the cursor, of the segments that can contain matches. */
 function* candidates(
   segments: readonly Segment[],
   terms: TermExpression | undefined,

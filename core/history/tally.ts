@@ -105,7 +105,7 @@ function named({ outcome = 0, ...row }: Row): TallyCount {
   return name === undefined ? row : { ...row, outcome: name }
 }
 
-/** The coarsest table that such steps can be put together of; without steps the finest that goes back so far. */
+/** The coarsest table from which such steps can be computed; without steps the finest that covers the range. */
 function levelFor(rangeMs: number, stepMs: number | undefined): Level {
   const fitting = stepMs
     ? LEVELS.filter(({ slotMs }) => stepMs % slotMs === 0).toReversed()

@@ -75,7 +75,7 @@ class HistoryThread {
     }
   }
 
-  /** The text is made here, since a large one would hold main. */
+  /** The text is built here, since a large one would block the main thread. */
   async #export({ id, query, format }: HistoryRequest & { readonly type: 'export' }): Promise<void> {
     try {
       send({ id, text: await exportText(format, this.#durations.measures(query, Date.now()), query) })

@@ -60,7 +60,7 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       const host = headers.get('host') ?? hostInUrl(request.url)
       hosts.requireHost(host)
       const below = config.basePath === '' ? path : belowBase(path, config.basePath)
-      // Platforms of assistants keep nothing but an address; its token opens nothing else.
+      // Platforms of assistants store only an address; its token gives no other access.
       if (below !== ASSISTANT_SOCKET_PATH) refuseTokenInQuery(query)
       const admitted = new AdmittedRequest(context, below, nextId(), headers, host, peer)
       const origin = headers.get('origin')

@@ -43,7 +43,7 @@ export interface Reply {
   readonly body?: JsonValue | object
   /** A body that is written already; the pipeline takes ownership of it. */
   readonly text?: JsonText
-  /** A long body that is read while the client takes it; sent as it is, not compressed. */
+  /** A long body that is read while the client receives it; sent unchanged, not compressed. */
   readonly parts?: PulledParts
   /** The content type of `text` or `parts`. Default `application/json`. */
   readonly type?: string

@@ -113,8 +113,8 @@ interface Kept {
 }
 
 /**
- * Connections with a request that may be silent for long: they are not idle, however long nothing is sent. A connection is named by
- * the address and port of its client.
+ * Connections with a request that may be silent for long: they are not idle, even if nothing is sent for a long time. A
+ * connection is identified by the address and port of its client.
  */
 export class KeptConnections {
   readonly #kept = new Map<string, Kept>()

@@ -79,8 +79,8 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
 }
 
 /**
- * Makes the folder at once if it can, and else with the first call that can. Once it was there it is not made again: the data
- * folder may have been moved away.
+ * Creates the folder at once if possible, otherwise with the first call for which it is. Once it existed it is not created
+ * again: the data folder may have been moved away.
  */
 function folderMaker(folder: string): () => void {
   let isMade = false

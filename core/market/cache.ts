@@ -30,7 +30,7 @@ export interface SourceState {
   readonly id: string
   readonly label: string
   readonly origin: NonNullable<MarketSource['origin']>
-  /** `loading`: read for the first time. `failed`: its last list, if there is one, stays. `offline`: by MARKET_OFFLINE. */
+  /** `loading`: being read for the first time. `failed`: its last list, if any, stays. `offline`: by MARKET_OFFLINE. */
   readonly state: 'ready' | 'loading' | 'failed' | 'off' | 'offline'
   readonly templates: number
   /** Entries that break a rule or a limit. */
@@ -198,7 +198,7 @@ export class MarketCache {
   }
 
   #failed(id: string, kept: Kept, error: unknown): void {
-    // The hub stops: nothing is wrong with the source.
+    // The hub is stopping: the source did not fail.
     if (this.#stop.signal.aborted) return
     const code = error instanceof HubError ? error.code : timedOut(error) ? 'upstream_timeout' : 'upstream_protocol'
     const text = timedOut(error)

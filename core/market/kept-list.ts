@@ -38,7 +38,7 @@ export class KeptLists {
     try {
       return await Promise.race([readList(source, place, input), failed])
     } catch {
-      // Absent, or written by something else: it is read from its source again.
+      // Absent, or written by another program: it is read from its source again.
       return undefined
     } finally {
       input.destroy()

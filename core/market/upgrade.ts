@@ -32,7 +32,7 @@ export interface UpgradePlan {
   /** The words of the command before and after, as in the server's configuration. Empty for a remote server. */
   readonly argvBefore: readonly string[]
   readonly argv: readonly string[]
-  /** Every field that gets another value, secrets masked; null where there is nothing. */
+  /** Every field that gets another value, secrets masked; null if there is none. */
   readonly changes: readonly { readonly pointer: string; readonly from: JsonValue; readonly to: JsonValue }[]
   readonly inputs: {
     readonly kept: readonly string[]

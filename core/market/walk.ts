@@ -42,8 +42,8 @@ export interface KnownList {
 }
 
 /**
- * Reads a source to its end, or with `known` only what changed. Rejects when a page fails or the list has no end; nothing of
- * it is used then.
+ * Reads a source to its end, or with `known` only the changes. Rejects when a page fails or the list is endless; its content is
+ * not used then.
  */
 export async function walkSource(
   id: string,

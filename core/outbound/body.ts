@@ -138,8 +138,8 @@ export interface BodyDecoder {
 }
 
 /**
- * A decoder for this `Content-Encoding`; undefined when there is nothing to decode.
- * Throws `upstream_protocol` for a coding that is not known or is applied in layers.
+ * A decoder for this `Content-Encoding`; undefined if there is nothing to decode. Throws `upstream_protocol` for an unknown
+ * coding or several layers.
  */
 export function decoderFor(encoding: string | undefined, sink: BodySink): BodyDecoder | undefined {
   const coding = encoding?.toLowerCase() ?? 'identity'

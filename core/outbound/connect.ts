@@ -27,7 +27,7 @@ export interface Connecting {
  */
 export function connectFor(connection: Connecting, target: ConnectTarget): void {
   const { address, port, tls, via } = target
-  // A request for an http URL is handed to the proxy as it is; everything else needs a tunnel.
+  // A request for an http URL is passed to the proxy unchanged; all others need a tunnel.
   const tunnel = via !== undefined && !(via.byName && tls === undefined)
   const connect = async (): Promise<unknown> =>
     await Bun.connect<Connecting>({

@@ -113,7 +113,7 @@ function parseField(line: string): { readonly name: string; readonly value: stri
   const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
   // A folded line and a space before the colon have no name.
   if (!TOKEN.test(name)) throw malformed('a header name is not valid')
-  // Checked before it is trimmed: other parsers take a bare LF at its end for the end of the head.
+  // Checked before it is trimmed: other parsers interpret a bare LF at its end as the end of the head.
   if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
   return { name, value: withoutBlanks(line.slice(colon + 1)) }
 }

@@ -186,7 +186,7 @@ export class Http1Connection implements Connecting {
     const nowMs = performance.now()
     this.#readMs = Math.max(0, this.#readMs - READING_SHARE * (nowMs - this.#readAtMs)) + spentMs
     this.#readAtMs = nowMs
-    // Between two answers there is nothing to rest from, and the next one would be late.
+    // Between two answers there is no work to pause after, and the next one would be late.
     const isReading = this.#state === 'head' || this.#state === 'body'
     if (!isReading || this.#readMs < READING_BURST_MS || this.#rest !== undefined) return
     this.#socket?.pause()

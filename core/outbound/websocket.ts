@@ -29,7 +29,7 @@ const NORMAL = 1000
 const PROTOCOL_ERROR = 1002
 /** Status of the close frame by the reason for which the hub ends a connection. */
 const CLOSE_CODES: Readonly<Record<string, number>> = { upstream_flood: 1008, result_too_large: 1009 }
-/** Control frames and short pieces of messages: they cost as much as messages and hold nothing, so that no server needs many. */
+/** Control frames and short pieces of messages: they cost as much as messages and have no content, so servers do not need many. */
 const SMALL_FRAMES = { perSecond: 1_000, burst: 4_000 } as const
 /** A piece of a message that has fewer bytes is a short one. */
 const SHORT_PIECE_BYTES = 1024
@@ -183,7 +183,7 @@ class OpenSocket implements GuardedSocket {
       this.#socket.write(pongFrame(payload))
   }
 
-  /** Ends the connection for this reason: nothing is read any more, and the server has a second to take the close frame. */
+  /** Ends the connection for this reason: nothing is read any more, and the server has a second to accept the close frame. */
   #end(reason: HubError): void {
     this.#reason = reason
     this.#socket.pause()

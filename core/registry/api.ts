@@ -114,7 +114,7 @@ export interface EffectiveServer {
   readonly ownerGrants: UserGrants
   /** The limit due to which the role and grants above may be less than the owner’s own. */
   readonly rightsCap?: RightsCap
-  /** Texts to redact in everything about the server: its opened secrets, and their parts that may appear alone. */
+  /** Texts to redact in all output about the server: its decrypted secrets, and their parts that may appear alone. */
   readonly secrets: readonly string[]
   /** Protocol version for `initialize`, if the server was found to reject the latest one. */
   readonly askedVersion?: string

@@ -36,8 +36,8 @@ export interface RegistryDeps {
   /** Without it, entries of the settings file cannot be changed: `settings_read_only`. */
   readonly fileWriter?: FileWriter
   /**
-   * Checks an inline OpenAPI document that came as a text, in a thread; `sender` takes turns there with the others. Without
-   * it, YAML is read for the first time when its server starts.
+   * Checks an inline OpenAPI document that is a text, in a thread; its senders take turns there. Without it, YAML is parsed for
+   * the first time when its server starts.
    */
   readonly checkDocument?: (document: DocumentText, sender: string) => Promise<DocumentCheck>
   readonly now?: () => Date

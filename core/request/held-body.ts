@@ -1,7 +1,7 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
 import { freePart, LongText } from '../domain/json/long-text.ts'
 
-/** Smaller responses are written at once: the system's socket buffers take them even when the client does not read. */
+/** Bytes up to which a response is written at once: the system's socket buffers accept them even when the client does not read. */
 export const HELD_BYTES = 64 * 1024
 /** Bytes per chunk; the runtime pulls the next when the socket has taken one. */
 const SLICE_BYTES = 64 * 1024

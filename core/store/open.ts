@@ -232,7 +232,7 @@ function isNewer(path: string): boolean {
   } finally {
     database?.close()
   }
-  // A reader makes them, empty, and leaves them.
+  // A reader creates them, empty, and leaves them behind.
   if (newer) for (const side of absent) rmSync(side, { force: true })
   return newer
 }

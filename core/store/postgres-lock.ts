@@ -152,7 +152,7 @@ class PostgresLock implements DatabaseLock {
           if (holder.backend === this.#backend && holder.name === OWN_NAME) this.#again(RECONNECT_MS)
           else this.#taken.resolve(lockedBy(holder))
         },
-        // The database is away; it is tried until it is back.
+        // The database is unreachable; it is tried until it responds.
         () => this.#again(RECONNECT_MS),
       )
     }, afterMs)

@@ -13,7 +13,7 @@ export interface Scratch {
   close(): Promise<void>
 }
 
-/** Creates the file, with the tables as of the change `schema` and no row. Not durable: it is thrown away. */
+/** Creates the file, with the tables as of the change `schema` and no rows. Not durable: it is temporary. */
 export async function openScratch(path: string, schema: string): Promise<Scratch> {
   const database = new Database(path)
   // The rows are added table by table; references are checked at the end.

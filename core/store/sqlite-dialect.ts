@@ -12,7 +12,7 @@ import { RoutedConnection } from './routed-connection.ts'
 
 /** The connections to one SQLite database. */
 export interface SqliteConnections {
-  /** For everything, unless `reader` is given. */
+  /** For all statements, unless `reader` is given. */
   readonly database: SqliteDatabase
   /** A second connection, for reads outside of transactions: they then wait for no transaction. Only in the journal mode `wal`. */
   readonly reader?: SqliteDatabase | undefined

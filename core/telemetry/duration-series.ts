@@ -59,7 +59,7 @@ export class DurationSeries {
     this.#now = now
   }
 
-  /** `ms` undefined: it is counted, and has no duration. */
+  /** `ms` undefined: it is counted without a duration. */
   add(key: DurationKey, ms: number | undefined, failed: boolean): void {
     const at = Math.floor(this.#now() / SLOT_MS) * SLOT_MS
     if (at !== this.#at) this.#finish(at)

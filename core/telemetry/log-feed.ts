@@ -19,7 +19,7 @@ export interface SinkState {
   readonly dropped: Dropped
   /** Lost records by user id or component. */
   readonly losses: Losses
-  /** Why it takes nothing: the last attempt, with the stable code of its error. */
+  /** Reason why it accepts nothing: the last attempt, with the stable code of its error. */
   readonly reason?: SinkFault
 }
 

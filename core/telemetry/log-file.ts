@@ -10,8 +10,10 @@ const TELL_MS = 3_600_000
 /** Interval at which the path is compared with the open file, in milliseconds. */
 const FOLLOW_MS = 1_000
 
-/** A log file that is put aside when it is full, or its hour, day or week is over. When that fails no line is lost:
- * writing continues in the same file. */
+/**
+ * A log file that is rotated when it is full, or its hour, day or week is over. If that fails no line is lost: writing continues
+ * in the same file.
+ */
 export class LogFile {
   readonly #path: string
   readonly #isRegular: boolean

@@ -29,8 +29,8 @@ const PIECE_BYTES = 16 * 1024
 /** Pause after compressing, as a multiple of the time that it took: calls are answered as quickly as usual. */
 const REST = 9
 /**
- * With 20,000 records a second on two processors, pieces of 64 KiB with a rest of 9 and writes of 64 KiB made a call in a hundred take
- * 4.0 ms, these and writes of 512 KiB 2.6; without logging it took 2.4.
+ * With 20,000 records a second on two processors, pieces of 64 KiB with a pause of 9 and writes of 64 KiB made a call in a
+ * hundred take 4.0 ms, these and writes of 512 KiB 2.6; without logging it took 2.4.
  */
 const REST_OF_FEW = 199
 /** The longest rest, in milliseconds. */
@@ -168,7 +168,7 @@ async function compress(path: string, rest: number): Promise<void> {
   await rm(path)
 }
 
-/** The file in pieces, each followed by a rest `rest` times as long as compressing it took. */
+/** Yields the file in pieces, each followed by a pause `rest` times as long as compressing it took. */
 async function* paced(path: string, rest: number): AsyncGenerator<Buffer> {
   for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
     const sinceMs = performance.now()

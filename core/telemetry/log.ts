@@ -112,7 +112,7 @@ export class HubLog {
     return log
   }
 
-  /** Follows settings that are known later than the first record is written. The file stays the one it is. */
+  /** Applies settings that become known after the first record was written. The file does not change. */
   configure({ level, format, rotation }: Pick<LogOptions, 'level' | 'format' | 'rotation'>): void {
     this.levels.setDefault(level)
     this.#form.isPretty = format === 'pretty'

@@ -156,7 +156,7 @@ export class RecordBlocks {
     return { bytes: joined(parts, bytes), ends, readers }
   }
 
-  /** Takes out the oldest block as it is, without a copy; if it has more than `most` bytes, those of its first records that fit. */
+  /** Takes out the oldest block without a copy; if it has more than `most` bytes, only as many of its first records as fit. */
   takeBlock(most = Number.POSITIVE_INFINITY): Taken | undefined {
     const block = this.count > 0 ? this.#blocks[0] : undefined
     if (!block) return undefined

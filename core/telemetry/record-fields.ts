@@ -19,9 +19,8 @@ export function fieldOf(logger: LogFields, record: LogFields, name: string): unk
 
 /**
  * Writes the fields of a logger and of one record, which replace the logger's of the same name, redacted, with hidden characters
- * shown, and truncated. They go
- * straight into the line: a busy hub makes tens of thousands of records a second, and objects that hold them for a moment are work
- * for the garbage collector.
+ * shown, and truncated. They are written directly into the line: a busy hub writes tens of thousands of records a second, and
+ * temporary objects for them are work for the garbage collector.
  */
 export class RecordFields {
   readonly #redactor: Pick<Redactor, 'member'>

@@ -22,9 +22,9 @@ const TILDE = 0x7e
 const NOT_PLAIN = /[^ !#-[\]-~]/
 
 /**
- * One line of the log after the other: a record as JSON in UTF-8, its members in the order of the specification. A line is written
- * into the same bytes each time, since texts that die are work for the garbage collector, and calls wait for it: at 20,000 records
- * a second it took a call in a hundred twice as long.
+ * Builds one line of the log after the other: a record as JSON in UTF-8, its members in the order of the specification. A line
+ * is written into the same bytes each time, since discarded texts are work for the garbage collector, and calls wait for it: at
+ * 20,000 records a second it took a call in a hundred twice as long.
  */
 export class RecordLine {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
@@ -133,7 +133,7 @@ export class RecordLine {
     this.#text(json)
   }
 
-  /** Writes nothing and returns false if `checked` and the text has something that is not plain. */
+  /** Writes nothing and returns false if `checked` and the text has a character that is not plain. */
   #plain(text: string, checked: boolean): boolean {
     const { length } = text
     this.#room(length)

@@ -84,7 +84,7 @@ export class UptimeFile {
   /** Serializes writes, so that an older state never overwrites a newer one. */
   #write(): void {
     this.#writing = this.#writing.then(async () => {
-      // No file is made in the place of a data folder that was moved away.
+      // No file is created if the data folder was moved away.
       if (!this.#inPlace()) return
       const temporary = `${this.#path}.tmp`
       try {

@@ -18,7 +18,7 @@ export class DrainOnDisconnect {
   #timer: ReturnType<typeof setTimeout> | undefined
   #over = false
 
-  /** `end` is called at most once, never after stop(), and must close everything that the link holds open. */
+  /** `end` is called at most once, never after stop(), and must close all resources of the link. */
   constructor(underWay: { readonly size: number }, end: (reason: WireError) => void) {
     this.#underWay = underWay
     this.#end = end

@@ -14,7 +14,7 @@ export interface SharedLimits {
   readonly maxBytes: number
 }
 
-/** Known holders beyond which those that hold nothing are forgotten. */
+/** Number of known holders above which those that hold nothing are forgotten. */
 const MOST_KNOWN = 2_000
 /** The holder under which the losses of forgotten ones are counted. */
 const FORGOTTEN = 'others'
@@ -24,8 +24,8 @@ const RESERVED_SHARE = 1 / 8
 const SEARCH_EVERY = 64
 
 /**
- * The accounts of a bounded queue or cache that users share: when it is full, the holder of most of it loses first. Holders are
- * objects that stay the same between two records, so that counting makes no garbage.
+ * The accounts of a bounded queue or cache that users share: when it is full, the holder of the most loses first. Holders are
+ * reused objects, so that counting creates no garbage.
  */
 export class HolderShares {
   readonly #limits: SharedLimits
@@ -92,7 +92,7 @@ export class HolderShares {
     return this.largest() === holder
   }
 
-  /** The holder of most, as far as known: it holds at least an average share. Undefined when nothing is held. */
+  /** The holder of the most, as far as known: it holds at least an average share. Undefined if nothing is held. */
   largest(): Holder | undefined {
     this.#asked += 1
     const known = this.#largest

@@ -118,7 +118,7 @@ const SESSION_WORDS = /\bsession|\binitiali[sz]/i
 /** Sent by a hub with HTTP 508: others use that status for limits of their own. */
 export const LOOP_HEADER = 'x-patchbay-loop'
 
-/** True for 404, 405 and 501: the server has no such path, or takes no GET there. */
+/** True for 404, 405 and 501: the server has no such path, or does not accept GET there. */
 export function isMissingPath(status: number): boolean {
   return status === 404 || status === 405 || status === 501
 }

@@ -27,7 +27,7 @@ export function markdownText(line: string): string {
     .replaceAll(/[\\`*_{}[\]()#+!|<>~-]/g, '\\$&')
 }
 
-/** Slack, and services that take its form and read `@all` and `[text](address)` besides. */
+/** Slack, and services that accept its form and also interpret `@all` and `[text](address)`. */
 export function slackText(text: string): string {
   return text
     .replaceAll('&', '&amp;')

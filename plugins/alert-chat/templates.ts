@@ -93,7 +93,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
   },
 }
 
-/** The form that is named, or that fits the host, or Slack's, which many services take. */
+/** The named form, or the one that matches the host, or Slack's, which many services accept. */
 export function templateFor({ template, webhook }: ChatConfig): ChatForm {
   const named = template === undefined ? undefined : TEMPLATES[template]
   const host = URL.parse(webhook)?.hostname ?? ''

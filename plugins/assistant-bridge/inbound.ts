@@ -17,7 +17,7 @@ import { testEndpoint } from './trial.ts'
 
 /** Time for the calls of a connection that is replaced by a newer one, in milliseconds. */
 const REPLACED_GRACE_MS = 30_000
-/** Connections that give way at the same time; further ones end at once. */
+/** Number of replaced connections that may end gradually at the same time; further ones end at once. */
 const MOST_LEAVING = 4
 const CODES = { normal: 1000, goingAway: 1001, replaced: 4001 } as const
 

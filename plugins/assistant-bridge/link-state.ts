@@ -47,7 +47,7 @@ export class LinkState {
     this.#endpoint.stateChanged()
   }
 
-  /** Once until it is something else: a platform that is away for a day is not reported with each attempt. */
+  /** Reports a state once until it changes: a platform that is unreachable for a day is not reported with each attempt. */
   #report(what: string | undefined, reason: Reason | undefined): void {
     if (what === undefined || what === this.#reported) return
     this.#reported = what

@@ -18,7 +18,7 @@ import { type TrialParts, testEndpoint } from './trial.ts'
 const FIRST_LISTS_MS = 10_000
 const FIRST_DELAY_MS = 1_000
 const MOST_DELAY_MS = 60_000
-/** A connection that held so long was a good one. */
+/** Duration after which a connection counts as successful, in milliseconds. */
 const GOOD_MS = 60_000
 const REFUSED_MS = 10 * 60_000
 const IN_USE_MS = 60_000

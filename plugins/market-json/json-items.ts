@@ -106,7 +106,7 @@ export class JsonItems {
   /** True where an item ends. */
   #close(): boolean {
     this.#depth -= 1
-    // Behind the end of the list nothing is an item.
+    // After the end of the list there are no items.
     if (!this.#item && this.#depth < this.#listDepth) this.#listDepth = Number.POSITIVE_INFINITY
     return this.#item !== undefined && this.#depth === this.#listDepth
   }

@@ -14,7 +14,7 @@ export class ResultTruncator {
   readonly #handle: (index: number) => string
   readonly #notes: string[] = []
   #more = 0
-  /** All text behind the cut, joined: it is read as one text. */
+  /** The text after the cut, joined, since it is read as one text. */
   #rest: string | undefined
   #totalBytes = 0
   #shownBytes = 0
@@ -103,7 +103,7 @@ export function cutTool(result: JsonObject, cut: ResultTruncator): JsonObject | 
   return { ...rest, content: shown, ...(keepsStructured ? { structuredContent } : {}) }
 }
 
-/** One block of a tool's content as it is shown, or nothing. */
+/** One block of a tool's content in its shown form, or nothing. */
 function cutBlock(block: JsonValue, cut: ResultTruncator): JsonValue[] {
   const text = textOf(block)
   if (text === undefined) return cut.block(block) ? [block] : []
@@ -126,7 +126,7 @@ export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject 
   return { ...result, messages: shown }
 }
 
-/** One message of a prompt as it is shown, or nothing. */
+/** One message of a prompt in its shown form, or nothing. */
 function cutMessage(message: JsonObject, cut: ResultTruncator): JsonObject[] {
   const text = textOf(message.content ?? null)
   if (text === undefined) return cut.block(message.content ?? null) ? [message] : []

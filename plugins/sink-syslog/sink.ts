@@ -7,7 +7,7 @@ import { cutBytes, type Sender, syslogMessage } from './message.ts'
 /** Bytes that every collector has to accept in one datagram (RFC 5426, section 3.2). */
 const MOST_DATAGRAM_BYTES = 2_048
 
-/** Carries records to one collector, over one connection that is opened when there is something to send. */
+/** Sends records to one collector, over one connection that is opened when needed. */
 export class SyslogSink {
   readonly #sender: Sender
   readonly #carrier: Carrier

@@ -3,7 +3,7 @@ import type { Found } from './finder.ts'
 
 const DOES_CHARACTERS = 200
 const TAKES_CHARACTERS = 300
-/** Servers named when nothing was found. */
+/** Number of servers that are named when nothing was found. */
 const MOST_SERVERS = 50
 
 /** Answer of `search_tools`: as many hits and names of servers as fit into the caller's limit. */

@@ -41,7 +41,7 @@ export class ToolIndex {
     this.#now = now
   }
 
-  /** The tools that fit a query, best first. `of`: those that may be found; default all. */
+  /** The tools that match a query, best first. `of`: those that may be returned; default all. */
   async search(
     { key, tools, actor }: Pick<ScopeView, 'key' | 'tools'> & { readonly actor?: { readonly userId: string } },
     query: string,

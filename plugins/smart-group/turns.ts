@@ -17,7 +17,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // It rests as long as it worked.
+      // Pauses as long as the work took.
       setTimeout(() => this.#next(), this.#now() - since)
     }
   }

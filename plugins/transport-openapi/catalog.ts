@@ -53,7 +53,7 @@ function pauses(): () => Promise<void> | undefined {
   }
 }
 
-/** Makes the tools of a document, and the plans for their calls. Throws HubError when there is no address for calls. */
+/** Builds the tools of a document, and the plans for their calls. Throws HubError if there is no address for calls. */
 export async function buildCatalog(document: OpenApiDocument, config: OpenapiConfig): Promise<Catalog> {
   const { root } = document
   const warnings: string[] = document.notes.slice()

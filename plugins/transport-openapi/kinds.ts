@@ -21,7 +21,7 @@ const SCHEMAS = '#/components/schemas/'
 export class Discriminators {
   readonly #schemas: JsonObject
   #heirs: ReadonlyMap<string, readonly string[]> | undefined
-  /** True when no schema of the components has a discriminator, so that there is nothing to find. */
+  /** True when no schema of the components has a discriminator. */
   readonly isEmpty: boolean
 
   constructor({ components }: JsonObject) {

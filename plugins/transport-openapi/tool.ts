@@ -26,7 +26,7 @@ export interface ToolParts {
   readonly responses: Responses
   readonly references: References
   readonly budget: { nodes: number }
-  /** Undefined when the document has no discriminator. `budget` is theirs alone. */
+  /** Undefined if the document has no discriminator. `budget` is only for them. */
   readonly kinds: { readonly discriminators: Discriminators; readonly budget: { nodes: number } } | undefined
 }
 

@@ -29,7 +29,7 @@ export class Canaries {
   }
 }
 
-/** Something that came out of the hub. */
+/** A text that the hub has output. */
 export interface Said {
   readonly where: string
   readonly text: string

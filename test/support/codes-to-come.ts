@@ -1,6 +1,6 @@
 import type { ErrorCode, FieldCode } from '../../core/contract/errors.ts'
 
-/** Codes that nothing answers yet, and the part that will. One that core or a plugin names has no place here any more. */
+/** Codes that are not answered yet, and the part that will. A code that core or a plugin uses must not be here. */
 export const TO_COME: Partial<Record<ErrorCode | FieldCode, string>> = {
   size: 'the rotation of logs among the settings of monitoring',
 }

@@ -11,7 +11,7 @@ import { until } from './wait.ts'
 
 /** Data that one kind of client writes. */
 interface Kind {
-  /** Once it is connected; undefined: nothing at all. */
+  /** Text sent once it is connected; undefined: none. */
   readonly text: (host: string, client: Client | undefined) => string | undefined
   /** Written by and by, one byte at a time. */
   readonly drips?: boolean

@@ -1,4 +1,4 @@
-/** Reads everything that a user may read, by a list made from the API document. */
+/** Reads everything that a user may read, by a list derived from the API document. */
 import { METRIC_NAMES } from '../../core/domain/alerts/metrics.ts'
 import { SOURCE_NAMES, sourceOf } from '../../core/domain/dashboards/sources.ts'
 import type { Client } from './hub.ts'

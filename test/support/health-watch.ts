@@ -107,9 +107,9 @@ function overBounds(what: string, during: Latencies, calm: Latencies, worstMs: n
 }
 
 /**
- * The same, and where something is over the bounds, a calm run is made again: other work that slows this machine down now was
- * perhaps not there when the first one was made. What one user sends in megabytes costs new memory, which a machine may be slow
- * to give and which no calm run needs.
+ * The same; if figures are above the bounds, the calm run is repeated: other work that slows this machine down now may have
+ * begun after the first one. Megabytes sent by one user need new memory, which a machine may be slow to allocate and which no
+ * calm run needs.
  */
 export async function slowerThanCalm(hub: Hub, during: HealthFigures, calm: HealthFigures): Promise<string[]> {
   if (slowerThanAllowed(during, calm).length === 0) return []

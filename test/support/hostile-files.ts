@@ -152,7 +152,7 @@ export const REFUSED: readonly (readonly [what: string, document: unknown, said:
   ['lines of brackets and blanks', `x\n${`[${' '.repeat(7)}\n`.repeat(25 * KIB)}x`, /./],
 ]
 
-/** Each server in these is invalid, so that an import makes nothing. */
+/** Each server in these is invalid, so that an import creates nothing. */
 export const INVALID: readonly (readonly [what: string, document: unknown])[] = [
   ['yaml: names of prototypes', 'extensions:\n  __proto__: {type: stdio, cmd: x}\n'],
   ['yaml: a type that every object has', goose('    type: constructor\n    cmd: x\n')],

@@ -157,7 +157,7 @@ export class Hub {
   /** The exit code, 128 + n after a signal. Kills the whole tree and throws when the process does not end in time. */
   async exited(timeoutMs = 35_000): Promise<number> {
     const late = Promise.withResolvers<undefined>()
-    // Cleared at once, since a timer that is left would hold a program open that has nothing else to do.
+    // Cleared at once, since a pending timer would keep the program running.
     const timer = setTimeout(() => late.resolve(undefined), atMost(timeoutMs))
     const ended = await Promise.race([this.#process.exited, late.promise])
     clearTimeout(timer)

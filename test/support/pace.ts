@@ -41,12 +41,12 @@ export function atMost(ms: number): number {
   return ms * Math.max(1, (1.5 * wanting) / availableParallelism()) * slowerTimes()
 }
 
-/** A machine that is three times slower, with three runs of tests side by side on two processors, takes seven times as long. */
+/** A machine that is three times slower, with three test runs at the same time on two processors, takes seven times as long. */
 const MOST_TIMES = 8
 
 /**
- * A limit of time that a test gives the product and that slowness alone must not reach, in whole milliseconds: `ms` where
- * {@link atMost} allows no more, and eight times that at most, since the test lasts as long.
+ * A time limit that a test gives the product and that slowness alone must not reach, in whole milliseconds: `ms` if {@link
+ * atMost} allows no more, and at most eight times that, since the test lasts as long.
  */
 export function atLeast(ms: number): number {
   return Math.ceil(Math.min(atMost(ms), MOST_TIMES * ms))

@@ -11,8 +11,8 @@ export interface RawAnswer {
 }
 
 /**
- * Writes these bytes as they are, for requests that no client would make, and reads until the server closes the connection
- * or `quietMs` pass without a byte after an answer that is whole, or that has no end.
+ * Writes these bytes unchanged, for requests that no client would send, and reads until the server closes the connection or
+ * `quietMs` pass without a byte after an answer that is complete, or that is endless.
  */
 export function rawRequest(
   url: string,

@@ -3,7 +3,7 @@ import { noteCodes, notingFetch } from './seen-codes.ts'
 
 export const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** A legacy client made of fetch alone, so that every header and byte is the test's own. */
+/** A legacy client made only of fetch, so that the test controls every header and byte. */
 export class RawClient {
   readonly #url: string
   readonly headers: Record<string, string>

@@ -190,7 +190,7 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
 /** The routes that have bodies of their own here; each must be in the API document. */
 export const ROUTES_WITH_BODIES: readonly string[] = Object.keys(OWN)
 
-/** Bodies for a route, besides those that are made of its schema. */
+/** Bodies for a route, in addition to those derived from its schema. */
 export function routeGrowths(route: string): readonly Growth[] {
   return OWN[route] ?? []
 }

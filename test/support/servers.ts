@@ -109,7 +109,7 @@ export async function toolNames(client: McpClient): Promise<string[]> {
   return names
 }
 
-/** Tools as a client of one server is shown them: one that must be a task may be called as it is, since the hub makes the task. */
+/** Tools as a client of one server sees them: one that must be a task may be called directly, since the hub creates the task. */
 export function throughHub<Tool extends { readonly execution?: object | undefined }>(tools: readonly Tool[]): Tool[] {
   return tools.map(tool =>
     tool.execution && 'taskSupport' in tool.execution && tool.execution.taskSupport === 'required'

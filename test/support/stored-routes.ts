@@ -166,7 +166,7 @@ export const STORING: Readonly<Record<string, Send>> = {
     ),
 }
 
-/** Routes that store nothing on the account of stored bytes, each with what bounds it, or why it stores nothing. */
+/** Routes that store nothing in the account of stored bytes, each with its limit, or the reason why it stores nothing. */
 export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/setup': 'one time, by the first administrator',
   'POST /api/auth/login': 'signInsPerUser',

@@ -19,9 +19,9 @@ export interface UnharmedOptions {
 }
 
 /**
- * Notes how a hub is now, and returns what proves after a fault that it is so again: the same process, healthy, an unrelated
- * server answers, descriptors, children, timers and memory are given back, and no secret is in the log. The hub must have
- * been started with `countTimers`.
+ * Records the state of a hub, and returns a function that verifies it after a fault: the same process, healthy, an unrelated
+ * server answers, descriptors, children, timers and memory are released, and no secret is in the log. The hub must have been
+ * started with `countTimers`.
  */
 export async function watchFor(hub: Hub, admin: Client, options: UnharmedOptions = {}): Promise<() => Promise<void>> {
   const { bystander = 'echo', canaries = [], grownBytes = GROWN_BYTES } = options

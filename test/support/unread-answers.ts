@@ -122,7 +122,7 @@ export class UnreadHub {
     return items.find((item: { name: string }) => item.name === 'bytesInFlightPerUser').used
   }
 
-  /** Ends all connections, and waits until their bytes are given back. `kept`: bytes that sessions hold for a client that resumes. */
+  /** Ends all connections, and waits until their bytes are released. `kept`: bytes that sessions hold for a client that resumes. */
   async leave(users: readonly Client[], kept = 0): Promise<void> {
     this.#stubborn.close()
     this.#stubborn = new StubbornClient(this.hub)

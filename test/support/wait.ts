@@ -16,8 +16,8 @@ export interface UntilOptions {
 }
 
 /**
- * Waits until the condition gives something truthy, and returns that. An error that the condition throws counts as
- * "not yet" and is the cause of the error at the time limit.
+ * Waits until the condition returns a truthy value, and returns that. An error that the condition throws counts as "not yet" and
+ * is the cause of the error at the time limit.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

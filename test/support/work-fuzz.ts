@@ -50,7 +50,7 @@ export async function fuzzWork(
   const problems: string[] = []
   let requests = 0
   const kept = new Map<string, string>()
-  // Bodies of many megabytes take longer to write than the hub takes to refuse them.
+  // Bodies of many megabytes take longer to write than the hub takes to reject them.
   const made = (growth: Growth, n: number): string => {
     if (n < 1_000_000) return growth.make(n)
     const key = `${growth.name} ${n}`
@@ -98,7 +98,7 @@ export async function fuzzWork(
   return { requests, worst: costliest(worst), problems }
 }
 
-/** Bodies of megabytes cost new memory besides the work. */
+/** Bodies of megabytes need new memory besides the work. */
 function machineSlowness(): number {
   return Math.max(slowness(), memorySlowness())
 }
@@ -128,7 +128,7 @@ const RECORDS = [
   ['/api/assistant/endpoints', { name: 't', direction: 'inbound', group: 's' }],
 ] as const
 
-/** Everything to which bodies are sent: every route that takes JSON, and every method of MCP. */
+/** All receivers of bodies: every route that accepts JSON, and every method of MCP. */
 export async function targetsOf(hub: Hub): Promise<Target[]> {
   const admin = await hub.setup()
   const people: Client[] = [admin]

@@ -99,7 +99,7 @@ async function request<T>(method: string, path: string, options?: RequestOptions
 
 const utf8 = new TextDecoder()
 
-/** Content of an answer. Of a megabyte, `response.json()` takes the main thread of Chromium twice as long. */
+/** Content of a response. For a megabyte, `response.json()` takes the main thread of Chromium twice as long. */
 async function readJson<T>(response: Response): Promise<T> {
   return JSON.parse(utf8.decode(await response.arrayBuffer())) as T
 }

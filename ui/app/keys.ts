@@ -58,7 +58,7 @@ export class Keys implements ReactiveController {
     if (this.#letter(event.key)) event.preventDefault()
   }
 
-  /** True: the key meant something. */
+  /** Returns true if the key is a shortcut. */
   #letter(key: string): boolean {
     const going = performance.now() < this.#goUntilMs
     this.#goUntilMs = 0

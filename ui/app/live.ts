@@ -13,7 +13,7 @@ export interface LiveEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Topics of the stream; `logs`, `metrics` and `calls` cost something and are joined only while a page listens. */
+/** Topics of the stream; `logs`, `metrics` and `calls` have a cost and are joined only while a page listens. */
 export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls'
 
 /** State of the connection. */
@@ -32,7 +32,7 @@ interface Subscription {
 const ALWAYS: readonly Topic[] = ['servers', 'alerts']
 const FIRST_RETRY_MS = 1000
 const LONGEST_RETRY_MS = 15_000
-/** The hub sends something every 15 s: a connection silent for so long is dead. */
+/** Milliseconds of silence after which a connection counts as lost: the hub sends something every 15 s. */
 const SILENT_MS = 40_000
 
 /**
@@ -135,7 +135,7 @@ export class Live {
     this.#failures = 0
     this.#brokenSinceMs = 0
     this.#state.set({ kind: 'live' })
-    // Without an event seen there is nothing to continue behind.
+    // Without a received event, there is no id from which to continue.
     if (wasBroken && this.#lastId === undefined) this.#lost()
     const parser = createParser({ onEvent: ({ event, data, id }) => this.#event(event, data, id) })
     const decoder = new TextDecoder()

@@ -13,7 +13,7 @@ export interface ResourceOptions<T> {
   /** Topics to listen to. Default none. */
   readonly topics?: readonly Topic[]
   /**
-   * Puts an event into the data. Answers the new data, `same` when the event does not concern them, or `stale` to read them
+   * Applies an event to the data. Returns the new data, `same` if the event does not concern them, or `stale` to read them
    * again, at most once in `pauseMs`. Default: every event makes them stale.
    */
   readonly apply?: (event: LiveEvent, data: T) => T | 'same' | 'stale'

@@ -75,7 +75,7 @@ export class Session {
     this.accept(await api.post<Kept>('/api/auth/login', { body: { username, password } }))
   }
 
-  /** Takes over a session that an answer holds: of signing in, setting up, or a changed password. */
+  /** Takes over a session from a response: of a sign-in, the set-up, or a changed password. */
   accept(session: Kept): void {
     this.#ended.set(undefined)
     this.#take(session)

@@ -15,7 +15,7 @@ export interface EmptyText {
   readonly action?: unknown
 }
 
-/** An empty place; "nothing yet" and "nothing matches" are two. */
+/** An empty place; "nothing yet" and "nothing matches" are different. */
 export function emptyState({ icon: name, title, text, action }: EmptyText): TemplateResult {
   return html`<div class="empty">${icon(name, { class: 's20' })}<h2>${title}</h2>
     ${text === undefined ? nothing : html`<p>${text}</p>`}${action ?? nothing}</div>`

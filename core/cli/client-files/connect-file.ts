@@ -39,8 +39,8 @@ export async function readConfig(file: string): Promise<string> {
 }
 
 /**
- * Replaces a client's file, after a copy beside it, which keeps the mode of the file. The new one is for its user alone,
- * since it holds a key. Returns the copy; undefined: there was no file.
+ * Replaces a client's file, after copying it beside the original with the same mode. Only the file's user can read the new one,
+ * since it contains a key. Returns the path of the copy; undefined: there was no file.
  */
 export async function writeConfig(file: string, text: string): Promise<string | undefined> {
   const target = await realpath(file).catch(() => undefined)

@@ -21,7 +21,7 @@ export interface ConfigSyntax {
   only(text: string): ConfigEntry
   /** Value of an entry; undefined if there is none. Throws UnreadableConfig for a text that cannot be parsed. */
   read(text: string, table: string, name: string): JsonValue | undefined
-  /** The text with another entry, or without it; everything else stays as it is written. Throws UnreadableConfig. */
+  /** The text with another entry, or without it; all other text is unchanged. Throws UnreadableConfig. */
   write(text: string, entry: Pick<ConfigEntry, 'table' | 'name'>, value: ConfigEntry | undefined): string
   /** The entry as written in a text. */
   entryOf(text: string, table: string, name: string): ConfigEntry | undefined

@@ -174,7 +174,7 @@ export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): 
 }
 
 class KeySearch {
-  /** The path to the key once it is found. */
+  /** The path to the key after it was found. */
   readonly steps: (string | number)[] = []
   readonly #foreign: JsonLimits['foreign']
 

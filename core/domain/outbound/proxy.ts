@@ -13,8 +13,8 @@ export interface OutboundProxy {
    */
   readonly direct: readonly string[]
   /**
-   * The proxy resolves names for everybody's servers. Default false: a name of an ordinary user's server is resolved and
-   * judged by the hub, and the proxy is given the address. Administrators' names always go to the proxy.
+   * The proxy resolves names for all users' servers. Default false: a name of an ordinary user's server is resolved and checked
+   * by the hub, and the proxy gets the address. Administrators' names always go to the proxy.
    */
   readonly names: boolean
 }

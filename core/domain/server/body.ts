@@ -46,7 +46,7 @@ export interface ParsedServerBody {
 export interface ServerBodyOptions {
   /** The settings file is shared with other programs, so their fields are allowed there. Default `refuse`. */
   readonly unknownFields?: 'refuse' | 'ignore'
-  /** The stored server, opened, that the body is to replace: its own fields stay valid while its plugin is away. */
+  /** The stored server, opened, that the body is to replace: its own fields stay valid while its plugin does not run. */
   readonly stored?: ServerSettings
 }
 

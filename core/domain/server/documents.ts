@@ -22,7 +22,7 @@ export interface DocumentText {
 /** The problem of an inline document, or its facts. */
 export type DocumentCheck = { readonly problem: DocumentProblem } | { readonly known: StoredDocument }
 
-/** Checks a document that came as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
+/** Checks a document that was sent as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
 export async function checkDocumentText({ text, hasBaseUrl }: DocumentText): Promise<DocumentCheck> {
   try {
     const document = (await parseOpenApiText(text)) as JsonObject

@@ -78,8 +78,8 @@ export function readHealthCheck(fields: Fields): HealthCheck {
 }
 
 /**
- * Both times. A check must end before the next one is due: of two given ones the interval is not the shorter, and the default
- * of one gives way to the other.
+ * Reads both times. A check must end before the next one is due: if both are given, the interval must not be shorter; otherwise
+ * the default of one is adjusted to the other.
  */
 function readTimes(block: Fields): Pick<HealthCheck, 'interval' | 'timeout'> {
   const interval = block.integer('interval', SHORTEST_INTERVAL_MS, LONGEST_TIMER_MS, 'milliseconds')

@@ -4,7 +4,10 @@ import type { ConnectionState, ServerRequestKind, SessionScope, TransportName } 
 
 /** Result of the regular checks (`healthCheck`) of a server. */
 export interface ServerHealth {
-  /** `off`: no checks are wanted; `unknown`: none was made since the last start; `failing`: the last check failed, or the server is offline by a fault. */
+  /**
+   * `off`: checks are disabled; `unknown`: none was made since the last start; `failing`: the last check failed, or the server
+   * is offline by a fault.
+   */
   readonly state: 'off' | 'unknown' | 'healthy' | 'failing'
   /** Failed checks in a row. */
   readonly misses?: number

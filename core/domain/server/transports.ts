@@ -11,7 +11,7 @@ export interface Transport {
   readonly schema: JsonObject
   /** The names of its own fields, in the order of the schema. */
   readonly fields: readonly string[]
-  /** `process`: each connection starts a program; `remote`: it costs no process; `answers`: no MCP server behind it. */
+  /** `process`: each connection starts a program; `remote`: it needs no process; `answers`: there is no MCP server behind it. */
   readonly kind: 'process' | 'remote' | 'answers'
   /** True when its servers may use either era. */
   readonly modern: boolean

@@ -59,7 +59,7 @@ const LEGITIMATE = new RegExp(
 /** Characters of which each legitimate sequence has at least one. */
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
 const JOINERS = /[\u200c\u200d\ufe0e\ufe0f\u180b-\u180f\udb40]/g
-/** Longer sequences of them do not occur in any script: searching sequences in such a text would cost milliseconds. */
+/** Number of them above which legitimate sequences are not searched: no real text has so many, and it would take milliseconds. */
 const MOST_JOINERS = 500
 const LINE_END = /\r\n/g
 

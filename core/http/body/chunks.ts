@@ -31,7 +31,7 @@ export class ChunkList {
   }
 
   #endBlock(): void {
-    // A copy, so that one block serves however often short and long chunks alternate.
+    // A copy, so that one block suffices however often short and long chunks alternate.
     if (this.#block && this.#used > 0) this.#chunks.push(this.#block.slice(0, this.#used))
     this.#used = 0
   }

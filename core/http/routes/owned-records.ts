@@ -25,7 +25,7 @@ export interface RecordKind {
   readonly body: z.ZodType<JsonObject>
   /** Schema of a change of some fields. */
   readonly patch: z.ZodType<JsonObject>
-  /** A change in the form of the answers, before it is merged into what there is. Default: as it was sent. */
+  /** Converts a change to the form of the answers, before it is merged into the stored record. Default: unchanged. */
   readonly inForm?: (change: JsonObject) => JsonObject
   readonly schema: z.ZodType
   readonly example: object

@@ -41,9 +41,9 @@ export interface Mirrored {
 }
 
 /**
- * Makes the entries of the settings file things of this owner, under the ids that they had. One of the same name that was
- * made by the API is taken over. An entry with a mistake changes nothing: the one before stays. Those that the file does not
- * name any more are removed.
+ * Stores the entries of the settings file as records of this owner, with their previous ids. A record of the same name from the
+ * API is taken over. An entry with an error changes nothing: the previous one stays. Entries that were removed from the file are
+ * deleted.
  */
 export async function mirrorOwned(trx: Writer, owner: Owner, mirrored: MirroredKind): Promise<Mirrored> {
   const { kind, entries } = mirrored
@@ -121,7 +121,7 @@ async function put(
   return true
 }
 
-/** The wrong fields with pointers into the file. Anything but a mistake of the entry is thrown. */
+/** The wrong fields with pointers into the file. Throws any error that is not in the entry. */
 function mistakesOf(error: unknown, pointer: string): readonly FieldError[] {
   if (!(error instanceof HubError) || error.status >= 500) throw error
   if (!error.errors?.length) return [{ pointer, code: 'format', detail: error.message }]

@@ -17,7 +17,10 @@ export type KeepSecret = (secret: string, pointer: string) => string
 /** Operations by which the records of one kind are exported with their owner, and imported. */
 export interface MovingRecords {
   readonly settings: Pick<OwnedSettings, 'list' | 'create' | 'replace'>
-  /** The body as its POST takes it, by which another hub makes the same. References to the owner's own things are bare names. */
+  /**
+   * The body in the form of its POST, with which another hub can create the same record. References to the owner's own records
+   * are bare names.
+   */
   open(setting: OwnedSetting, keep: KeepSecret): Promise<JsonObject>
   /**
    * Returns the function that prepares the record for this owner. Throws `validation_failed`; the returned function may throw it

@@ -121,7 +121,7 @@ export class Keys implements KeyRegistry {
     })
   }
 
-  /** Makes `rotated` a key of its own, and lets the old one expire after `overlapMs` unless it ends before. */
+  /** Stores `rotated` as a separate key, and lets the old one expire after `overlapMs` unless it ends before. */
   async #addBeside(trx: Writer, old: AccessKeyTable, rotated: AccessKeyTable, overlapMs: number): Promise<void> {
     await checkQuota(trx, old.owner_id)
     const end = new Date((this.#deps.now?.() ?? new Date()).getTime() + overlapMs).toISOString()

@@ -54,7 +54,7 @@ async function nextNumber(trx: Writer, at: string): Promise<number> {
   return number
 }
 
-/** The first user while it has no name, which set-up will give it. */
+/** The first user while it has no name; the set-up sets the name. */
 export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
   return db.selectFrom('user').selectAll().where('name', 'is', null).orderBy('number').executeTakeFirst()
 }

@@ -7,7 +7,7 @@ import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
 import { mirrorUsers, removeVanishedUsers } from './mirror-users.ts'
 
-/** Applies states one at a time, so that the last one given takes effect. */
+/** Applies states one at a time, so that the last one takes effect. */
 export function createMirror(deps: RegistryDeps): FileMirror {
   let turn: Promise<unknown> = Promise.resolve()
   return {

@@ -78,7 +78,7 @@ class Coercion {
   }
 }
 
-/** The value that a text spells, if the schema does not take the text and takes that value; otherwise undefined. */
+/** The value that a text spells, if the schema accepts that value and not the text; otherwise undefined. */
 function readingOf(schema: JsonObject, text: string): JsonValue | undefined {
   const { type, enum: listed, const: only } = schema
   const own = { ...(type === undefined ? {} : { type }), ...(listed === undefined ? {} : { enum: listed }) }

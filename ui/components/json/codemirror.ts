@@ -50,7 +50,7 @@ const theme = EditorView.theme({
   },
 })
 
-/** Puts an editor into a shadow root: there its styles are adopted sheets, which the page's policy lets through. */
+/** Creates an editor in a shadow root: its styles are adopted sheets there, which the page's policy allows. */
 export function createEditor(root: ShadowRoot, options: EditorOptions): JsonEditor {
   const view = new EditorView({
     doc: options.text,

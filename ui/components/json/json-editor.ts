@@ -91,7 +91,7 @@ export class PbJsonEditor extends PbElement {
     return html`<p class="hint bad" role="status">${icon('circle-x')}${text}</p>`
   }
 
-  /** Without its chunk the textarea stays: it does everything that is needed. */
+  /** If its chunk cannot be loaded the textarea stays: it has all needed functions. */
   async #load(): Promise<void> {
     this.#loading = true
     const module = await import('./codemirror.ts').catch(() => undefined)

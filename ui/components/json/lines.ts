@@ -27,7 +27,7 @@ const VALUE = String.raw`(?:"(?:[^"\\]|\\[\s\S])*"|-?\d[\d.eE+-]*|true|false|nul
 const SHORT = new RegExp(String.raw`^\s*\[\s*(?:${VALUE}(?:\s*,\s*${VALUE})*)?\s*\]`)
 /** Longer strings are cut in coloured lines, in characters. */
 const LONGEST = 5000
-/** Highest number of pieces of a line. */
+/** Number of pieces in one line above which reading stops. */
 const LONGEST_LINE = 200
 
 /**
@@ -135,7 +135,7 @@ export interface JsonMistake {
   readonly column?: number
 }
 
-/** The first mistake of a text; undefined: it is JSON. */
+/** The first syntax error of a text; undefined: it is JSON. */
 export function jsonMistake(text: string): JsonMistake | undefined {
   try {
     JSON.parse(text)

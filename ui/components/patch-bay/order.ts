@@ -13,8 +13,8 @@ interface Placed {
 const SWEEPS = 4
 
 /**
- * Columns in an order in which few connections cross: each thing at the mean place of its neighbours. While a column holds
- * the same things as before it keeps its order, so that nothing jumps.
+ * Columns in an order in which few connections cross: each node at the mean place of its neighbours. While a column has the same
+ * nodes as before it keeps its order, so that nothing jumps.
  */
 export function ordered<T extends Placed>(
   columns: readonly (readonly T[])[],

@@ -43,7 +43,7 @@ export interface Field {
   readonly quiet?: true
 }
 
-/** A field with its label before and its hint or mistake behind; `control` gets the id. */
+/** A field with its label before and its hint or error after it; `control` gets the id. */
 export function fieldFrame(form: FormContext, field: Field, resolved: Resolved, control: unknown): TemplateResult {
   const id = form.idOf(field.path)
   return html`<div class="field"><label for=${id} class=${field.quiet ? 'vh' : ''}>${labelOf(field, resolved)}</label>${control}${hints(form, field, resolved)}</div>`

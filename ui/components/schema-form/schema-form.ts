@@ -55,7 +55,7 @@ export class PbSchemaForm extends PbElement implements FormContext {
   }
   declare schema: Readonly<Record<string, unknown>>
   declare value: unknown
-  /** Mistakes found elsewhere, such as `errors` of the hub's answer. */
+  /** Errors found elsewhere, such as `errors` of the hub's answer. */
   declare problems: readonly FieldProblem[]
   declare disabled: boolean
   reader = new SchemaReader({})

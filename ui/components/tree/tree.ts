@@ -26,10 +26,10 @@ interface Line {
 }
 
 /**
- * Things of two levels that are chosen by boxes of three states, as a real ARIA tree.
+ * Items of two levels that are selected by checkboxes with three states, as a real ARIA tree.
  *
- * Keys: up and down move, right opens, left closes or goes to the parent, Space chooses, Home and End go to the ends, a
- * letter goes to the next thing that begins with it.
+ * Keys: up and down move, right opens, left closes or goes to the parent, Space chooses, Home and End go to the ends, a letter
+ * goes to the next item that begins with it.
  *
  * @fires pb-choose - `detail: { id, parent, chosen }`
  */

@@ -221,7 +221,7 @@ export class PbRuleForm extends PbElement {
     )
   }
 
-  /** It fires on for as long as it waits, unless something else was chosen. */
+  /** The alert keeps firing for the duration too, unless another value was chosen. */
   readonly #setDuration = (duration: string): void => {
     const { keepFiringFor, ...rest } = this.#present ?? USUAL
     if (keepFiringFor === rest.duration) this.body = rest

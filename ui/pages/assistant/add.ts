@@ -29,7 +29,7 @@ export function nameFrom(url: string): string {
 }
 
 /**
- * Takes the address of a platform, or makes an inbound endpoint.
+ * Adds the address of a platform, or creates an inbound endpoint.
  *
  * @fires pb-made - `detail: Endpoint`
  */

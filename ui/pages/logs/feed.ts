@@ -15,7 +15,7 @@ const FILL_PAGES = 5
 const RATE_MS = 5000
 /** Shortest time between two renderings of live records, in milliseconds: few new rows at a time make short tasks. */
 const PAUSE_MS = 40
-/** While a live list has fewer rows than a screen, it takes so few in a frame: making elements costs the most. */
+/** Number of rows of a screen; until a live list has as many, it adds few rows in a frame: creating elements costs the most. */
 const SCREEN_ROWS = 40
 const FIRST_ROWS = 4
 /**

@@ -182,7 +182,7 @@ export class PbLogHistogram extends PbElement {
 
   readonly #pressed = (event: KeyboardEvent): void => {
     const last = this.bars.length - 1
-    // Not read yet: there is nothing to choose.
+    // Not read yet: nothing can be selected.
     if (last < 0) return
     const at = this.cursor ?? (event.key === 'ArrowRight' ? -1 : last + 1)
     const target = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key]

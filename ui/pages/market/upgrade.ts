@@ -17,8 +17,8 @@ import { inputField } from './input-field.ts'
 type Choice = 'keep' | 'take'
 
 /**
- * The drawer of a change to another version: what would change, what stays, where both sides changed the same place, and
- * only then the deed. Emits `pb-changed` when it is done, and `pb-close`.
+ * The drawer of a change to another version: what would change, what stays, conflicts of both sides, and only then the button.
+ * Emits `pb-changed` after the change, and `pb-close`.
  */
 export class PbUpgrade extends PbElement {
   static override properties = {

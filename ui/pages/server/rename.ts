@@ -11,7 +11,7 @@ export interface RenameOptions {
   save(tool: ToolRecord, changes: Readonly<Record<string, unknown>>): void
 }
 
-/** Gives a tool another name or description towards clients; empty takes the change back. */
+/** Dialog to give a tool another name or description for clients; empty fields revert the change. */
 export function renameDialog({ tool, close, save }: RenameOptions): TemplateResult {
   const press = (event: Event): void => {
     const layer = (event.currentTarget as Element).closest('.layer')

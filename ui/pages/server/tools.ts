@@ -20,7 +20,7 @@ import './try.ts'
 import '../../components/json/json.ts'
 import '../../components/row-menu.ts'
 
-/** Tools beyond this number are found by the search alone. */
+/** Number of tools above which further ones are found only by the search. */
 const MOST_SHOWN = 300
 
 type Filter = 'all' | 'writes' | 'changed' | 'off'

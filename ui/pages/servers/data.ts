@@ -33,8 +33,8 @@ interface StateData {
 }
 
 /**
- * Keeps a list of servers in step with events: a new state is seen at once, and what else changed is read for the changed
- * servers alone.
+ * Keeps a list of servers up to date by events: a new state is shown at once, and other changes are read only for the changed
+ * servers.
  */
 export class ServerChanges {
   readonly #changed = new Set<string>()

@@ -62,7 +62,7 @@ export function countConditions(servers: readonly ServerRecord[]): Readonly<Reco
   return counts
 }
 
-/** The last error of a server in one line, where there is something wrong. */
+/** The last error of a server in one line, if there is one. */
 export function lastError(server: ServerRecord): string | undefined {
   if (server.problem) return problemText(server.problem)
   const { reason, state } = server.status

@@ -45,7 +45,7 @@ interface Sink {
   readonly dropped: Readonly<Record<string, number>>
   /** Users or components whose records a full queue lost, most first. */
   readonly losses: readonly { readonly user?: string; readonly component?: string; readonly dropped: number }[]
-  /** Why it takes nothing now. */
+  /** Reason why it accepts nothing now. */
   readonly reason?: Problem
 }
 

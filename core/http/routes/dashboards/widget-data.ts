@@ -153,7 +153,7 @@ function counted(
   return history.count(stepMs === undefined ? question : { ...question, stepMs })
 }
 
-/** Null where nothing was measured, or nothing can be divided by. */
+/** Null if nothing was measured, or the divisor is zero. */
 function figureOf(figure: Figure, measure: Measure | undefined, ms: number): number | null {
   const { count, failed } = measure ?? { count: 0, failed: 0 }
   if (figure === 'count') return count

@@ -82,7 +82,7 @@ export function docsRoutes({ routes, version, transports, alerts }: DocsRoutesDe
   return own
 }
 
-/** A text in parts so small that an answer that ends leaves them: many readers at once cost no copy each. */
+/** Returns a text in small parts, which an ended answer releases: many readers at once need no copy each. */
 function shared({ parts }: LongText): LongText {
   const pieces = parts.flatMap(part =>
     Array.from(

@@ -261,8 +261,9 @@ function variableOf(key: keyof HubConfig): string {
 }
 
 /**
- * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would
- * prevent it. Null stays null, and sizes and durations stay as they are written. Throws `validation_failed` with each invalid one, at `pointerOf` its key.
+ * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would prevent it.
+ * Null stays null, and sizes and durations stay in their written form. Throws `validation_failed` with each invalid one, at
+ * `pointerOf` its key.
  */
 export function readSettings(
   body: Readonly<Record<string, JsonValue>>,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonValue } from '../../../contract/json.ts'
 
-/** Makes and reads opaque texts that only this hub can make. */
+/** Encodes and decodes opaque texts that only this hub can create. */
 export interface CursorSealer {
   sealToken(purpose: string, value: JsonValue): string
   openToken(purpose: string, token: string): JsonValue | undefined
