@@ -137,8 +137,8 @@ async function incidentFor(db: Reader, actor: Actor, id: string): Promise<AlertI
 }
 
 /**
- * Condition for the alerts that an ordinary user sees of the own ones: those about own servers, and about all together if the
- * rule covered only own servers. An administrator who connects from outside ADMIN_ADDRESSES, and a former administrator, may
+ * Condition for the own alerts that an ordinary user sees: those about own servers, and about all together if the rule covered
+ * only own servers. An administrator who connects from outside ADMIN_ADDRESSES, and a former administrator, may
  * have alerts about all users' servers.
  */
 function tellsOnly({ name, role }: Owner) {

@@ -106,7 +106,7 @@ export class Links {
     return this.#ready.promise
   }
 
-  /** Resolves when the links are those of the owner's endpoints as they are now, or of all. Never rejects. */
+  /** Resolves when the links match the present endpoints of the owner, or of all owners. Never rejects. */
   changed(ownerId?: string): Promise<void> {
     if (!this.#begun || this.#stopped) return Promise.resolve()
     this.#work = this.#work.then(() => this.#follow(ownerId)).catch(this.#deps.failed)

@@ -23,7 +23,7 @@ const MOST_LEVELS = 64
 
 /**
  * Parses the text of an imported file. The result is JSON: a time is its text, `inf` and `nan` and integers that a double cannot
- * hold are texts too, so that they are rejected as a number and kept as a text. Takes up to a second for 256 KiB of YAML: call
+ * hold are texts too, so that fields of numbers reject them and fields of texts keep them. Takes up to a second for 256 KiB of YAML: call
  * it in a worker for texts of more than some KiB.
  */
 export async function parseImportText(text: string, format: TextFormat): Promise<TextValue> {

@@ -44,7 +44,7 @@ interface Traffic {
   readonly silentMs: number
 }
 
-/** Counts of one connection over several looks. */
+/** Counts of one connection over several observations. */
 interface Watched {
   readonly peerPort: number
   /** Time of the first observation (`performance.now()`). */

@@ -1,5 +1,5 @@
 /**
- * Runs one task at a time, the users in turn: a user with endless searches waits for the own earlier ones, and all searches
+ * Runs one task at a time, the users in turn: a user with endless searches waits for its own earlier ones, and all searches
  * together use at most half of the thread.
  */
 export class Turns {
