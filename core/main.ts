@@ -27,7 +27,7 @@ void runCommand(process.argv.slice(2), {
   servers,
   cwd: process.cwd(),
 }).then(
-  // Ends both streams first, since an exit discards what a slow pipe has not accepted yet.
+  // Ends both streams first, since an exit discards text that a slow pipe has not accepted yet.
   code => process.stderr.end(() => process.stdout.end(() => process.exit(code))),
   fatal,
 )

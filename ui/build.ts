@@ -15,12 +15,12 @@ import { spriteOf } from './build/sprite.ts'
 const HERE = import.meta.dirname
 const DIST = join(HERE, 'dist')
 
-/** What the hub needs to know of a build; paths are relative to `ui/dist`. */
+/** Facts about a build that the hub needs; paths are relative to `ui/dist`. */
 export interface ConsoleManifest {
   /** Classic script that sets the theme before the first paint. */
   readonly theme: string
   readonly entry: string
-  /** Chunks that the entry imports at once: loaded beside it. */
+  /** Chunks that the entry imports at once: loaded together with it. */
   readonly preload: readonly string[]
   readonly style: string
   readonly sprite: string
@@ -46,7 +46,7 @@ async function isStale(files: readonly string[]): Promise<boolean> {
   return times.some(time => time > built)
 }
 
-/** Writes a file whose name holds a digest of its content; answers the path below the build's folder. */
+/** Writes a file with a digest of its content in the name; returns the path below the build's folder. */
 async function hashed(folder: string, name: string, content: string): Promise<string> {
   const digest = createHash('sha256').update(content).digest('hex').slice(0, 10)
   const extension = extname(name)
@@ -79,7 +79,7 @@ function pagePaths(places: string): string[] {
   return lists.flatMap(list => [...list.matchAll(/'([^']+)'/g)].map(([, path = '']) => path))
 }
 
-/** What a built script imports at once, and what that imports; paths below the build's folder. */
+/** Returns the direct and indirect static imports of a built script; paths below the build's folder. */
 async function importsOf(folder: string, path: string, found = new Set<string>()): Promise<readonly string[]> {
   const text = await readFile(join(folder, path), 'utf8')
   const names = new Bun.Transpiler({ loader: 'js' }).scanImports(text).filter(({ kind }) => kind === 'import-statement')
@@ -92,7 +92,7 @@ async function importsOf(folder: string, path: string, found = new Set<string>()
   return [...found]
 }
 
-/** What every page needs: what the entry imports, and the frame, which it loads once it knows who is signed in. */
+/** Returns the files that every page needs: imports of the entry, and the frame, which the entry loads after the sign-in. */
 async function neededAtOnce(folder: string, entry: string): Promise<readonly string[]> {
   const found = new Set(await importsOf(folder, entry))
   for (const name of await readdir(join(folder, 'assets'))) {
@@ -103,7 +103,7 @@ async function neededAtOnce(folder: string, entry: string): Promise<readonly str
   return [...found]
 }
 
-/** Chunks that hold nothing, which the bundler leaves where only types were shared, become empty modules: a file of no bytes looks lost. */
+/** Makes empty chunks, which the bundler leaves if only types were shared, empty modules: a file of no bytes looks lost. */
 async function fillEmpty(outdir: string): Promise<void> {
   for (const name of await readdir(outdir)) {
     const path = join(outdir, name)
@@ -123,7 +123,7 @@ async function compressAll(folder: string): Promise<void> {
   }
 }
 
-/** Builds into a new folder and then takes the place of the old one, so that a hub never serves half a build. */
+/** Builds into a new folder that then replaces the old one, so that a hub never serves half a build. */
 async function build(files: readonly string[]): Promise<void> {
   const folder = `${DIST}.${process.pid}`
   await rm(folder, { recursive: true, force: true })

@@ -6,7 +6,7 @@ import { session } from './app/session.ts'
 import { setLanguage } from './text/t.ts'
 import './app/app.ts'
 
-// The components' own icons would come from another host.
+// The components' own icons would be loaded from another host.
 for (const name of ['default', 'system']) {
   registerIconLibrary(name, {
     resolver: icon => `${document.documentElement.dataset.sprite}#${icon}`,

@@ -3,11 +3,11 @@ import { Histogram } from '../telemetry/histogram.ts'
 import type { AlertServer, RuleScope } from './facts.ts'
 
 const SLOT_MS = 10_000
-/** How far back calls are remembered. */
+/** Time for which calls are remembered, in milliseconds. */
 export const CALL_WINDOW_MS = 60 * 60_000
 /**
- * Slots that are kept, some 30 MB. Where they are used up, further calls of tools count for their server as `other`, but for owners
- * who have fewer than their share: nobody's tools take the place of another's.
+ * Number of slots that are kept, about 30 MB. If all are in use, further tools are counted for their server as `other`, except
+ * for owners with fewer slots than their share: one user's tools never displace another's.
  */
 const MOST_SLOTS = 200_000
 const OTHER = 'other'
@@ -15,9 +15,9 @@ const OTHER = 'other'
 /** Calls within a window. */
 export interface CallCounts {
   readonly calls: number
-  /** Those whose status was not `success`. */
+  /** Number of calls whose status was not `success`. */
   readonly errors: number
-  /** Of their durations. */
+  /** Sum of their durations in milliseconds. */
   readonly totalMs: number
 }
 
@@ -43,7 +43,7 @@ export class CallWindows {
   readonly #mostSlots: number
   /** Slots of each owner. */
   readonly #owners = new Map<string, number>()
-  /** Whether durations are kept one by one, for percentiles. */
+  /** True when durations are kept, for percentiles. */
   keepsDurations = false
   #total = 0
 
@@ -83,13 +83,13 @@ export class CallWindows {
     return [...(this.#servers.get(serverId)?.tools.keys() ?? [])]
   }
 
-  /** Of one server, of one tool or of all that pass. */
+  /** Counts of one server: of one tool, or of all tools that pass the filter. */
   counts(serverId: string, wanted: string | ((tool: string) => boolean), windowMs: number, nowMs: number): TimedCounts {
     const from = Math.floor((nowMs - windowMs) / SLOT_MS)
     const durations = new Histogram()
     let [calls, errors, totalMs] = [0, 0, 0]
     for (const slots of this.#wanted(serverId, wanted)) {
-      // The newest stand last, and a window is mostly much shorter than what is kept.
+      // The newest slots are last, and a window is mostly much shorter than the kept time.
       for (let at = slots.length - 1; at >= 0; at -= 1) {
         const slot = slots[at]
         if (!slot || slot.number <= from) break
@@ -121,7 +121,7 @@ export class CallWindows {
     this.#total = 0
   }
 
-  /** One tool is looked up: a rule asks for each of thousands. */
+  /** A single tool is read by key: a rule may query each of thousands. */
   #wanted(serverId: string, wanted: string | ((tool: string) => boolean)): readonly (readonly Slot[])[] {
     const tools = this.#servers.get(serverId)?.tools
     if (!tools) return []
@@ -194,7 +194,7 @@ export class OtherCalls {
     this.#calls = calls
   }
 
-  /** Counts a call where it belongs here; true where it reached no server. */
+  /** Counts a call that belongs here; returns true if it reached no server. */
   add(call: ToolCallRecord, nowMs: number): boolean {
     const { serverId, ownerId, userId, userName, tool, outcome, durationMs } = call
     const isSent = serverId !== ''
@@ -206,7 +206,7 @@ export class OtherCalls {
     return !isSent
   }
 
-  /** The places that a rule counts; `timed`: it asks how long calls took, which those that were not sent did not. */
+  /** The places that a rule counts; `timed`: for the duration of calls, so calls that were not sent are excluded. */
   places({ ownerId }: RuleScope, ofAll: boolean, timed: boolean): readonly AlertServer[] {
     const own = [...this.#callers].filter(([id]) => ownerId === 'all' || id === ownerId)
     const kinds = [...(timed ? [] : ['unsent' as const]), ...(ofAll && ownerId !== 'all' ? ['elsewhere' as const] : [])]

@@ -44,7 +44,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([...Object.keys(CHANNEL_SCHEMAS)
 /** The kinds of channel that plugins offer, by `type`. */
 export type ChannelTypes = ReadonlyMap<string, NotificationChannel>
 
-/** What of a channel is stored openly; the secrets in `config` are empty texts. */
+/** The part of a channel that is stored unencrypted; the secrets in `config` are empty texts. */
 export interface StoredChannel {
   readonly name: string
   readonly type: string
@@ -56,13 +56,13 @@ export interface StoredChannel {
 export interface PrepareDeps {
   readonly types: () => ChannelTypes
   readonly sealer: Sealer
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
 }
 
 /**
- * The body with the fields of its kind, which may stand beside `name` and `enabled`, in `config`; there the same name stays for a
- * different value. `moved`: their names.
+ * Moves the fields of the channel's kind, which may be beside `name` and `enabled`, into `config`; a name that has a different
+ * value there is left in place. `moved`: the names of moved fields.
  */
 export function nestedChannel(body: JsonObject): { readonly body: JsonObject; readonly moved: readonly string[] } {
   const { config = {} } = body
@@ -76,9 +76,9 @@ export function nestedChannel(body: JsonObject): { readonly body: JsonObject; re
 }
 
 /**
- * What is stored of a channel's body. A masked secret keeps the stored one for its owner alone, and where its address is another one
- * by {@link refuseMovedSecrets}. Throws `validation_failed` with all wrong fields, `admin_only` for a type that reaches hosts by
- * itself, and `url_address_blocked` for an address that its owner may not reach.
+ * Prepares a channel's body for the store. A masked secret keeps the stored value for its owner only, and a changed address is
+ * checked by {@link refuseMovedSecrets}. Throws `validation_failed` with all wrong fields, `admin_only` for a type that connects
+ * to hosts on its own, and `url_address_blocked` for an address that its owner may not reach.
  */
 export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps): Prepare {
   const { sealer, outboundAllow } = deps
@@ -92,7 +92,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps
     refuseOthers(kind, owner, config)
     const whole = unmasked(fields, config, kind, stored)
     if (before) refuseMovedChannel(actor, { type, config, whole }, before, stored)
-    // One that is only switched off stays as it is, whatever was closed since it was saved.
+    // A change that only switches the channel off is allowed, even if an address has been closed since it was saved.
     if (enabled || !before || !isDeepStrictEqual(openConfig(before, sealer), whole))
       refuseClosedAddresses(kind, whole, { networks: outboundAllow, admin: owner.role === 'admin' })
     const secrets = secretsIn(whole, kind)
@@ -107,7 +107,7 @@ export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps
   }
 }
 
-/** `config` as it came, `whole` with the stored secrets in place of their masks. */
+/** `config` as received, `whole` with the stored secrets instead of their masks. */
 function refuseMovedChannel(
   actor: Actor,
   { type, config, whole }: { readonly type: string; readonly config: JsonObject; readonly whole: JsonObject },
@@ -140,7 +140,7 @@ function readChannel(fields: Fields, types: ChannelTypes, stored: Secrets, moved
   return { name, type, enabled, config, kind }
 }
 
-/** Undefined for what is no object, and without a kind, whose fields it would have. */
+/** Returns undefined for a value that is not an object, and without a kind, which would define the fields. */
 function readConfig(fields: Fields, kind: NotificationChannel | undefined, stored: Secrets): JsonObject | undefined {
   const written = fields.required('config') ? fields.object('config') : undefined
   if (!kind || !written) return undefined
@@ -155,7 +155,7 @@ function asWritten(pointer: string, moved: readonly string[]): string {
   return moved.some(name => pointerToken(name) === field) ? pointer.replace('#/config/', '#/') : pointer
 }
 
-/** Judges every address that the kind's schema says of: `format` `uri`, and `host` for a host alone. */
+/** Checks every address in the kind's schema: `format` `uri`, and `host` for a host alone. */
 function refuseClosedAddresses({ configSchema }: NotificationChannel, config: JsonObject, rights: AddressRights): void {
   visitValues(
     configSchema,
@@ -190,7 +190,7 @@ export function channelOf({ body }: Pick<OwnedSetting, 'body'>): StoredChannel {
   return body as unknown as StoredChannel
 }
 
-/** What channels of this owner can be of, with the members of `config` that it may not set. */
+/** Types of channels that this owner may create, with the members of `config` that the owner may not set. */
 export function channelTypesFor(types: ChannelTypes, owner: Pick<Owner, 'role'>): readonly JsonObject[] {
   const isAdmin = owner.role === 'admin'
   return [...types]
@@ -207,7 +207,7 @@ export function openConfig(setting: OwnedSetting, sealer: Sealer): JsonObject {
   return filled(channelOf(setting).config, channelSecrets(setting, sealer))
 }
 
-/** Throws `admin_only` where only administrators may have such a channel, or one with such a member. */
+/** Throws `admin_only` if only administrators may have such a channel, or one with such a member. */
 export function refuseOthers(
   { adminOnly = [], label }: NotificationChannel,
   owner: Pick<Owner, 'role'>,
@@ -221,7 +221,7 @@ export function refuseOthers(
     throw new HubError('admin_only', `Only administrators’ channels of the kind "${kind}" may have "${member}"`)
 }
 
-/** A channel with fewer rights than a rule learns nothing of what the rule sees. */
+/** True unless the channel's owner has fewer rights than the rule's owner: such a channel must not receive the rule's data. */
 export function mayNotify(rule: Pick<OwnedSetting, 'owner'>, channel: Pick<OwnedSetting, 'owner'>): boolean {
   return rule.owner.role !== 'admin' || channel.owner.role === 'admin'
 }

@@ -49,7 +49,7 @@ const PRUNE_MS = 60 * 60_000
 /** Trial messages to all channels of one owner. */
 const TESTS_PER_MINUTE = 6
 
-/** What alerts need of the hub. */
+/** Dependencies of the alerts on the rest of the hub. */
 export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDeps, 'custom' | 'onRecord'> {
   readonly store: Store
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
@@ -58,7 +58,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
   readonly sealer: Sealer
   readonly log: PluginLogger
   readonly types: () => ChannelTypes
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
   readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string
@@ -70,7 +70,7 @@ export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDep
 
 type AlertLimit = 'alertRulesPerUser' | 'alertChannelsPerUser' | 'alertSilencesPerUser' | 'alertInstancesPerUser'
 
-/** Alert rules, what they say, and the channels that get the messages. */
+/** Alert rules, their results, and the channels that get the messages. */
 export interface Alerts {
   readonly rules: OwnedRecords
   readonly channels: OwnedRecords
@@ -80,9 +80,9 @@ export interface Alerts {
     remove(actor: Actor, id: string): Promise<void>
   }
   list(actor: Actor, query: IncidentQuery): Promise<Page<JsonObject>>
-  /** How many alerts of all owners fire, by severity. */
+  /** Number of firing alerts of all owners, by severity. */
   firing(): Promise<{ readonly warning: number; readonly critical: number }>
-  /** What the actor has of each limit, by the name of the limit. */
+  /** The actor's use of each limit, by the name of the limit. */
   usage(actor: Actor): Promise<Readonly<Record<AlertLimit, number>>>
   /** Ends the repeats of an alert. Throws `alert_not_found`. */
   acknowledge(actor: Actor, id: string): Promise<JsonObject>
@@ -90,9 +90,9 @@ export interface Alerts {
   test(actor: Actor, ref: string, send: boolean): Promise<JsonObject>
   /** Sends a trial message to one channel. Throws `channel_not_found`, and `rate_limited` as `test`. */
   testChannel(actor: Actor, ref: string): Promise<JsonObject>
-  /** What a rule of the actor would say, now and over the last 24 hours. Throws `validation_failed`. */
+  /** Result of a rule of the actor, now and over the last 24 hours. Throws `validation_failed`. */
   preview(actor: UserActor, body: JsonObject, history: Pick<ActorHistory, 'measure'> | undefined): Promise<JsonObject>
-  /** What channels of an owner with this role can be of. */
+  /** Types of channels that an owner with this role may create. */
   channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
   /** Channels of all active owners, by their type. */
   channelCounts(): Promise<ReadonlyMap<unknown, number>>
@@ -268,7 +268,7 @@ function refuseTooManyTests(tests: TokenBuckets, ownerId: string): void {
   })
 }
 
-/** Clients with the address rights of an owner, looked up for each message. */
+/** Clients with the address rights of an owner, which are read for each message. */
 function ownersReach({ store, instanceId, ...outbound }: AlertsDeps) {
   const lookup = createLookup()
   const reachOf = (admin: boolean): Reach => {

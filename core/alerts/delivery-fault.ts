@@ -11,7 +11,7 @@ export interface DeliveryFault {
   readonly detail: string
 }
 
-/** The fault of an attempt. What a plugin throws without a code counts as `delivery_failed`. */
+/** Describes the failure of an attempt. An error of a plugin without a code counts as `delivery_failed`. */
 export function faultOf(error: unknown): DeliveryFault {
   const message = error instanceof Error ? error.message : String(error)
   return faultText(error instanceof HubError ? error.code : 'delivery_failed', message)

@@ -16,12 +16,12 @@ import { type StoredInstance, storeTransitions, type Transition } from './transi
 const TICK_MS = 10_000
 /** An evaluation this late after the one before counts as a restart: what passed between them was not seen. */
 const GAP_MS = TICK_MS + 30_000
-/** An instance that goes on firing is stored this often. */
+/** Interval at which an instance that keeps firing is stored, in milliseconds. */
 const STORE_MS = 60_000
 /** Subjects of one transaction: each has messages for up to 20 channels, and SQLite writes in the main thread. */
 const STORED_AT_ONCE = 5
 
-/** What the engine needs. */
+/** Dependencies of the engine. */
 export interface EngineDeps {
   readonly store: Store
   readonly bus: EventBus
@@ -33,12 +33,12 @@ export interface EngineDeps {
   readonly wake: (ruleId: string, channelIds: readonly string[]) => void
 }
 
-/** Whether a rule could be evaluated the last time, and why not. */
+/** Result of a rule's last evaluation: success, or the error. */
 export interface RuleHealth {
   readonly state: 'ok' | 'error'
   /** Failed evaluations in a row. */
   readonly failures: number
-  /** Of the last one. */
+  /** Code of the last error. */
   readonly code?: ErrorCode
   readonly message?: string
 }
@@ -47,7 +47,7 @@ interface Kept {
   readonly instance: AlertInstance
   readonly incidentId: string | undefined
   readonly storedAtMs: number
-  /** What the subject is called; absent until it was evaluated by this process. */
+  /** The subject's label; absent until this process has evaluated it. */
   readonly label?: string
   /** Read from the store, and not evaluated since. */
   readonly restored?: true
@@ -115,12 +115,12 @@ export class AlertEngine {
     return this.#queue(() => this.#evaluate(() => true))
   }
 
-  /** Of a rule that is switched on. */
+  /** Health of an enabled rule; undefined for others. */
   health(ruleId: string): RuleHealth | undefined {
     return this.#runs.get(ruleId)?.health
   }
 
-  /** The subjects whose condition holds, but not for long enough yet, and in how many milliseconds they would fire. */
+  /** Subjects whose condition holds, but not for long enough yet, with the time in milliseconds until they fire. */
   pending(ruleId: string): readonly { readonly subject: string; readonly inMs: number }[] {
     const run = this.#runs.get(ruleId)
     if (!run) return []
@@ -131,17 +131,17 @@ export class AlertEngine {
     })
   }
 
-  /** What all rules that are switched on ask for. */
+  /** The tests of all enabled rules. */
   tests(): readonly ConditionTest[] {
     return [...this.#runs.values()].flatMap(({ rule }) => testsOf(rule.condition))
   }
 
-  /** How many subjects all rules of an owner evaluate now. */
+  /** Number of subjects that all rules of an owner evaluate now. */
   subjectsOf(ownerId: string): number {
     return this.#shares.of(ownerId)
   }
 
-  /** How far the instance of a rule for one subject is. */
+  /** State of a rule's instance for one subject. */
   instance(ruleId: string, subject: string): AlertInstance {
     return this.#runs.get(ruleId)?.kept.get(subject)?.instance ?? INACTIVE
   }
@@ -165,7 +165,7 @@ export class AlertEngine {
     return this.#work
   }
 
-  /** Rules that are gone leave with the state that the store dropped with them; known ones keep theirs. */
+  /** Loads the rules. A removed rule is dropped with its state, which the store has dropped too; known rules keep theirs. */
   async #load(): Promise<void> {
     const rules = await read(this.#deps.store, activeRules)
     const known = new Set(rules.map(({ id }) => id))
@@ -202,7 +202,7 @@ export class AlertEngine {
     return run
   }
 
-  /** Resolves what fires by a rule that is switched off, or that asks for something else now. */
+  /** Resolves the firing alerts of a rule that is switched off, or whose condition has changed. */
   async #endRun(run: Run): Promise<void> {
     const transitions = [...run.kept].map(([key, { instance, incidentId }]): Transition => {
       const { change } = evaluate(instance, 'gone', 0, run.rule.rule)
@@ -235,7 +235,7 @@ export class AlertEngine {
       const failures = run.health.failures + 1
       const message = error instanceof Error ? error.message : String(error)
       run.health = { state: 'error', failures, code: error instanceof HubError ? error.code : 'internal', message }
-      // The state stays what it was; the next evaluation tries again.
+      // The state is unchanged; the next evaluation tries again.
       if (failures === 1 || failures === 5) {
         this.#deps.log.error('An alert rule cannot be evaluated', { rule: run.rule.rule.name, failures, error })
       }
@@ -249,7 +249,7 @@ export class AlertEngine {
     return [...new Set([...evaluated.keys(), ...kept.keys()])].flatMap((key): Transition[] => {
       const now = evaluated.get(key)
       const before = kept.get(key)
-      // Whatever an earlier process knew stays until this one can know better.
+      // The state of an earlier process stays until this process has enough data.
       if (before?.restored && now?.settling) return []
       const verdict = evaluateSince(before, now ? now.verdict : 'gone', elapsedMs, rule.rule)
       const { instance, change } = verdict
@@ -281,7 +281,7 @@ export class AlertEngine {
       else run.kept.set(subject.key, { instance, incidentId: open, storedAtMs: nowMs, label: subject.label })
     }
     if (woken && woken.length > 0) wake(run.rule.id, woken)
-    // Of a rule that is gone, what it had fired is over; what it would say now is nobody's.
+    // For a removed rule, only resolved alerts are emitted; its other results belong to nobody.
     const emitted = woken ? transitions : transitions.filter(({ change }) => change?.kind === 'resolved')
     for (const transition of emitted) this.#emit(run.rule, transition)
   }

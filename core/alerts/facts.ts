@@ -16,27 +16,30 @@ export interface Subject {
   readonly tool?: string
 }
 
-/** What a test says of each subject. A value is made when it is asked for: there may be many more subjects than a rule evaluates. */
+/** Values of a test by subject. A value is computed when it is read: there may be many more subjects than a rule evaluates. */
 export interface Facts {
   /** By their keys. */
   readonly subjects: ReadonlyMap<string, Subject>
   valueOf(key: string): FactValue
 }
 
-/** Whose servers a rule sees: those of one owner, or all. */
+/** Servers that a rule sees: those of one owner, or all. */
 export interface RuleScope {
   readonly ownerId: string | 'all'
 }
 
-/** What the alerts know of the hub. A source of stored metrics can stand behind the same methods. */
+/** Data about the hub for alerts. A source of stored metrics can implement the same methods. */
 export interface AlertFacts {
   /** Why a metric cannot be had here, as a sentence; undefined when it can. */
   unavailable(query: MetricQuery): string | undefined
-  /** Reads what the next evaluations need, and counts on only what these tests ask for. Rejects when the store does not answer. */
+  /**
+   * Reads the data for the next evaluations; from now on counts only the metrics of these tests. Rejects when the store does not
+   * answer.
+   */
   refresh(tests: readonly ConditionTest[]): Promise<void>
-  /** The value of each subject that the query selects; a value is undefined where there is no data. */
+  /** The value of each subject that the query selects; a value is undefined if there is no data. */
   values(query: MetricQuery, per: AlertRule['per'], ruleScope: RuleScope): Facts | { readonly everywhere: FactValue }
-  /** Whether it is too early to evaluate a subject: its server has only begun to start, or the window is not full yet. */
+  /** True when it is too early to evaluate a subject: its server has only begun to start, or the window is not full yet. */
   settling(query: MetricQuery, key: string): boolean
   dispose(): void
 }

@@ -12,7 +12,7 @@ import { checkChannels, prepareRule } from './rules.ts'
 
 const FILE: Actor = { kind: 'system', purpose: 'settings file' }
 
-/** What mirroring needs. */
+/** Dependencies of mirroring. */
 export interface FileSettingsDeps {
   readonly store: Store
   readonly sealer: Sealer
@@ -21,7 +21,7 @@ export interface FileSettingsDeps {
   readonly facts: Pick<AlertFacts, 'unavailable'>
 }
 
-/** Makes the rules and channels of the settings file those of the owner of the file's entries, as `mirrorOwned` does. */
+/** Mirrors the rules and channels of the settings file for the owner of the file's entries, as `mirrorOwned` does. */
 export function mirrorAlerts(deps: FileSettingsDeps, file: FileAlerts): Promise<Mirrored> {
   const { store, sealer, facts } = deps
   return write(store, async trx => {

@@ -15,9 +15,9 @@ import { Occurrences } from './occurrences.ts'
 import { RECORD_WINDOW_MS, RecordFacts, type RecordSource } from './record-facts.ts'
 import { ServerStates } from './server-states.ts'
 
-/** What {@link HubFacts} reads from. */
+/** Sources of {@link HubFacts}. */
 export interface HubFactsDeps extends MachineSource, RecordSource {
-  /** What users count for themselves; `all`: of all owners together. */
+  /** Custom metrics that users report; `all`: of all owners together. */
   readonly custom: Pick<CustomMetrics, 'value'>
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>
@@ -64,8 +64,8 @@ const RECORD_FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'level', 
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
- * What the running hub knows by itself: states of servers, calls of the last hour, restarts and failing health checks of
- * the last day. It begins to count calls when a rule first asks for them, and what it has not seen is no data.
+ * Facts that the running hub collects itself: states of servers, calls of the last hour, restarts and failing health checks of
+ * the last day. It begins to count calls when a rule first needs them; earlier ones are missing data.
  */
 export class HubFacts implements AlertFacts {
   readonly #deps: HubFactsDeps
@@ -138,7 +138,7 @@ export class HubFacts implements AlertFacts {
     this.#machine.refresh(metrics.some(isMachineMetric))
     this.#records.refresh(metrics.includes(LOG_COUNT))
     this.#pruneCalls()
-    // Without a rule nobody asks: reading all servers after each change would be in everybody's way.
+    // Without tests, servers are not read: reading all of them after each change would slow down other work.
     if (tests.length > 0) await this.readServers()
   }
 
@@ -217,7 +217,7 @@ export class HubFacts implements AlertFacts {
     this.#records.refresh(false)
   }
 
-  /** Listens to calls only while a rule asks for them, since every listener costs each call. */
+  /** Listens to calls only while a rule needs them, since every listener costs time in each call. */
   #countCalls(wanted: boolean): void {
     if (wanted === (this.#counting !== undefined)) return
     if (!wanted) {
@@ -260,7 +260,7 @@ export class HubFacts implements AlertFacts {
     const { metric, windowMs = 0 } = query
     if (metric === 'server_status') {
       const states = members.map(({ server }) => this.#state(server))
-      // Of several servers together the worst.
+      // For several servers together, the worst state.
       return ['offline', 'connecting', 'online', 'resting'].find(state => states.includes(state))
     }
     if (metric === LOG_COUNT)
@@ -294,12 +294,12 @@ interface Member {
   readonly tool: string | null
 }
 
-/** Whether a metric is about finished calls. */
+/** True when a metric is about finished calls. */
 export function isCallMetric(metric: string): boolean {
   return Object.hasOwn(CALL_METRICS, metric)
 }
 
-/** Why this cannot be counted over such a window; undefined where it can. */
+/** Reason why the metric cannot be counted over such a window; undefined if it can. */
 function uncounted(metric: string, windowMs: number): string | undefined {
   const isLog = metric === LOG_COUNT
   if (!isCallMetric(metric) && !isLog) return `This hub has no source for "${metric}"`
@@ -310,12 +310,12 @@ function uncounted(metric: string, windowMs: number): string | undefined {
     : `${what} are counted over ${durationText(mostMs)} at most, not over ${durationText(windowMs)}`
 }
 
-/** Whether a rule of these servers’ ruleScope sees one. */
+/** True when a rule with this scope sees the server. */
 export function isSeen({ ownerId }: Server, ruleScope: RuleScope): boolean {
   return ruleScope.ownerId === 'all' || ruleScope.ownerId === ownerId
 }
 
-/** Whether a query is about a server. */
+/** True when a query selects a server. */
 export function selects(query: MetricQuery, server: Server): boolean {
   const ref = formatRef(server.ownerName, server.name)
   const names = query.selector.filter(({ field }) => field === 'server')
@@ -323,7 +323,7 @@ export function selects(query: MetricQuery, server: Server): boolean {
   return isNamed && matches(query, 'owner', server.ownerName)
 }
 
-/** Whether a query selects a value of a field. */
+/** True when a query selects this value of a field. */
 export function matches({ selector }: MetricQuery, field: 'owner' | 'tool', text: string): boolean {
   return selector.every(one => one.field !== field || (one.text === text) === one.equal)
 }

@@ -7,8 +7,8 @@ import { type Reader, read, type Writer, write } from '../store/transact.ts'
 const BATCH = 100
 
 /**
- * Deletes alerts that are over: older than `alertMs`, and each owner's oldest ones above `alertsKept`. Nobody's alerts make room
- * for another's.
+ * Deletes resolved alerts: those older than `alertMs`, and each owner's oldest ones above `alertsKept`. Alerts of one owner
+ * never displace another's.
  */
 export async function pruneIncidents(store: Store, now: Date): Promise<void> {
   const old = new Date(now.getTime() - LIMITS.alertMs).toISOString()

@@ -15,7 +15,7 @@ import { codeOfDetail } from './delivery-fault.ts'
 import { NewMessages } from './new-messages.ts'
 import { resolveIncident } from './transitions.ts'
 
-/** Which alerts are listed. */
+/** Filter and page of listed alerts. */
 export interface IncidentQuery {
   readonly state?: 'firing' | 'resolved'
   readonly owner?: string
@@ -38,7 +38,7 @@ export function listIncidents(store: Store, actor: Actor, query: IncidentQuery):
   })
 }
 
-/** How many alerts of all owners fire, by severity. */
+/** Number of firing alerts of all owners, by severity. */
 export async function countFiring(store: Store): Promise<{ readonly warning: number; readonly critical: number }> {
   const rows = await read(store, db =>
     db
@@ -64,7 +64,7 @@ export function acknowledge(store: Store, actor: Actor, id: string): Promise<Jso
   })
 }
 
-/** What went to a channel, the newest first. */
+/** Messages sent to a channel, newest first. */
 export function deliveriesOf(
   store: Store,
   channelId: string,
@@ -81,8 +81,8 @@ export function deliveriesOf(
 }
 
 /**
- * Sends the message of a delivery once more, under its id, unless it waits already. Returns the rule that it belongs to.
- * Throws `delivery_not_found`, for a test too, which is made anew.
+ * Sends the message of a delivery again, with the same id, unless it already waits. Returns the id of its rule. Throws
+ * `delivery_not_found`, also for a test message, which can be sent as a new one.
  */
 export function retryDelivery(store: Store, channelId: string, id: string): Promise<string> {
   return write(store, async trx => {
@@ -107,8 +107,8 @@ export function retryDelivery(store: Store, channelId: string, id: string): Prom
 }
 
 /**
- * Ends what fires by a rule that is removed: who was notified that it fired is notified that it is over, and what was not sent
- * is not sent any more. Returns the channels that have something new to send.
+ * Ends the firing alerts of a rule that is removed: channels that were notified of the firing are notified of the end, and
+ * messages that were not sent are dropped. Returns the channels with new messages to send.
  */
 export async function endIncidents(trx: Writer, ruleId: string): Promise<readonly string[]> {
   const firing = trx.selectFrom('alert_incident').select(['id', 'owner_id']).where('rule_id', '=', ruleId)
@@ -137,8 +137,9 @@ async function incidentFor(db: Reader, actor: Actor, id: string): Promise<AlertI
 }
 
 /**
- * What an ordinary user sees of the own alerts: those about own servers, and about all together where that was all of one's own.
- * An administrator outside ADMIN_ADDRESSES, and who was one before, has alerts about everybody's.
+ * Condition for the own alerts that an ordinary user sees: those about own servers, and about all together if the rule covered
+ * only own servers. An administrator who connects from outside ADMIN_ADDRESSES, and a former administrator, may
+ * have alerts about all users' servers.
  */
 function tellsOnly({ name, role }: Owner) {
   return ({ eb, fn, or, and, val }: ExpressionBuilder<Tables, 'alert_incident'>) => {
@@ -165,13 +166,13 @@ function incidentView(row: AlertIncidentTable): JsonObject {
 function deliveryView(row: AlertDeliveryTable): JsonObject {
   const { id, kind, state, attempts, detail } = row
   const [incident, messageId] = [row.incident_id, row.message_id]
-  // What was sent has the receiver's words in this place.
+  // The detail of a sent message is the receiver's text, without a code.
   const code = state === 'sent' || detail === null ? null : (codeOfDetail(detail) ?? null)
   const times = { createdAt: row.created_at, updatedAt: row.updated_at }
   return present({ id, kind, incident, messageId, state, attempts, code, detail, ...times })
 }
 
-/** Without members that are null, but for `value`: an alert without a value has one that says so. */
+/** Removes members that are null, except `value`: null there means an alert without a value. */
 function present(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([name, value]) => value !== null || name === 'value'))
 }

@@ -5,7 +5,7 @@ const DAY_MS = 24 * 60 * 60_000
 /** Rules are evaluated every 10 s, and at other times as well. */
 const SAMPLE_MS = 9_000
 
-/** Where the numbers of the machine come from. */
+/** Sources of the machine's numbers. */
 export interface MachineSource {
   readonly usage: () => SystemUsage
   /** Log records that sinks have lost since the start. */
@@ -29,12 +29,12 @@ const NAMES: Readonly<Record<string, string>> = {
   dropped_records: '',
 }
 
-/** Whether it is a metric of the machine or the hub, the same for all rules. */
+/** True for a metric of the machine or the hub, which is the same for all rules. */
 export function isMachineMetric(metric: string): boolean {
   return Object.hasOwn(NAMES, metric)
 }
 
-/** Numbers of the machine over windows of at most a day. Samples are taken only while a rule asks for them. */
+/** Numbers of the machine over windows of at most a day. Samples are taken only while a rule needs them. */
 export class MachineFacts {
   readonly #source: MachineSource
   #samples: Sample[] = []
@@ -49,7 +49,7 @@ export class MachineFacts {
     return `This system does not report what "${metric}" needs`
   }
 
-  /** Takes a sample where it is time; `wanted`: whether any rule asks for one. */
+  /** Takes a sample when it is due; `wanted`: true if any rule needs samples. */
   refresh(wanted: boolean): void {
     if (!wanted) {
       this.#samples = []
@@ -85,7 +85,7 @@ export class MachineFacts {
     return loads.length === 0 ? undefined : loads.reduce((sum, load) => sum + load, 0) / loads.length
   }
 
-  /** Whether there are samples since before the window. */
+  /** True until there are samples from before the window. */
   settling(windowMs: number | undefined): boolean {
     const first = this.#samples[0]
     return windowMs !== undefined && (first === undefined || this.#source.now() - first.atMs < windowMs)

@@ -11,7 +11,7 @@ import { silencesOf } from './silences.ts'
 /** Most alerts in one message. */
 const MOST = 100
 
-/** A message with what it was made of. */
+/** A message with the records that it was made from. */
 export interface ReadyMessage {
   readonly channel: OwnedSetting
   readonly message: AlertMessage
@@ -27,8 +27,8 @@ interface Waiting {
 }
 
 /**
- * The next message of a rule for a channel, and marks its deliveries with its id: those of a message that was begun, else
- * all that wait, but what silences and more severe alerts hold back. `held`: all of it is.
+ * Returns the next message of a rule for a channel, and marks its deliveries with its id: those of a message that was begun,
+ * otherwise all waiting ones except those held back by silences or more severe alerts. `held`: all of them are held back.
  */
 export async function readyMessage(
   trx: Writer,
@@ -57,7 +57,10 @@ export async function readyMessage(
   return { channel, message: messageOf(together, id, channel.owner.name, at), rows, attempts: head.row.attempts }
 }
 
-/** A message as channels get it: names and reasons, which may come from servers, on one line each with hidden characters shown. */
+/**
+ * Returns the message for channels: names and reasons, which may come from servers, are on one line each with hidden characters
+ * shown.
+ */
 export function shownMessage(message: AlertMessage): AlertMessage {
   const { rule, condition, owner, instances } = message
   return {
@@ -69,13 +72,13 @@ export function shownMessage(message: AlertMessage): AlertMessage {
       ...(typeof one.value === 'string' ? { value: visibleName(one.value) } : {}),
       ...(one.server === undefined ? {} : { server: visibleName(one.server) }),
       ...(one.tool === undefined ? {} : { tool: visibleName(one.tool) }),
-      // A reason may be what a program wrote, in several lines.
+      // A reason may be the output of a program, in several lines.
       ...(one.reason === undefined ? {} : { reason: visibleName(one.reason.trim().replace(/\s*[\r\n\t]\s*/g, ' ')) }),
     })),
   }
 }
 
-/** What waits for a channel about a rule, in its order. */
+/** Messages of a rule that wait for a channel, in order. */
 function selectWaiting(db: Reader, channelId: string, ruleId: string) {
   return db
     .selectFrom('alert_delivery')
@@ -113,7 +116,7 @@ async function waitingOf(
   })
 }
 
-/** Without what a silence holds back, or a critical alert of the same server. */
+/** Removes messages that are held back by a silence, or by a critical alert of the same server. */
 async function released(db: Reader, waiting: readonly Waiting[], at: string): Promise<readonly Waiting[]> {
   const ownerId = waiting[0]?.row.owner_id ?? ''
   const silences = await silencesOf(db, ownerId)
@@ -141,7 +144,7 @@ function messageOf(together: readonly Waiting[], id: string, owner: string, at: 
   return {
     ...{ id, kind, rule: incident.rule, severity: incident.severity, owner, condition: incident.condition, at },
     flapping: together.some(one => one.incident.flapping === 1),
-    // Repeats that waited together are one; the last one says how it is.
+    // Repeats that waited together are merged; the last one has the present state.
     instances: [...new Map(together.map(one => [one.incident.id, one])).values()].map(subjectOf),
   }
 }

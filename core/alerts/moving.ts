@@ -9,13 +9,13 @@ import type { AlertFacts } from './facts.ts'
 import { endIncidents } from './incidents.ts'
 import { checkChannels, prepareRule, ruleView } from './rules.ts'
 
-/** What moving rules and channels needs. */
+/** Dependencies of moving rules and channels. */
 export interface MovingAlertsDeps {
   /** A transaction's. */
   readonly store: Store
   readonly sealer: Sealer
   readonly types: () => ChannelTypes
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
   readonly facts: Pick<AlertFacts, 'unavailable'>
   /** Run after a rule, or a channel, was written. */
@@ -26,7 +26,7 @@ export interface MovingAlertsDeps {
 /** Rules and channels as they move between hubs. A rule is checked against the channels of the transaction. */
 export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | 'channel', MovingRecords>> {
   const { store, sealer, facts } = deps
-  // A rule that goes leaves messages that what it ended is over.
+  // Removing a rule creates messages that its alerts have ended.
   const rules = new OwnedSettings(store, 'rule', () => {
     deps.changed()
     deps.released()

@@ -13,13 +13,13 @@ export interface MessageOrigin {
   readonly ownerId: string
 }
 
-/** The messages of one transaction: what they need is read once, and they are written together. */
+/** The messages of one transaction: the data that they share is read once, and they are written together. */
 export class NewMessages {
   readonly #trx: Writer
   readonly #origin: MessageOrigin
   readonly #at: string
   readonly #rows: AlertDeliveryTable[] = []
-  /** How many wait for each channel. */
+  /** Number of waiting messages by channel. */
   readonly #waiting = new Map<string, number>()
 
   /** `at`: ISO 8601 UTC. */
@@ -29,7 +29,7 @@ export class NewMessages {
     this.#at = at
   }
 
-  /** What would be one too many for a channel is left out. */
+  /** Adds the message to each channel whose queue is not full. */
   async add(
     incidentId: string,
     channelIds: readonly string[],
@@ -87,7 +87,7 @@ export class NewMessages {
   }
 }
 
-/** The channels to which the message that an incident fired went, or may have gone. */
+/** Channels that got the message that an incident fired, or may have got it. */
 export async function notifiedChannels(trx: Writer, incidentId: string): Promise<readonly string[]> {
   const rows = await trx
     .selectFrom('alert_delivery')

@@ -13,18 +13,18 @@ import { faultOf, faultText } from './delivery-fault.ts'
 import { type ReadyMessage, readyMessage, shownMessage } from './messages.ts'
 
 const SEND_MS = 10_000
-/** How long the first change of a rule waits for others, and the next ones after a message. */
+/** Time for which the first change of a rule waits for others, and later ones after a message, in milliseconds. */
 const GROUP_WAIT_MS = { first: 5_000, next: 60_000 } as const
 /** Waits after failed attempts; the last one for all further ones, for about a day. */
 const RETRY_MS = [1_000, 5_000, 25_000, 300_000] as const
 const MOST_ATTEMPTS = 3 + 288
-/** How often messages that are held back are looked at again. */
+/** Interval at which messages that are held back are checked, in milliseconds. */
 const HELD_MS = 10_000
 
 /** Outbound access of one channel. */
 export type Reach = Pick<ChannelTarget, 'fetch' | 'resolve'>
 
-/** What the outbox needs. */
+/** Dependencies of the outbox. */
 export interface OutboxDeps {
   readonly store: Store
   readonly sealer: Sealer
@@ -32,18 +32,18 @@ export interface OutboxDeps {
   readonly types: () => ChannelTypes
   readonly delivered: (type: string, result: 'sent' | 'failed' | 'dead') => void
   /**
-   * What reaches others with the rights that the owner has now, within those of the channel. Undefined when there is no such
-   * account, or it is disabled.
+   * Clients with the owner's present rights, limited to those of the channel. Undefined when the account does not exist or is
+   * disabled.
    */
   readonly reachFor: (channel: Pick<OwnedSetting, 'owner' | 'limited'>) => Promise<Reach | undefined>
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** What became of one attempt. */
+/** Result of one attempt. */
 export interface Delivered {
   readonly ok: boolean
-  /** Of a failure; `detail` begins with it. */
+  /** Code of a failure; `detail` begins with it. */
   readonly code?: ErrorCode
   readonly detail: string
   readonly permanent?: boolean
@@ -57,8 +57,8 @@ interface Queue {
 }
 
 /**
- * Sends what the store holds for channels: one message at a time for each, later ones of a rule together. A message that
- * may have gone out goes again under the same id, also by the next process.
+ * Sends the stored messages of channels: one message at a time for each channel, later ones of a rule merged. A message that may
+ * have been sent is sent again with the same id, also by the next process.
  */
 export class Outbox {
   readonly #deps: OutboxDeps
@@ -75,7 +75,7 @@ export class Outbox {
     this.#deps = deps
   }
 
-  /** What an earlier process left is sent now. */
+  /** Starts sending the messages that an earlier process left. */
   async begin(): Promise<void> {
     const rows = await read(this.#deps.store, db =>
       db
@@ -100,14 +100,14 @@ export class Outbox {
     this.#schedule()
   }
 
-  /** A silence ended, a delivery is wanted again: everything that waits is looked at now. */
+  /** Checks all waiting messages now, because a silence ended or a delivery was requested again. */
   async wakeAll(): Promise<void> {
     const nowMs = this.#deps.now()
     for (const queue of this.#queues.values()) queue.dueMs = Math.min(queue.dueMs, nowMs + HELD_MS)
     await this.begin()
   }
 
-  /** Sends a message at once, beside the queue. Never rejects. */
+  /** Sends a message at once, bypassing the queue. Never rejects. */
   async send(channel: OwnedSetting, message: AlertMessage): Promise<Delivered> {
     try {
       const { type } = channelOf(channel)
@@ -199,7 +199,10 @@ export class Outbox {
     queue.dueMs = Math.min(queue.dueMs, now() + waitAfter(outcome, found.attempts))
   }
 
-  /** What is due for many channels at once, or has come back from them, is read and written in a turn for each. */
+  /**
+   * Waits for a turn of the event loop of its own, so that due messages of many channels, or their results, are handled one
+   * channel per turn.
+   */
   #ownTurn(): Promise<void> {
     this.#turn = this.#turn.then(nextTurn)
     return this.#turn
@@ -223,7 +226,7 @@ export class Outbox {
     }
   }
 
-  /** How long the channel must wait for its own limit. */
+  /** Milliseconds that the channel must wait because of its own rate limit. */
   async #paceMs({ channelId }: Queue): Promise<number> {
     const [channel] = await read(this.#deps.store, db => activeSettings(db, 'channel', { id: channelId }))
     const most = channel && this.#deps.types().get(channelOf(channel).type)?.maxPerMinute
@@ -238,7 +241,7 @@ export class Outbox {
   }
 }
 
-/** After a success or the end of a message, what waits behind it is looked for at once. */
+/** After a success or a permanent failure, the next waiting message is handled at once. */
 function waitAfter(outcome: Delivered, attempts: number): number {
   if (outcome.ok || outcome.permanent) return 0
   const usual = RETRY_MS[Math.min(attempts, RETRY_MS.length - 1)] ?? 0

@@ -12,8 +12,8 @@ import { evaluateSubjects } from './subjects.ts'
 const SHOWN_SUBJECTS = 100
 
 /**
- * What a rule that is not saved would say of the servers that its owner sees, now and over the last 24 hours. Changes
- * nothing. Throws `validation_failed` with the column of a mistake, and as `ActorHistory.measure`.
+ * Result of an unsaved rule for the servers that its owner sees, now and over the last 24 hours. Changes nothing. Throws
+ * `validation_failed` with the column of an error, and as `ActorHistory.measure`.
  */
 export async function previewRule(
   facts: Pick<HubFacts, 'unavailable' | 'readServers' | 'values' | 'settling' | 'refresh' | 'dispose'>,
@@ -32,7 +32,7 @@ export async function previewRule(
     const { now, ...rest } = past
     return { condition: text, now, past: rest } as unknown as JsonObject
   }
-  // Not refreshed: that would end the counting of what the saved rules ask for.
+  // Not refreshed: that would end the counting of metrics for the saved rules.
   const evaluated = [...(await evaluateSubjects(active, facts, LIMITS.alertInstancesPerRule)).values()]
   const now = evaluated
     .toSorted((left, right) => Number(right.verdict === true) - Number(left.verdict === true))

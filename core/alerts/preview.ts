@@ -12,7 +12,7 @@ import type { EvaluatedRule } from './rules.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 const MINUTE_MS = 60_000
-/** Subjects that are looked at: those with the most calls. */
+/** Limit of evaluated subjects: those with the most calls. */
 const MOST_SUBJECTS = 50
 const MOST_ROWS = 60_000
 const MOST_FIRINGS = 200
@@ -26,11 +26,11 @@ export interface PastFiring {
   readonly startsAt: string
   /** Absent: it would fire still. */
   readonly endsAt?: string
-  /** Of the first metric. */
+  /** Highest value of the first metric. */
   readonly highest: number | null
 }
 
-/** What a rule would have done over the last 24 hours. */
+/** Results that a rule would have had over the last 24 hours. */
 export interface PastOfRule {
   readonly from: string
   readonly to: string
@@ -38,13 +38,13 @@ export interface PastOfRule {
   readonly fired: number
   /** The first 200, by time. */
   readonly firings: readonly PastFiring[]
-  /** Of the subject that fired most, or had the most calls. */
+  /** Values of the subject that fired most, or had the most calls. */
   readonly series?: { readonly subject: string; readonly values: readonly (number | null)[] }
   /** The last value and verdict of each subject. */
   readonly now: readonly { readonly subject: string; readonly value: number | null; readonly holds: boolean | null }[]
 }
 
-/** Why a rule has no past that could be looked at; undefined: it has. */
+/** Reason why the past of a rule cannot be evaluated; undefined if it can. */
 export function whyNoPast({ condition, rule }: EvaluatedRule): string | undefined {
   const tests = testsOf(condition)
   const other = tests.find(({ query }) => !isCallMetric(query.metric))
@@ -151,7 +151,7 @@ function otherPlace(
   return per === 'owner' ? undefined : otherCalls('unsent', '', '')
 }
 
-/** Counts a measure for each of the tests that ask for it. */
+/** Counts a measure for each of the tests that select it. */
 function add(group: Group, asked: readonly ConditionTest[], measure: Measure): void {
   for (const test of asked) {
     group.calls += measure.count

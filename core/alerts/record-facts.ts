@@ -2,14 +2,14 @@ import type { MetricQuery } from '../domain/alerts/condition.ts'
 import type { TallyKey } from '../telemetry/log-tally.ts'
 
 const SLOT_MS = 10_000
-/** How far back records are remembered. */
+/** Time for which records are remembered, in milliseconds. */
 export const RECORD_WINDOW_MS = 60 * 60_000
-/** Counted by themselves: servers with their levels and codes. What is beyond them counts without its code. */
+/** Number of separate counts of server, level and code. Further ones are counted without the code. */
 const MOST_SERIES = 5_000
 
 type Counted = Pick<TallyKey, 'serverId' | 'level' | 'code'>
 
-/** Where records come from. */
+/** Source of log records. */
 export interface RecordSource {
   /** Calls `counted` for each record from now on; returns what ends this. */
   readonly onRecord: (counted: (record: Counted) => void) => () => void
@@ -21,7 +21,7 @@ interface Series extends Counted {
   readonly slots: { readonly number: number; count: number }[]
 }
 
-/** Numbers of log records within the last hour, by server, level and code. Counts only while a rule asks for them. */
+/** Counts log records of the last hour, by server, level and code. Counts only while a rule needs it. */
 export class RecordFacts {
   readonly #source: RecordSource
   /** By server; the hub's own records under an empty id. */

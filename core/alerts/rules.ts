@@ -13,16 +13,16 @@ export interface ActiveRule {
   readonly owner: Owner
   readonly rule: AlertRule
   readonly condition: Condition
-  /** Another one than before: what was evaluated by the old condition, threshold or scope begins anew. */
+  /** Changes when the condition, threshold or scope changes; the state of an instance with another basis is dropped. */
   readonly basis: string
 }
 
-/** As much of a rule as decides what it says. */
+/** The parts of a rule that determine its result. */
 export interface EvaluatedRule extends Pick<ActiveRule, 'rule' | 'condition'> {
   readonly owner: Pick<Owner, 'id' | 'name' | 'role'>
 }
 
-/** What is stored of a rule's body. Throws `validation_failed`. */
+/** Prepares a rule's body for the store. Throws `validation_failed`. */
 export function prepareRule(body: JsonObject, facts: Pick<AlertFacts, 'unavailable'>): Prepare {
   const { rule } = parseRuleBody(body, query => facts.unavailable(query))
   return () => ({ name: rule.name, body: rule as unknown as JsonObject, secrets: null })
@@ -50,12 +50,12 @@ export function ruleView({ body }: OwnedSetting): JsonObject {
   return ruleBody(body as unknown as AlertRule)
 }
 
-/** The rules that are switched on, of owners who are not disabled. */
+/** The enabled rules of owners whose accounts are not disabled. */
 export async function activeRules(db: Reader): Promise<readonly ActiveRule[]> {
   return (await activeSettings(db, 'rule')).flatMap(activeRule).filter(({ rule }) => rule.enabled)
 }
 
-/** A rule ready to be evaluated; none when its stored condition cannot be read any more. */
+/** A rule ready to be evaluated; empty when its stored condition can no longer be parsed. */
 export function activeRule({ id, owner, body }: OwnedSetting): readonly ActiveRule[] {
   const rule = body as unknown as AlertRule
   const read = parseCondition(rule.condition)

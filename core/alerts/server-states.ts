@@ -1,7 +1,7 @@
 import type { ConnectionState } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 
-/** How long a server may take from its start until it counts as offline. */
+/** Longest time from a server's start until it counts as offline, in milliseconds. */
 const START_MS = 30_000
 /** Reasons of a server that should not run now. */
 const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
@@ -53,7 +53,7 @@ export class ServerStates {
     return since !== undefined && this.#now() - since < START_MS
   }
 
-  /** Milliseconds until the next start is over that is still allowed its time; undefined: there is none. */
+  /** Milliseconds until the next starting server exceeds its time; undefined if none is starting. */
   nextInMs(): number | undefined {
     const ends = [...this.#seen.values()].flatMap(({ startingSinceMs: since }) =>
       since === undefined ? [] : [since + START_MS - this.#now()],

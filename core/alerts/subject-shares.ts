@@ -4,21 +4,21 @@ import type { ActiveRule } from './rules.ts'
 type Rule = Pick<ActiveRule, 'id' | 'owner'>
 
 /**
- * How many subjects each rule evaluates, so that all rules of one user have a limit together: what evaluating costs is their
- * product with the tests of a condition. Administrators have none beyond that of a rule.
+ * Number of subjects that each rule evaluates, for a common limit of all rules of one user: the cost of an evaluation is
+ * subjects times tests of the condition. Administrators have only the limit of a single rule.
  */
 export class SubjectShares {
   readonly #byRule = new Map<string, number>()
   readonly #byOwner = new Map<string, number>()
 
-  /** What a rule may evaluate beside its owner's other rules. */
+  /** Number of subjects that a rule may evaluate beside its owner's other rules. */
   most({ id, owner }: Rule): number {
     if (owner.role === 'admin') return LIMITS.alertInstancesPerRule
     const others = (this.#byOwner.get(owner.id) ?? 0) - (this.#byRule.get(id) ?? 0)
     return Math.max(0, Math.min(LIMITS.alertInstancesPerRule, LIMITS.alertInstancesPerUser - others))
   }
 
-  /** What all rules of an owner evaluate now. */
+  /** Number of subjects that all rules of an owner evaluate now. */
   of(ownerId: string): number {
     return this.#byOwner.get(ownerId) ?? 0
   }

@@ -4,22 +4,22 @@ import { pauses } from '../store/pauses.ts'
 import type { AlertFacts, Facts, Subject } from './facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 
-/** What a rule says of one subject now. */
+/** Result of a rule for one subject. */
 export interface Evaluated {
   readonly subject: Subject
   readonly verdict: Verdict
-  /** Of the first metric of the condition. */
+  /** Value of the first metric of the condition. */
   readonly value: FactValue
-  /** Too early to evaluate it, after a start of the hub or of its server. */
+  /** True when it is too early to evaluate it, after a start of the hub or of its server. */
   readonly settling: boolean
 }
 
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
- * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see
- * the user's own servers, an administrator's all. Metrics that are known only for everything together hold for each. In turns:
- * a rule may have some hundred tests of each of its subjects.
+ * Evaluates a rule for every subject that one of its metrics selects, at most `most` of them. An ordinary user's rules see the
+ * user's own servers, an administrator's all. A metric with one value for all subjects together applies to each. Runs in several
+ * turns of the event loop: a rule may have some hundred tests of each of its subjects.
  */
 export async function evaluateSubjects(
   rule: EvaluatedRule,

@@ -22,7 +22,7 @@ const MADE_UP_SUBJECT = 'TEST: example-server'
 /** Longest wait of an answer for the stored record of a delivery, in milliseconds. */
 const KEPT_WAIT_MS = 500
 
-/** Sends one message of kind `test` to a channel, whether or not a rule uses it, and notes the delivery. A channel that is off gets it too. */
+/** Sends one message of kind `test` to a channel, even if it is disabled or no rule uses it, and stores the delivery. */
 export async function testChannel(deps: DeliverDeps, channel: OwnedSetting): Promise<JsonObject> {
   const at = new Date().toISOString()
   const { id, owner, name } = channel
@@ -48,12 +48,13 @@ export interface TestRuleDeps extends DeliverDeps {
 }
 
 /**
- * What the rule says now of each subject: value, verdict (null: no data), and for how long it holds. With `send` a
- * message of kind `test` about a made-up subject goes to its channels, whether or not it holds. Changes no state.
+ * Returns the present result of the rule for each subject: value, verdict (null: no data), and for how long it holds. With
+ * `send`, a message of kind `test` about an example subject is sent to its channels, whether or not the condition holds. Changes
+ * no state.
  */
 export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boolean): Promise<JsonObject> {
   const { facts, engine } = deps
-  // Together with what the other rules ask for, whose counting would end otherwise.
+  // Includes the tests of the other rules, whose counting would end otherwise.
   await facts.refresh([...engine.tests(), ...testsOf(rule.condition)])
   const evaluated = [...(await evaluateSubjects(rule, facts, LIMITS.alertInstancesPerRule)).values()]
   const subjects = evaluated.map(({ subject, value, verdict }) => {
@@ -63,7 +64,7 @@ export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boole
   })
   const holds = evaluated.some(({ verdict }) => verdict === true)
   const { name, threshold = null, durationMs } = rule.rule
-  // As it is read: brackets and units show what was understood.
+  // The condition as parsed: brackets and units show how it was understood.
   const condition = conditionText(rule.condition)
   const result = { rule: name, condition, threshold, durationMs, holds, subjects } satisfies JsonObject
   return send ? { ...result, deliveries: await sendTest(deps, rule) } : result
@@ -97,7 +98,10 @@ async function deliver(
   return { channel: channel.name, ok, ...(code === undefined ? {} : { code }), detail, at: message.at, durationMs }
 }
 
-/** About a subject that does not exist: who receives it learns nothing of real servers, and no test depends on one. */
+/**
+ * The message is about a subject that does not exist: it reveals nothing about real servers, and the test does not depend on
+ * one.
+ */
 function testMessage({ owner, rule }: ActiveRule, at: string): AlertMessage {
   return {
     ...{ id: `msg_${randomUUID()}`, kind: 'test', rule: rule.name, severity: rule.severity, owner: owner.name },

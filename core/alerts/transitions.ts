@@ -13,21 +13,21 @@ export interface Transition {
   readonly instance: AlertInstance
   readonly value: FactValue
   readonly change: AlertChange | undefined
-  /** Of the incident that is open, or that begins with this change. */
+  /** Id of the incident that is open, or that begins with this change. */
   readonly incidentId: string | undefined
   /** Why it is resolved, where neither its condition nor its subject is the reason. */
   readonly reason?: 'changed'
 }
 
-/** What is stored of an instance: its state, and by which condition it was evaluated. */
+/** Stored state of an instance, and the condition by which it was evaluated. */
 export interface StoredInstance {
   readonly instance: AlertInstance
   readonly basis: string
 }
 
 /**
- * Stores the transitions of one rule with their incidents and messages, in the caller's transaction. Returns the
- * channels that have something new to send; undefined, with nothing stored, when the rule was deleted while it was evaluated.
+ * Stores the transitions of one rule with their incidents and messages, in the caller's transaction. Returns the channels with
+ * new messages to send; undefined, with nothing stored, when the rule was deleted while it was evaluated.
  */
 export async function storeTransitions(
   trx: Writer,
@@ -105,14 +105,14 @@ async function repeat(trx: Writer, messages: NewMessages, incidentId: string, nu
   await messages.add(incidentId, await notifiedChannels(trx, incidentId), 'repeat', number)
 }
 
-/** With what an incident ends; `at`: ISO 8601 UTC. */
+/** Value and reason with which an incident ends; `at`: ISO 8601 UTC. */
 interface Resolution {
   readonly value: FactValue
   readonly reason: string | null
   readonly at: string
 }
 
-/** Ends an incident unless it is over. A channel that was not notified that it fired is not notified that it is over either. */
+/** Ends an incident unless it has ended. A channel that was not notified of the firing is not notified of the end either. */
 export async function resolveIncident(
   trx: Writer,
   messages: NewMessages,

@@ -21,55 +21,58 @@ import { Links } from './links.ts'
 import { movingEndpoints } from './moving.ts'
 import { boundThing, findTarget, type Things } from './targets.ts'
 
-/** What the assistant endpoints need of the hub. */
+/** Dependencies of the assistant endpoints on the rest of the hub. */
 export interface AssistantDeps extends HubSideDeps {
   readonly store: Store
   readonly bus: Pick<EventBus, 'emit' | 'on'>
   readonly failedCredentials: FailedCredentials
-  /** ASSISTANT_ENABLED: off, endpoints are kept and none is served. */
+  /** ASSISTANT_ENABLED: while it is off, endpoints are kept and not served. */
   readonly enabled: boolean
   readonly apiKey: string | undefined
   /** The contribution of a plugin to `bridge`. */
   readonly bridge: () => Bridge | undefined
-  /** Whether a plugin offers the view of scopes, such as `smart`. */
+  /** True when a plugin offers the view of scopes, such as `smart`. */
   readonly hasView: (view: string) => boolean
 }
 
-/** What a test of an endpoint found. */
+/** Result of testing an endpoint. */
 export interface EndpointTest {
   /** No step failed. */
   readonly ok: boolean
   readonly steps: readonly BridgeTestStep[]
 }
 
-/** Endpoints at which assistants meet the tools of a group. */
+/** Endpoints that offer the tools of a group to assistants. */
 export interface Assistant {
   /** `create` of an inbound one returns its `token`, which no other answer has. */
   readonly endpoints: OwnedRecords
-  /** Whether endpoints are served. */
+  /** True when endpoints are served. */
   readonly enabled: boolean
   /** An inbound endpoint with a new token; the old one ends at once. Throws `validation_failed` for another one. */
   newToken(actor: Actor, ref: string, options?: WriteOptions): Promise<JsonObject>
-  /** Ends what is open and dials again, at once. Throws `assistant_disabled`. */
+  /** Closes the open link and connects again at once. Throws `assistant_disabled`. */
   reconnect(actor: Actor, ref: string): Promise<JsonObject>
-  /** What went over an endpoint last, without contents; the newest first. */
+  /** The last messages of an endpoint, without contents, newest first. */
   messages(actor: Actor, ref: string): Promise<readonly JsonObject[]>
   /** The tools as the assistant would get them now. Rejects as a connection would: `group_not_found`, `owner_disabled`. */
   tools(actor: Actor, ref: string): Promise<BridgePreview>
-  /** Goes the way of a connection once and changes nothing. Throws `assistant_disabled`, and `rate_limited` beside another. */
+  /**
+   * Tests all steps of a connection once and changes nothing. Throws `assistant_disabled`, and `rate_limited` while another test
+   * runs.
+   */
   test(actor: Actor, ref: string): Promise<EndpointTest>
-  /** Makes the endpoints of the settings file, and serves them. */
+  /** Stores the endpoints of the settings file, and serves them. */
   mirror(entries: readonly FileEntry[]): Promise<Mirrored>
   /** Endpoints as they move between hubs; `things`: where in the same transaction their groups and servers are found. */
   moving(store: Store, things: Things): MovingRecords
-  /** Whether a plugin offers a bridge. */
+  /** True when a plugin offers a bridge. */
   hasBridge(): boolean
-  /** How many the actor has. */
+  /** Number of the actor's endpoints. */
   count(actor: Actor): Promise<number>
   /** The handler of a socket that an assistant opens. Throws `assistant_disabled` and what `admit` throws. */
   admit(credential: AssistantCredential): Promise<SocketHandler>
   begin(): Promise<void>
-  /** Ends all links after their calls, at most so many milliseconds later. */
+  /** Ends all links after their calls, at most `graceMs` milliseconds later. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -97,7 +100,7 @@ export function createAssistant(deps: AssistantDeps): Assistant {
     })
   }
 
-  /** What the body binds the endpoint to; what is gone stays bound until something else is named. */
+  /** Returns the target named by the body; a removed target stays bound until another one is named. */
   const target = async (owner: Pick<Owner, 'id' | 'name'>, { group }: JsonObject, before?: OwnedSetting) => {
     if (typeof group === 'string') return findTarget(registry, owner, group, deps.hasView)
     return group === null && before ? endpointOf(before).target : undefined

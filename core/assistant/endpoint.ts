@@ -17,7 +17,7 @@ const MOST_URL_BYTES = 4_096
 /** A segment of a path of this length or more may be a key, as in capability URLs. */
 const LONG_SEGMENT = 16
 
-/** What assistants get through one endpoint: a group, one server as a group, or all that its owner may use. */
+/** Scope of an endpoint: a group, one server as a group, or all that its owner may use. */
 export interface EndpointTarget {
   readonly kind: 'group' | 'server' | 'all'
   /** Empty for all. */
@@ -26,7 +26,7 @@ export interface EndpointTarget {
   readonly view?: string
 }
 
-/** What is stored of an endpoint beside its sealed URL. */
+/** Stored form of an endpoint, without its encrypted URL. */
 export interface StoredEndpoint {
   readonly name: string
   readonly direction: (typeof DIRECTIONS)[number]
@@ -47,7 +47,7 @@ export interface EndpointToken {
 /** Dependencies of preparing an endpoint. */
 export interface PrepareDeps {
   readonly sealer: Sealer
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
 }
 
@@ -57,12 +57,12 @@ export function newToken(): EndpointToken {
   return tokenFrom(secret)
 }
 
-/** A token that somebody else chose. */
+/** Returns a token that a user chose. */
 export function tokenFrom(secret: string): EndpointToken {
   return { secret, stored: { tokenHash: hashToken(secret), last4: secret.slice(-4) } }
 }
 
-/** As it is stored. The look-up is by hash, so that its duration shows nothing of existing tokens. */
+/** Returns the stored form of a token. The look-up is by hash, so that its duration reveals nothing about existing tokens. */
 export function hashToken(secret: string): string {
   return createHash('sha256').update(secret, 'utf8').digest('hex')
 }
@@ -72,7 +72,7 @@ export function endpointOf({ body }: Pick<OwnedSetting, 'body'>): StoredEndpoint
   return body as unknown as StoredEndpoint
 }
 
-/** Where an outbound endpoint dials, with its token. Throws `config_invalid` when it cannot be opened. */
+/** Address to which an outbound endpoint connects, with its token. Throws `config_invalid` when it cannot be decrypted. */
 export function urlOf(setting: OwnedSetting, sealer: Sealer): string | undefined {
   if (setting.secrets === null) return undefined
   const context = { owner: setting.owner.id, record: setting.id, field: ENDPOINT_SECRETS.field }
@@ -80,9 +80,9 @@ export function urlOf(setting: OwnedSetting, sealer: Sealer): string | undefined
 }
 
 /**
- * What is stored of an endpoint's body. `target`: what its `group` names; undefined: nothing that its owner may use.
- * `token`: for an inbound one that is new, or `none`: it has none, and had it one before. Throws `validation_failed` with all
- * wrong fields, and `url_address_blocked` for an address that its owner may not reach.
+ * Prepares an endpoint's body for the store. `target`: the target named by its `group`; undefined: its owner may not use it.
+ * `token`: the token of a new inbound endpoint; `none` removes an existing one. Throws `validation_failed` with all wrong
+ * fields, and `url_address_blocked` for an address that its owner may not reach.
  */
 export function prepareEndpoint(
   body: JsonObject,
@@ -104,7 +104,7 @@ export function prepareEndpoint(
     const limits = readLimits(fields)
     if (fields.errors.length > 0 || name === undefined || !direction || !target)
       throw validationError(fields.errors, 'The endpoint cannot be saved')
-    // One that is only switched off stays as it is, whatever was closed since it was saved.
+    // A change that only switches the endpoint off is allowed, even if an address has been closed since it was saved.
     const judged = enabled || knownUrl !== url ? url : undefined
     refuseClosedUrl(judged, { networks: outboundAllow, admin: owner.role === 'admin' })
     const kept = keptToken(known, token)
@@ -119,7 +119,7 @@ function refuseClosedUrl(url: string | undefined, rights: AddressRights): void {
   if (url !== undefined) refuseClosedHost('The endpoint’s address', new URL(url).hostname, rights, 'endpoints')
 }
 
-/** Undefined where it cannot be opened: another one has to be entered. */
+/** Returns undefined if it cannot be decrypted: another one has to be entered. */
 function openUrl(setting: OwnedSetting, sealer: Sealer): string | undefined {
   try {
     return urlOf(setting, sealer)
@@ -152,14 +152,14 @@ export function withToken(token: EndpointToken): Prepare {
   }
 }
 
-/** The address as it is shown; only a mask where it cannot be opened, so that the others are shown. */
+/** The address in its displayed form; only a mask if it cannot be decrypted, so that the other endpoints are still shown. */
 export function shownUrl(setting: OwnedSetting, sealer: Sealer): string | undefined {
   if (setting.secrets === null) return undefined
   const url = openUrl(setting, sealer)
   return url === undefined ? maskSecret('') : maskUrl(url)
 }
 
-/** An address of which nothing is shown that could be a credential. */
+/** Returns the address without the parts that could be a credential. */
 function maskUrl(text: string): string {
   const url = URL.parse(text)
   if (!url) return maskSecret(text)
@@ -182,7 +182,7 @@ function readUrl(
   if (direction !== 'outbound' || !fields.required('url')) return undefined
   const text = fields.string('url', MOST_URL_BYTES)
   if (text === undefined) return undefined
-  // Whole and unchanged: nobody gets the token sent elsewhere by changing the host before it.
+  // The mask must be unchanged: otherwise a changed host would receive the stored token.
   if (stored !== undefined && text === maskUrl(stored)) return stored
   if (text.includes(maskSecret('')))
     return fields.problem('url', 'secret_mask', 'This is a mask; enter the whole address')

@@ -16,10 +16,10 @@ import {
 } from './endpoint.ts'
 import { findTarget, type Things } from './targets.ts'
 
-/** Of a token of an inbound endpoint in the file. */
+/** Form of a token of an inbound endpoint in the file. */
 const TOKEN = /^[\w.~+/=-]{32,256}$/
 
-/** What mirroring endpoints needs. */
+/** Dependencies of mirroring endpoints. */
 export interface FileEndpointsDeps extends PrepareDeps {
   readonly store: Store
   readonly registry: Things
@@ -33,8 +33,8 @@ interface Read {
 }
 
 /**
- * Makes the endpoints of the settings file those of the users whom they name, or of the owner of the file's entries, as
- * `mirrorOwned` does. An inbound one is opened by its `token`, or by ASSISTANT_API_KEY alone where it has none.
+ * Mirrors the endpoints of the settings file, for the users whom they name or the owner of the file's entries, as `mirrorOwned`
+ * does. An inbound one accepts its `token`; without one, only ASSISTANT_API_KEY.
  */
 export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly FileEntry[]): Promise<Mirrored> {
   const { store, sealer } = deps
@@ -93,7 +93,7 @@ async function targetOf(
   return typeof group === 'string' ? findTarget(registry, owner, group.replace('::', '~'), hasView) : undefined
 }
 
-/** The token of the file and no earlier one: who takes it out there takes it away. */
+/** Returns the file's token, and no earlier one: removing it from the file revokes it. */
 function tokenIn(token: unknown, direction: unknown): EndpointToken | 'none' {
   if (token === undefined) return 'none'
   if (direction === 'inbound' && typeof token === 'string' && TOKEN.test(token)) return tokenFrom(token)

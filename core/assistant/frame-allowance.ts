@@ -6,7 +6,7 @@ const BURST = 400
 const LENGTH = 4_096
 
 /**
- * What the assistants of one user may send over all endpoints: 100 frames a second, after 400 at once; a long frame
+ * Limits the frames that the assistants of one user may send over all endpoints: 100 a second, after 400 at once; a long frame
  * counts once more for each 4,096 characters, since reading it is work too.
  */
 export class FrameAllowance {

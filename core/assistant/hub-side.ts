@@ -23,25 +23,25 @@ import { endpointOf, urlOf } from './endpoint.ts'
 import type { FrameAllowance } from './frame-allowance.ts'
 import { boundThing, callerFor } from './targets.ts'
 
-/** The longest frame, in bytes, as of sockets that come in. */
+/** The longest frame, in bytes; the same as for incoming sockets. */
 const FRAME_BYTES = 64 * 1024
-/** Longer results are not read: an assistant gets 2,000 characters of one, and parsing it would hold everybody up. */
+/** Characters above which results are not read: an assistant gets 2,000 characters of one, and parsing it would delay all users. */
 const MOST_RESULT_CHARACTERS = 1024 * 1024
 
-/** What endpoints need of the hub while they are served. */
+/** Dependencies of served endpoints on the rest of the hub. */
 export interface HubSideDeps {
   readonly registry: Pick<Registry, 'groups' | 'servers' | 'users'>
   readonly mcp: Pick<McpEndpoint, 'openPath'>
   readonly sealer: Sealer
   readonly log: PluginLogger
   readonly version: string
-  /** Networks (CIDR) that everybody may reach. */
+  /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
   readonly outboundProxy?: OutboundProxy | undefined
   readonly instanceId: string
 }
 
-/** Gives bridges what they need for one endpoint, in the rights that its owner has at that moment. */
+/** Provides bridges with the services for one endpoint, with the rights that its owner has at that moment. */
 export class HubSide {
   readonly #deps: HubSideDeps
   readonly #connects: Readonly<Record<Role, GuardedConnect>>
@@ -127,13 +127,13 @@ export class HubSide {
     return url
   }
 
-  /** What the owner may reach now, within the rights of the endpoint. */
+  /** The owner's present role, limited to the rights of the endpoint. */
   async #role(setting: OwnedSetting): Promise<Role> {
     const { role } = await this.#owner(setting)
     return setting.limited ? 'user' : role
   }
 
-  /** Throws `owner_disabled` for one that is gone too. */
+  /** Throws `owner_disabled`, also if the account was removed. */
   async #owner({ owner }: OwnedSetting): Promise<UserRecord> {
     const user = await this.#deps.registry.users.byId(owner.id)
     if (!user || user.disabled) throw new HubError('owner_disabled', 'The account of the endpoint’s owner is disabled')

@@ -10,7 +10,7 @@ import type { Links, Served } from './links.ts'
 
 const TOO_MUCH = 1008
 
-/** How an assistant says who it is. */
+/** Credential of an assistant. */
 export interface AssistantCredential {
   /** In the query: most platforms keep nothing but an address. */
   readonly token: string | undefined
@@ -21,7 +21,7 @@ export interface AssistantCredential {
   readonly addressKey: string
 }
 
-/** What admission needs. */
+/** Dependencies of admission. */
 export interface AdmissionDeps {
   readonly links: Links
   readonly failedCredentials: FailedCredentials
@@ -40,12 +40,12 @@ export function admit(
   const secret = secretOf(given)
   const named = given.endpoint
   const served = links.byToken(hashToken(secret))
-  // Nobody guesses 256 bits: wrong credentials of others behind the same address do not keep an assistant out.
+  // A secret of 256 bits cannot be guessed: failed credentials from the same address must not block a correct one.
   if (served && (named === undefined || links.named(named) === served)) return Promise.resolve(served)
   return failedCredentials.counted(given.addressKey, async (): Promise<Served> => {
-    // Compared at each request, whether an endpoint is named or not.
+    // Compared for each request, whether or not an endpoint is named, so that the duration reveals nothing.
     const isApiKey = apiKey !== undefined && equalSecrets(secret, apiKey)
-    // In the query only tokens of endpoints are read: the key of all must not stand in addresses.
+    // Only tokens of endpoints may be in the query: the API key of all endpoints must not be in addresses.
     const byKey = isApiKey && given.token === undefined && named !== undefined ? links.named(named) : undefined
     if (byKey) return byKey
     throw new HubError('token_invalid', 'The credential opens no assistant endpoint that is on', {
@@ -61,7 +61,7 @@ function secretOf({ token, authorization }: AssistantCredential): string {
   return wellFormed(token)
 }
 
-/** A socket of the hub's own server for a link. One whose owner's assistants send too much is closed. */
+/** Handler of an incoming socket for a link. The socket is closed if the owner's assistants exceed their allowance. */
 export function acceptSocket({ link, setting }: Served, allowance: FrameAllowance): SocketHandler {
   let events: BridgeSocketEvents | undefined
   return {

@@ -7,19 +7,19 @@ import { read } from '../store/transact.ts'
 import { endpointOf } from './endpoint.ts'
 import type { HubSide } from './hub-side.ts'
 
-/** How long calls may go on when an endpoint is changed or switched off, and when its owner loses it. */
+/** Time for calls to finish when an endpoint is changed or switched off, and when its owner loses it, in milliseconds. */
 const GRACE_MS = { changed: 30_000, lost: 0 } as const
 const NORMAL = 1000
 const GOING_AWAY = 1001
 
-/** What the table of links needs. */
+/** Dependencies of the table of links. */
 export interface LinksDeps {
   readonly store: Store
   readonly bus: Pick<EventBus, 'emit' | 'on'>
   readonly hubSide: HubSide
   /** Undefined while no plugin serves assistants, or they are off. */
   readonly bridge: () => Bridge | undefined
-  /** Called for results that nobody waits for. */
+  /** Called for errors of results that are not awaited. */
   readonly failed: (error: unknown) => void
 }
 
@@ -28,7 +28,7 @@ export interface Served {
   readonly setting: OwnedSetting
   readonly bridge: Bridge
   readonly link: BridgeLink
-  /** As it was reported last. */
+  /** The state that was last reported. */
   state: string
 }
 
@@ -81,7 +81,7 @@ export class Links {
     await this.#ending.get(endpointId)
   }
 
-  /** What keeps the endpoint's next link from beginning, such as a test of an endpoint that is off. Never rejects. */
+  /** Delays the endpoint's next link until the work has ended, such as a test of a disabled endpoint. Never rejects. */
   hold(endpointId: string, work: Promise<unknown>): void {
     const over = work.then(
       () => void this.#ending.delete(endpointId),
@@ -106,14 +106,14 @@ export class Links {
     return this.#ready.promise
   }
 
-  /** Resolves when the links are those of the owner's endpoints as they are now, or of all. Never rejects. */
+  /** Resolves when the links match the present endpoints of the owner, or of all owners. Never rejects. */
   changed(ownerId?: string): Promise<void> {
     if (!this.#begun || this.#stopped) return Promise.resolve()
     this.#work = this.#work.then(() => this.#follow(ownerId)).catch(this.#deps.failed)
     return this.#work
   }
 
-  /** Ends all links after their calls, with the code of a hub that goes away. */
+  /** Ends all links after their calls, with the code of a hub that stops. */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true
     this.#ready.resolve()

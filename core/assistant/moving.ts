@@ -5,7 +5,7 @@ import type { Store } from '../store/open.ts'
 import { endpointOf, newToken, type PrepareDeps, prepareEndpoint, urlOf } from './endpoint.ts'
 import { boundThing, findTarget, type Things } from './targets.ts'
 
-/** What moving endpoints needs. */
+/** Dependencies of moving endpoints. */
 export interface MovingEndpointsDeps extends PrepareDeps {
   /** A transaction's, and what finds groups and servers in it. */
   readonly store: Store
@@ -16,8 +16,8 @@ export interface MovingEndpointsDeps extends PrepareDeps {
 }
 
 /**
- * Endpoints as they move between hubs: the address is their secret. A token of an inbound one is known here by its hash alone,
- * so it does not move: an inbound endpoint gets a new one, which its owner asks for anew.
+ * Moves endpoints between hubs: the address is their secret. Only the hash of an inbound endpoint's token is stored, so the
+ * token does not move: the imported endpoint gets a new one, which its owner must request.
  */
 export function movingEndpoints(deps: MovingEndpointsDeps): MovingRecords {
   const { store, things, sealer, hasView, changed } = deps
@@ -51,7 +51,7 @@ function tokenFor({ direction }: JsonObject, isPresent: boolean) {
   return direction === 'inbound' && !isPresent ? newToken() : undefined
 }
 
-/** Without the name of the owner, who may have another one in the other hub. */
+/** Returns the reference without the owner's name, which may differ in the other hub. */
 function bareRef(ref: string, owner: string): string {
   const at = ref.lastIndexOf('/') + 1
   const [view, named] = [ref.slice(0, at), ref.slice(at)]

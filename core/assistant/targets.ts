@@ -5,10 +5,10 @@ import type { Registry } from '../registry/api.ts'
 import type { Owner } from '../registry/owners.ts'
 import type { EndpointTarget } from './endpoint.ts'
 
-/** Where references are looked up. */
+/** Registries in which references are resolved. */
 export type Things = Pick<Registry, 'groups' | 'servers'>
 
-/** What an endpoint is bound to, as its owner sees it. */
+/** Target of an endpoint, as its owner sees it. */
 export interface BoundThing {
   /** `owner~name`, with the view before it. */
   readonly ref: string
@@ -17,8 +17,8 @@ export interface BoundThing {
 }
 
 /**
- * The owner of an endpoint as the caller: the rights of an ordinary user, no matter who made the endpoint or changed it
- * last. Administrators have no further ones at `/mcp`.
+ * The owner of an endpoint as the caller: with the rights of an ordinary user, regardless of who created or changed the
+ * endpoint. Administrators have no additional rights at `/mcp`.
  */
 export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>): UserActor {
   return { kind: 'user', userId: id, name, role: 'user', credential: { kind: 'local' } }
@@ -28,8 +28,8 @@ export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>): UserActor {
 const VIEW = /^\$([a-z]+)(?:\/(.+))?$/i
 
 /**
- * The group of this reference, or else the server; undefined for neither. `$view/ref` is either in that view, and `$view` all
- * that the owner may use in it. `hasView`: whether some plugin offers the view.
+ * Returns the group of this reference, or else the server; undefined if there is neither. `$view/ref` is either of them in that
+ * view, and `$view` is everything that the owner may use in it. `hasView`: true if a plugin offers the view.
  */
 export async function findTarget(
   things: Things,
@@ -59,7 +59,7 @@ async function findThing(
   return undefined
 }
 
-/** Undefined when it is gone, or the owner of the endpoint may not use it any more. */
+/** Undefined if it was removed, or if the owner of the endpoint may no longer use it. */
 export async function boundThing(
   things: Things,
   owner: Pick<Owner, 'id' | 'name'>,
@@ -72,7 +72,7 @@ export async function boundThing(
   const found = await namesOf(things, kind).byId(caller, target.id)
   if (!found || !canUse(owner.id, found)) return undefined
   const { ownerName, name } = found
-  // At `/mcp` a group comes before a server of its name.
+  // At `/mcp` a group takes precedence over a server with the same name.
   if (kind === 'server' && (await things.groups.find(caller, ownerName, name))) return undefined
   const parts = [...(before === '' ? [] : [before]), `@${encodeURIComponent(ownerName)}`, encodeURIComponent(name)]
   return { ref: `${before === '' ? '' : `${before}/`}${ownerName}~${name}`, path: `/mcp/${parts.join('/')}` }

@@ -8,18 +8,18 @@ const TOKEN_FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const SHORTEST = 8
 const LONGEST = 256
 
-/** Whether a credential has the prefix of an access key of this hub; a session token never has it. */
+/** True when a credential has the prefix of an access key of this hub; a session token never has it. */
 export function looksLikeAccessKey(credential: string): boolean {
   return credential.startsWith('pb_')
 }
 
-/** Whether it may be an access key that was made by another hub: 8 to 256 characters, and no session token. */
+/** True when it may be an access key from another hub: 8 to 256 characters, and not a session token. */
 export function mayBeAdoptedKey(credential: string): boolean {
   const { length } = credential
   return length >= SHORTEST && length <= LONGEST && !looksLikeAccessKey(credential) && !TOKEN_FORM.test(credential)
 }
 
-/** Whether a credential has the form of an access key: `pb_` and 43 characters. */
+/** True when a credential has the form of an access key: `pb_` and 43 characters. */
 export function isAccessKey(credential: string): boolean {
   return FORM.test(credential)
 }

@@ -1,14 +1,14 @@
 import type { UserActor } from '../contract/records.ts'
 
-/** Where a credential came from. */
+/** Origin of a credential. */
 export interface CredentialSource {
   /** The key of per-client limits: the client's address, or its IPv6 network. */
   readonly addressKey: string
-  /** Whether administrators keep their rights at this address (ADMIN_ADDRESSES). */
+  /** True when administrators keep their rights at this address (ADMIN_ADDRESSES). */
   readonly mayAdminister: boolean
 }
 
-/** What a credential is used for. */
+/** Use of a credential. */
 export type TokenAudience = 'api' | 'tools' | 'mcp'
 
 /** Authenticates requests and tokens. */
@@ -34,6 +34,6 @@ export interface Authenticator {
     method: string,
     source: CredentialSource,
   ): Promise<UserActor>
-  /** Whether the credential of an open stream or session is still valid. Cheap; cached. */
+  /** True when the credential of an open stream or session is still valid. Cheap; cached. */
   stillValid(actor: UserActor): boolean | Promise<boolean>
 }

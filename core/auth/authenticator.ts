@@ -14,10 +14,10 @@ import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
 
 const KEEP_MS = 30_000
 const MAX_KEPT = 10_000
-/** How often a verification is repeated because rights changed during it. */
+/** Number of attempts to verify a credential whose rights change during the verification. */
 const ATTEMPTS = 3
 
-/** What the authenticator reads credentials and rights from. */
+/** Dependencies for reading credentials and rights. */
 export interface AuthenticatorDeps {
   readonly tokens: Pick<Tokens, 'verify'>
   readonly revocations: Pick<Revocations, 'isRevoked'>
@@ -80,7 +80,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     ),
   ]
 
-  /** A look-up counts as a use by the user whom the credential is of. */
+  /** A look-up counts as a use by the credential's user. */
   const lookUp = (header: string): Verified | undefined => {
     const hit = kept.peek(header)
     return hit && kept.get(hit.actor.userId, header)
@@ -146,7 +146,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     if (!isAccessKey(secret)) throw new HubError('token_invalid', 'The access key is not in the form of one')
     const keyHash = hashAccessKey(secret)
     const key = await registry.keys.byHash(keyHash)
-    // Deleted keys leave no trace, so a key that never existed gives the same answer.
+    // Deleted keys leave no trace, so a key that never existed gets the same answer.
     if (!key) throw new HubError('token_revoked', 'There is no such access key any more', { hint: 'Make a new one.' })
     return usedKey(key, keyHash)
   }
@@ -241,7 +241,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   }
 }
 
-/** Whether a key is there and ends when it did: one that was rotated with an overlap ends earlier, and is verified anew. */
+/** True when a key exists with an unchanged end: a key that was rotated with an overlap ends earlier, and is verified again. */
 function isUnchanged(key: KeyRecord | undefined, credential: Credential): boolean {
   if (!key || credential.kind !== 'key') return false
   return (key.expiresAt === undefined ? undefined : Date.parse(key.expiresAt)) === credential.expiresAtMs

@@ -48,7 +48,7 @@ const COMMON: ReadonlySet<string> = new Set(
 const STRETCHED =
   /^(?:password|passwort|passw0rd|p@ssw0rd|p@ssword|qwerty|qwertz|azerty|letmein|welcome|admin|administrator|changeme|iloveyou|secret|patchbay|abc|test|root|user|guest)[\d\W_]*$/
 
-/** Whether a password is among those that attackers try first. Ignores letter case. */
+/** True when a password is among those that attackers try first. Ignores letter case. */
 export function isCommonPassword(password: string): boolean {
   const folded = password.normalize('NFKC').toLowerCase()
   return COMMON.has(folded) || STRETCHED.test(folded) || new Set(folded).size < 3

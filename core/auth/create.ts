@@ -15,7 +15,7 @@ import { createSignIns, type SignIns } from './sign-ins.ts'
 import { createSignInThrottle, type SignInThrottle } from './throttle.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
-/** What authentication needs of the hub. */
+/** Dependencies of authentication on the rest of the hub. */
 export interface AuthDeps {
   /** At least 32 bytes; signs session tokens. */
   readonly secret: string | Uint8Array

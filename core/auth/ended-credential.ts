@@ -11,9 +11,9 @@ export function endedCredential({ credential }: UserActor, nowMs: number): HubEr
 }
 
 /**
- * For requests whose body has arrived: that may take any time, since only the pauses between its bytes are limited. Throws
- * `token_expired` or `token_revoked` when the credential has ended since the request was admitted. Synchronous unless somebody's
- * rights have changed meanwhile.
+ * For requests whose body has arrived, which may take any time, since only the pauses between its bytes are limited. Throws
+ * `token_expired` or `token_revoked` when the credential has ended since the request was admitted. Synchronous unless rights
+ * have changed meanwhile.
  */
 export function requireLive(
   authenticator: Pick<Authenticator, 'stillValid'>,

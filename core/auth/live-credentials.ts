@@ -4,10 +4,10 @@ import type { EventBus } from '../events/bus.ts'
 import type { Authenticator } from './api.ts'
 import { endedCredential, requireLive } from './ended-credential.ts'
 
-/** Credentials also expire, for which there is no event. */
+/** Interval of checks, in milliseconds: credentials also expire, without an event. */
 const CHECK_MS = 2_000
 
-/** What lives by a credential: a session, a stream, a call. */
+/** An owner of a credential that ends with it: a session, a stream, a call. */
 export interface CredentialHolder {
   readonly actor: UserActor
   /** Called with `token_expired` or `token_revoked` when the credential has ended. */
@@ -19,7 +19,7 @@ export class LiveCredentials {
   readonly #authenticator: Pick<Authenticator, 'stillValid'>
   readonly #watched = new Set<CredentialHolder>()
   readonly #sources = new Set<() => Iterable<CredentialHolder>>()
-  /** Keys of the credentials that are being validated: a slow store is not asked again meanwhile. */
+  /** Keys of the credentials that are being validated: each is requested from a slow store only once at a time. */
   readonly #validating = new Set<string>()
   readonly #stops: readonly (() => void)[]
   #timer: ReturnType<typeof setInterval> | undefined
@@ -86,7 +86,7 @@ export class LiveCredentials {
     this.#follow()
   }
 
-  /** The timer runs while there is something to watch. */
+  /** Runs the timer only while there are holders. */
   #follow(): void {
     if (this.#watched.size === 0 && this.#sources.size === 0) {
       clearInterval(this.#timer)
@@ -115,7 +115,7 @@ export class LiveCredentials {
     try {
       if (await this.#isValid(first.actor)) return
     } catch {
-      // The store does not respond now, which says nothing about the credential: the next check tries again.
+      // The store does not respond, so nothing is known about the credential: the next check tries again.
       return
     } finally {
       this.#validating.delete(key)
@@ -136,7 +136,7 @@ export class LiveCredentials {
   }
 }
 
-/** Equal for actors that are valid or invalid together. An actor whose role has changed since is not like a new one. */
+/** Equal for actors that are valid or invalid together. An actor has another key after a change of its role. */
 function credentialKey({ userId, role, restricted, credential }: UserActor): string {
   const id = credential.kind === 'session' ? credential.tokenId : credential.kind === 'key' ? credential.keyId : userId
   return JSON.stringify([credential.kind, id, role, restricted ?? false])

@@ -8,10 +8,7 @@ import { isCommonPassword } from './common-passwords.ts'
 const COST = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 const CURRENT_FORM = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/
 
-/**
- * A hash of a random text that nobody knows, of the same cost: a sign-in with an unknown name takes as long as one with
- * a known name.
- */
+/** A hash of an unknown random text, of the same cost: a sign-in with an unknown name takes as long as one with a known name. */
 const UNKNOWN_USER_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$ePEu1Ti1S9rtu54JZE0WBPTU74viOhOqILyY7TTZ+RU$XGE5NfoBHFLhsh+fKHxQjxk507crfK6TGOWXiU9XoOs'
 
@@ -23,9 +20,8 @@ export interface Passwords {
   /** Returns argon2id in the PHC text form. Throws `overloaded` when too many wait. */
   hash(password: string): Promise<string>
   /**
-   * Whether the password matches. Accepts argon2, and imported bcrypt hashes up to cost 14; a hash of another form
-   * matches nothing. Without a hash (unknown user name) the result is false, after the same time. `outdated`: hash it
-   * again. Throws `overloaded`.
+   * Verifies a password. Accepts argon2, and imported bcrypt hashes up to cost 14; a hash of another form matches nothing.
+   * Without a hash (unknown user name) the result is false, after the same time. `outdated`: hash it again. Throws `overloaded`.
    */
   verify(
     password: string,
@@ -37,7 +33,7 @@ export interface Passwords {
 export interface PasswordOptions {
   /** Hashes at a time. Default 2: each takes 19 MiB and a thread. */
   readonly atOnce?: number
-  /** How many may wait. Default 50. */
+  /** Number of hashes and verifications that may wait. Default 50. */
   readonly waiting?: number
 }
 
@@ -94,15 +90,15 @@ async function matches(password: string, hash: string): Promise<boolean> {
     const verified = isBcrypt(hash) ? verifyBcrypt(tried, hash) : Bun.password.verify(canonical(tried), hash)
     return (await verified) && tried === password
   } catch (error) {
-    // A hash of unknown form, from an imported file: nobody can sign in with it.
+    // A hash of unknown form, from an imported file: no password matches it.
     if (error instanceof Error && /UnsupportedAlgorithm|InvalidEncoding/.test(error.message)) return false
     throw error
   }
 }
 
 /**
- * Verifies as bcryptjs does. Bun 1.4.5 would hash a password of more than 72 bytes first, which no other program does.
- * Other programs do not normalize, so the password is tried in NFC, and as it was typed where that is another text.
+ * Verifies as bcryptjs does. Bun 1.4.5 would hash a password of more than 72 bytes first, which no other program does. Other
+ * programs do not normalize, so the password is tried in NFC, and as typed if that differs.
  */
 async function verifyBcrypt(password: string, hash: string): Promise<boolean> {
   for (const spelling of new Set([password.normalize('NFC'), password])) {

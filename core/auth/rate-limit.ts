@@ -36,7 +36,7 @@ export class TokenBuckets {
     return 0
   }
 
-  /** Takes so many tokens, whether they are there or not. Returns the seconds after which they would have been, as a fraction. */
+  /** Takes this number of tokens, even if they are not available. Returns the seconds until they would have been, as a fraction. */
   owe(key: string, count: number): number {
     const bucket = this.#refilled(key)
     bucket.tokens -= count
@@ -55,7 +55,7 @@ export class TokenBuckets {
     return bucket
   }
 
-  /** The seconds until there is a token, as a fraction; 0 when there is one. Takes none. */
+  /** The seconds until there is a token, as a fraction; 0 when there is one. Does not take a token. */
   waitSeconds(key: string): number {
     const { perSecond, now } = this.#options
     const bucket = this.#buckets.peek(key)
@@ -78,7 +78,7 @@ export class TokenBuckets {
 
 /** Limits API requests. */
 export interface RateLimiter {
-  /** Counts one request of a user, or of an address when nobody is signed in. Throws `rate_limited`. */
+  /** Counts one request of a user, or of an address without a sign-in. Throws `rate_limited`. */
   count(actor: UserActor | undefined, addressKey: string): void
 }
 

@@ -10,7 +10,10 @@ interface Noted {
   more: number
 }
 
-/** Which refusals of sign-ins are noted in the audit: of each kind and address one a minute, so that nobody floods it. */
+/**
+ * Selects the rejected sign-ins that are recorded in the audit: one a minute for each kind and address, so that they do not
+ * flood it.
+ */
 export class RefusedSignIns {
   readonly #noted = new LRUCache<string, Noted>({ max: MOST })
   readonly #now: () => number
@@ -20,7 +23,7 @@ export class RefusedSignIns {
     this.#now = now
   }
 
-  /** How many were not noted since the last one; undefined where this one is not either. */
+  /** Number of rejections that were not recorded since the last recorded one; undefined if this one is not recorded either. */
   note(kind: string, addressKey: string): number | undefined {
     const key = `${kind} ${addressKey}`
     const last = this.#noted.get(key)

@@ -4,7 +4,7 @@ import { withStorageErrors } from '../store/errors.ts'
 import type { Tables } from '../store/tables.ts'
 
 const TOKEN_BYTES = 32
-/** How long a link may be used, in milliseconds. */
+/** Time for which a link may be used, in milliseconds. */
 const LIFE_MS = 24 * 60 * 60 * 1000
 
 /** Links with which a user sets a new password, once, within 24 hours. A user has one at most. */
@@ -13,7 +13,7 @@ export interface ResetLinks {
   create(user: { readonly id: string; readonly tokenEpoch: number }): Promise<{ token: string; expiresAt: string }>
   /** The user that an open link is for, at the epoch that its sign-ins had. */
   find(token: string): Promise<{ readonly userId: string; readonly tokenEpoch: number } | undefined>
-  /** Ends a link; false when somebody else was quicker. */
+  /** Ends a link; false when another request was faster. */
   take(token: string): Promise<boolean>
 }
 

@@ -14,7 +14,7 @@ export interface Revocations {
   dispose(): void
 }
 
-/** How often obsolete rows are deleted, in milliseconds; also at start. */
+/** Interval at which obsolete rows are deleted, in milliseconds; also at start. */
 const SWEEP_MS = 6 * 60 * 60 * 1000
 
 /**

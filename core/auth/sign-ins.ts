@@ -11,10 +11,10 @@ import type { IssuedToken } from './tokens.ts'
 
 /** Longest shown part of a client's name, in characters. */
 const CLIENT_CHARACTERS = 200
-/** How often obsolete rows are deleted, in milliseconds; also at start. */
+/** Interval at which obsolete rows are deleted, in milliseconds; also at start. */
 const SWEEP_MS = 6 * 60 * 60 * 1000
 
-/** A sign-in whose tokens are taken. Times are ISO 8601 UTC. */
+/** A sign-in whose tokens are accepted. Times are ISO 8601 UTC. */
 export interface SignIn {
   /** The `sid` of its tokens. */
   readonly id: string
@@ -28,7 +28,7 @@ export interface SignIn {
   readonly client: string | null
 }
 
-/** Where a sign-in came from. */
+/** Client that signed in. */
 export interface SignInClient {
   readonly clientAddress: string
   readonly userAgent: string | null
@@ -39,11 +39,11 @@ interface SignedInUser {
   readonly tokenEpoch: number
 }
 
-/** The open sign-ins of users, for people to look at and to end. Whether a token is taken does not depend on this list. */
+/** The open sign-ins of users, to be listed and ended. Accepting a token does not depend on this list. */
 export interface SignIns {
   /**
-   * Adds one; at most 100 of a user stay open, and the oldest ones end. A row that cannot be stored is only missing in the list:
-   * nobody is refused for it.
+   * Adds a sign-in; at most 100 of a user stay open, and the oldest ones end. A row that cannot be stored is only missing in the
+   * list; it does not prevent the sign-in.
    */
   opened(user: SignedInUser, token: IssuedToken, from: SignInClient): Promise<void>
   refreshed(token: IssuedToken): Promise<void>
@@ -54,7 +54,7 @@ export interface SignIns {
   dispose(): Promise<void>
 }
 
-/** What the list is kept with. */
+/** Dependencies of the list. */
 export interface SignInDeps {
   readonly db: Kysely<Tables>
   readonly bus: Pick<EventBus, 'on'>
@@ -76,7 +76,7 @@ export function createSignIns({ db, bus, revocations, now = Date.now }: SignInDe
   )
   const remove = (id: string): void => {
     uses.forget(id)
-    // A row that stays goes with the sweep.
+    // If it fails, the sweep deletes the row later.
     db.deleteFrom('sign_in')
       .where('id', '=', id)
       .execute()

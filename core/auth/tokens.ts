@@ -12,7 +12,7 @@ const SIGN_IN_SECONDS = LIMITS.signInMs / 1000
 /** HMAC-SHA-256 needs a key as long as its output (RFC 7518, section 3.2); jose itself accepts any length. */
 const MIN_SECRET_BYTES = 32
 
-/** How session tokens are signed. */
+/** Options of session tokens. */
 export interface TokenOptions {
   /** At least 32 bytes; a string counts in UTF-8. */
   readonly secret: string | Uint8Array
@@ -59,7 +59,7 @@ export interface Tokens {
   verify(token: string): Promise<TokenClaims>
 }
 
-/** How long past `exp` a token is still accepted, in milliseconds, for clock differences. */
+/** Time after `exp` for which a token is still accepted, in milliseconds, for clock differences. */
 export const TOKEN_LEEWAY_MS = LEEWAY_SECONDS * 1000
 
 /**

@@ -6,7 +6,7 @@ import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { checkEntry, EntryNames } from './entry-check.ts'
 
-/** Limits of one bundle; bytes are those that really come out while inflating. */
+/** Limits of one bundle; bytes are counted while inflating. */
 export const BUNDLE_LIMITS = {
   bytes: 64 * 1024 * 1024,
   entries: 5_000,
@@ -16,7 +16,7 @@ export const BUNDLE_LIMITS = {
   depth: 32,
 } as const
 
-/** A small file may inflate to this whatever the ratio is: text of a few lines compresses well. */
+/** A file may inflate to this size regardless of the ratio: a text of a few lines compresses well. */
 const ALWAYS_BYTES = 1024 * 1024
 /** Block size of most file systems, in bytes. */
 const BLOCK_BYTES = 4_096
@@ -32,7 +32,7 @@ export interface BundleFile {
   readonly executable: boolean
 }
 
-/** Is called for each file in the archive's order; `content` must be read whole. */
+/** Called for each file in the archive's order; `content` must be read completely. */
 export type VisitFile = (file: BundleFile, content: AsyncIterable<Buffer>) => Promise<void>
 
 /** The zip of a bundle without the signature behind it. */
@@ -51,9 +51,9 @@ export interface ReadLimits {
 
 /**
  * Reads every file of a bundle and checks it: names, links, duplicates, encryption, number, depth, checksums and sizes. The
- * sizes that it declares are judged before anything is inflated, and those that come out while it is. Others get a turn every
- * few milliseconds. Memory: one chunk at a time besides the bundle itself. Returns the disk space of its files. Throws
- * `bundle_invalid`, what the allowance throws, and what `visit` throws.
+ * declared sizes are checked before anything is inflated, and the real ones meanwhile. Other work gets a turn every few
+ * milliseconds. Memory: one chunk at a time besides the bundle itself. Returns the disk space of its files. Throws
+ * `bundle_invalid`, and errors of the allowance and of `visit`.
  */
 export async function readArchive(
   bundle: Buffer,
@@ -90,7 +90,7 @@ export async function readArchive(
   return inflated.diskBytes
 }
 
-/** What is wrong with a bundle, for the person who sent it. */
+/** Error for an invalid bundle, with the reason for the person who sent it. */
 export function invalid(why: string): HubError {
   return new HubError('bundle_invalid', `The bundle cannot be used: ${why}`)
 }
@@ -115,7 +115,7 @@ async function* chunksOf(zip: ZipFile, entry: Entry, budget: Budget, turns: Slic
       const { done, value } = await zipFault(() => chunks.next())
       if (done) break
       budget.take(value.length, entry.fileName)
-      // The zip reader does not look at checksums.
+      // The zip reader does not check checksums.
       checksum = crc32(value, checksum)
       yield value
       await turns.next()
@@ -148,12 +148,12 @@ async function zipFault<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The disk space of a file or folder, in bytes: whole blocks, so that many small files count as what they take. */
+/** The disk space of a file or folder, in bytes: whole blocks, so that many small files count with their real size. */
 function diskBytes(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / BLOCK_BYTES)) * BLOCK_BYTES
 }
 
-/** The sizes that a zip names may be lies, and entries may share bytes: both what it says and what comes out is counted. */
+/** Counts both declared and inflated sizes: declared ones may be wrong, and entries may share bytes. */
 class Budget {
   readonly #most: number
   readonly #allowance: ReadLimits['allowance']
@@ -161,7 +161,7 @@ class Budget {
   /** Disk space of the files that are whole. */
   #files = 0
   #folders = 0
-  /** Bytes of the file at hand. */
+  /** Bytes of the present file. */
   #file = 0
   #isOpen = false
 

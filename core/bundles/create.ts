@@ -12,15 +12,15 @@ import { type BundleManifest, MANIFEST_BYTES, readManifest, wantedFiles } from '
 import { type BundleInstallOptions, type BundlePlan, planBundle } from './plan.ts'
 import type { BundleStore, StoredBundle } from './store.ts'
 
-/** What bundles need of the hub. */
+/** Dependencies of bundles on the rest of the hub. */
 export interface BundlesDeps {
   readonly store: BundleStore
   readonly registry: Pick<Registry, 'servers'>
   /** Runs one after another: each holds its file and takes seconds of inflating. Throws `overloaded` when many wait. */
   readonly turns: { run<T>(work: () => Promise<T>): Promise<T> }
-  /** As Node names it. */
+  /** Platform in Node's terms. */
   readonly platform: string
-  /** Whether a program that is called by its name is there inside the sandbox. */
+  /** True when a program of this name exists inside the sandbox. */
   readonly isInside: (name: string) => boolean
 }
 
@@ -33,9 +33,9 @@ export interface Bundles {
   get(actor: UserActor, id: string): Promise<StoredBundle>
   /** Throws `bundle_not_found`, `bundle_in_use`. */
   remove(actor: UserActor, id: string): Promise<void>
-  /** What an installation would do, checked as saving it would. Changes nothing. */
+  /** Preview of an installation, with the same checks as saving. Changes nothing. */
   plan(actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan>
-  /** Throws `plan_changed` when what it would do is not what was planned, and `validation_failed` for missing inputs. */
+  /** Throws `plan_changed` when the result would differ from the plan, and `validation_failed` for missing inputs. */
   install(actor: UserActor, id: string, options: BundleInstallOptions, planHash: string): Promise<ServerRecord>
 }
 
@@ -47,7 +47,7 @@ export function createBundles({ store, registry, turns, platform, isInside }: Bu
 
   const planned = async (actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan> => {
     const plan = planBundle(await store.get(actor.userId, id), options, { platform, isInside })
-    // Rights come before inputs: who may not run programs is not asked for keys.
+    // Rights are checked before inputs: users who may not run programs are not asked for keys.
     await registry.servers.draft(actor, plan.body)
     return plan
   }

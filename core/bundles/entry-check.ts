@@ -12,7 +12,7 @@ const FOLDER = 0o040000
 const SPECIAL_BITS = 0o7000
 const STORED = 0
 const DEFLATED = 8
-/** Checks one entry of a zip by what the archive says of it. Throws `bundle_invalid`. */
+/** Checks one entry of a zip by its metadata. Throws `bundle_invalid`. */
 export function checkEntry(entry: Entry, depth: number): { readonly isFolder: boolean; readonly executable: boolean } {
   const { fileName: name } = entry
   const isFolder = name.endsWith('/')

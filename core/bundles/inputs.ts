@@ -6,7 +6,7 @@ import { WORK_FOLDER } from '../domain/server/spawn-policy.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { BundleManifest, BundleOption } from './manifest.ts'
 
-/** What a user enters for one input. */
+/** Value that a user enters for one input. */
 export type InputValue = string | number | boolean | readonly string[]
 
 /** An input as the API shows it: those of templates, with what only bundles have. */
@@ -17,7 +17,7 @@ export interface BundleInput {
   readonly required: boolean
   readonly secret: boolean
   readonly format: 'string' | 'number' | 'boolean' | 'path'
-  /** Of `path`. */
+  /** Kind of a `path`. */
   readonly kind?: 'file' | 'directory'
   /** Takes a list of texts. */
   readonly many: boolean
@@ -26,7 +26,7 @@ export interface BundleInput {
   readonly default?: InputValue
 }
 
-/** What was entered, as texts; several for an input that takes many. None: nothing was entered and there is no default. */
+/** Entered values as texts; several for an input with many values. An empty list: nothing was entered and there is no default. */
 export type InputTexts = ReadonlyMap<string, readonly string[]>
 
 /** The home folder of a server in the sandbox, and the folders in it that manifests name. */
@@ -59,7 +59,10 @@ export function inputsOf({ user_config: options = {} }: BundleManifest): BundleI
   })
 }
 
-/** Validates what was entered; what is blank fills no required input and no secret. Throws `validation_failed` with every wrong input. */
+/**
+ * Validates entered values; a blank value does not count for a required input or a secret. Throws `validation_failed` with every
+ * wrong input.
+ */
 export function readInputs(
   { user_config: options = {} }: BundleManifest,
   given: Readonly<Record<string, InputValue>>,
@@ -95,7 +98,7 @@ function wordsOf(value: InputValue | undefined, { required, sensitive }: BundleO
     .filter(word => word !== '' && !((required || sensitive) && isBlank(word)))
 }
 
-/** Defaults may name folders; what a user enters is text as it stands. */
+/** Returns the default, in which folders are filled in; entered values are literal texts. */
 function defaultOf({ default: preset }: BundleOption): InputValue | undefined {
   const filled = (word: string) =>
     word.replaceAll(

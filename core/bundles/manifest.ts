@@ -61,9 +61,9 @@ const schema = z.object({
   user_config: z.record(text(100).regex(/^[A-Za-z0-9_.-]+$/), option).optional(),
 })
 
-/** What a bundle asks its user for. */
+/** An input of a bundle. */
 export type BundleOption = z.infer<typeof option>
-/** A manifest of any version: what a hub needs of it. */
+/** The parts of a manifest (of any version) that the hub uses. */
 export type BundleManifest = z.infer<typeof schema>
 /** A command with placeholders, those of this platform. */
 export type BundleCommand = z.infer<typeof command>

@@ -21,7 +21,7 @@ export interface PlannedBundle {
   readonly signed: boolean
 }
 
-/** How a user wants a bundle installed. */
+/** Options of installing a bundle. */
 export interface BundleInstallOptions {
   readonly name?: string | undefined
   readonly inputs: Readonly<Record<string, InputValue>>
@@ -30,7 +30,7 @@ export interface BundleInstallOptions {
   readonly network?: 'none' | 'proxy' | undefined
 }
 
-/** What an installation would do, as for templates. */
+/** Preview of an installation, as for templates. */
 export interface BundlePlan {
   /** Flat, as for `POST /api/servers`. */
   readonly body: JsonObject
@@ -52,7 +52,7 @@ export interface BundleMachine {
   readonly isInside: (name: string) => boolean
 }
 
-/** What installing a bundle would do. Throws `validation_failed` with all wrong inputs, `bundle_unusable`. */
+/** Returns the preview of installing a bundle. Throws `validation_failed` with all wrong inputs, `bundle_unusable`. */
 export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions, machine: BundleMachine): BundlePlan {
   const { id, manifest, signed } = bundle
   const { platform } = machine
@@ -123,7 +123,7 @@ function lacking(command: string, { isInside }: BundleMachine): string[] {
   ]
 }
 
-/** Puts variables of the server where inputs stand: what users enter is never part of another text. */
+/** Replaces inputs with variables of the server, so that entered values are never inserted into another text. */
 class Filler {
   readonly secrets: string[] = []
   readonly unfilled = new Set<string>()
@@ -136,7 +136,7 @@ class Filler {
     this.#texts = texts
   }
 
-  /** Words of the command: none where an input has no value, one for each value where it stands alone. */
+  /** Words of the command: none for an input without a value; if the word is only an input, one for each of its values. */
   words(word: string): string[] {
     const name = WHOLE.exec(word)?.[1]
     if (name === undefined || !Object.hasOwn(this.#options, name)) return this.#isFilled(word) ? [this.text(word)] : []
@@ -146,7 +146,7 @@ class Filler {
     })
   }
 
-  /** The same for people: what was entered, and of secrets the name of the variable. */
+  /** The same for display: with entered values, and names of variables for secrets. */
   shown(word: string): string[] {
     return this.words(word).map(text =>
       text.replaceAll(/(\$?)\$\{([^{}]+)\}/g, (whole, escaped: string, name: string) => {
@@ -168,7 +168,7 @@ class Filler {
       const input = name.startsWith(CONFIG) ? name.slice(CONFIG.length) : undefined
       if (input === undefined || !Object.hasOwn(this.#options, input)) {
         this.unfilled.add(name)
-        // For a server `$${` stands for itself.
+        // In a server's configuration, `$${` is an escaped `${`.
         return `$${whole}`
       }
       const values = this.#texts.get(input) ?? []
@@ -176,7 +176,7 @@ class Filler {
     })
   }
 
-  /** The members of a body that hold what was entered. */
+  /** The members of a body with the entered values. */
   variables(): JsonObject {
     if (this.#variables.size === 0) return {}
     const variables: Record<string, JsonValue> = {}
@@ -199,7 +199,7 @@ class Filler {
     return variable
   }
 
-  /** Whether all inputs in a text have a value; a text with one that has none is left out. */
+  /** True when all inputs in a text have a value; otherwise the text is left out. */
   #isFilled(text: string): boolean {
     return [...text.matchAll(PLACE)].every(([, name = '']) => {
       const input = name.startsWith(CONFIG) ? name.slice(CONFIG.length) : undefined
@@ -208,7 +208,7 @@ class Filler {
   }
 }
 
-/** A value that begins with `-` would be an option of the program where it stands alone. */
+/** Rejects a value that begins with `-`: as a word of its own it would be an option of the program. */
 function refuseOption(name: string, value: string): void {
   if (!value.startsWith('-') || /^-\d+(?:\.\d+)?$/.test(value)) return
   const detail = `${quoteName(name)} begins with "-", and would be an option of the program`

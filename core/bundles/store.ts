@@ -11,9 +11,9 @@ import type { ReadLimits } from './archive.ts'
 import type { BundleManifest } from './manifest.ts'
 import type { PlannedBundle } from './plan.ts'
 
-/** What is written and read at a time: some milliseconds. */
+/** Number of bytes that are written and read at a time: some milliseconds. */
 const PART_BYTES = 1024 * 1024
-/** How long a bundle is kept that no server of its owner uses. */
+/** Time for which a bundle is kept that no server of its owner uses, in milliseconds. */
 const UNUSED_MS = 24 * 60 * 60_000
 
 /** A stored bundle as its owner sees it. */
@@ -30,7 +30,7 @@ export interface StoredBundle extends PlannedBundle {
 /** The user who sends a bundle. */
 export type BundleOwner = Pick<Owner, 'id' | 'name' | 'role'>
 
-/** Bundles in the database: once for all who have the same file. */
+/** Bundles in the database; one stored copy for all users with the same file. */
 export class BundleStore {
   readonly #store: Store
 
@@ -56,8 +56,8 @@ export class BundleStore {
   }
 
   /**
-   * What unpacking may take of the account of a server's owner, who counts as one of the bundle's owners from then on;
-   * undefined: no limit.
+   * Limit for unpacking, from the account of a server's owner, who counts as one of the bundle's owners from then on; undefined:
+   * no limit.
    */
   async allowance(ownerId: string, id: string): Promise<ReadLimits['allowance']> {
     return write(this.#store, async trx => {
@@ -82,7 +82,7 @@ export class BundleStore {
     })
   }
 
-  /** Notes how much disk space a bundle takes that an earlier version has stored. */
+  /** Stores the disk space of a bundle that an earlier version of the hub stored. */
   async unpacked(id: string, diskBytes: number): Promise<void> {
     await write(
       this.#store,
@@ -96,7 +96,7 @@ export class BundleStore {
     )
   }
 
-  /** Writes a bundle and gives it to a user; after an error nothing of it is left. Throws `quota_bundles`, `quota_stored_bytes`. */
+  /** Writes a bundle and gives it to a user; after an error no part of it is left. Throws `quota_bundles`, `quota_stored_bytes`. */
   async add(owner: BundleOwner, bundle: PlannedBundle, content: Buffer, unpackedBytes: number): Promise<void> {
     try {
       await this.#add(owner, bundle, content, unpackedBytes)
@@ -142,8 +142,8 @@ export class BundleStore {
       await nextTurn()
       const piece = content.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)
       const row = { sha256, part, content: piece }
-      // Parts that are there, of another user or of a hub that ended in the middle, are removed first: SQLite skips the
-      // pages of an update that stay the same, and the duration would reveal that somebody has the bundle.
+      // Remaining parts, of another user or of a hub that ended in the middle, are removed first: SQLite skips the
+      // pages of an update that stay the same, and the duration would reveal that another user has the bundle.
       await write(this.#store, async trx => {
         await trx.deleteFrom('bundle_part').where('sha256', '=', sha256).where('part', '=', part).execute()
         await trx.insertInto('bundle_part').values(row).execute()
@@ -239,7 +239,7 @@ export class BundleStore {
     for (const { sha256 } of lost) await write(this.#store, trx => removeOrphan(trx, sha256))
   }
 
-  /** Removes bundles that no server has used for a day, and those of users who are gone. */
+  /** Removes bundles that no server has used for a day, and those of removed users. */
   async sweep(now: number): Promise<void> {
     const before = unusedBefore(now)
     const old = await read(this.#store, db =>

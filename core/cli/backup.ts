@@ -106,7 +106,7 @@ async function written<T>(path: string, work: () => Promise<T>): Promise<T> {
   } catch (error) {
     const code = codeOf(error)
     if (code === 'EEXIST') throw new CommandError(`There is a file ${path} already; it was left as it is`)
-    // What was written is no backup.
+    // The written part is not a usable backup.
     await rm(path, { force: true })
     if (error instanceof StartError || error instanceof CommandError) throw error
     throw new CommandError(`Cannot write ${path}: ${code || String(error)}`, { cause: error })

@@ -127,7 +127,7 @@ async function connect(hub: HubClient, wanted: Wanted, replace: boolean, io: Com
       `config_entry_exists: ${file} has another entry "${name}": rename it there, or take its place with --replace`,
     )
   }
-  // What cannot be written must leave no key behind.
+  // If the file cannot be written, no key must be left behind.
   syntax.write(text, entry, entry)
   const key = await hub.post('/api/keys', { label: labelOf(wanted), scopes: [{ group }] })
   try {
@@ -186,7 +186,7 @@ function withKey({ text }: Wanted, secret: string): string {
   return text.replaceAll(PLACEHOLDER, secret)
 }
 
-/** Whether an entry leads to the same address: this command, or its user, made it for this group. */
+/** True when an entry has the same address: this command, or its user, created it for this group. */
 function leadsTo(present: unknown, { value }: ConfigEntry): boolean {
   const address = (entry: unknown): string | undefined => JSON.stringify(entry)?.match(/https?:\/\/[^"\\]+/)?.[0]
   return address(present) === address(value)

@@ -22,7 +22,7 @@ export interface Finding {
   readonly subject: string
   readonly state: 'ok' | 'warn' | 'wrong'
   readonly detail: string
-  /** What to do about it. */
+  /** Advice for solving the problem. */
   readonly remedy?: string
 }
 

@@ -77,7 +77,7 @@ function inputsOf(texts: readonly string[]): Map<string, string[]> {
   return found
 }
 
-/** One value as a text, several as a list; the hub says where a list is wrong. */
+/** Returns one value as a text, several as a list; the hub reports misplaced lists. */
 function lists(bundle: JsonObject, given: ReadonlyMap<string, readonly string[]>): JsonObject {
   const many = new Set(inputs(bundle).flatMap(input => (input.many === true ? [input.name] : [])))
   return Object.fromEntries(

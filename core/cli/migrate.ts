@@ -38,13 +38,13 @@ interface Place {
   readonly dataDir: string
   readonly databaseUrl: string
   readonly replace: boolean
-  /** For what is put aside; created when it is needed. */
+  /** Folder for replaced files; created when needed. */
   readonly aside: string
 }
 
 interface Done {
   readonly tables: StoreDigest
-  /** Where the SQLite file, or what was replaced, is now; null when nothing was put aside. */
+  /** Present place of the SQLite file, or of the replaced one; null if nothing was moved. */
   readonly aside: string | null
 }
 

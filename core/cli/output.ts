@@ -1,7 +1,7 @@
 import { escapeHidden, visibleText } from '../domain/text/visible-text.ts'
 import type { CommandIo } from './io.ts'
 
-/** Text whose control characters no terminal acts on, hidden ones shown; line feeds and tabs stay. */
+/** Returns text without active control characters, and hidden characters shown; line feeds and tabs stay. */
 export const plain = visibleText
 
 /** Indented by two spaces, with a line break at the end; hidden characters are escaped, so that the value stays the same. */

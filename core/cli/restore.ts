@@ -78,7 +78,7 @@ interface Restored {
   readonly servers: number
   readonly groups: number
   readonly settings: string | null
-  /** The folder with what was replaced. */
+  /** The folder with the replaced files; null if there were none. */
   readonly aside: string | null
 }
 

@@ -9,9 +9,12 @@ import { dataDirOf } from './local-files.ts'
 
 /** Master keys and the number of secrets each has sealed. Holds no secret itself. */
 export interface SecretsFound {
-  /** The key that seals first. `values`: how many values of database and settings file it has sealed. */
+  /**
+   * Keys in the order of use: the first one encrypts. `values`: number of values in the database and the settings file that each
+   * encrypted.
+   */
   readonly keys: readonly { readonly kid: string; readonly from: string; readonly values: number }[]
-  /** Values whose key is absent. */
+  /** Number of values whose key is absent. */
   readonly lost: number
   /** Values that are still sealed with the old key. */
   readonly waiting: number
@@ -19,7 +22,7 @@ export interface SecretsFound {
   readonly lines: readonly string[]
 }
 
-/** Changes nothing; works beside a running hub. Throws StartError for unreadable keys, environment or files. */
+/** Changes nothing; can run beside a running hub. Throws StartError for unreadable keys, environment or files. */
 export async function inspectSecrets(io: CommandIo): Promise<SecretsFound> {
   const environment = readEnvironment(io.env)
   const dataDir = dataDirOf(io)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** How the new content was written. */
+/** Way in which the new content was written. */
 export type WriteOutcome = 'replaced' | 'in-place'
 
 /** Mode of a file that the hub writes. A stricter mode is kept. */
@@ -56,7 +56,7 @@ async function writeWhole(path: string, text: string, old: { mode: number; uid: 
   }
 }
 
-/** A hub that runs as root may write files of other users, who must be able to read them afterwards. */
+/** Keeps the file's owner: a hub that runs as root may write files of other users, who must be able to read them afterwards. */
 async function keepOwner(file: FileHandle, old: { uid: number; gid: number }): Promise<void> {
   const now = await file.stat()
   if (now.uid === old.uid && now.gid === old.gid) return

@@ -56,7 +56,7 @@ export async function lockDataDir(dataDir: string): Promise<DataLock> {
   }
 }
 
-/** The id of the process that uses the data folder; undefined when none does, `unknown` when it left no id. */
+/** The id of the process that uses the data folder; undefined if none does, `unknown` if it left no id. */
 export async function dataDirHolder(dataDir: string): Promise<number | 'unknown' | undefined> {
   const database = await take(dataDir)
   if (!database) return (await holderOf(dataDir)) ?? 'unknown'
@@ -70,7 +70,7 @@ async function take(dataDir: string): Promise<Database | undefined> {
   try {
     await (await open(path, 'a', 0o600)).close()
     database = new Database(path, { timeout: 0 })
-    // Nothing is ever written to it, so a journal file would only clutter the folder.
+    // The file is never written, so a journal file would be useless.
     database.pragma('journal_mode = MEMORY')
     database.exec('BEGIN EXCLUSIVE')
     return database

@@ -2,9 +2,9 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:f
 import { onThreadStarts } from '../events/thread-starts.ts'
 import { StartError } from './start-error.ts'
 
-/** Takes connections from the system, and stops doing so. */
+/** Accepts connections from the system, and can stop that. */
 export interface ConnectionGate {
-  /** No connection is taken until `open`: those that arrive wait in the system's queue. False where that cannot be done. */
+  /** Stops accepting connections until `open`: new ones wait in the system's queue. False if that is not possible. */
   close(): boolean
   open(): void
   /**
@@ -20,27 +20,33 @@ export interface ConnectionGate {
 const LEAST = 96
 /** Descriptors that are held for threads, files and programs of the hub: an eighth of the limit, 12 to 64. */
 const HELD = { part: 8, least: 12, most: 64 }
-/** No connection is taken while fewer are left beside those that are held. */
+/** No connection is accepted while fewer descriptors than this are free, not counting the held ones. */
 const CLOSE_BELOW = 8
 /** Streams are refused while fewer than an eighth of the limit are left, at least this many, so that requests of others have room. */
 const CROWDED = { part: 8, least: 24 }
-/** The gate is closed at most for so long while clients keep what they have; then some of the one with the most are ended. */
+/**
+ * Longest time for which the gate is closed while clients keep their connections, in milliseconds; then some connections of the
+ * client with the most are ended.
+ */
 const WAIT_MS = 1_000
 /** Longest time in which a starting thread opens its descriptors, in milliseconds. */
 const THREAD_START_MS = 1_000
-/** With more than this left nothing has to be held back for a thread: one turn takes no more connections than the system queues. */
+/**
+ * With more free descriptors than this, none must be kept for a thread: one turn accepts no more connections than the system
+ * queues.
+ */
 const PLENTY = 2_048
 /** A folder with the open descriptors of this process. */
 const OPEN = '/proc/self/fd'
 /** Between two counts, in milliseconds: with few descriptors left, and with plenty. */
 const COUNT_MS = { few: 100, plenty: 1_000 }
-/** The next count comes no sooner than so many times what the last one took, which grows with the number of connections. */
+/** Pause until the next count, as a multiple of the last count's duration, which grows with the number of connections. */
 const REST = 20
 
 /**
- * Keeps descriptors of this process free for the hub itself, since connections of clients take every one they get. It holds some
- * open; when the rest is used up it closes the gate for connections and gives those up, until enough are free again. Does nothing
- * where the system does not say how many are open.
+ * Keeps file descriptors free for the hub itself, since connections of clients use all that are available. It holds some open;
+ * when the others are used up, it closes the gate for connections and releases them, until enough are free again. Does nothing
+ * if the system does not report the number of open ones.
  */
 export class DescriptorReserve {
   readonly #wanted: number
@@ -51,7 +57,7 @@ export class DescriptorReserve {
   #isCrowded = false
   /** Since when too few are left to take connections. */
   #shortSinceMs: number | undefined
-  /** Threads that have not opened yet what they need. */
+  /** Number of starting threads that have not opened their descriptors yet. */
   #threads = 0
   #closedUntilMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -68,7 +74,7 @@ export class DescriptorReserve {
   /** Counts from now on, and closes the gate while descriptors are short. Returns what ends that. */
   guard(gate: ConnectionGate): () => void {
     this.#gate = gate
-    // Given up for the threads that were started before.
+    // The reserve was released for the threads that started before, so it is opened again.
     this.#hold()
     this.#count()
     return () => {
@@ -101,14 +107,14 @@ export class DescriptorReserve {
     this.#release()
   }
 
-  /** A thread starts now: no connection may take what it is about to open. */
+  /** A thread is starting: connections must not use the descriptors that it needs. */
   #makeRoom(): void {
     const { free } = this
     this.#threads += 1
     if (free === undefined || free > PLENTY) return
     this.#closedUntilMs = performance.now() + THREAD_START_MS
     this.#close()
-    // The thread needs them also where the gate cannot be closed.
+    // Released even if the gate cannot be closed, since the thread needs them.
     this.#release()
     this.#schedule(COUNT_MS.few)
   }
@@ -153,7 +159,7 @@ export class DescriptorReserve {
   }
 
   #close(): void {
-    // Given up in the same turn, in which no connection is taken.
+    // Released in the same turn of the event loop, in which no connection is accepted.
     if (!this.#isClosed && this.#gate?.close() === false) return
     this.#isClosed = this.#gate !== undefined
     this.#release()
@@ -169,7 +175,7 @@ export class DescriptorReserve {
     try {
       while (this.#held.length < this.#wanted) this.#held.push(openSync('/dev/null', 'r'))
     } catch {
-      // As many as there are.
+      // Holds as many as are available.
     }
   }
 

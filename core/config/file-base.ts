@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { looksMasked } from '../domain/server/secrets.ts'
 
-/** What paths and commands in a settings file's server entries are relative to. */
+/** Base of relative paths and commands in server entries of a settings file. */
 export interface FileBase {
   /** The settings file's own folder. */
   readonly folder: string
@@ -13,8 +13,8 @@ export interface FileBase {
 }
 
 /**
- * The command in a file entry that stands for the hub's own program, so that a settings file works on every machine:
- * `{"command": "patchbay", "args": ["sample-server"]}` needs nothing on PATH and no working folder.
+ * The command in a file entry that means the hub's own program, so that a settings file works on every machine: `{"command":
+ * "patchbay", "args": ["sample-server"]}` needs neither PATH nor a working folder.
  */
 export const OWN_COMMAND = 'patchbay'
 

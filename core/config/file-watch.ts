@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 
 /** Debounce after the last file event, in milliseconds: an editor causes several at once. */
 const DEBOUNCE_MS = 100
-/** How long invalid content may be an unfinished write, in milliseconds. */
+/** Time for which invalid content may be an unfinished write, in milliseconds. */
 const SETTLE_MS = 400
 /** Polling interval, in milliseconds. Single files mounted into a container, and many network file systems, emit no
  * events. */

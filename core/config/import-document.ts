@@ -22,16 +22,16 @@ import { splitKey } from './shape/settings.ts'
 /** One server in a document, as the flat body of the API. */
 export interface ImportedEntry {
   readonly name: string
-  /** The name in the document, where it cannot be a server's name as it is. */
+  /** The name in the document, if it cannot be used as a server's name. */
   readonly writtenName?: string
   readonly body: JsonObject
   /** The "owner" in the document, a user of the hub that it was exported from. */
   readonly from?: string
-  /** What of it is left out, as sentences. */
+  /** Sentences about the parts that are left out. */
   readonly warnings?: readonly string[]
   /** Position in the document, for a JSON document. */
   readonly place?: EntryPlace
-  /** Why the entry is invalid; `pointer` points into the document. The body then has only what was readable. */
+  /** Reason why the entry is invalid; `pointer` points into the document. `body` then has only the readable fields. */
   readonly problem?: { readonly message: string; readonly pointer?: string; readonly code?: FieldCode }
 }
 
@@ -98,7 +98,7 @@ export async function importText(text: string): Promise<ImportedDocument> {
     return importDocument(JSON.stringify(read.value))
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'validation_failed') throw error
-    // YAML without servers: what is said of such a text is better than what is said of its value.
+    // For YAML without servers, the error about the text is more helpful than that about its value.
     return importDocument(text)
   }
 }
@@ -116,7 +116,7 @@ function fromText(text: string): ImportedEntry {
 
 function pastedByMistake(text: string): string | undefined {
   if (/^\s*[{[]/.test(text)) return 'This is JSON inside a JSON string; paste the inner JSON itself'
-  // Such files have a reader of their own where a program's is known; as a command line it would run the word that it begins with.
+  // Such files have readers of their own for known programs; as a command line, the first word would be run.
   if (/^[^\s:=]{1,64}:\s/.test(text))
     return 'This looks like YAML; of such files, those of Goose are read by POST /api/import'
   if (/^[^\s:=]{1,64}[ \t]{1,8}=\s/.test(text))
@@ -302,7 +302,7 @@ function inRightForm(body: JsonObject): { readonly body: JsonObject; readonly wa
   return { body: mergePatch(body, form.suggestion), warnings: [`written as it works here: ${form.detail}`] }
 }
 
-/** What clients of several kinds write into entries of one form, and what their form does not tell. */
+/** Sentences about fields that several clients use in entries of the same form, and that are not taken over exactly. */
 function leftWithClient({ alwaysAllow, autoApprove, timeout }: JsonObject, body: JsonObject): string[] {
   const approved = [alwaysAllow, autoApprove].flatMap(list => (Array.isArray(list) ? list : []))
   const isShort = typeof timeout === 'number' && body.timeout === timeout && timeout > 0 && timeout < SHORT_TIMEOUT_MS
@@ -316,7 +316,10 @@ function leftWithClient({ alwaysAllow, autoApprove, timeout }: JsonObject, body:
   ]
 }
 
-/** Clients whose entries do not tell the unit have timeouts of seconds or of some thousand milliseconds. */
+/**
+ * Timeouts below this value may be in seconds: clients whose entries do not state the unit use seconds or some thousand
+ * milliseconds.
+ */
 const SHORT_TIMEOUT_MS = 1_000
 
 function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
@@ -341,7 +344,7 @@ function nameOfBody(body: JsonObject): string {
 /** Numbers duplicate names: a list of unnamed entries often has one program twice. */
 function distinct(entries: readonly ImportedEntry[]): ImportedEntry[] {
   const taken = new Set<string>()
-  // The next number to try by name, so that a thousand equal names do not cost a million look-ups.
+  // Next number to try for each name, so that a thousand equal names do not cost a million look-ups.
   const next = new Map<string, number>()
   return entries.map(entry => {
     let { name } = entry

@@ -5,7 +5,7 @@ import { scanShape } from '../domain/json/json-shape.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
 
-/** How the text of an imported file is written; JSON may have comments. */
+/** Format of an imported file's text; JSON may have comments. */
 export type TextFormat = 'json' | 'toml' | 'yaml'
 
 /** The value of a text, or a sentence about why it has none. */
@@ -13,18 +13,18 @@ export type TextValue = { readonly value: JsonValue } | { readonly problem: stri
 
 /** Longest JSON text that is read as a value. */
 export const JSON_CHARACTERS = 2 * 1024 * 1024
-/** JSON with comments, TOML and YAML, whose parsers are slower: half a second for this much. */
+/** Limit of characters for JSON with comments, TOML and YAML, whose parsers are slower: this much takes half a second. */
 export const OTHER_CHARACTERS = 256 * 1024
-/** Values of a file in TOML or YAML, where an alias counts at each place where it stands. */
+/** Limit of values in a TOML or YAML file; an alias counts at each place of use. */
 const MOST_VALUES = 20_000
-/** Of all its keys and texts together, counted in the same way. */
+/** Limit of characters of all keys and texts together, counted in the same way. */
 const MOST_CHARACTERS = 1024 * 1024
 const MOST_LEVELS = 64
 
 /**
- * Parses the text of a file that an import was given. The result is JSON: a time is its text, `inf` and `nan` and integers
- * that a double cannot hold are texts too, so that they are refused where a number is wanted and kept where a text is. Takes up
- * to a second for 256 KiB of YAML: call it in a worker for texts of more than some KiB.
+ * Parses the text of an imported file. The result is JSON: a time is its text, `inf` and `nan` and integers that a double cannot
+ * hold are texts too, so that fields of numbers reject them and fields of texts keep them. Takes up to a second for 256 KiB of YAML: call
+ * it in a worker for texts of more than some KiB.
  */
 export async function parseImportText(text: string, format: TextFormat): Promise<TextValue> {
   const plain = text.startsWith('\ufeff') ? text.slice(1) : text
@@ -84,11 +84,11 @@ async function yaml(text: string): Promise<unknown> {
   }
 }
 
-/** Copies what a parser gave into a JSON value without shared or circular parts: a short text can stand for a billion values. */
+/** Copies a parser's result into a JSON value without shared or circular parts: a short text can represent a billion values. */
 class PlainCopy {
   #values = MOST_VALUES
   #characters = MOST_CHARACTERS
-  /** Of the keys that lead to the value at hand. */
+  /** Characters of the keys that lead to the present value. */
   #path = 0
   readonly #within = new Set<object>()
 

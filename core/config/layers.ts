@@ -12,7 +12,7 @@ export interface ConfigLayers {
   readonly store: ConfigLayer
 }
 
-/** Sizes and durations as they were written, such as `100MB`, by their key; those that nobody wrote are absent. */
+/** Sizes and durations as they were written, such as `100MB`, by their key; values that were not set are absent. */
 export type WrittenAmounts = Readonly<Partial<Record<keyof HubConfig, JsonValue>>>
 
 /** The configuration in effect, with the source of each value. */
@@ -27,7 +27,7 @@ export interface Layered {
 export interface Surroundings {
   readonly dataDir: string
   readonly settingsFile: string
-  /** Whether the log goes to a person's terminal. */
+  /** True when the log is written to a terminal. */
   readonly isTerminal: boolean
 }
 
@@ -44,7 +44,7 @@ export function readJsonLayer(values: JsonObject, where: string, warn: (message:
   return layer
 }
 
-/** Adds a value to the layer; what is wrong with it, as a sentence. */
+/** Adds a value to the layer; returns the problem as a sentence if it is invalid. */
 function readVariable(layer: ConfigLayer, variable: (typeof VARIABLES)[number], value: JsonValue): string | undefined {
   const { key, name, inFile, parse } = variable
   if (!inFile) return `"${key}" is taken from the environment variable ${name} alone; it is not used here`

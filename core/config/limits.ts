@@ -16,7 +16,7 @@ const MiB = 1024 * KiB
 /** Every limit; `GET /api/limits` lists them. Each name has the unit: bytes, milliseconds or a count. */
 export const LIMITS = {
   bodyBytes: 1 * MiB,
-  /** For creating, replacing, patching, testing and importing servers, whose body may have an inline OpenAPI document. */
+  /** Limit for creating, replacing, patching, testing and importing servers, whose body may have an inline OpenAPI document. */
   serverBodyBytes: 17 * MiB,
   /** For routes without credentials, such as sign-in. */
   publicBodyBytes: 16 * KiB,
@@ -28,17 +28,17 @@ export const LIMITS = {
   publicJsonMembers: 100,
   /** Per MCP message or batch. */
   mcpJsonMembers: 20_000,
-  /** Of the path of keys to a value in the hub's own objects. */
+  /** Length of the path of keys to a value in the hub's own objects. */
   jsonPathCharacters: JSON_PATH_CHARACTERS,
   nameCharacters: NAME_CHARACTERS,
   stringBytes: STRING_BYTES,
-  /** Of `args`, and separately of `env`. */
+  /** Limit of `args`, and separately of `env`. */
   argsBytes: PROCESS_BYTES,
   /** Per request. */
   requestHeaderCount: 64,
-  /** Of a request's headers; the runtime's own limit, above which it responds 431 without a body. */
+  /** Limit of a request's headers; the runtime's own limit, above which it responds 431 without a body. */
   requestHeadBytes: 16 * KiB,
-  /** Of `headers` in one server's configuration. */
+  /** Limit of `headers` in one server's configuration. */
   serverHeaderCount: HEADER_COUNT,
   serverHeaderBytes: HEADER_BYTES,
   variablesPerServer: VARIABLE_COUNT,
@@ -53,7 +53,7 @@ export const LIMITS = {
    * endpoints and records of imports together. Administrators are exempt.
    */
   storedBytesPerUser: 64 * MiB,
-  /** A user's bundles: the packed files, and the disk space of what they unpack to. Administrators are exempt. */
+  /** Limit of a user's bundles: the packed files, and the disk space of their unpacked content. Administrators are exempt. */
   diskBytesPerUser: 1_024 * MiB,
   /** The part of it that lists read: servers without their OpenAPI documents. */
   serverConfigBytesPerUser: 4 * MiB,
@@ -63,7 +63,7 @@ export const LIMITS = {
   ownProcessesPerUserAndServer: 32,
   /** Processes of one server for the sessions of a user who does not own it, with `session` `auto` or `per-session`. */
   foreignProcessesPerUserAndServer: 8,
-  /** The part of it that only finds out whether the server asks its clients. */
+  /** The part of these that may be started only to find out whether the server sends requests to its clients. */
   trialProcessesPerUserAndServer: 4,
   /** Processes of all servers of other owners that run for one user's sessions. */
   foreignProcessesPerUser: 32,
@@ -74,7 +74,7 @@ export const LIMITS = {
   /** Audit rows kept per user; the oldest are deleted. */
   auditRowsKept: 20_000,
   auditMs: 400 * 24 * 60 * 60_000,
-  /** Of the details in one audit row; larger ones are replaced by their size. */
+  /** Limit of the details in one audit row; larger ones are replaced by their size. */
   auditDetailBytes: 4 * KiB,
   keysPerUser: 50,
   alertRulesPerUser: 100,
@@ -84,7 +84,7 @@ export const LIMITS = {
   assistantEndpointsPerUser: 20,
   /** Subjects of one alert rule; further ones are not evaluated. */
   alertInstancesPerRule: 500,
-  /** Subjects of all alert rules of a user who is no administrator; further ones are not evaluated. */
+  /** Subjects of all alert rules of a user who is not an administrator; further ones are not evaluated. */
   alertInstancesPerUser: 5_000,
   /** Finished alerts of each user that are kept; the oldest are deleted. */
   alertsKept: 10_000,
@@ -102,10 +102,10 @@ export const LIMITS = {
   bundleBytes: 64 * MiB,
   sessionsPerUser: 1_000,
   sessions: 10_000,
-  /** Of `clientInfo` and `capabilities`, which are kept while the session is open. */
+  /** Limit of `clientInfo` and `capabilities`, which are kept while the session is open. */
   sessionDataBytes: 16 * KiB,
   sessionIdleMs: 60 * 60_000,
-  /** How long a session of the 2024-11-05 transport waits for its client after its stream broke. */
+  /** Time for which a session of the 2024-11-05 transport waits for its client after its stream broke. */
   sseReconnectMs: 60_000,
   callsPerUser: 256,
   /**
@@ -119,7 +119,7 @@ export const LIMITS = {
   bytesInFlight: 512 * MiB,
   /** Under `/mcp`. */
   streamsPerUser: 100,
-  /** Of `/api/stream`. */
+  /** Limit of open streams of `/api/stream`. */
   liveStreamsPerUser: 100,
   /** Keys of hosted platforms among a user's own settings. */
   hostedKeysPerUser: 64,
@@ -135,7 +135,7 @@ export const LIMITS = {
   /** Rejected session tokens and access keys. */
   failedCredentialsPerSecondPerAddress: 10,
   failedCredentialBurstPerAddress: 100,
-  /** Addresses whose failures are remembered; the least recently used is dropped. */
+  /** Number of addresses whose failures are remembered; the least recently used is dropped. */
   failedCredentialAddresses: 10_000,
   /** Lifetime of a sign-in, all its refreshed tokens included. */
   signInMs: 30 * 24 * 60 * 60_000,
@@ -163,7 +163,7 @@ export const LIMITS = {
   scopeItems: 5_000,
   /** A server's `instructions`, `serverInfo` and `capabilities`, each. */
   serverTextBytes: 64 * KiB,
-  /** Of one notification of a server; a larger one is dropped and counted in the log. */
+  /** Limit of one notification of a server; a larger one is dropped and counted in the log. */
   noticeBytes: 64 * KiB,
   /** Remembered definitions of one server; the oldest that it no longer lists are dropped first. */
   toolDefinitions: 20_000,
@@ -179,9 +179,9 @@ export const LIMITS = {
   /** Default for one message of a server and one response of an API, and the maximum that "maxResultBytes" may set. */
   resultBytes: RESULT_BYTES.usual,
   mostResultBytes: RESULT_BYTES.most,
-  /** Of a message from an upstream; deeper nesting counts as malformed. */
+  /** Limit of a message from an upstream; deeper nesting counts as malformed. */
   upstreamJsonDepth: 256,
-  /** Of one notification of an upstream; a larger one counts as malformed. */
+  /** Limit of one notification of an upstream; a larger one counts as malformed. */
   upstreamNoticeBytes: 1 * MiB,
   /** Written to a program that it has not read; more is refused, and the program ended if it reads nothing. */
   upstreamWriteBacklogBytes: 8 * MiB,
@@ -206,12 +206,12 @@ export const LIMITS = {
   eventReplayMs: 10 * 60_000,
   /** All sessions of one user together. The oldest events are dropped first. */
   eventReplayBytesPerUser: 24 * MiB,
-  /** Of a result that a group's HTTP route answers in plain form; a longer one is answered only as an MCP result. */
+  /** Limit of a result that a group's HTTP route answers in plain form; a longer one is answered only as an MCP result. */
   plainResultBytes: 512 * KiB,
   batchMessages: 100,
-  /** Of the id of a JSON-RPC message and of a progress token. */
+  /** Limit of the id of a JSON-RPC message and of a progress token. */
   rpcIdCharacters: 4_096,
-  /** Of a cursor or a `requestState`; a server whose state would be longer is refused with `upstream_protocol`. */
+  /** Limit of a cursor or a `requestState`; a server with a longer state is rejected with `upstream_protocol`. */
   sealedTokenCharacters: 1 * MiB,
   /** Full results kept after truncation at their group's limit. */
   keptResultBytes: 64 * MiB,
@@ -221,13 +221,13 @@ export const LIMITS = {
   parkedCallsPerUser: 16,
   /** Unfinished or unexpired tasks at servers, created by a user's clients. */
   tasksPerUser: 32,
-  /** After this time a task is dropped, whatever its server reports. */
+  /** After this time a task is dropped, whatever state its server reports. */
   taskMs: 24 * 60 * 60_000,
   parkedCalls: 500,
   parkedMs: 10 * 60_000,
-  /** How long a server's request to a session waits for a call or an open stream of its client. */
+  /** Time for which a server's request to a session waits for a call or an open stream of its client. */
   askStreamWaitMs: 60_000,
-  /** How long a client may take to answer a server's request that came outside a call. */
+  /** Time for a client's answer to a server's request outside a call. */
   askAnswerMs: 10 * 60_000,
   /** Leased upstream connections per server and user, for modern clients that support server requests. */
   leasesPerUser: 4,

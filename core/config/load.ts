@@ -20,9 +20,9 @@ const PACKAGE = fileURLToPath(new URL('../../', import.meta.url))
 /** The hub's entry file, which `"command": "patchbay"` in the settings file starts. */
 const PROGRAM = IS_ONE_FILE ? undefined : join(PACKAGE, 'core', 'main.ts')
 
-/** What `loadConfig` cannot find out itself. */
+/** Inputs that `loadConfig` cannot determine itself. */
 export interface LoadOptions {
-  /** Whether standard output is a terminal. Default: detected. */
+  /** True when standard output is a terminal. Default: detected. */
   readonly isTerminal?: boolean
   /** Receives later warnings of the settings file, as sentences for the log. */
   readonly onWarning?: (message: string) => void

@@ -7,7 +7,7 @@ import { StartError } from './start-error.ts'
 const SYSTEM_FOLDERS = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boot', '/dev', '/proc', '/sys']
 
 /**
- * Rejects a log file that is a folder, a device or the settings file, or lies in a system folder. Throws StartError
+ * Rejects a log file that is a folder, a device or the settings file, or is in a system folder. Throws StartError
  * log_file_forbidden.
  */
 export async function checkLogFile(path: string, dataDir: string, others: readonly string[]): Promise<void> {

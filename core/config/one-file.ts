@@ -2,12 +2,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /**
- * Whether the hub is the one program that `deploy/binary.ts` builds. `process.execPath` is then the hub itself, which is
- * Bun only with BUN_BE_BUN=1 in its environment.
+ * True when the hub is the single executable that `deploy/binary.ts` builds. `process.execPath` is then the hub itself, which
+ * acts as Bun only with BUN_BE_BUN=1 in its environment.
  */
 export const IS_ONE_FILE = import.meta.dirname.startsWith('/$bunfs/')
 
-/** A shell script that is the Bun which the program at `path` contains. `command` comes before the script's arguments. */
+/** Returns a shell script that runs the Bun inside the executable at `path`. `command` precedes the script's arguments. */
 export function bunScript(path: string, command = ''): string {
   const program = `'${path.replaceAll("'", `'\\''`)}'`
   return `#!/bin/sh\nBUN_BE_BUN=1 exec ${program} ${command && `${command} `}"$@"\n`

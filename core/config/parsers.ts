@@ -7,7 +7,7 @@ import { wordIn } from '../domain/spelling/words.ts'
 
 /** The result of parsing one text. `legal` completes the sentence "wanted: …". */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string }
-/** What a value is, for a form that shows a field for it. */
+/** Type of a value, for the form that shows a field for it. */
 export type ValueType = 'boolean' | 'choice' | 'list' | 'number' | 'bytes' | 'duration' | 'text'
 
 /** Parses the text of one environment variable. */

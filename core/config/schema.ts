@@ -57,13 +57,13 @@ export interface HubConfig {
   readonly logRotation?: 'hourly' | 'daily' | 'weekly' | 'none'
   /** Maximum size of one log file in bytes. Default 100,000,000. */
   readonly logMaxSizeBytes?: number
-  /** Whether old log files are compressed. Default true. */
+  /** True when old log files are compressed. Default true. */
   readonly logCompress?: boolean
   /** Old log files kept, 1 to 10,000. Default 14. */
   readonly logMaxFiles?: number
-  /** Whether log records are stored for searching. Default true. */
+  /** True when log records are stored for searching. Default true. */
   readonly logDatabase?: boolean
-  /** How long they are kept, in milliseconds. Default 30 days. */
+  /** Time for which they are kept, in milliseconds. Default 30 days. */
   readonly logRetentionMs?: number
   /** Size of all stored records together, in bytes. Default 2 GiB. */
   readonly historyMaxBytes?: number
@@ -92,13 +92,13 @@ export interface HubConfig {
   readonly otelHeaders?: string
   /** Default `patchbay`. */
   readonly otelServiceName?: string
-  /** Part of the calls that is traced where the caller does not say, 0 to 1. Default 0.01. */
+  /** Part of the calls that is traced if the caller does not decide, 0 to 1. Default 0.01. */
   readonly otelRatio?: number
   /** Default true. */
   readonly marketEnabled?: boolean
-  /** Whom the market serves. Default `all`. */
+  /** Users who may use the market. Default `all`. */
   readonly marketUsers?: 'all' | 'admin'
-  /** Sources that need the network are not asked. Default false. */
+  /** True to skip sources that need the network. Default false. */
   readonly marketOffline?: boolean
   /** Ids of sources that are switched off. Default none. */
   readonly marketSourcesOff?: readonly string[]
@@ -106,5 +106,5 @@ export interface HubConfig {
   readonly assistantApiKey?: string
 }
 
-/** Where a value comes from; `env` outranks `file`, which outranks `store`. */
+/** Source of a value; `env` outranks `file`, which outranks `store`. */
 export type ConfigSource = 'default' | 'file' | 'env' | 'store'

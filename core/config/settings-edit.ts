@@ -89,7 +89,7 @@ export function editGroup(
   return newName === known ? edited : rename(edited, path, old, newName)
 }
 
-/** Where a group stands in the file, and its name as the file writes it; empty when it is not there. */
+/** Place of a group in the file, and its name as the file writes it; empty if it is not there. */
 function findGroup({ state }: SettingsText, { owner, name }: EntryName): { path?: Path; known?: string } {
   for (const [index, group] of state.file.groups.entries()) {
     const { name: known } = group.body
@@ -100,7 +100,7 @@ function findGroup({ state }: SettingsText, { owner, name }: EntryName): { path?
   return {}
 }
 
-/** The entry of a group with what `body` says otherwise; its members under the name that the file has for them. */
+/** Returns the entry of a group with the differences of `body` applied; its members stay under the key that the file uses. */
 function mergeGroup(old: JsonObject, shape: JsonObject, { members, ...rest }: JsonObject): Record<string, JsonValue> {
   const entry = mergeEntry(old, shape, rest)
   if (members !== undefined && !sameJson(writeMembers(members), writeMembers(shape.members))) {
@@ -164,7 +164,7 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
     for (const alias of ALIASES[key] ?? []) if (standsFor(alias, key, present)) entry.delete(alias)
     setOrDelete(entry, key, ownMember(wanted, key))
   }
-  // An alias may stand for several fields: all are written out when it is removed.
+  // An alias may set several fields: all of them are written separately when it is removed.
   const removed = Object.keys(present).filter(name => !entry.has(name))
   for (const [key, aliases] of Object.entries(ALIASES)) {
     const value = ownMember(wanted, key)
@@ -175,8 +175,8 @@ function mergeEntry(present: JsonObject, shape: JsonObject, wanted: JsonObject):
 }
 
 /**
- * Some fields of other programs say two things (`httpUrl` is also the transport), and some count in seconds: what the new
- * entry would be read as is made what is wanted.
+ * Adjusts a new entry so that it is read as intended: some fields of other programs have two meanings (`httpUrl` is also the
+ * transport), and some are in seconds.
  */
 function keepMeaning(entry: Record<string, JsonValue>, shape: JsonObject, wanted: JsonObject): void {
   const { transport, timeout } = wanted
@@ -194,7 +194,7 @@ function differs(key: string, shape: JsonObject, wanted: JsonObject): boolean {
   return !sameJson(before, value) && (before !== undefined || !isDefaultValue(key, value, wanted))
 }
 
-/** A part of an object stands for the whole with the defaults of the rest. */
+/** Completes a partial object with the defaults of its other members. */
 function filled(key: string, value: JsonValue | undefined): JsonValue | undefined {
   const rest = DEFAULTS[key]
   return isJsonObject(value) && isJsonObject(rest) ? { ...rest, ...value } : value

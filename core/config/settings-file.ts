@@ -15,11 +15,11 @@ import type { SettingsState } from './shape/settings.ts'
 /** Largest settings file, in bytes: 16 MiB. */
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** How the settings file is read and written. */
+/** Options for reading and writing the settings file. */
 export interface SettingsFileOptions {
   /** Folder for a copy of the old file before it is overwritten in place. */
   readonly dataDir: string
-  /** What `"command": "patchbay"` in the file starts: `process.execPath` with the hub's entry file. */
+  /** Program for `"command": "patchbay"` in the file: `process.execPath` with the hub's entry file. */
   readonly runtime: string
   readonly program?: string | undefined
   /** Receives sentences for the log. Default: ignored. */
@@ -38,12 +38,12 @@ export interface SettingsFile {
   readonly path: string
   /** The folder that paths in the file are relative to. */
   readonly folder: string
-  /** Whether edits are rejected with `settings_read_only`. Determined at the start. */
+  /** True when edits are rejected with `settings_read_only`. Determined at the start. */
   readonly readOnly: boolean
   /** The last valid content. */
   readonly state: SettingsState
   /**
-   * Calls `onChange` with the new state after a valid edit by somebody else, `onRejected` after an invalid one, when
+   * Calls `onChange` with the new state after a valid edit by another program or person, `onRejected` after an invalid one, when
    * the old state stays in effect. May be called once.
    */
   watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void
@@ -218,7 +218,7 @@ class OpenSettingsFile implements SettingsFile {
       })
       if (await isReadOnly(this.path)) throw this.#refused('it is not writable any more')
       const text = this.#changed(present.settings, change)
-      // An edit by somebody else that the watch has not reported yet is applied together with this one.
+      // An external edit that the watch has not reported yet is applied together with this one.
       const others = present.hash !== this.#hash
       const settings = text === present.settings.text ? present.settings : this.#checked(text)
       if (settings !== present.settings) await this.#save(text)

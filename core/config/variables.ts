@@ -34,7 +34,7 @@ export interface Variable {
   readonly secret: boolean
   /** False for settings needed before the settings file is read, and for secrets, as the file may be in a repository. */
   readonly inFile: boolean
-  /** Another name that other programs know the variable by; `name` wins where both are set. */
+  /** Another name of the variable, which other programs use; `name` wins if both are set. */
   readonly alias?: string
 }
 

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
 
-/** Errors of a path on which something else stands now. Others, such as EIO, say nothing about it. */
+/** Error codes for a path that something else occupies now. Other errors, such as EIO, do not show that. */
 const ELSEWHERE: ReadonlySet<unknown> = new Set(['ENOTDIR', 'EACCES', 'ELOOP'])
 
 /**
- * Remembers which file or folder is at a path. The returned function checks whether it is still there: false once it was
- * moved, removed or replaced. Always true when nothing was there at first, and while the system cannot say. Never throws.
+ * Remembers the file or folder at a path. The returned function checks whether it is still there: false once it was moved,
+ * removed or replaced. Always true if nothing was there at first, and while the system cannot determine it. Never throws.
  */
 export function watchPlace(path: string): () => boolean {
   let before = identityOf(path)

@@ -79,13 +79,13 @@ const NAT64 = ranges('64:ff9b::/96')
 
 const LOOPBACK_V6 = ranges('::1/128')
 
-/** Whether a connection to this address (IPv4 in four decimal parts, or IPv6 without brackets) is allowed. */
+/** Checks whether a connection to this address (IPv4 in four decimal parts, or IPv6 without brackets) is allowed. */
 export function checkAddress(ip: string, rights: AddressRights): 'ok' | 'blocked' {
   const address = parseAddress(ip)
   return address !== undefined && permitted(address, rights) ? 'ok' : 'blocked'
 }
 
-/** Whether a client's address is loopback or of a private network. */
+/** True when a client's address is loopback or of a private network. */
 export function isLocalAddress(ip: string): boolean {
   const address = parseAddress(ip)
   return address !== undefined && within(address, PRIVATE)

@@ -12,7 +12,7 @@ export interface ByteLimits {
 
 /** Data that an account may drop to make room: replay events, which a client can do without. */
 export interface Reclaimable {
-  /** Drops the oldest entry and releases its bytes. False when there is none. */
+  /** Drops the oldest entry and releases its bytes. False when there is no entry. */
   dropOldest(): boolean
 }
 
@@ -32,7 +32,7 @@ interface Shared {
  * the client has not read, replay events, session data.
  */
 export class ByteAccount {
-  /** Asked to drop entries before a request is rejected. */
+  /** Entries that are dropped before a request is rejected. */
   reclaimable: Reclaimable | undefined
   readonly #limit: number
   readonly #whole: Shared
@@ -65,7 +65,7 @@ export class ByteAccount {
     this.dropped(bytes)
   }
 
-  /** Counts bytes that were in memory and are garbage now, such as an answer that did not fit, for the collector alone. */
+  /** Counts bytes that were in memory and are garbage now, such as an answer that did not fit, only for the garbage collector. */
   dropped(bytes: number): void {
     const whole = this.#whole
     whole.taken += bytes
@@ -81,7 +81,7 @@ export class ByteAccount {
     if (this.#used === 0 && this.#holders === 0) this.#idle()
   }
 
-  /** Whether this many more bytes fit; drops reclaimable entries first. */
+  /** True when this many more bytes fit; drops reclaimable entries first. */
   fits(bytes: number): boolean {
     while (this.#used + bytes > this.#limit || this.#whole.used + bytes > this.#whole.limit)
       if (bytes > this.#limit || !this.reclaimable?.dropOldest()) return false
@@ -104,7 +104,7 @@ export class ByteAccount {
     )
   }
 
-  /** Marks the start of a request that may take bytes; {@link leave} ends it. Needed only for accounts of addresses. */
+  /** Marks the start of a request that may charge bytes; {@link leave} ends it. Needed only for accounts of addresses. */
   enter(): void {
     this.#holders += 1
   }

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonValue } from '../contract/json.ts'
 
-/** How a response may be cached, as MCP 2026-07-28 defines it. */
+/** Cache hint of a response, as MCP 2026-07-28 defines it. */
 export interface CacheHint {
-  /** How long the response may be cached, in milliseconds; 0: not at all. */
+  /** Time for which the response may be cached, in milliseconds; 0: not at all. */
   readonly ttlMs: number
   /** `public`: the response is the same for every caller. */
   readonly cacheScope: 'public' | 'private'

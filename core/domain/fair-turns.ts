@@ -8,7 +8,7 @@ export class FairQueue<T> {
     return this.#size
   }
 
-  /** How many items of this sender are queued. */
+  /** Number of queued items of this sender. */
   waiting(sender: string): number {
     return this.#bySender.get(sender)?.length ?? 0
   }

@@ -1,4 +1,4 @@
-/** What clients of a group may miss, or meet under another name than expected. */
+/** Tools that clients of a group may miss, or see under an unexpected name. */
 export interface GroupWarning {
   readonly code:
     | 'server_deleted'
@@ -13,10 +13,10 @@ export interface GroupWarning {
     | 'tools_costly'
     | 'tool_costly'
   readonly message: string
-  /** As its owner called it. */
+  /** The server's name as its owner wrote it. */
   readonly server?: string
   /** Original names. */
   readonly tools?: readonly string[]
-  /** What the message names besides, for translations by the code: texts and plain numbers. */
+  /** Further values of the message, for translations by the code: texts and plain numbers. */
   readonly params?: Readonly<Record<string, string | number>>
 }

@@ -15,7 +15,7 @@ interface ListFacts {
   readonly itemKey: 'name' | 'uri' | 'uriTemplate'
 }
 
-/** What MCP defines for each kind of list, in the order in which lists are read and shown. */
+/** Method, capability and key of each kind of list in MCP, in the order in which lists are read and shown. */
 export const LISTS = {
   tools: { method: 'tools/list', capability: 'tools', itemKey: 'name' },
   prompts: { method: 'prompts/list', capability: 'prompts', itemKey: 'name' },

@@ -2,7 +2,7 @@ import type { FieldCode } from '../contract/errors.ts'
 import { normalForm } from '../transport-kit/normal-form.ts'
 import { visibleName } from './text/visible-text.ts'
 
-/** What is named; names of users have further rules. */
+/** Kinds of names; names of users have further rules. */
 export type NameKind = 'server' | 'group' | 'user' | 'alias'
 
 /** A name as stored (NFC), and the key that must be unique. */
@@ -19,7 +19,7 @@ export interface NameProblem {
 
 /** Longest name, in code points after NFC. */
 export const NAME_CHARACTERS = 64
-/** Longest text that is normalized to see whether it is a name, in UTF-16 code units. */
+/** Longest text that is normalized to check whether it is a name, in UTF-16 code units. */
 const MOST_UNITS = 16 * NAME_CHARACTERS
 
 // Only decimal digits (Nd): circled, superscript and Roman ones are compatibility forms of others. Unicode counts
@@ -28,10 +28,10 @@ const THING = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd
 const USER = /^(?!\p{M})(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}_.-])+$/u
 const NEVER = new Set(['.', '..', '__proto__'])
 
-/** Normalizes a name to NFC and validates it. Never throws; the detail is for the person who chose the name. */
+/** Normalizes a name to NFC and validates it. Never throws; the detail is written for the person who chose the name. */
 export function checkName(kind: NameKind, input: unknown): CheckedName | NameProblem {
   if (typeof input !== 'string') return { code: 'type', detail: `A ${kind} name is a string` }
-  // NFC makes one character of at most a few: a much longer text is no name, and is not normalized.
+  // NFC makes one character of at most a few: a much longer text is not a name, and is not normalized.
   const name = input.length > MOST_UNITS ? input : normalForm(input, 'NFC')
   const shown = quoteName(name)
   if (/^[@$]/.test(name)) return { code: 'name_reserved', detail: `The name ${shown} begins with a reserved character` }
@@ -50,7 +50,7 @@ export function checkName(kind: NameKind, input: unknown): CheckedName | NamePro
   return { name, key }
 }
 
-/** Tells the two results of `checkName` apart. */
+/** True when a result of `checkName` is a problem. */
 export function isNameProblem(result: CheckedName | NameProblem): result is NameProblem {
   return 'code' in result
 }
@@ -58,9 +58,9 @@ export function isNameProblem(result: CheckedName | NameProblem): result is Name
 const FOLDED_UNITS = 4096
 
 /**
- * The NFKC case-folded form, equal for names that people take for the same. ECMAScript has no case folding; upper and
- * then lower case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes. What follows the
- * first 4,096 code units is as it was: no valid name is so long, and folding may make a text 18 times as long.
+ * The NFKC case-folded form, equal for names that people consider the same. ECMAScript has no case folding; upper and then lower
+ * case folds all letters allowed in names (ß like ss, ς like σ), repeated until nothing changes. The text after the first 4,096
+ * code units is unchanged: no valid name is so long, and folding may make a text 18 times as long.
  */
 export function nameKey(name: string): string {
   // No valid name has these, and not every database accepts them, even in a query.

@@ -12,7 +12,7 @@ const SEARCH_CELLS = 20
 /** Number of problems of one body that get a suggestion; the searches together stay within 2 ms. */
 export const SUGGESTIONS = 4
 
-/** How far a name may be from the word. */
+/** Options of the search for near names. */
 export interface NearOptions {
   /** Most letters to insert, delete or replace. */
   readonly allowed: number
@@ -57,7 +57,10 @@ function nearNames(word: string, candidates: Iterable<string>, options: NearOpti
   return found.map(({ name }) => name)
 }
 
-/** How far a candidate is from a word in lower case, and what that took; undefined for one of quite another length. */
+/**
+ * Returns the distance of a candidate from a word in lower case, and the number of cells computed; undefined if their lengths
+ * differ too much.
+ */
 function measure(wanted: string, name: string, { allowed, parts }: NearOptions) {
   const comparable = Math.abs(name.length - wanted.length) <= allowed
   if (!comparable && (!parts || name.length > LONGEST_WORD)) return undefined

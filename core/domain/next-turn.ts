@@ -1,6 +1,6 @@
 /**
- * Lets everything else run that is waiting, between the parts of a long piece of work. Awaiting the database is no such pause:
- * SQLite answers at once, and what is awaited then goes on before any other request.
+ * Lets other waiting work run between the parts of a long task. Awaiting the database is not enough: SQLite answers at once, and
+ * the awaiting code then continues before any other request.
  */
 export function nextTurn(): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, 0))

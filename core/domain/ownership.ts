@@ -1,10 +1,10 @@
 import type { Actor, UserActor, Visibility } from '../contract/records.ts'
 
-/** What decides who may see and change a record. */
+/** Fields that determine who may see and change a record. */
 export interface Owned {
   readonly ownerId: string
   readonly visibility: Visibility
-  /** Nothing of a disabled account is public. */
+  /** True if the owner's account is disabled; its records are not public then. */
   readonly ownerDisabled?: boolean
 }
 
@@ -23,7 +23,7 @@ export function canEdit(actor: Actor, thing: Pick<Owned, 'ownerId'>): boolean {
   return isAdmin(actor) || (actor.kind === 'user' && actor.userId === thing.ownerId)
 }
 
-/** Whether this user's sessions under `/mcp` may use a server: own and public ones, regardless of role. */
+/** True when this user's sessions under `/mcp` may use a server: own and public ones, regardless of role. */
 export function canUse(userId: string, thing: Owned): boolean {
   return isPublic(thing) || thing.ownerId === userId
 }

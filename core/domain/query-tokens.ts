@@ -4,15 +4,15 @@ import { wordIn } from './spelling/words.ts'
 /** One word, sign, number or quoted text of a condition or a query. */
 export interface Token {
   readonly kind: 'name' | 'number' | 'string' | 'sign' | 'end'
-  /** Of a quoted text its content, of a number its digits. */
+  /** Content of a quoted text, digits of a number. */
   readonly text: string
   /** Letters or signs right after a number. */
   readonly unit?: string
-  /** Of its first character, from 1. */
+  /** Column of its first character, from 1. */
   readonly column: number
 }
 
-/** A text that cannot be read; caught by those who parse it. */
+/** Thrown for a text that cannot be parsed; the parsers catch it. */
 export class QueryMistake extends Error {
   readonly column: number
 
@@ -27,7 +27,7 @@ export class TokenReader {
   readonly #tokens: readonly Token[]
   #at = 0
 
-  /** Throws QueryMistake for a text that is longer than `most` characters, and for what is no token. */
+  /** Throws QueryMistake for a text that is longer than `most` characters, and for an invalid token. */
   constructor(text: string, what: string, most: number) {
     if (text.length > most)
       throw new QueryMistake(most + 1, `${what} has at most ${most} characters, not ${text.length}`)
@@ -75,7 +75,7 @@ export class TokenReader {
     return this.skip().text
   }
 
-  /** The milliseconds of a duration such as `1h30m`, not taken yet; undefined where the next token is none. */
+  /** Milliseconds of a duration such as `1h30m` at the next token, which is not consumed; undefined if that is not a duration. */
   get durationMs(): number | undefined {
     const { kind, text, unit } = this.next
     return kind === 'number' && unit !== undefined ? parseDuration(text + unit) : undefined
@@ -83,13 +83,13 @@ export class TokenReader {
 }
 
 const NAME = /[A-Za-z_][\w.]*/y
-/** With the letters that follow: a unit, or the rest of a duration such as `1h30m`. */
+/** A number with the letters that follow: a unit, or the rest of a duration such as `1h30m`. */
 const NUMBER = /(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(%|\/[a-z]+|[A-Za-z][A-Za-z0-9]*)?/y
 const QUOTED = /"(?:[^"\\]|\\.)*"|'[^']*'/y
 const SIGN = /\|\||&&|[<>=!]=|[<>=!(){}[\],]/y
 const SPACE = /\s+/y
 
-/** The tokens of a text, the last of kind `end`. Throws QueryMistake for what is no token. */
+/** The tokens of a text, the last one of kind `end`. Throws QueryMistake for an invalid token. */
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = []
   let at = 0

@@ -2,8 +2,10 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord, ServerRequestKind } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
-/** Which era of a server a caller uses; `older`: the legacy side of a server that the hub itself uses in the modern
- * era. */
+/**
+ * Protocol era of a server that a caller uses; `older`: the legacy era of a server with which the hub itself uses the modern
+ * era.
+ */
 export type Side = Era | 'older'
 
 /** Key of the connection on which legacy clients share a server's legacy side. */
@@ -16,15 +18,18 @@ export interface ConnectionCaller {
   readonly capabilities: JsonObject
 }
 
-/** Callers that use a connection of their own to find out whether a program asks. Callers are named by their id. */
+/**
+ * Callers with a connection of their own, by which the hub finds out whether a program sends requests. Callers are identified by
+ * their id.
+ */
 export interface AskTrials {
   /** True when this caller uses its own connection. */
   has(caller: string): boolean
-  /** Decides it for a caller that can be asked, unless that was done: called before each of its tool calls. */
+  /** Decides once whether a caller that supports server requests takes part; called before each of its tool calls. */
   place(caller: ConnectionCaller, tool: string): void
   /**
-   * What the first call of a caller waits for, which tries the same tool as another caller of the same user does now.
-   * Undefined: nothing. Never rejects, and may not resolve.
+   * Returns what the first call of a caller waits for, while another caller of the same user tries the same tool. Undefined:
+   * nothing. Never rejects, and may not resolve.
    */
   settling(caller: ConnectionCaller, tool: string): Promise<void> | undefined
   /** This caller uses its own connection, as another one of the same user does. */
@@ -38,23 +43,24 @@ export interface ServerFace {
   readonly era: Era
   /** Requests that the server sends to clients; empty when unknown. */
   readonly serverRequests: readonly ServerRequestKind[]
-  /** What its transport leads to; `undefined` while its plugin does not run. See `Transport`. */
+  /** Target of the transport; `undefined` while its plugin does not run. See `Transport`. */
   readonly kind?: 'process' | 'remote' | 'answers' | undefined
   /** True when it serves one connection at a time, which all share. */
   readonly single?: boolean
-  /** Of a program: who finds out whether it asks. */
+  /** For a program: the callers by which the hub finds out whether it sends requests. */
   readonly trials?: AskTrials
 }
 
-/** Whether a client declared a capability for server requests. */
+/** True when a client declared a capability for server requests. */
 export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolean {
   return sampling !== undefined || elicitation !== undefined || roots !== undefined
 }
 
 /**
- * Whether a client session needs a dedicated connection, since only that shows which client a server's request is for.
- * As configured; with `auto`, when the client supports a request that the server is known to send, or any request of a
- * remote server, or when it finds out whether a program sends any. A modern server puts its requests into its results, which are never ambiguous.
+ * True when a client session needs a dedicated connection, since only that shows which client a server's request is for. As
+ * configured; with `auto`, when the client supports a request that the server is known to send, or any request of a remote
+ * server, or when it takes part in finding out whether a program sends any. A modern server puts its requests into its results,
+ * which are never ambiguous.
  */
 export function needsOwnConnection(
   { session = 'auto' }: Pick<ServerRecord, 'session'>,
@@ -62,9 +68,9 @@ export function needsOwnConnection(
   face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'single' | 'trials'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
-  // What a face says is worked out when it is asked; most clients can be asked nothing.
+  // Members of `face` are computed when read; most clients support no server requests.
   if (!canBeAsked(capabilities) || face.era !== 'legacy' || face.single) return false
-  // A remote one costs no process, so it is used before the server's first request to a client.
+  // A remote one needs no process, so it is used before the server's first request to a client.
   if (face.kind === 'remote' || face.serverRequests.some(capability => capabilities[capability] !== undefined))
     return true
   return face.trials?.has(id) === true

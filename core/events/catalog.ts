@@ -2,9 +2,9 @@ import type { PluginEvents } from '../contract/events.ts'
 import type { JsonObject } from '../contract/json.ts'
 
 /**
- * Every event name with its payload: those of plugins, and those that never leave core. An event has an `ownerId` beside the
- * payload: only that owner and administrators may see it, or every signed-in user when `audience` is `public`;
- * `internal` events never leave the hub.
+ * Every event name with its payload: those for plugins, and those used only inside core. An event has an `ownerId` beside the
+ * payload: only that owner and administrators may see it, or every signed-in user when `audience` is `public`; `internal` events
+ * never leave the hub.
  */
 export interface EventCatalog extends PluginEvents {
   /** One sign-in was signed out, with all its session tokens. Internal. */

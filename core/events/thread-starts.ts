@@ -1,12 +1,12 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** Held here: a channel that nothing refers to is collected, with its subscribers. */
+/** Referenced here: an unreferenced channel is garbage-collected, with its subscribers. */
 const BEFORE = channel('patchbay:thread-starts')
 const RUNNING = channel('patchbay:thread-runs')
 
 /**
- * Makes a worker. A thread that gets no descriptors for its event loop ends the whole process, so that the holder of reserved
- * descriptors has to give them up first.
+ * Starts a worker. A thread that gets no descriptors for its event loop ends the whole process, so the reserve of descriptors
+ * must release some first.
  */
 export function startThread(make: () => Worker): Worker {
   BEFORE.publish(undefined)

@@ -21,16 +21,16 @@ import type {
   TallyQuery,
 } from './protocol.ts'
 
-/** How long a search waits for records that were logged before it, in milliseconds. */
+/** Longest wait of a search for records that were logged before it, in milliseconds. */
 const LET_IN_MS = 500
 const ANSWER_SECONDS = 10
 const CLOSE_MS = 3_000
 const SEARCHES_PER_USER = 2
 const SEARCHES = 20
 
-/** A search without its reader, who is the caller. */
+/** A search without its readers, which follow from the caller. */
 export type Search = Omit<HistoryQuery, 'readers'> & {
-  /** Administrators: only what they could read as an ordinary user. */
+  /** For administrators: true to search only the records that they could read as ordinary users. */
   readonly mine?: boolean
 }
 
@@ -46,7 +46,7 @@ interface Pending<R> {
   putBack(rows: readonly R[]): void
 }
 
-/** What the history stores. */
+/** Sources of the stored records and numbers. */
 export interface HistorySources {
   readonly queue: Pick<SinkQueue, 'flush' | 'waiting' | 'fault'>
   readonly tally: Pending<TallyRow>
@@ -64,14 +64,14 @@ export interface ActorHistory {
   search(query: Search): Promise<SearchResult>
   /** Counts records, stored or not. Throws as `search`. */
   count(query: Count): Promise<Counted>
-  /** How long things took, until now. Throws as `search`. */
+  /** Durations of operations, until now. Throws as `search`. */
   measure(query: Measuring): Promise<Measured>
   /** The same as a file. */
   export(query: Measuring & { readonly stepMs: number }, format: ExportFormat): Promise<string>
 }
 
 type Request = HistoryRequest extends infer R ? (R extends { readonly id: number } ? Omit<R, 'id'> : never) : never
-/** What the thread answers to questions, by the name of the member. */
+/** The thread's answers, by the name of the member. */
 interface Answers {
   readonly page: HistoryPage
   readonly counted: Counted
@@ -99,14 +99,14 @@ export class History {
   readonly #numberFaults = new Map<'tally' | 'durations', unknown>()
   #closed = false
 
-  /** `answerSeconds`: how long the thread may take for an answer before it is ended; 1 or more, default 10. */
+  /** `answerSeconds`: time for an answer of the thread before it is ended; 1 or more, default 10. */
   constructor(options: HistoryOptions, log: PluginLogger, answerSeconds = ANSWER_SECONDS) {
     this.#options = options
     this.#log = log
     this.#answerSeconds = answerSeconds
   }
 
-  /** Searches wait for the queue, whose batches come to `write`; numbers come from the others. */
+  /** Sets the sources. Searches wait for the queue, whose batches are passed to `write`; numbers come from the other sources. */
   reads(sources: HistorySources): void {
     this.#sources = sources
   }
@@ -117,17 +117,17 @@ export class History {
     return error === undefined ? undefined : historyFault(error)
   }
 
-  /** Stores a batch, and rests `rest` times as long. Rejects when it is not stored. */
+  /** Stores a batch, and pauses `rest` times as long. Rejects if it is not stored. */
   async write({ bytes, ends, readers }: SinkBatch, rest = 0): Promise<{ readonly rejected: number }> {
-    // Copies are handed over, since a batch that was not stored comes again. A copy made by the message itself holds main
-    // for milliseconds now and then, and a list of 2,000 texts always.
+    // Copies are transferred, since a batch that was not stored is sent again. A copy made by `postMessage` itself
+    // sometimes blocks the main thread for milliseconds, and a list of 2,000 texts always does.
     const own = { bytes: bytes.slice(), ends: ends.slice() }
     const request = { type: 'write', ...own, readers: readers.join('\n'), rest } as const
     const answer = await this.#ask(request, [own.bytes.buffer, own.ends.buffer])
     return { rejected: 'rejected' in answer ? answer.rejected : 0 }
   }
 
-  /** The only way to what is stored: an ordinary user finds records that it may read, an administrator all. */
+  /** The only access to stored records: an ordinary user finds those that it may read, an administrator all. */
   for(actor: UserActor): ActorHistory {
     const ask = async <A>(mine: boolean | undefined, question: (readers: HistoryQuery['readers']) => Promise<A>) => {
       this.#begin(actor.userId)
@@ -162,7 +162,7 @@ export class History {
     }
   }
 
-  /** Hands over what was counted since the last time. What cannot be stored waits for the next time. */
+  /** Stores the numbers counted since the last call. Numbers that cannot be stored wait for the next call. */
   async storeNumbers(): Promise<void> {
     if (!this.#sources) return
     const { tally, durations } = this.#sources
@@ -198,7 +198,7 @@ export class History {
     worker.terminate()
   }
 
-  /** Ends the thread in the middle of what it does; the next message starts another. */
+  /** Ends the thread at once; the next message starts another. */
   end(): void {
     this.#worker?.terminate()
   }
@@ -228,7 +228,7 @@ export class History {
     this.#searches -= 1
   }
 
-  /** What the answer holds under this name. Throws `history_unavailable`. */
+  /** Returns the answer's member of this name. Throws `history_unavailable`. */
   async #question<K extends keyof Answers>(request: Request, name: K): Promise<Answers[K]> {
     const answer = (await this.#ask(request).catch(unavailable)) as Partial<Answers>
     const value = answer[name]
@@ -286,8 +286,8 @@ export class History {
 }
 
 /**
- * Calls `over` when this process has run for so many seconds. It stands still while it is stopped or its machine is, and its threads
- * with it; that counts as one second. Returns what ends this.
+ * Calls `over` after this process has run for this many seconds. Time during which the process or its machine is suspended
+ * counts as one second. Returns a function that stops the timer.
  */
 function afterRunning(seconds: number, over: () => void): () => void {
   let left = seconds

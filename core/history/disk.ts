@@ -1,9 +1,9 @@
 import { statfsSync } from 'node:fs'
 
-/** Nothing is stored while the disk has less room than this, in bytes: the rest is for the hub's own database. */
+/** Nothing is stored while the disk has less free space than this, in bytes: the remainder is for the hub's own database. */
 const LEAST_FREE_TO_STORE = 32 * 1024 * 1024
 
-/** Whether the disk of a folder has room for the history. */
+/** True when the disk of a folder has room for the history. */
 export function hasRoom(folder: string): boolean {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize >= LEAST_FREE_TO_STORE

@@ -7,7 +7,7 @@ import { type Level, RollupFile } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Finest first: a slot's length, and how long its rows are kept, in milliseconds. */
+/** Finest first: the length of a slot, and the time for which its rows are kept, in milliseconds. */
 const LEVELS = [
   { table: 'duration_10s', slotMs: 10_000, keptMs: 6 * HOUR_MS },
   { table: 'duration_1m', slotMs: 60_000, keptMs: 7 * DAY_MS },
@@ -57,7 +57,7 @@ export class DurationStore {
     })
   }
 
-  /** Adds the rows to what is stored of their slots, in one transaction. Throws as `RollupFile.store`. */
+  /** Adds the rows to the stored ones of their slots, in one transaction. Throws as `RollupFile.store`. */
   add(rows: readonly DurationRow[]): void {
     this.#file.store(db => {
       const series =
@@ -71,7 +71,7 @@ export class DurationStore {
     })
   }
 
-  /** What the series were until `nowMs`, the most frequent first, or by time where the query has a step. */
+  /** Durations of the series until `nowMs`, the most frequent first, or by time if the query has a step. */
   measures(query: MeasureQuery, nowMs: number): Measured {
     const { rangeMs, stepMs, by, limit, countsOnly = false, lines } = query
     const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
@@ -158,7 +158,7 @@ class Sums {
     }
   }
 
-  /** Never outside of what was seen: the middle of a bucket may be. */
+  /** Clamped to the observed values: the middle of a bucket may be outside of them. */
   #quantileMs(part: number): number | null {
     const middle = this.#histogram.quantile(part) ?? 0
     return this.#milliseconds(Math.min(Math.max(middle, this.#least), this.#greatest))
@@ -192,13 +192,13 @@ const READ_AS: Readonly<Record<SeriesKind, Measure['kind']>> = {
   calls_unsent: 'tool_execution',
 }
 
-/** The kinds that are stored of what is asked for. Who reads all has the calls of others' servers already. */
+/** The stored kinds for the requested ones. A reader of all records already has the calls of other users' servers. */
 function storedKinds(kinds: MeasureQuery['kinds'], readsAll: boolean): readonly SeriesKind[] {
   if (!kinds.includes('tool_execution')) return kinds
   return [...kinds, 'calls_unsent', ...(readsAll ? [] : (['calls_elsewhere'] as const))]
 }
 
-/** The series that the asker may read, by id. Those without an owner, such as anonymous requests, are for who reads all. */
+/** The series that the reader may see, by id. Series without an owner, such as anonymous requests, are for readers of all. */
 function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery): ReadonlyMap<number, Series> {
   const stored = storedKinds(kinds, readers === 'all')
   const conditions = [`kind in (${marks(stored)})`]

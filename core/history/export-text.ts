@@ -9,7 +9,7 @@ const COLUMNS = [
 
 type Row = Readonly<Record<(typeof COLUMNS)[number], string | number | null>>
 
-/** Measures by step as a file. `limit`: how many there may be. */
+/** Returns measures by step as a file. `limit`: the highest number of measures. */
 export async function exportText(
   format: ExportFormat,
   { from, to, measures }: Measured,
@@ -78,7 +78,7 @@ function* familiesOf(measures: readonly Measure[]): Generator<MetricFamily> {
   )
 }
 
-/** The samples of a series stand together, in order of time. */
+/** Groups the samples by series, each in order of time. */
 function bySeries(measures: readonly Measure[]): readonly Measure[] {
   const key = ({ kind, serverId, tool }: Measure): string => `${kind}\n${serverId}\n${tool}`
   return [...Map.groupBy(measures, key).values()].flat()

@@ -10,9 +10,9 @@ import type { Found, Row } from './segment.ts'
 const DAY_MS = 86_400_000
 const CONNECT_MS = 5_000
 const STATEMENT_MS = 10_000
-/** How long a database that does not answer is waited for at the end. */
+/** Longest wait for an unresponsive database when closing, in milliseconds. */
 const CLOSE_MS = 200
-/** Of what stands behind the table's name in other names. */
+/** Longest suffix after the table's name in other names. */
 const LONGEST_END = 10
 /** Rows that are read at once: few at first, since most pages are short. */
 const FIRST_ROWS = 200
@@ -122,7 +122,7 @@ export class PostgresRecords implements RecordStore {
     return result.rows.map(({ id, readers, record }): Found => ({ id: Number(id), readers, record }))
   }
 
-  /** What the database itself refuses is an error; without an answer of it the connection is given up. */
+  /** An error of the database itself is rethrown; without its answer, the connection is also closed. */
   async #with<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = await this.#connected()
     try {
@@ -191,7 +191,7 @@ export class PostgresRecords implements RecordStore {
     }
   }
 
-  /** The name of something that belongs to the table; PostgreSQL cuts what is longer than 63 characters. */
+  /** Name of an object that belongs to the table; PostgreSQL truncates names of more than 63 characters. */
   #named(end: string): string {
     return `${this.#options.table.slice(0, 63 - 1 - LONGEST_END)}_${end}`
   }

@@ -3,59 +3,59 @@ import type { LogCondition } from '../domain/log/log-query.ts'
 import type { DurationKind, DurationRow } from '../telemetry/duration-series.ts'
 import type { TallyRow } from '../telemetry/log-tally.ts'
 
-/** Where the history lies, and how much of it is kept. */
+/** Place and limits of the history. */
 export interface HistoryOptions {
   /** Absolute; made with mode 0700. */
   readonly folder: string
-  /** Segments whose newest record is older go. */
+  /** Segments whose newest record is older are removed, in milliseconds. */
   readonly retentionMs: number
-  /** Of all segments together; beyond it the oldest go. */
+  /** Highest number of bytes of all segments together; above it the oldest are removed. */
   readonly maxBytes: number
-  /** Of the records of a segment; a new name is that of the next segment. Lower-case letters, digits and `_`. */
+  /** Name of the table of records; a new name applies to the next segment. Lower-case letters, digits and `_`. */
   readonly table: string
-  /** What has an index in a new segment, of `INDEXED_FIELDS`. */
+  /** Fields that have an index in a new segment, of `INDEXED_FIELDS`. */
   readonly indexes: readonly string[]
   /** PostgreSQL for the records; counts and durations stay in the folder. */
   readonly databaseUrl?: string
 }
 
-/** One search, with the rights of the one who asks. */
+/** One search, with the rights of its user. */
 export interface HistoryQuery {
-  /** Ids of which one must be among a record's readers. */
+  /** A record matches if one of these ids is among its readers. */
   readonly readers: 'all' | readonly [string, ...string[]]
   readonly where: LogCondition
   readonly order: 'asc' | 'desc'
   readonly limit: number
-  /** Goes on behind the record of this id. */
+  /** Id of the record after which the search continues. */
   readonly after?: number
   /** The counted matches are also counted by steps of this length, in milliseconds, and by level. */
   readonly stepMs?: number
 }
 
-/** What a search found. */
+/** Result of a search. */
 export interface HistoryPage {
   /** Records as JSON texts. */
   readonly items: readonly string[]
   /** All matches, up to 10,000. */
   readonly total: number
-  /** The same, but for a record that stands for many calls their number. */
+  /** The same, but a record of several calls counts as that many. */
   readonly calls: number
-  /** False when there are more, or the time was over before all was looked at. */
+  /** False if there are more records, or the time ended before all were read. */
   readonly totalIsExact: boolean
-  /** With `stepMs`: what was counted in `calls`, by step and level, as a JSON text, since it may have 10,000 steps. */
+  /** With `stepMs`: the counts of `calls`, by step and level, as a JSON text, since it may have 10,000 steps. */
   readonly histogram?: string
-  /** Goes on with this id; absent when everything was looked at. */
+  /** Id with which to continue; absent if all records were read. */
   readonly next?: number
 }
 
-/** Numbers of records, with the rights of the one who asks. */
+/** Query for numbers of records, with the rights of its user. */
 export interface TallyQuery {
   readonly readers: HistoryQuery['readers']
   /** Errors: records of level ERROR, and calls that failed. */
   readonly only: 'all' | 'calls' | 'errors'
-  /** `user`: who made the calls. */
+  /** `user`: the caller. */
   readonly by: 'server' | 'tool' | 'code' | 'level' | 'user' | 'outcome'
-  /** How far back it goes, in milliseconds. */
+  /** Time range up to now, in milliseconds. */
   readonly rangeMs: number
   /** Counted for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
   readonly stepMs?: number
@@ -80,14 +80,14 @@ export interface TallyCount {
   readonly failed: number
 }
 
-/** Counts, and the time that they cover, in ms since 1970: less than was asked for where that is kept no longer. */
+/** Counts, and the time that they cover, in ms since 1970: less than requested if older numbers are no longer kept. */
 export interface Counted {
   readonly from: number
   readonly to: number
   readonly counts: readonly TallyCount[]
 }
 
-/** A question for durations, with the rights of the one who asks. */
+/** Query for durations, with the rights of its user. */
 export interface MeasureQuery {
   readonly readers: HistoryQuery['readers']
   readonly kinds: readonly DurationKind[]
@@ -95,13 +95,13 @@ export interface MeasureQuery {
   readonly serverId?: string
   /** Only of tools of this name. */
   readonly tool?: string
-  /** With steps: only so many distinct ones, the most frequent. */
+  /** With steps: highest number of distinct series, the most frequent ones. */
   readonly lines?: number
   /** Percentiles are not needed, and are 0: reading distributions is most of the work. */
   readonly countsOnly?: boolean
-  /** What is distinguished, besides kinds. */
+  /** Fields by which series are distinguished, besides kinds. */
   readonly by: 'kind' | 'server' | 'tool'
-  /** How far back it goes, in milliseconds. */
+  /** Time range up to now, in milliseconds. */
   readonly rangeMs: number
   /** Measured for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
   readonly stepMs?: number
@@ -130,7 +130,7 @@ export interface Measure {
   readonly p99Ms: number | null
 }
 
-/** Measures, and the time that they cover, in ms since 1970: less than was asked for where that is kept no longer. */
+/** Measures, and the time that they cover, in ms since 1970: less than requested if older ones are no longer kept. */
 export interface Measured {
   readonly from: number
   readonly to: number
@@ -147,7 +147,7 @@ export type HistoryRequest =
       readonly id: number
       readonly bytes: Uint8Array
       readonly ends: Uint32Array
-      /** Those of a record in a line each: a list of texts would cost more on its way. */
+      /** The readers of each record in one line: a list of texts would be slower to transfer. */
       readonly readers: string
       /** Milliseconds of rest for each one of storing. */
       readonly rest: number
@@ -163,7 +163,7 @@ export type HistoryRequest =
       readonly query: MeasureQuery & { readonly stepMs: number }
       readonly format: ExportFormat
     }
-  /** A search waits for what was written, or the hub ends: the thread rests no longer. */
+  /** A search waits for written records, or the hub is ending: the thread stops pausing. */
   | { readonly type: 'hurry' }
   | { readonly type: 'close'; readonly id: number }
 

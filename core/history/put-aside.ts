@@ -1,14 +1,14 @@
 import { existsSync, renameSync } from 'node:fs'
 import { storageCode } from '../store/errors.ts'
 
-/** SQLite's files of one database; the database itself comes last, so that no part of an old one stays beside a new one. */
+/** Endings of SQLite's files of one database. The database itself is last, so that no part of an old one stays beside a new one. */
 const ENDS = ['-wal', '-shm', '']
-/** The result codes of SQLite, extended ones included, for a file whose content is wrong. All others may pass by themselves. */
+/** Result codes of SQLite, including extended ones, for a file with damaged content. All other errors may be temporary. */
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)/
 
 /**
- * Opens a file of the history. A damaged one is renamed to `<path>.damaged-<time>` with what belongs to it, `note` reports it, and
- * undefined is returned. Throws every other error, such as that of a full disk or a lock: the file stays where it is.
+ * Opens a file of the history. A damaged one is renamed to `<path>.damaged-<time>` with its related files, `note` reports it,
+ * and undefined is returned. Throws every other error, such as that of a full disk or a lock: the file stays in place.
  */
 export function openOrPutAside<T>(
   path: string,

@@ -3,12 +3,12 @@ import { search } from './search.ts'
 import type { Row } from './segment.ts'
 import { Segments } from './segments.ts'
 
-/** Where log records are stored and searched. */
+/** A store of log records with search. */
 export interface RecordStore {
   /** Throws or rejects with the database's error; nothing is stored then. */
   append(rows: readonly Row[]): void | Promise<void>
   search(query: HistoryQuery): HistoryPage | Promise<HistoryPage>
-  /** Removes what is too old or too much. */
+  /** Removes records that are too old, or exceed the size limit. */
   retain(nowMs: number): void | Promise<void>
   close(): void | Promise<void>
 }

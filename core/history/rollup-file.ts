@@ -11,10 +11,10 @@ export interface Level {
   readonly keptMs: number
 }
 
-/** Removed at a time: so much of a table's span, in slots. */
+/** Part of a table's span that is removed at a time, in slots. */
 const SLOTS_A_TURN = 60
 
-/** How a roll-up is kept. */
+/** Options of a roll-up. */
 export interface RollupOptions {
   /** Absolute. */
   readonly path: string
@@ -29,7 +29,7 @@ export interface RollupOptions {
 }
 
 /**
- * A database of numbers by time, in tables of different fineness. The file, mode 0600, is made once the disk has room, and
+ * A database of numbers by time, in tables of different resolution. The file, mode 0600, is created once the disk has room, and
  * nothing is stored while the disk is nearly full.
  */
 export class RollupFile {
@@ -60,7 +60,7 @@ export class RollupFile {
     }
   }
 
-  /** Removes a part of what is too old, or too much. */
+  /** Removes a part of the rows that are too old, or exceed the size limit. */
   retain(nowMs: number): void {
     const { db } = this
     if (!db) return

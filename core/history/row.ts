@@ -2,7 +2,10 @@ import { indexOf, type SearchedRecord, severityOf } from '../domain/log/log-quer
 import type { TextTerms } from '../domain/log/log-terms.ts'
 import type { Row } from './segment.ts'
 
-/** A record with what it is found by, from the line that was logged. `readers`: ids, joined by commas. Undefined for no record. */
+/**
+ * Converts a logged line to a record with its index entries. `readers`: ids, joined by commas. Undefined if the line is not a
+ * record.
+ */
 export function toRow(line: string, readers: string, texts?: TextTerms): Row | undefined {
   try {
     const record = JSON.parse(line) as SearchedRecord

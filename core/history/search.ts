@@ -9,7 +9,7 @@ import type { Found, Segment } from './segment.ts'
 const BUDGET_MS = 150
 /** More matches are not counted. */
 const MOST_COUNTED = 10_000
-/** The clock is read once in so many records. */
+/** Number of records after which the clock is read again. */
 const CLOCK_EVERY = 64
 
 /** Members of an answered record that are not under `fields`. */
@@ -38,12 +38,12 @@ const OWN_MEMBERS = [
   ],
   'stream',
 ]
-/** Members of a record that stands for many calls. */
+/** Members of a record of several calls. */
 const OF_MANY_CALLS = ['count', 'errors', 'outcomes', 'durationTotal']
 
-/** Makes one page of the records that terms have found, in their order; each is checked. */
+/** Builds one page of the records that terms have found, in their order; each is checked. */
 export class PageMaker {
-  /** What the records must have; undefined: terms cannot decide. */
+  /** Terms that matching records must have; undefined: terms cannot narrow the search. */
   readonly terms: TermExpression | undefined
   readonly #query: HistoryQuery
   readonly #deadline: number
@@ -52,7 +52,7 @@ export class PageMaker {
   #calls = 0
   #checked = 0
   readonly #steps = new Map<number, Record<string, number>>()
-  /** Where the next page begins: behind the last record of this one. */
+  /** Id after which the next page begins: that of the last record of this page. */
   #last: number | undefined
   #isCut = false
 
@@ -62,7 +62,7 @@ export class PageMaker {
     this.terms = withReaders(termsFor(query.where), query.readers)
   }
 
-  /** Takes the next record; false: no more are wanted. */
+  /** Adds the next record; false: no more are needed. */
   take(found: Found): boolean {
     const { limit, where, readers } = this.#query
     this.#checked += 1
@@ -90,7 +90,7 @@ export class PageMaker {
     this.#steps.set(at, counts)
   }
 
-  /** Whether the time for this page has passed. */
+  /** True when the time for this page has passed. */
   get isOver(): boolean {
     return performance.now() > this.#deadline
   }
@@ -101,7 +101,7 @@ export class PageMaker {
     const { stepMs } = this.#query
     const histogram = stepMs === undefined ? {} : { histogram: histogramText(this.#steps, stepMs) }
     if (!isWhole) return pageOf({ items, total, calls, totalIsExact: false, ...histogram }, this.#last)
-    // With a cursor, what came before it was not counted.
+    // With a cursor, the records before it were not counted.
     const totalIsExact = this.#query.after === undefined
     return pageOf({ items, total, calls, totalIsExact, ...histogram }, total > items.length ? this.#last : undefined)
   }
@@ -130,7 +130,7 @@ function pageOf(found: Omit<HistoryPage, 'next'>, next: number | undefined): His
   return next === undefined ? found : { ...found, next }
 }
 
-/** The rows that have the terms, behind the cursor, of the segments that can hold matches. */
+/** The rows that have the terms, after the cursor, of the segments that can contain matches. */
 function* candidates(
   segments: readonly Segment[],
   terms: TermExpression | undefined,

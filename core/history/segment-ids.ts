@@ -4,13 +4,16 @@ import { folded, textTerms } from '../domain/log/log-terms.ts'
 
 /** Ids of one segment that have a term of their own; each search looks through all of them. */
 const MOST_IDS = 2_048
-/** Terms of one search: with 1,000 it took 150 ms, where what is in so many ids is found sooner by reading records. */
+/**
+ * Highest number of terms of one search: with 1,000 it took 150 ms, and text that is in that many ids is found sooner by reading
+ * records.
+ */
 const MOST_MATCHING = 100
 
 /**
- * The ids of servers, users and keys in the records of one segment. Such an id is one term in place of one for each three of its
- * characters, which makes storing a record of a call a third quicker; a search looks for what it wants in these ids, and then for
- * their terms. Only ids that the hub makes: texts that people choose would slow down the searches of others.
+ * The ids of servers, users and keys in the records of one segment. Such an id is one term instead of one for each three of its
+ * characters, which makes storing a record of a call a third faster; a search looks for its text in these ids, and then for
+ * their terms. Only ids that the hub creates: texts that people choose would slow down the searches of others.
  */
 export class SegmentIds {
   readonly #all: Statement
@@ -19,7 +22,7 @@ export class SegmentIds {
   /** Number by folded id. Read only when records are added: most segments are never added to again. */
   #numbers: Map<string, number> | undefined
 
-  /** Makes the table where there is none. `table`: that of the records. */
+  /** Creates the table if it is missing. `table`: the table of the records. */
   constructor(db: Database, table: string) {
     db.exec(`create table if not exists "${table}_ids"(id integer primary key, folded text not null)`)
     this.#all = db.prepare(`select id, folded from "${table}_ids"`)

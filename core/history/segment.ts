@@ -23,7 +23,7 @@ export interface Found {
   readonly record: string
 }
 
-/** What a new segment is made with. */
+/** Options of a new segment. */
 export type SegmentOptions = Pick<HistoryOptions, 'table' | 'indexes'>
 
 /**
@@ -46,11 +46,11 @@ const NUMBERS = [
     then coalesce(${memberOf('durationTotal')}, ${memberOf('duration')}) end as durationTotal`,
 ]
 /**
- * Parts of the index of terms that are merged into one: the most there is. Each batch makes one, and with SQLite's 4 the same terms
- * were merged twice as often: 2.1 ms a batch of 150 records in place of 1.5, and 30 ms in place of 11 for one in a hundred.
+ * Parts of the index of terms that are merged into one: the most there is. Each batch makes one, and with SQLite's 4 the same
+ * terms were merged twice as often: 2.1 ms a batch of 150 records instead of 1.5, and 30 ms instead of 11 for one in a hundred.
  */
 const MERGED_AT_ONCE = 16
-/** What is indexed for a field, where it is no member. */
+/** Indexed columns of fields that are not members of the record. */
 const COLUMNS: Readonly<Record<string, string>> = { timestamp: 'at', level: 'level' }
 
 /** One SQLite file of log records with its index of terms. `id` rises over all segments. */
@@ -69,7 +69,7 @@ export class Segment {
   #least = Number.POSITIVE_INFINITY
   #greatest = Number.NEGATIVE_INFINITY
 
-  /** Opens the file, whatever its table is called, or makes it, mode 0600. Throws the database's error for a damaged one. */
+  /** Opens the file, whatever the name of its table, or creates it, mode 0600. Throws the database's error for a damaged one. */
   constructor(path: string, { table, indexes }: SegmentOptions) {
     this.path = path
     this.#db = new Database(path, { timeout: 250 })
@@ -157,7 +157,7 @@ export class Segment {
   *find(terms: TermExpression | undefined, order: 'asc' | 'desc', above: number, below: number): Generator<Found> {
     const table = this.#table
     const direct = `select id, readers, record from "${table}" where id > ? and id < ? order by id ${order}`
-    // The index of terms delivers in the order of ids, so that the newest come without looking at all.
+    // The index of terms returns rows in the order of ids, so that the newest are found without reading all.
     const byTerms = `select r.id, r.readers, r.record from "${this.#termsTable}" f cross join "${table}" r on r.id = f.rowid
       where f."${this.#termsTable}" match ? and f.rowid > ? and f.rowid < ? order by f.rowid ${order}`
     const match = terms === undefined ? undefined : matchText(terms, this.#ids)
@@ -171,13 +171,13 @@ export class Segment {
   }
 }
 
-/** How a segment is called, and the table of its rows. */
+/** Name of a segment, and of the table of its rows. */
 interface Tables {
   readonly name: string
   readonly rows: string
 }
 
-/** What has terms beside it; undefined in a new file. Files of earlier hubs have the rows in the table of this name. */
+/** Returns the names in a file; undefined for a new file. Files of earlier hubs have the rows in the table of this name. */
 function tableOf(db: Database): Tables | undefined {
   const found = db.prepare(`select name, case when type = 'view' then name || '_records' else name end as rows
     from sqlite_schema where type in ('table', 'view') and name || '_terms' in (select name from sqlite_schema)`)
@@ -193,7 +193,7 @@ function makeTable(db: Database, name: string, indexes: readonly string[]): Tabl
     `create view "${name}" as select id, at, level, readers, record, ${columns.join(', ')} from "${rows}"`,
     `create virtual table "${name}_terms" using fts5(terms, content='', detail=none, tokenize='ascii')`,
     `insert into "${name}_terms"("${name}_terms", rank) values ('automerge', ${MERGED_AT_ONCE})`,
-    // Times are always looked for.
+    // Times are indexed always, since every search uses them.
     ...[...new Set(['timestamp', ...indexes])].map(
       field => `create index "${name}_${field.toLowerCase()}" on "${rows}"(${COLUMNS[field] ?? memberOf(field)})`,
     ),
@@ -207,7 +207,7 @@ function memberOf(name: string): string {
   return `json_extract(record, '$.${name}')`
 }
 
-/** The expression in the language of FTS5; undefined where every record has to be looked at. */
+/** The expression in the language of FTS5; undefined if every record has to be read. */
 function matchText(terms: TermExpression, ids: SegmentIds): string | undefined {
   if (typeof terms === 'string') return `"${terms}"`
   if ('wanted' in terms) {

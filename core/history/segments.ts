@@ -8,13 +8,13 @@ import { type Row, Segment } from './segment.ts'
 const NAME = /^log-\d{4}-\d{2}-\d{2}(?:\.\d+)?\.db$/
 const MOST_RECORDS = 1_000_000
 const MOST_BYTES = 256 * 1024 * 1024
-/** Sizes are asked for once in so many records. */
+/** Number of records after which sizes are read again. */
 const LOOK_RECORDS = 20_000
 const DAY_MS = 86_400_000
 
 /**
- * All segments of the log. A new one begins with each UTC day, and when the last one is full. While one of them cannot be opened,
- * nothing is stored or found, since ids go on behind those of the newest one: every use tries again.
+ * All segments of the log. A new one begins with each UTC day, and when the last one is full. While one of them cannot be
+ * opened, nothing is stored or found, since ids continue after those of the newest one: every use tries again.
  */
 export class Segments {
   readonly #options: HistoryOptions
@@ -106,7 +106,7 @@ export class Segments {
     }
   }
 
-  /** Opens what is not open yet. Those that are open stay so when a later one fails. */
+  /** Opens the segments that are not open yet. Segments already open stay so if a later one fails. */
   #open(): void {
     if (this.#isOpen) return
     const { folder } = this.#options

@@ -1,21 +1,21 @@
 import { availableParallelism } from 'node:os'
 import { FEW_PROCESSORS } from '../domain/log/few-processors.ts'
 
-/** For each millisecond of storing the thread rests so many: storing takes at most a twentieth of a processor. */
+/** Pause after storing, as a multiple of its duration: storing uses at most a twentieth of a processor. */
 const REST = 19
 /** An eight-hundredth, in a flood. */
 const FLOOD_REST = 799
-/** Most records that are stored at once in a flood: those of PostgreSQL have their terms made for 5 ms, in place of 25. */
+/** Most records that are stored at once in a flood: those of PostgreSQL have their terms made for 5 ms, instead of 25. */
 const FLOOD_BATCH = 400
-/** Records a second. Of so many, four in five are lost with a twentieth of a processor as well. */
+/** Records a second that count as a flood. Of this many, four in five are lost even with a twentieth of a processor. */
 const FLOOD = 5_000
 const LOOK_MS = 1_000
 
 /**
- * How much the history thread stores at once, and how long it rests. Where processors are few it stores less in a flood, since a call
- * that needs the thread's processor has to wait: with 20,000 records a second on two, a call in a hundred took 1.0 ms without logging,
- * 1.3 with an eight-hundredth of a processor for 150 records at once, and 1.5 with a four-hundredth for 30, which are as many records
- * a second, but four times as many calls that meet them.
+ * Determines the batch size of the history thread, and its pauses. With few processors it stores less in a flood, since a call
+ * that needs the thread's processor has to wait: with 20,000 records a second on two, a call in a hundred took 1.0 ms without
+ * logging, 1.3 with an eight-hundredth of a processor for 150 records at once, and 1.5 with a four-hundredth for 30, which
+ * stores as many records a second, but delays four times as many calls.
  */
 export class StoringPace {
   readonly #batch: number

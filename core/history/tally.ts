@@ -7,7 +7,7 @@ import { type Level, RollupFile } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Finest first: a slot's length, and how long its rows are kept, in milliseconds. */
+/** Finest first: the length of a slot, and the time for which its rows are kept, in milliseconds. */
 const LEVELS = [
   { table: 'tally_10s', slotMs: 10_000, keptMs: 6 * HOUR_MS },
   { table: 'tally_1m', slotMs: 60_000, keptMs: 3 * DAY_MS },
@@ -15,13 +15,13 @@ const LEVELS = [
 ] as const satisfies readonly Level[]
 /** Beyond it the oldest rows of each table go. */
 const MOST_BYTES = 256 * 1024 * 1024
-/** What `kind` says: of an error or a call, and of a failed call both. */
+/** Bits of `kind`: for an error or a call; a failed call has both. */
 const FAILED = 1
 const CALL = 2
 /** Above these the outcome of a call, its place in `CALL_OUTCOMES` and 1; 0 in rows from before there were outcomes. */
 const OUTCOME_BITS = 2
 
-/** By what is counted: the columns of an answer, those that distinguish its rows, and those that order equal counts. */
+/** Groupings of counts: the columns of an answer, those that distinguish its rows, and those that order equal counts. */
 const GROUPED = {
   server: ['server_id serverId, max(server) server', 'server_id', 'server, serverId'],
   tool: ['server_id serverId, max(server) server, tool', 'server_id, tool', 'server, tool, serverId'],
@@ -66,7 +66,7 @@ export class TallyStore {
     })
   }
 
-  /** The counts until `nowMs`, the largest first and equal ones by name, or by time where the query has a step. */
+  /** The counts until `nowMs`, the largest first and equal ones by name, or by time if the query has a step. */
   counts({ readers, only, by, rangeMs, stepMs, limit }: TallyQuery, nowMs: number): Counted {
     const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
     const unit = stepMs ?? slotMs
@@ -105,7 +105,7 @@ function named({ outcome = 0, ...row }: Row): TallyCount {
   return name === undefined ? row : { ...row, outcome: name }
 }
 
-/** The coarsest table that such steps can be put together of; without steps the finest that goes back so far. */
+/** The coarsest table from which such steps can be computed; without steps the finest that covers the range. */
 function levelFor(rangeMs: number, stepMs: number | undefined): Level {
   const fitting = stepMs
     ? LEVELS.filter(({ slotMs }) => stepMs % slotMs === 0).toReversed()

@@ -12,9 +12,9 @@ import { TallyStore } from './tally.ts'
 
 declare const self: Worker
 
-/** The longest rest, in milliseconds: on a machine that is overloaded storing takes long, and main gives up after 10 s. */
+/** Longest pause, in milliseconds: on an overloaded machine storing takes long, and the main thread stops waiting after 10 s. */
 const LONGEST_REST_MS = 2_000
-/** Calls come first where processors are short. */
+/** Calls have priority when processors are few. */
 const NICENESS = 5
 const RETAIN_MS = 60_000
 
@@ -25,7 +25,7 @@ class HistoryThread {
   readonly #durations: DurationStore
   /** Ends a rest. */
   #wake: (() => void) | undefined
-  /** Somebody waits for what is written: it is not the time to rest. */
+  /** A request waits for written records, so the thread must not pause. */
   #hurried = false
 
   constructor(options: HistoryOptions, records: RecordStore) {
@@ -75,7 +75,7 @@ class HistoryThread {
     }
   }
 
-  /** The text is made here, since a large one would hold main. */
+  /** The text is built here, since a large one would block the main thread. */
   async #export({ id, query, format }: HistoryRequest & { readonly type: 'export' }): Promise<void> {
     try {
       send({ id, text: await exportText(format, this.#durations.measures(query, Date.now()), query) })
@@ -144,7 +144,10 @@ function fail(id: number, error: unknown): void {
   send({ id, failure: String(error), code: storageCode(error) })
 }
 
-/** PostgreSQL is loaded only where it is used. The folder is not made: a data folder that went away would begin anew. */
+/**
+ * PostgreSQL is loaded only if it is used. The folder is not created: a removed data folder must not be replaced by an empty
+ * one.
+ */
 async function openRecords(options: HistoryOptions): Promise<RecordStore> {
   const { databaseUrl } = options
   if (databaseUrl === undefined) return new SegmentStore(options, note => send({ note }))
@@ -164,7 +167,7 @@ function yieldToOthers(): void {
 
 yieldToOthers()
 
-/** The first message brings the options; what comes before the store is open waits for it. */
+/** The first message has the options; messages that arrive before the store is open wait for it. */
 self.onmessage = ({ data: options }: MessageEvent<HistoryOptions>): void => {
   const opened = openRecords(options).then(records => new HistoryThread(options, records))
   self.onmessage = ({ data }: MessageEvent<HistoryRequest>) => void opened.then(thread => thread.take(data))

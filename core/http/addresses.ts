@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/** Whether an address, in the form of {@link plainAddress}, is in one of the networks. */
+/** True when an address, in the form of {@link plainAddress}, is in one of the networks. */
 export type AddressList = (address: string) => boolean
 
 /**

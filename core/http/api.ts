@@ -5,7 +5,7 @@ export interface Peer {
   readonly address: string
   /** Disables the idle timeout of this connection. */
   keepOpen(): void
-  /** Upgrades the request to a WebSocket; false when that fails. Absent where the server supports none. */
+  /** Upgrades the request to a WebSocket; false when that fails. Absent when the server does not support WebSockets. */
   upgrade?(handler: SocketHandler): boolean
 }
 

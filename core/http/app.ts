@@ -16,7 +16,7 @@ import { type PluginRouteTable, pluginRoute } from './plugin-routes.ts'
 import type { RequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 
-/** What the application needs besides the pipeline's dependencies. */
+/** Dependencies of the application besides those of the pipeline. */
 export interface AppDeps extends PipelineDeps {
   /** In matching order: a fixed path must precede one with a parameter. */
   readonly routes: readonly Route[]

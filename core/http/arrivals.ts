@@ -1,26 +1,25 @@
 import { FairQueue } from '../domain/fair-turns.ts'
 
 /**
- * Time of the main thread that requests may take in one turn of the event loop, in milliseconds. With what one request takes in
- * one piece, it is what an open connection waits at most for others.
+ * Main-thread time for requests in one turn of the event loop, in milliseconds. An open connection waits for the others at most
+ * this long plus the time of the one request that exceeds it.
  */
 const TURN_MS = 5
 
 /**
- * Starts requests in the turn of the event loop in which they arrive, as long as these have taken little time; those that remain
- * start in later turns, one of each sender in turn.
- *
- * Needed since the runtime serves all connections that have sent something in one turn, and accepts new ones, and serves these
- * at once, until none waits. Somebody who opens connections as fast as they are answered would keep all open ones waiting.
+ * Starts requests in the turn of the event loop in which they arrive, until these have used up the turn's time; the others start
+ * in later turns, one of each sender in turn. This is needed because the runtime serves all connections with data in one turn,
+ * and accepts and serves new ones in the same turn until none waits. A client that opens connections as fast as they are
+ * answered would keep all open ones waiting.
  */
 export class Arrivals {
   readonly #waiting = new FairQueue<() => void>()
-  /** Of the first request of this turn; undefined when there was none. */
+  /** Time of the first request of this turn; undefined when there was none. */
   #beganMs: number | undefined
 
   /**
-   * Runs the request now, or `late`. `senderOf` names who sent it, when that is needed: what is not told apart waits for each
-   * other. Rejects as `run` does.
+   * Runs the request now, or `late`. `senderOf` names the sender, and is called only when needed; requests with the same sender
+   * wait for each other. Rejects as `run` does.
    */
   start<T>(senderOf: () => string, run: (late: boolean) => T | Promise<T>): T | Promise<T> {
     if (this.#waiting.size > 0 || this.#over) {
@@ -40,7 +39,7 @@ export class Arrivals {
   #begin(): void {
     if (this.#beganMs !== undefined) return
     this.#beganMs = performance.now()
-    // Before those that are taken in the next turn, since they are asked for later.
+    // Scheduled before `#takeOne` of the next turn, so it runs first.
     setImmediate(this.#endTurn)
   }
 

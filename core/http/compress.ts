@@ -21,7 +21,7 @@ export function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> 
   return zipped(bytes)
 }
 
-/** Whether gzip (or `*`) is listed with a weight above 0. */
+/** True when gzip (or `*`) is listed with a weight above 0. */
 export function acceptsGzip(header: string | null): boolean {
   if (header === null) return false
   let wildcard = false

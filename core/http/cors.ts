@@ -5,7 +5,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 /** Response headers that scripts of another origin may read, besides those that the Fetch standard always exposes. */
 const EXPOSED =
   'mcp-session-id, mcp-protocol-version, www-authenticate, x-request-id, retry-after, etag, location, content-disposition'
-/** How long a browser may cache the response to a preflight request, in seconds. */
+/** Time for which a browser may cache the response to a preflight request, in seconds. */
 const MAX_AGE_SECONDS = 600
 /** A list of header names, as a browser sends it; longer ones are not echoed. */
 const HEADER_LIST = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/

@@ -16,9 +16,9 @@ export interface AnswerHead {
 }
 
 /**
- * The response with this body, which nobody has charged yet; compressed if the request accepts it. More than 64 KiB are
- * charged until the client has them. Takes ownership of the text. Throws `quota_bytes`, `overloaded`; the text is freed
- * then.
+ * Returns the response with this body, which must not be charged yet; compressed if the request accepts it. Bodies over 64 KiB
+ * are charged until the client has received them. Takes ownership of the text. Throws `quota_bytes` or `overloaded`; the text is
+ * freed then.
  */
 export async function textResponse(
   request: Request,

@@ -33,7 +33,7 @@ import { signInRoutes } from './routes/people/sign-ins.ts'
 import { userRoutes } from './routes/people/users.ts'
 import { type ServeOptions, serveBun } from './serve-bun.ts'
 
-/** What the HTTP side needs of the rest of the hub. */
+/** Dependencies of the HTTP side on the rest of the hub. */
 export interface HttpDeps {
   readonly config: Pick<
     HubConfig,
@@ -74,7 +74,7 @@ export interface HttpDeps {
   readonly marks?: HubMarks
   /** Times of the live stream, where they differ from its defaults. */
   readonly live?: Pick<LiveFeedOptions, 'pingMs' | 'stuckMs'>
-  /** As in `serveBun`. */
+  /** See `serveBun`. */
   readonly streamIdleSeconds?: number
   /** See `AppDeps`. */
   readonly countRequest?: NonNullable<AppDeps['countRequest']>
@@ -145,7 +145,7 @@ export function createHttp(deps: HttpDeps): Http {
       folder: deps.consoleFolder,
       basePath: config.basePath,
       setupOpen: async () => {
-        // Asked for by everybody's page: once there is an administrator, no request reads the store for it.
+        // Every page needs this: once there is an administrator, no request reads the store for it.
         setupOpen &&= await registry.users.needsSetup()
         return setupOpen
       },

@@ -53,7 +53,7 @@ export function problemResponse(thrown: unknown, context: ErrorContext): Respons
     headers: {
       ...baseHeaders(context),
       'content-type': 'application/problem+json',
-      // Says that it is short, where it is.
+      // States the length, since the body is short.
       'content-length': String(Buffer.byteLength(text)),
       ...errorHeaders(error),
     },

@@ -22,7 +22,7 @@ const ID_BYTES = 8
 /** Ids that are drawn at a time: asking the system for each would cost as much as a check. */
 const IDS_AT_ONCE = 256
 
-/** Creates request ids. Each is random as a whole: two of them say nothing of how many requests of others came in between. */
+/** Creates request ids. Each is fully random, so that two of them do not reveal the number of requests between them. */
 export function createRequestIds(): () => string {
   const bytes = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let at = bytes.length
@@ -60,7 +60,7 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       const host = headers.get('host') ?? hostInUrl(request.url)
       hosts.requireHost(host)
       const below = config.basePath === '' ? path : belowBase(path, config.basePath)
-      // Platforms of assistants keep nothing but an address; its token opens nothing else.
+      // Platforms of assistants store only an address; its token gives no other access.
       if (below !== ASSISTANT_SOCKET_PATH) refuseTokenInQuery(query)
       const admitted = new AdmittedRequest(context, below, nextId(), headers, host, peer)
       const origin = headers.get('origin')

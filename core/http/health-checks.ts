@@ -1,15 +1,15 @@
 import type { HealthChecks } from './routes/hub/health.ts'
 
-/** How long `/health` waits for the store's own answer, in milliseconds. */
+/** Longest wait of `/health` for the store's answer, in milliseconds. */
 const STORE_PING_MS = 1_000
 /** Shortest time between two counts of file descriptors, in milliseconds: anybody may request `/health`. */
 const COUNT_MS = 1_000
 
 /** The parts of the hub that `/health` reports on. */
 export interface HealthParts {
-  /** Resolves when the store answers: whether it accepts writes. */
+  /** Resolves when the store answers, with whether it accepts writes. */
   pingStore(): Promise<'ok' | 'unwritable'>
-  /** Whether the log goes to a file, and whether writing it fails. */
+  /** State of the log: `toFile` when it is written to a file, `failing` when writing it fails. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
   /** State of the history, with the fault that pauses it. */

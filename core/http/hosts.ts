@@ -11,8 +11,8 @@ export interface HostList {
   requireHost(host: string): void
   isListed(host: string): boolean
   /**
-   * Whether the origin is listed, so that its scripts may read responses. False for the request's own origin, one of
-   * `own`, unless it is listed too. Throws origin_not_allowed, header_duplicate.
+   * True when the origin is listed, so that its scripts may read responses. False for the request's own origin, one of `own`,
+   * unless it is listed too. Throws origin_not_allowed, header_duplicate.
    */
   requireOrigin(origin: string, own: readonly string[]): boolean
 }
@@ -68,7 +68,7 @@ function hostName(host: string): string {
   return address === undefined ? host.toLowerCase() : address
 }
 
-/** Scheme, host and port in canonical form; undefined for what is not an origin of http or https. */
+/** Returns scheme, host and port in canonical form; undefined for a value that is not an http or https origin. */
 function originOf(origin: string): string | undefined {
   if (!/^https?:\/\/[^/?#@\\\s]+$/i.test(origin)) return undefined
   const url = URL.parse(origin)

@@ -49,7 +49,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 }
 
 function instead(input: unknown, expected: string): string {
-  // Where an integer is required, naming the type `a number` would not explain the error.
+  // For a required integer, `a number` as the type given would not explain the error.
   return expected === 'int' || input === undefined ? '' : `, not ${aKind(input as JsonValue)}`
 }
 

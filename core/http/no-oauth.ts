@@ -1,6 +1,6 @@
 /**
- * Where MCP clients look for OAuth after a 401, below the base path: metadata of the resource (RFC 9728) and of the
- * authorization server (RFC 8414, OpenID Connect Discovery), and the default endpoints of a server without it.
+ * Paths, below the base path, at which MCP clients look for OAuth after a 401: metadata of the resource (RFC 9728) and of the
+ * authorization server (RFC 8414, OpenID Connect Discovery), and the default endpoints of a server without metadata.
  */
 const OAUTH_PATH =
   /^\/(?:\.well-known\/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)(?:\/|$)|(?:register|authorize|token)$)/

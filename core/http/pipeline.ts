@@ -18,7 +18,7 @@ import type { Method, Reply, ResponseSpec, Route, RouteContext } from './route.t
 import { type SenderTurn, SenderTurns } from './sender-turns.ts'
 import { check, closed, queryObject, queryProblems } from './validate.ts'
 
-/** What the pipeline needs of the rest of the hub. */
+/** Dependencies of the pipeline on the rest of the hub. */
 export interface PipelineDeps {
   readonly authenticator: Authenticator
   readonly rateLimiter: RateLimiter
@@ -112,7 +112,7 @@ export function createPipeline(deps: PipelineDeps) {
     }
   }
 
-  /** Everything that is checked before the body is read. */
+  /** Runs all checks that come before reading the body. */
   const admitted = async (
     route: RunnableRoute,
     request: Request,
@@ -169,7 +169,7 @@ export function createPipeline(deps: PipelineDeps) {
     const body = route.body
       ? await readJsonBody(request, { ...bodyRead, turn: async bytes => turn?.wait(bytes) })
       : undefined
-    // Where there is no body, its turn was not waited for.
+    // Without a body, the turn has not been waited for yet.
     const waited = body === undefined && ((await turn?.wait()) ?? false)
     if (actor && (route.body || waited) && route.access !== 'public') await requireLive(authenticator, actor)
     const fields = readFields(route, request, params, body)
@@ -200,7 +200,7 @@ export function createPipeline(deps: PipelineDeps) {
       throw new HubError('route_not_found', 'There is nothing at this path')
     },
 
-    /** `held` is charged for the body; it learns the caller, whose account then counts. */
+    /** `held` is charged for the body; once the caller is known, the caller's account is charged. */
     async run(
       route: RunnableRoute,
       request: Request,

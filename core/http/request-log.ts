@@ -1,10 +1,10 @@
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 
-/** Asked for all the time, by programs: logged as DEBUG. */
+/** Paths that programs request all the time; logged as DEBUG. */
 const FREQUENT = new Set(['/health', '/metrics', '/api/stream'])
 
-/** Logs one answered request. `pattern`: the route's path, `none` where there is none; `ms` until the head of the answer. */
+/** Logs one answered request. `pattern`: the route's path, or `none`; `ms`: time until the head of the answer. */
 export type RequestLog = (
   request: Pick<Request, 'method'>,
   info: Pick<RequestInfo, 'requestId' | 'clientAddress'>,

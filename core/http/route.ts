@@ -5,12 +5,12 @@ import type { JsonLimits } from '../domain/json/json-guard.ts'
 import type { JsonText } from '../domain/json/long-text.ts'
 import type { RequestInfo } from '../request/request-info.ts'
 
-/** Who may call a route: anybody, any authenticated user, or administrators. */
+/** Callers that a route allows: anybody, any authenticated user, or administrators. */
 export type Access = 'public' | 'user' | 'admin'
 /** The methods that a route may have; HEAD is answered by GET. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What a handler gets: the request and its validated fields. */
+/** Argument of a handler: the request and its validated fields. */
 export interface RouteContext<Params, Query, Body> {
   readonly request: Request
   readonly info: RequestInfo
@@ -22,8 +22,8 @@ export interface RouteContext<Params, Query, Body> {
   /** Reads the bytes of the body of a route with `rawBody`. Throws `body_too_large` and what else reading throws. */
   readBody(): Promise<Uint8Array>
   /**
-   * Charges the caller for bytes of which the answer is made, until it is whole; a reply's own bytes are charged then.
-   * To be called before memory is used for them. Throws `quota_bytes`, `overloaded`.
+   * Charges the caller for bytes from which the answer is built, until the answer is complete; the answer's own bytes are
+   * charged after that. Call it before the memory is used. Throws `quota_bytes`, `overloaded`.
    */
   take(bytes: number): void
 }
@@ -43,7 +43,7 @@ export interface Reply {
   readonly body?: JsonValue | object
   /** A body that is written already; the pipeline takes ownership of it. */
   readonly text?: JsonText
-  /** A long body that is read while the client takes it; sent as it is, not compressed. */
+  /** A long body that is read while the client receives it; sent unchanged, not compressed. */
   readonly parts?: PulledParts
   /** The content type of `text` or `parts`. Default `application/json`. */
   readonly type?: string
@@ -72,14 +72,14 @@ interface RouteBase<Params, Query, Body> {
   readonly body?: z.ZodType<Body>
   /** Bytes; default 1 MiB. */
   readonly bodyLimit?: number
-  /** The body is no JSON, and has at most this many bytes; the handler reads it. */
+  /** The body is not JSON, and has at most this many bytes; the handler reads it. */
   readonly rawBody?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */
   readonly reads?: boolean
-  /** Open to access keys without a scope for the API too: the handler decides what they open. */
+  /** Also allows access keys without a scope for the API: the handler checks the groups that they open. */
   readonly keysOfGroups?: true
-  /** Open to users who must change their password first. */
+  /** Also allows users who must change their password first. */
   readonly beforePasswordChange?: true
   /** Limits of the body's JSON where they differ from the defaults, and its parts that contain foreign data. */
   readonly json?: JsonLimits
@@ -90,7 +90,7 @@ interface RouteBase<Params, Query, Body> {
   upgrade?(
     context: RouteContext<Params, Query, undefined> & { readonly actor: UserActor | undefined },
   ): void | Promise<void>
-  /** Its credentials are none of a user: `upgrade` alone reads them. */
+  /** The route has credentials of its own, not those of a user; only `upgrade` reads them. */
   readonly ownCredential?: true
 }
 

@@ -14,7 +14,7 @@ const MIB_MS = 8
 const MIB = 2 ** 20
 /** Most requests of one sender that may wait for their turn. */
 const MOST_WAITING = 100
-/** Senders whose used time is remembered; beyond them, the one that was quiet for the longest is forgotten. */
+/** Number of senders whose used time is remembered; above it, the sender that was quiet for the longest is forgotten. */
 const MOST_SENDERS = 10_000
 
 interface Sender {
@@ -43,10 +43,9 @@ export interface SenderTurn {
 }
 
 /**
- * Runs the parallel requests of one sender one per turn of the event loop. A sender whose requests take long rests between
- * them, so that others wait for one such turn at most, and rarely. A sender with one request at a time never waits.
- *
- * Only the sender's own processor time counts. A user who is slowed down by somebody else must not rest for that.
+ * Runs the parallel requests of one sender one per turn of the event loop. A sender whose requests take long pauses between
+ * them, so that others wait for at most one such turn, and rarely. A sender with one request at a time never waits. Only the
+ * sender's own processor time counts, so that a user who is slowed down by another one does not pause for it.
  */
 export class SenderTurns {
   readonly #senders = new LRUCache<string, Sender>({ max: MOST_SENDERS })

@@ -11,7 +11,8 @@ const F_DUPFD_CLOEXEC = 1030
 const O_CLOEXEC = 0o2000000
 
 /**
- * The gate of what listens at this port. `kept`: the connections of its clients that are in use. Undefined where it cannot be made: not on Linux, or without /proc or the C library.
+ * Returns the gate of the listening sockets of this port. `kept`: the clients' connections that are in use. Undefined if it
+ * cannot be created: not on Linux, or without /proc or the C library.
  */
 export function connectionGate(
   port: number,
@@ -41,8 +42,9 @@ export function connectionGate(
 }
 
 /**
- * One listening socket. Closed, its descriptor leads to /dev/null: the runtime accepts until that fails, also where it has been told
- * already that connections wait. All of it runs in one turn of the main thread, which alone closes these descriptors.
+ * One listening socket. While it is closed, its descriptor refers to /dev/null: the runtime calls accept until it fails, even
+ * for connections that it was notified of before. All of this runs in one turn of the main thread, and no other code closes
+ * these descriptors.
  */
 class Listener {
   readonly #c: CSymbols
@@ -58,7 +60,7 @@ class Listener {
     this.#nothing = openSync('/dev/null', 'r')
   }
 
-  /** False where that cannot be done. */
+  /** Closes the socket; false if that is not possible. */
   close(): boolean {
     const { fd, socket } = this.#polled
     if (!this.#isOpen) return true

@@ -9,7 +9,7 @@ import { cLibraries } from '../config/c-library.ts'
 export const RECEIVE_BUFFER_BYTES = 128 * 1024
 
 /**
- * The same for the send buffer, which grows to `tcp_wmem` by default: what it takes of an answer that nobody reads is on no
+ * Size of the send buffer, which grows to `tcp_wmem` by default: the part of an unread answer that it holds is charged to no
  * account.
  */
 export const SEND_BUFFER_BYTES = 256 * 1024
@@ -24,8 +24,8 @@ const SYMBOLS = {
 } as const
 
 /**
- * Limits the buffers of every connection accepted at `port` from now on; they inherit them from the listening
- * socket. Bun has no option for that. False where it cannot be done: not on Linux, or without /proc.
+ * Limits the buffers of every connection accepted at `port` from now on; they inherit the limits from the listening socket. Bun
+ * has no option for that. Returns false if that is not possible: not on Linux, or without /proc.
  */
 export function boundSocketBuffers(port: number): boolean {
   if (process.platform !== 'linux') return false
@@ -46,7 +46,7 @@ export function boundSocketBuffers(port: number): boolean {
   }
 }
 
-/** Functions of the C library. Throws where it cannot be called. */
+/** Functions of the C library. Throws if it cannot be loaded. */
 export function openC<const Functions extends Record<string, FFIFunction>>(functions: Functions) {
   const [glibc = '', musl = ''] = cLibraries()
   try {

@@ -4,7 +4,7 @@ import type { openC } from './serve-bun-buffers.ts'
 import type { KeptConnections } from './serve-bun-peer.ts'
 
 const { i32, ptr: pointer } = FFIType
-/** Functions of the C library by which connections are looked at, closed, and no longer accepted. */
+/** Functions of the C library with which connections are inspected and closed, and accepting is stopped. */
 export const SYMBOLS = {
   fcntl: { args: [i32, i32, i32], returns: i32 },
   dup3: { args: [i32, i32, i32], returns: i32 },
@@ -30,11 +30,11 @@ const ADDRESS_BYTES = 28
 const INET = new Set([2, 10])
 /** A connection on which nothing was ever sent is idle after this time, any other after the longer one; in milliseconds. */
 const IDLE_MS = { unused: 1_000, used: 5_000 }
-/** A connection is looked at for this long, in milliseconds: one that has waited to be taken has been silent meanwhile. */
+/** Time for which a connection is observed, in milliseconds: one that waited to be accepted was silent meanwhile. */
 const LOOKED_AT_MS = 500
 /**
- * A client drips when between two looks it sent something less than this, so many times one after another. A request comes in few
- * pieces, and a large one in large ones.
+ * A client drips if it sent something, but less than this, between two observations, this many times in a row. A request arrives
+ * in few pieces, and a large one in large pieces.
  */
 const DRIP = { bytes: 128, times: 8 }
 
@@ -44,10 +44,10 @@ interface Traffic {
   readonly silentMs: number
 }
 
-/** Counts of one connection over several looks. */
+/** Counts of one connection over several observations. */
 interface Watched {
   readonly peerPort: number
-  /** Of the first look (`performance.now()`). */
+  /** Time of the first observation (`performance.now()`). */
   readonly sinceMs: number
   bytesReceived: bigint
   drips: number
@@ -58,7 +58,7 @@ export class IdleConnections {
   readonly #c: CSymbols
   readonly #port: number
   readonly #kept: Pick<KeptConnections, 'at' | 'ofLargest'>
-  /** By descriptor; those of the last look. */
+  /** Connections of the last observation, by descriptor. */
   #watched = new Map<number, Watched>()
 
   constructor(c: CSymbols, port: number, kept: Pick<KeptConnections, 'at' | 'ofLargest'>) {
@@ -68,9 +68,9 @@ export class IdleConnections {
   }
 
   /**
-   * Closes connections that are silent unless something keeps them, and those whose clients drip bytes. To be called several times
-   * a second while descriptors are short. Does nothing while not even the list of descriptors can be read. `more`: number of
-   * connections that are closed although they are kept, the latest ones of the client that keeps the most.
+   * Closes connections that are silent, unless something keeps them, and those whose clients drip bytes. Call it several times a
+   * second while descriptors are short. Does nothing if the list of descriptors cannot be read. `more`: number of connections
+   * that are closed although they are kept, the latest ones of the client that keeps the most.
    */
   close(more: number): void {
     const watched = new Map<number, Watched>()

@@ -49,7 +49,7 @@ export class BunPeer implements Peer {
     return this.#end.address
   }
 
-  /** Asked for once: the runtime makes an object each time. */
+  /** Cached: the runtime creates an object each time. */
   get #end(): { readonly address: string; readonly port: number } {
     this.#found ??= this.#server.requestIP(this.#request) ?? { address: '', port: 0 }
     return this.#found
@@ -94,7 +94,7 @@ export class BunPeer implements Peer {
   }
 }
 
-/** Enough of a credential to tell senders apart. */
+/** Number of characters of a credential that suffice to distinguish senders. */
 const CREDENTIAL_END = 24
 
 /** Names the sender of a request by its credential, before anything of it was checked; empty without one. */
@@ -113,15 +113,15 @@ interface Kept {
 }
 
 /**
- * Connections with a request that may be silent for long: they are not idle, however long nothing is sent. A connection is named by
- * the address and port of its client.
+ * Connections with a request that may be silent for long: they are not idle, even if nothing is sent for a long time. A
+ * connection is identified by the address and port of its client.
  */
 export class KeptConnections {
   readonly #kept = new Map<string, Kept>()
   readonly #ports = new Map<number, Set<Kept>>()
   readonly #senders = new Map<string, number>()
 
-  /** Returns what releases it again. `sender`: who sent the request. */
+  /** Returns a function that releases the connection. `sender`: the sender of the request. */
   keep(address: string, kept: Kept): () => void {
     const key = `${kept.port} ${address}`
     this.#release(key, this.#kept.get(key))
@@ -133,7 +133,7 @@ export class KeptConnections {
     return () => this.#release(key, kept)
   }
 
-  /** Another request has come on this connection, so that the one before has ended. */
+  /** Records that another request arrived on this connection, so the previous one has ended. */
   begun(address: string, port: number): void {
     if (!this.#ports.has(port)) return
     const key = `${port} ${address}`

@@ -26,12 +26,12 @@ import { BunPeer, IDLE_SECONDS, KeptConnections, type Server, type SocketState, 
 const STREAM_IDLE_SECONDS = 120
 /** Bun rejects larger bodies without a response of the hub. Far above every limit, which the routes check. */
 const BACKSTOP_BYTES = 4 * LIMITS.serverBodyBytes
-/** How long responses may take to be sent when the server stops, in milliseconds; their calls have ended before. */
+/** Longest time for responses to be sent when the server stops, in milliseconds; their calls have ended before. */
 const STOP_MS = 3_000
 /** Most bytes that may wait in a WebSocket; beyond them nothing is sent until the client reads. */
 const SOCKET_WAITING_BYTES = 256 * 1024
 
-/** What the server needs; `mcp` gets requests without the router. */
+/** Options of the server; `mcp` gets requests without the router. */
 export interface ServeOptions {
   readonly host: string
   readonly port: number
@@ -61,13 +61,13 @@ export interface HttpServer {
   stop(graceful: boolean): Promise<void>
 }
 
-/** While descriptors are short, a sender with so many requests that may take long begins no further one. */
+/** While descriptors are short, a sender with this many long-running requests starts no further one. */
 const MOST_KEPT_CROWDED = 8
 
-/** Stands in the log for all paths below `/mcp`. */
+/** Pattern in the log for all paths below `/mcp`. */
 const MCP_PATTERN = '/mcp/{path}'
 
-/** A client is disconnected after so many unanswered pings, though the system may keep its connection for hours. */
+/** A client is disconnected after this many unanswered pings, though the system may keep its connection for hours. */
 const MISSED_PINGS = 2
 
 type BunSocket = Bun.ServerWebSocket<SocketState>
@@ -133,7 +133,7 @@ export function serveBun(options: ServeOptions): HttpServer {
       // From here on the numbers of its descriptors are given to others.
       endGuard?.()
       if (graceful && server) await settledWithin(server.stop(false), STOP_MS)
-      // A client that never ends its request, or never reads its response, must not delay the stop for ever.
+      // A client that never ends its request, or never reads its response, must not delay the stop forever.
       await server?.stop(true)
     },
   }
@@ -181,19 +181,19 @@ function refuse({ app, basePath, log, nextId }: ServeOptions, request: Request, 
   return rpcErrorResponse(error, { requestId: nextId(), method: request.method, path, log })
 }
 
-/** Who sends a request, before anything of it was checked: different words for one person only give this person more turns. */
+/** Returns a name for the sender of a request before anything is checked. A person with several names only gets more turns. */
 function senderName(request: Request, { path, info }: Admitted): string {
   // Strangers share an address, and programs that monitor the hub are among them.
   return `${info.addressKey} ${senderOf(request) || (path === '/health' ? path : '')}`
 }
 
-/** `/{user}/mcp…`; the names of the hub's own routes are no users. */
+/** `/{user}/mcp…`; the names of the hub's own routes are not users. */
 const OF_USER = /^\/(?!(?:api|plugins)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
 
 /**
- * The path of the MCP endpoint. Other hubs serve a user's own under `/{user}/mcp/{name}`: here that is
- * `/mcp/@{user}/{name}`, and `/{user}/mcp` is `/mcp`. Who the caller is, the credential alone says. Undefined for paths
- * of the app.
+ * Returns the path of the MCP endpoint; undefined for paths of the app. Other hubs serve a user's own endpoints under
+ * `/{user}/mcp/{name}`: here that is `/mcp/@{user}/{name}`, and `/{user}/mcp` is `/mcp`. Only the credential determines the
+ * caller.
  */
 function mcpPath(path: string): string | undefined {
   if (/^\/(?:mcp|sse|messages)(?:\/|$)/.test(path)) return path

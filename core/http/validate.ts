@@ -76,8 +76,8 @@ export function queryObject(query: string): Record<string, string | string[]> {
 type Issue = z.core.$ZodIssue
 
 /**
- * The input with the words of enumerations as the schema spells them, where a text means one of them (see `wordIn`). Undefined
- * when there is nothing to respell. The input itself stays as it is.
+ * The input with words of enumerations in the schema's spelling, if a text means one of them (see `wordIn`). Undefined if there
+ * is nothing to respell. The input itself is unchanged.
  */
 function withKnownWords(input: unknown, issues: readonly Issue[]): { readonly input: unknown } | undefined {
   const words = issues.flatMap(issue => knownWords(issue, input, []))

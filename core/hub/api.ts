@@ -8,12 +8,12 @@ import type { Registry } from '../registry/api.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 
-/** What a process passes to its hub. */
+/** Options that a process passes to its hub. */
 export interface HubOptions {
   readonly loaded: LoadedConfig
   /** Reads or creates the token for `POST /api/setup`; called when there is no administrator. */
   readonly setupToken: () => Promise<string>
-  /** Is given the keys that the hub generates, for the log and the crash report. */
+  /** Receives the keys that the hub generates, for the log and the crash report. */
   readonly redactor: Redactor
   /** Holds the secrets of each server while the server is in use. */
   readonly servers: ServerRedactors
@@ -23,7 +23,7 @@ export interface HubOptions {
 
 /** One whole hub, built by {@link startHub}; `stop` releases everything it holds. */
 export interface Hub {
-  /** As printed: scheme, host, port and base path. */
+  /** Printed address: scheme, host, port and base path. */
   readonly address: string
   readonly config: HubConfig
   readonly registry: Registry

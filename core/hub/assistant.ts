@@ -5,7 +5,7 @@ import type { PluginHost } from '../plugin-host/host.ts'
 import { firstContribution } from '../plugin-host/views.ts'
 import type { HubLog } from '../telemetry/log.ts'
 
-/** What the assistant endpoints are made of. */
+/** Parts of which the assistant endpoints consist. */
 export interface AssistantParts
   extends Pick<AssistantDeps, 'registry' | 'store' | 'bus' | 'sealer' | 'mcp' | 'instanceId' | 'version'> {
   readonly config: Pick<HubConfig, 'assistantEnabled' | 'assistantApiKey' | 'outboundAllow' | 'outboundProxy'>

@@ -63,7 +63,7 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   }),
 ]
 
-/** The entries of the settings file, and those that the configuration stands for. One in the file wins. */
+/** The entries of the settings file, and those that follow from the configuration; entries of the file take precedence. */
 export function pluginEntries(entries: readonly PluginEntry[], config: HubConfig): readonly PluginEntry[] {
   const { syslogEnabled, syslogHost: host, syslogPort: port, syslogFacility: facility } = config
   const { syslogProtocol: protocol, syslogCa: caFile, searchEngineUrl: url, searchEngineIndex: index } = config

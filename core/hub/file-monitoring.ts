@@ -6,7 +6,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Dashboards } from '../registry/owned/dashboards.ts'
 
-/** What following the sections about alerts, dashboards and assistants needs. */
+/** Dependencies of following the sections about alerts, dashboards and assistants. */
 export interface FileMonitoringParts {
   readonly settings: Pick<SettingsFile, 'state'>
   readonly alerts: Pick<Alerts, 'mirror'>
@@ -18,15 +18,15 @@ export interface FileMonitoringParts {
 
 /** The followed sections. */
 export interface FileMonitoring {
-  /** What of them cannot be used; the pointers are places in the file. */
+  /** Errors in these sections; the pointers are places in the file. */
   problems(): readonly FieldError[]
   end(): Promise<void>
 }
 
 /**
- * Mirrors the rules, channels, dashboards and assistant endpoints of the settings file, now, after each valid edit, and when a
- * plugin comes or goes, which may bring a kind of channel. While something of them cannot be used, also when there is a new user,
- * group or server, which it may name. What cannot be used is logged once, until it is changed, and kept for who asks.
+ * Mirrors the rules, channels, dashboards and assistant endpoints of the settings file: now, after each valid edit, and when a
+ * plugin starts or stops, which may add a kind of channel. While there are errors, also after a new user, group or server, which
+ * the entries may name. An error is logged once, until it changes, and can be read by `problems`.
  */
 export async function followFileMonitoring(parts: FileMonitoringParts): Promise<FileMonitoring> {
   const { settings, alerts, dashboards, assistant, bus, log } = parts

@@ -55,12 +55,12 @@ import { openTraces } from './traces.ts'
 
 /** The build of `ui`, see `ui/build.ts`. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../ui/dist')
-/** After so many bytes of large messages the main thread collects garbage. */
+/** Number of bytes of large messages after which the main thread collects garbage. */
 const GARBAGE_PERIOD_BYTES = 32 * 1024 * 1024
 
 /**
  * Builds every part in order and listens. Servers are started in the background: none of them can delay the hub. Throws
- * StartError for problems that a person must solve; what was built until then is disposed of again.
+ * StartError for problems that a person must solve; the parts built until then are disposed of.
  */
 export async function startHub(options: HubOptions): Promise<Hub> {
   // Disposed of in reverse order; a step runs even if another one failed.
@@ -99,7 +99,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const meters = createMeters(hubLog, bus, loaded.config.dataDir)
   undo.defer(() => meters.dispose())
-  // Ended later than what is opened from here on, whose last records it stores.
+  // Ends after all parts that are opened from here on, because it stores their last records.
   const untilLast = undo.use(new AsyncDisposableStack())
 
   const { dataDir, databaseUrl } = loaded.config
@@ -152,7 +152,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     custom: meters.custom,
   })
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
-  // After the plugins: what an entry may hold depends on its transport.
+  // After the plugins, since the valid content of an entry depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
   const bundleStore = new BundleStore(store)
@@ -303,7 +303,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { port, address } = http.listen()
   ownPorts = [String(port)]
   undo.defer(() => http.stop(false))
-  // As late as this: a start that is refused leaves the data folder as it was.
+  // Near the end, so that a failed start leaves the data folder unchanged.
   undo.use(await UptimeFile.open(dataDir, meters.uptime, log))
   await connections.begin()
   await alerts.begin()

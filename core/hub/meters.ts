@@ -12,10 +12,10 @@ import { SystemMonitor } from '../telemetry/system-usage.ts'
 import { Uptime } from '../telemetry/uptime.ts'
 
 const API = '/api/'
-/** Its requests last as long as somebody watches. */
+/** Its requests last as long as the stream is read. */
 const STREAM = '/api/stream'
 
-/** Counts and times what the running hub does. */
+/** Counters and timers of the running hub. */
 export interface Meters {
   /** Totals since the start, for `/metrics`. */
   readonly metrics: HubMetrics
@@ -26,7 +26,7 @@ export interface Meters {
   readonly custom: CustomMetrics
   /** Calls of the last hour between clients, groups and servers. */
   readonly links: CallLinks
-  /** A tools/call that ended: all numbers of calls but those of the log come from here. */
+  /** Counts a tools/call that ended: all numbers of calls, except those of the log, come from here. */
   call(call: EndedCall): void
   request(request: AnsweredRequest): void
   dispose(): void

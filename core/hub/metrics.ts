@@ -16,12 +16,12 @@ import type { ServerUsage } from '../telemetry/metric-families.ts'
 import type { Traces } from '../telemetry/traces.ts'
 import type { Meters } from './meters.ts'
 
-/** How long one text answers all who ask, in milliseconds: making it takes some time with many servers. */
+/** Time for which one text is reused for all requests, in milliseconds: rendering takes some time with many servers. */
 const TEXT_MS = 1_000
 /** The same for what programs use: each is read from /proc. */
 const CHILDREN_MS = 10_000
 
-/** What `metricsDeps` needs. */
+/** Dependencies of `metricsDeps`. */
 export interface MetricsParts {
   readonly meters: Pick<Meters, 'metrics' | 'system' | 'uptime' | 'custom' | 'links'>
   readonly config: HubConfig
@@ -35,7 +35,7 @@ export interface MetricsParts {
   readonly traces: Pick<Traces, 'counts'> | undefined
 }
 
-/** What the routes show of the meters. */
+/** Returns the meters' data for the routes. */
 export function metricsDeps(
   parts: MetricsParts,
 ): MetricsDeps &
@@ -75,7 +75,7 @@ export function metricsDeps(
   }
 }
 
-/** What `make` resolves to, made again for who asks when it is older than `ms`. */
+/** Caches the result of `make` for `ms` milliseconds. */
 function cached<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   let last: { readonly atMs: number; readonly made: Promise<T> } | undefined
   return () => {
@@ -85,7 +85,7 @@ function cached<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** What the programs of each server use, those of its sessions together. */
+/** Resources that the processes of each server use, with those of its sessions added. */
 async function childrenOf(upstreams: Pick<Upstreams, 'states' | 'processes'>): Promise<readonly ServerUsage[]> {
   const processes = upstreams.processes()
   const usage = await processUsage(processes.map(({ pid }) => pid))
@@ -103,11 +103,11 @@ async function childrenOf(upstreams: Pick<Upstreams, 'states' | 'processes'>): P
   return [...found.values()]
 }
 
-/** The files of the history, and what is not in them yet. */
+/** Sizes of the history's files, and the number of records that are not stored yet. */
 async function storedNow({ dataDir }: HubConfig, hubLog: Pick<HubLog, 'sinks'>) {
   const folder = join(dataDir, 'history')
   const historyBytes = { records: 0, counts: 0, durations: 0 }
-  // Nothing is stored yet, or the hub stores no history.
+  // Nothing has been stored yet, or the hub stores no history.
   for (const name of await readdir(folder).catch(() => [])) {
     const kind = name.startsWith('log-') ? 'records' : name.startsWith('tally') ? 'counts' : 'durations'
     historyBytes[kind] += await stat(join(folder, name)).then(

@@ -8,7 +8,7 @@ import type { HubLog } from '../telemetry/log.ts'
 import { type FileMonitoring, followFileMonitoring } from './file-monitoring.ts'
 import { droppedOf, type Meters } from './meters.ts'
 
-/** What alerts and dashboards are made of. */
+/** Parts of which alerts and dashboards consist. */
 export interface MonitoringParts
   extends Pick<AlertsDeps, 'registry' | 'store' | 'bus' | 'sealer' | 'log' | 'upstreams' | 'instanceId'> {
   readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>

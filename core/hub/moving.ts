@@ -9,7 +9,7 @@ import type { Registry } from '../registry/api.ts'
 import { movingDashboards } from '../registry/owned/dashboards.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 
-/** What moving in and out needs. */
+/** Dependencies of import and export. */
 export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings'> {
   readonly alerts: Pick<Alerts, 'moving'>
   readonly assistant: Pick<Assistant, 'moving'>

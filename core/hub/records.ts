@@ -10,21 +10,21 @@ import type { HubLog } from '../telemetry/log.ts'
 import { LogTally, SLOT_MS } from '../telemetry/log-tally.ts'
 import type { SinkQueue } from '../telemetry/sink-queue.ts'
 
-/** How long the stopping hub waits for sinks to take the last records, in milliseconds. */
+/** Longest wait of the stopping hub for sinks to accept the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
 /** The same for PostgreSQL, which may not answer at all, and holds up the store's end as well then. */
 const POSTGRES_LAST_MS = 500
 
 const HISTORY_QUEUE = { maxRecords: 50_000, maxBytes: 16 * 1024 * 1024 }
 /**
- * Records of one transaction of SQLite: about 2 ms of work, which is what a call waits for that needs the same processor. With
- * 2,000 of them it was 10 ms at a time, and a tenth less for each record.
+ * Records of one transaction of SQLite: about 2 ms of work, for which a call that needs the same processor must wait. With 2,000
+ * of them it was 10 ms at a time, and a tenth less for each record.
  */
 const SQLITE_BATCH = 150
-/** The same of PostgreSQL, whose server does the work: fewer would only be more round trips. */
+/** The same for PostgreSQL, whose server does the work: fewer would only cause more round trips. */
 const POSTGRES_BATCH = 2_000
 
-/** What the history follows; `undo`: run at the end. */
+/** Dependencies of the history; `undo`: run at the end. */
 export interface HistoryParts {
   readonly hubLog: HubLog
   readonly bus: Pick<EventBus, 'emit'>
@@ -79,8 +79,8 @@ export function openHistory(config: HubConfig, { hubLog, bus, durations, undo }:
 }
 
 /**
- * Makes the folder at once if it can, and else with the first call that can. Once it was there it is not made again: the data
- * folder may have been moved away.
+ * Creates the folder at once if possible, otherwise with the first call for which it is. Once it existed it is not created
+ * again: the data folder may have been moved away.
  */
 function folderMaker(folder: string): () => void {
   let isMade = false
@@ -93,12 +93,12 @@ function folderMaker(folder: string): () => void {
   try {
     make()
   } catch {
-    // The first batch of records fails for the same reason, and says so.
+    // The first batch of records fails for the same reason, and reports it.
   }
   return make
 }
 
-/** The part of the configuration that says where and how records are written. */
+/** The part of the configuration about writing records. */
 export function logOptions(config: HubConfig) {
   const { logLevel: level, logFormat: format, logFile: file } = config
   const { logRotation: interval = 'daily', logMaxSizeBytes: maxBytes, logMaxFiles: maxFiles } = config
@@ -107,7 +107,7 @@ export function logOptions(config: HubConfig) {
   return { level, format, ...(file ? { file } : {}), ...rotation }
 }
 
-/** A call as the owner of its server may see it: what shows where another caller is is left out. */
+/** A call as the owner of its server may see it: data about the caller's location is left out. */
 export function forOwner(record: ToolCallRecord): ToolCallRecord {
   if (record.userId === record.ownerId) return record
   const { client: _, keyId: __, keyLabel: ___, clientName: ____, clientVersion: _____, ...rest } = record

@@ -3,11 +3,11 @@ import { HubError } from '../contract/errors.ts'
 import type { Store } from '../store/open.ts'
 import type { DatabaseLock } from '../store/postgres-lock.ts'
 
-/** What decides whether anything may be written. */
+/** State that determines whether writes are possible. */
 export interface WriteState {
   readonly draining: boolean
   readonly lock: Pick<DataLock, 'inPlace'>
-  /** Of a PostgreSQL database. */
+  /** Lock of a PostgreSQL database. */
   readonly databaseLock: Pick<DatabaseLock, 'held'> | undefined
 }
 
@@ -22,7 +22,10 @@ function stopping(): HubError {
   return new HubError('draining', 'The hub is stopping: nothing is changed or started any more')
 }
 
-/** Asks the database whether it responds. Throws what keeps writes from it, so that /health says so until they are possible. */
+/**
+ * Checks whether the database responds. Throws the error that prevents writes, so that /health reports it until they are
+ * possible.
+ */
 export async function pingInPlace(state: WriteState, store: Pick<Store, 'ping'>): Promise<'ok' | 'unwritable'> {
   const obstacle = writeObstacle(state)
   if (obstacle) throw obstacle

@@ -7,12 +7,12 @@ import { linesOf, type SinkBatch } from '../telemetry/record-blocks.ts'
 
 const QUEUE = { maxRecords: 10_000, maxBytes: 16 * 1024 * 1024 }
 const BATCH = { usual: 500, most: 5_000 }
-/** How long the stopping hub waits for all sinks together to take the last records, in milliseconds. */
+/** Longest wait of the stopping hub for all sinks together to accept the last records, in milliseconds. */
 const SINKS_LAST_MS = 3_000
 /** Sinks that are not plugins. */
 const OWN: ReadonlySet<string> = new Set(['file', 'database'])
 
-/** What the sinks of plugins need. */
+/** Dependencies of plugins' sinks. */
 export interface SinkParts {
   /** Live: the contributions to the point `logSink`. */
   readonly sinks: ReadonlyMap<string, LogSink>
@@ -23,8 +23,8 @@ export interface SinkParts {
 }
 
 /**
- * Gives each contribution a queue of the log feed. The queue of a plugin that is configured anew goes on where it was; that
- * of one that is switched off or failed is removed, with what waits in it.
+ * Gives each contribution a queue of the log feed. The queue of a reconfigured plugin is kept with its content; that of a plugin
+ * that was switched off or has failed is removed with its waiting records.
  */
 export function followSinks({ sinks, bus, hubLog, undo }: SinkParts): void {
   const { feed } = hubLog
@@ -49,7 +49,7 @@ export function followSinks({ sinks, bus, hubLog, undo }: SinkParts): void {
   feed.started()
   bus.on('plugin.changed', ({ data: { state } }) => {
     follow()
-    // Of a plugin that is only configured anew, `stopped` comes first.
+    // For a plugin that is only reconfigured, `stopped` is the first state.
     if (state !== 'stopped') for (const id of open) if (!sinks.has(id)) void end(id, 0)
   })
   undo.defer(async () => {
@@ -81,7 +81,7 @@ function deliveryTo(id: string, { sinks, bus, hubLog }: Omit<SinkParts, 'undo'>)
 
 function written(sink: LogSink, lines: readonly string[], signal: AbortSignal) {
   if (sink.takes === 'lines') {
-    // As they stand in the file, each ends with a newline.
+    // Each line ends with a newline, as in the file.
     return sink.write(
       lines.map(line => line.trimEnd()),
       signal,

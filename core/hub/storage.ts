@@ -8,7 +8,7 @@ import { StoreOpenError } from '../store/errors.ts'
 import { lockStore, openStore, type Store } from '../store/open.ts'
 import type { DatabaseLock } from '../store/postgres-lock.ts'
 
-/** How long the stopping hub waits for the store to write what is pending, in milliseconds. */
+/** Longest wait of the stopping hub for the store to write pending data, in milliseconds. */
 const STORE_LAST_MS = 3_000
 
 /** Pending writes are lost when the database does not accept them in time: logged, but no reason to hang or to fail. */
@@ -31,7 +31,7 @@ export interface HubStore {
   readonly lock: DatabaseLock | undefined
 }
 
-/** Opens the database that is configured. Throws StartError: a problem with it is for the person who starts the hub. */
+/** Opens the configured database. Throws StartError with a message for the person who starts the hub. */
 export async function openHubStore({ dataDir, databaseUrl }: HubConfig, undo: AsyncDisposableStack): Promise<HubStore> {
   const options = { dataDir, ...(databaseUrl ? { databaseUrl } : {}) }
   return asStartError(async () => {

@@ -23,7 +23,7 @@ export function writeNow(descriptor: number, text: string): void {
   if (own !== undefined) closeSync(own)
 }
 
-/** The same pipe opened a second time, since a pipe that blocks would hold the process for as long as nobody reads. */
+/** Opens the same pipe again without blocking, since a blocking pipe would hold the process while it has no reader. */
 function openNonBlocking(descriptor: number): number | undefined {
   try {
     return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)

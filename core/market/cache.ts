@@ -7,30 +7,30 @@ import { type KnownList, type Listed, walkSource } from './walk.ts'
 
 export type { Listed }
 
-/** How long somebody waits who asks for one source that was never read. */
+/** Longest wait of a request for a source that was never read, in milliseconds. */
 const FIRST_MS = 2_000
 /** After a source failed once, twice, and more often. */
 const PAUSES_MS = [60_000, 5 * 60_000, 25 * 60_000] as const
 const MESSAGE_CHARACTERS = 500
-/** After so long an incremental source is read as a whole again, since it may not tell of everything. */
+/** Time after which an incremental source is read completely again, since it may not report every change, in milliseconds. */
 const WHOLE_MS = 7 * 24 * 3_600_000
-/** Changes are asked for from so long before the last reading on: clocks differ, and lists are written late. */
+/** Changes are requested from this long before the last reading, in milliseconds: clocks differ, and lists are written late. */
 const OVERLAP_MS = 3_600_000
 
-/** What an administrator decides about sources. */
+/** An administrator's settings of sources. */
 export interface SourceSettings {
-  /** Sources that need the network are not asked; their last lists stay. */
+  /** True to skip sources that need the network; their last lists stay. */
   readonly offline: boolean
   /** Ids of sources that are switched off. */
   readonly off: readonly string[]
 }
 
-/** What is known of one source. Times are ISO 8601 UTC. */
+/** State of one source. Times are ISO 8601 UTC. */
 export interface SourceState {
   readonly id: string
   readonly label: string
   readonly origin: NonNullable<MarketSource['origin']>
-  /** `loading`: read for the first time. `failed`: its last list, if there is one, stays. `offline`: by MARKET_OFFLINE. */
+  /** `loading`: being read for the first time. `failed`: its last list, if any, stays. `offline`: by MARKET_OFFLINE. */
   readonly state: 'ready' | 'loading' | 'failed' | 'off' | 'offline'
   readonly templates: number
   /** Entries that break a rule or a limit. */
@@ -39,7 +39,7 @@ export interface SourceState {
   readonly readAt?: string
   readonly ageMs?: number
   readonly lastError?: { readonly at: string; readonly code: string; readonly message: string }
-  /** When it is asked again, if somebody looks then. */
+  /** Time of the next attempt, which happens when a request needs the source. */
   readonly nextTryAt?: string
 }
 
@@ -56,19 +56,19 @@ interface Kept {
   reading: Promise<void> | undefined
   /** Its list of an earlier start, while it is read. */
   opening: Promise<void>
-  /** Of a monotonic clock. */
+  /** Time of the last attempt by a monotonic clock. */
   triedMs: number
 }
 
-/** What the lists need of the hub. */
+/** Dependencies of the lists on the rest of the hub. */
 export interface CacheDeps {
   readonly sources: () => ReadonlyMap<string, MarketSource>
   readonly log: Pick<PluginLogger, 'warn'>
-  /** Where lists outlive the hub; absent: nowhere. */
+  /** Storage of lists across restarts; absent: none. */
   readonly kept?: KeptLists
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number
-  /** The time of day, by which sources are asked for changes. */
+  /** Returns the time of day, for requesting changes from sources. */
   readonly date?: () => Date
 }
 
@@ -84,7 +84,7 @@ export class MarketCache {
     this.#now = deps.now ?? (() => performance.now())
   }
 
-  /** Everything that is known now. Only sources without the network are waited for. */
+  /** Returns all known templates. Waits only for sources that do not need the network. */
   async all(settings: SourceSettings): Promise<readonly Listed[]> {
     const kept = this.#present().filter(([id]) => !settings.off.includes(id))
     await Promise.all(kept.map(([, { opening }]) => opening))
@@ -156,11 +156,11 @@ export class MarketCache {
     const list = await lists.read(id, placeOf(kept.source))
     if (!list || kept.readAt) return
     take(kept, list)
-    // As old as it was when the hub was stopped.
+    // The age includes the time for which the hub was stopped.
     kept.triedMs = this.#now() - Math.max(0, Date.now() - list.readAt.getTime())
   }
 
-  /** Reads a source whose time has come; resolves at once for one that needs the network. */
+  /** Reads a source if it is due; resolves at once for one that needs the network. */
   async #update(id: string, kept: Kept, settings: SourceSettings): Promise<void> {
     if (isOffline(kept, settings)) return
     if (this.#isDue(kept)) void this.#read(id, kept)
@@ -198,14 +198,14 @@ export class MarketCache {
   }
 
   #failed(id: string, kept: Kept, error: unknown): void {
-    // The hub stops: nothing is wrong with the source.
+    // The hub is stopping: the source did not fail.
     if (this.#stop.signal.aborted) return
     const code = error instanceof HubError ? error.code : timedOut(error) ? 'upstream_timeout' : 'upstream_protocol'
     const text = timedOut(error)
       ? 'A page took longer than 30 s'
       : String(error instanceof Error ? error.message : error)
     kept.failures += 1
-    // It may be the changes that it cannot tell.
+    // The next reading is complete: the source may be unable to report changes.
     kept.wholeAt = undefined
     kept.lastError = { at: new Date().toISOString(), code, message: visibleText(text.slice(0, MESSAGE_CHARACTERS)) }
     this.#deps.log.warn('A source of the market could not be read; its last list stays', { source: id, error })
@@ -230,11 +230,11 @@ export class MarketCache {
   }
 }
 
-/** From when on an incremental source is asked for changes alone; undefined: it is read as a whole. */
+/** Returns the list and the time from which an incremental source is asked only for changes; undefined: read completely. */
 function knownOf({ source, listed, leftOut, begunAt, wholeAt }: Kept, now: Date): KnownList | undefined {
   if (!source.incremental || !begunAt || !wholeAt) return undefined
   const ageMs = now.getTime() - wholeAt.getTime()
-  // A clock that was set back says nothing of what came since.
+  // After a clock was set back, the time of the last reading is useless.
   if (ageMs < 0 || ageMs >= WHOLE_MS || begunAt > now) return undefined
   return { list: { listed, leftOut }, since: new Date(begunAt.getTime() - OVERLAP_MS) }
 }
@@ -260,7 +260,7 @@ function isOffline({ source }: Kept, { offline }: SourceSettings): boolean {
   return offline && source.network !== false
 }
 
-/** How long after the last try it is asked again; undefined: never. */
+/** Milliseconds from the last attempt until the next one; undefined: never. */
 function pauseOf({ refreshMs }: MarketSource, readAt: Date | undefined, failures: number): number | undefined {
   if (failures > 0) return PAUSES_MS[Math.min(failures, PAUSES_MS.length) - 1]
   if (!readAt) return 0

@@ -16,23 +16,23 @@ import { CATEGORIES, isUnpinned } from './template-check.ts'
 import { Upgrades } from './upgrades.ts'
 import { fromMarket, templateView } from './views.ts'
 
-/** How long a package registry may take to say the newest version of a package. */
+/** Longest wait for a package registry to report the newest version of a package, in milliseconds. */
 const PIN_MS = 10_000
 
-/** What the market needs of the hub. */
+/** Dependencies of the market on the rest of the hub. */
 export interface MarketDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly sources: () => ReadonlyMap<string, MarketSource>
-  /** As they are now. */
+  /** Reads the present settings. */
   readonly settings: () => Promise<MarketSettings>
-  /** Where lists of sources outlive the hub. */
+  /** Folder in which lists of sources are stored across restarts. */
   readonly folder: string
   readonly log: PluginLogger
 }
 
-/** What templates are looked for by. */
+/** Filter and order of templates. */
 export interface MarketQuery extends Omit<TemplateQuery, 'among'> {
-  /** `true`: only those of which the actor has a server. */
+  /** `true`: only templates of which the actor has a server. */
   readonly installed?: 'true' | 'false' | undefined
 }
 
@@ -43,28 +43,28 @@ export interface Paged {
 }
 
 /**
- * Templates of servers from all sources, and their installation. Everything throws `market_disabled` while the market is
- * switched off, and `admin_only` while it is for administrators and the actor is none.
+ * Templates of servers from all sources, and their installation. Every method throws `market_disabled` while the market is
+ * switched off, and `admin_only` while it is limited to administrators and the actor is not one.
  */
 export interface Market {
   /** Throws `market_unavailable` for a source that has no list yet. */
   find(actor: UserActor, query: MarketQuery, page: { readonly limit: number; readonly offset: number }): Promise<Paged>
   /** Throws `template_not_found`, `market_unavailable`. */
   get(actor: UserActor, id: string): Promise<JsonObject>
-  /** How many templates each category has. */
+  /** Number of templates in each category. */
   categories(actor: UserActor): Promise<readonly JsonObject[]>
   sources(actor: UserActor): Promise<readonly SourceState[]>
   /** Throws `source_not_found`. */
   refresh(actor: UserActor, id: string): Promise<SourceState>
-  /** What an installation would do, checked as saving it would. Changes nothing. */
+  /** Preview of an installation, with the same checks as saving. Changes nothing. */
   plan(actor: UserActor, id: string, request: InstallRequest): Promise<Plan>
-  /** Throws `plan_changed` when what it would do is not what was planned, and `validation_failed` for missing inputs. */
+  /** Throws `plan_changed` when the result would differ from the plan, and `validation_failed` for missing inputs. */
   install(actor: UserActor, id: string, request: InstallRequest, planHash: string): Promise<ServerRecord>
   readonly upgrades: Upgrades
   dispose(): void
 }
 
-/** Builds the market; sources are read when somebody looks for the first time. */
+/** Builds the market; sources are read at the first request. */
 export function createMarket({ registry, sources, settings, folder, log }: MarketDeps): Market {
   const cache = new MarketCache({ sources, log, kept: new KeptLists(folder) })
 
@@ -96,7 +96,7 @@ export function createMarket({ registry, sources, settings, folder, log }: Marke
     const found = await listed(actor, id)
     const template = await pinned(found, request.variant)
     const plan = planInstall(id, template, request)
-    // Rights come before inputs: who may not run programs is not asked for keys.
+    // Rights are checked before inputs: users who may not run programs are not asked for keys.
     await registry.servers.draft(actor, plan.body).catch((error: unknown) => {
       if (plan.missing.length === 0 || !isInvalid(error)) throw error
     })
@@ -152,7 +152,7 @@ export function createMarket({ registry, sources, settings, folder, log }: Marke
   }
 }
 
-/** What is said of a failure may name an address that administrators configured. */
+/** Hides the message of a failure from ordinary users: it may contain an address that administrators configured. */
 function shownTo({ role }: UserActor, state: SourceState): SourceState {
   const { lastError } = state
   if (role === 'admin' || !lastError) return state

@@ -6,9 +6,9 @@ import { usedInputs } from '../domain/templates/fill.ts'
 import { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
 import type { MarketInput, MarketVariant } from '../features/market.ts'
 
-/** What is known of the inputs of one variant. */
+/** Validated inputs of one variant. */
 export interface EnteredInputs {
-  /** By name; without those for which nothing was entered. */
+  /** Values by name, without inputs for which nothing was entered. */
   readonly values: ReadonlyMap<string, string>
   /** Names of required inputs without a value. */
   readonly missing: readonly string[]
@@ -17,7 +17,7 @@ export interface EnteredInputs {
 /** An input as the API and the console show it. */
 export type ShownInput = MarketInput & Required<Pick<MarketInput, 'label' | 'format'>>
 
-/** An input with its label and format, where its template says nothing of them. */
+/** Adds defaults for the label and format that a template does not state. */
 export function shownInput(input: MarketInput): ShownInput {
   return { ...input, label: input.label ?? labelOf(input.name), format: input.format ?? 'string' }
 }
@@ -29,8 +29,8 @@ function labelOf(name: string): string {
 }
 
 /**
- * Checks what a user entered. What is blank fills no required input and no secret. `kept`: values that the server has already, which need not be entered again. Throws
- * `validation_failed` with all wrong inputs.
+ * Checks entered values. A blank value does not count for a required input or a secret. `kept`: values that the server already
+ * has, which need not be entered again. Throws `validation_failed` with all wrong inputs.
  */
 export function readInputs(
   inputs: readonly MarketInput[],
@@ -62,7 +62,7 @@ export function readInputs(
     ...filled
       .filter(({ value, isNew }) => isNew && value.includes('\0'))
       .map(({ name }) => inputError(name, 'range', `${quoteName(name)} holds a NUL character`)),
-    // It would be an option of the program where it stands alone.
+    // As a word of its own it would be an option of the program.
     ...filled
       .filter(({ name, value, isNew }) => isNew && alone.has(`{${name}}`) && value.startsWith('-'))
       .map(({ name }) =>

@@ -14,13 +14,16 @@ const BATCH = 500
 /** A list as it was read from its source. */
 export interface KeptList extends TemplateList {
   readonly readAt: Date
-  /** When the reading began: what changed since is asked for of an incremental source. Absent in files of earlier versions. */
+  /** Start of the reading: an incremental source is asked for the changes since then. Absent in files of earlier versions. */
   readonly begunAt?: Date
   /** When it was last read as a whole. */
   readonly wholeAt?: Date
 }
 
-/** Lists of sources in files of one folder, so that they outlive the hub: a line that says what they are, then one template a line. */
+/**
+ * Stores lists of sources in files of one folder, so that they survive restarts: one line with the description, then one
+ * template a line.
+ */
 export class KeptLists {
   readonly #folder: string
 
@@ -28,14 +31,14 @@ export class KeptLists {
     this.#folder = folder
   }
 
-  /** Undefined when there is none, or one of another place or format. */
+  /** Undefined if there is none, or if it is of another place or format. */
   async read(source: string, place: string): Promise<KeptList | undefined> {
     const input = createReadStream(this.#path(source), { encoding: 'utf8' })
     const failed = new Promise<never>((_, reject) => input.once('error', reject))
     try {
       return await Promise.race([readList(source, place, input), failed])
     } catch {
-      // Absent, or written by something else: it is read from its source again.
+      // Absent, or written by another program: it is read from its source again.
       return undefined
     } finally {
       input.destroy()

@@ -7,21 +7,21 @@ import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 export interface Conflict {
   /** JSON Pointer into the server's body, such as `/args`. */
   readonly pointer: string
-  /** What was installed, what the server has now, what the template has now; null where there is nothing. */
+  /** Values that were installed, that the server has now, and that the template has now; null if there is none. */
   readonly installed: JsonValue
   readonly present: JsonValue
   readonly offered: JsonValue
 }
 
-/** Which side of a conflict counts, by its pointer. */
+/** Decision for each conflict, by its pointer. */
 export type Choices = Readonly<Record<string, 'keep' | 'take'>>
 
 /** Two changes of one origin, in one. */
 export interface Merged {
   readonly fields: JsonObject
-  /** Pointers of what the user changed by hand and keeps. */
+  /** Pointers of kept manual changes. */
   readonly kept: readonly string[]
-  /** With the present value in `fields`, or the offered one where the choice is `take`. */
+  /** Conflicts; `fields` has the present value, or the offered one if the choice is `take`. */
   readonly conflicts: readonly Conflict[]
 }
 
@@ -29,9 +29,9 @@ export interface Merged {
 export const TEMPLATE_FIELDS = ['transport', 'command', 'args', 'env', 'url', 'headers'] as const
 
 /**
- * What becomes of the fields that a template fills: those that the user did not touch become what is `offered`, changes by
- * hand stay where the template did not change the same place. Entries of `env` and `headers` are merged one by one, and
- * words of `args` by their place.
+ * Merges the fields that a template fills: fields that the user did not change become the `offered` ones, manual changes stay
+ * unless the template changed the same place. Entries of `env` and `headers` are merged one by one, and words of `args` by
+ * position.
  */
 export function mergeFields(
   installed: JsonObject,
@@ -97,7 +97,7 @@ function own(map: JsonObject, name: string): Maybe {
   return Object.hasOwn(map, name) ? map[name] : undefined
 }
 
-/** A mask stands for a value that is secret by its name. */
+/** True for equal values; a mask equals a value that is secret by its name. */
 function isSame(one: Maybe, other: Maybe): boolean {
   if (one === undefined || other === undefined) return one === other
   if (canonical(one) === canonical(other)) return true
@@ -107,7 +107,7 @@ function isSame(one: Maybe, other: Maybe): boolean {
 }
 
 interface Hunk {
-  /** Of the words that were installed: from the first that differs to behind the last. */
+  /** Range of the installed words, from the first to after the last differing one. */
   readonly from: number
   readonly to: number
   readonly words: readonly JsonValue[]

@@ -13,7 +13,7 @@ const schema = z.strictObject({ id: line(300), ...installed, previous: z.strictO
 
 const ORIGIN_CHARACTERS = 128 * 1024
 
-/** Where a server of another hub was installed from; undefined for what is no such record. */
+/** Validates the origin of a server from another hub; undefined if it is invalid. */
 export function checkOrigin(given: unknown): TemplateOrigin | undefined {
   const { data } = schema.safeParse(given)
   if (!data || JSON.stringify(data).length > ORIGIN_CHARACTERS) return undefined

@@ -8,7 +8,7 @@ import type { InstalledTemplate, MarketTemplate, MarketVariant } from '../featur
 import { readInputs } from './inputs.ts'
 import { unusable } from './template-check.ts'
 
-/** What a user asks for. */
+/** A user's request to install a template. */
 export interface InstallRequest {
   readonly name: string
   /** Default: the first usable one. */
@@ -17,11 +17,11 @@ export interface InstallRequest {
   readonly start: boolean
 }
 
-/** What an installation would do. */
+/** Preview of an installation. */
 export interface Plan {
   /** Flat, as for `POST /api/servers`. */
   readonly body: JsonObject
-  /** What the server then remembers of the template. */
+  /** Facts about the template that are stored with the server. */
   readonly installed: Omit<InstalledTemplate, 'installedAt'>
   readonly version: string
   readonly variant: string
@@ -38,7 +38,7 @@ export interface Plan {
   readonly planHash: string
 }
 
-/** What installing a template would do. Throws `validation_failed` with all wrong inputs, `template_unusable`. */
+/** Returns the preview of installing a template. Throws `validation_failed` with all wrong inputs, `template_unusable`. */
 export function planInstall(id: string, template: MarketTemplate, request: InstallRequest): Plan {
   const variant = chooseVariant(template, request.variant)
   const { values, missing } = readInputs(template.inputs, variant, request.inputs)
@@ -56,18 +56,18 @@ export function planInstall(id: string, template: MarketTemplate, request: Insta
   return { body, installed, ...shown, planHash }
 }
 
-/** SHA-256 (hex) of a value, whatever the order of its members. */
+/** SHA-256 (hex) of a value, independent of the order of its members. */
 export function hashOf(value: JsonValue): string {
   return createHash('sha256').update(canonical(value)).digest('hex')
 }
 
-/** SHA-256 (hex) of what a version of a template runs and asks for; how inputs are shown is no part of it. */
+/** SHA-256 (hex) of the command and inputs of a template's version; the display of inputs is not part of it. */
 export function contentHash({ version, variant, inputs }: Pick<InstalledTemplate, 'version' | 'variant' | 'inputs'>) {
   const asked = inputs.map(({ label: _, format: __, placeholder: ___, ...input }) => input)
   return hashOf({ version, variant, inputs: asked } as unknown as JsonValue)
 }
 
-/** What a server remembers of its template, without what was entered. */
+/** Facts about a template that are stored with a server, without entered values. */
 export function installedPart({ version, inputs }: MarketTemplate, variant: MarketVariant) {
   const used = usedInputs(variant)
   return { version, variant, inputs: inputs.filter(({ name }) => used.has(name)) }
@@ -88,7 +88,7 @@ export function chooseVariant(
   throw new HubError('template_unusable', `${quoteName(title)} cannot be installed here: ${reason}`)
 }
 
-/** What a user should know before it is installed, as sentences. */
+/** Sentences that a user should read before the installation. */
 export function warningsOf(
   { status, message, inputs }: Pick<MarketTemplate, 'status' | 'message' | 'inputs'>,
   { kind, args = [] }: MarketVariant,
@@ -104,7 +104,7 @@ export function warningsOf(
   ]
 }
 
-/** What a variant may do, as far as the hub knows it. */
+/** Permissions of a variant, as far as the hub can determine them. */
 export function permissionsOf({ kind, url }: MarketVariant, secrets: readonly string[]): JsonObject {
   const isRemote = kind === 'remote'
   return {

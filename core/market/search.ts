@@ -1,20 +1,23 @@
 import { normalForm } from '../transport-kit/normal-form.ts'
 import type { Listed } from './cache.ts'
 
-/** What templates are looked for by; all conditions hold. */
+/** Filter of templates; all conditions must hold. */
 export interface TemplateQuery {
-  /** Words, each of which stands somewhere in a template. */
+  /** Words, each of which must occur in a template. */
   readonly q?: string | undefined
   readonly category?: string | undefined
   readonly tag?: string | undefined
   readonly source?: string | undefined
-  /** Ids, of which only those are wanted. */
+  /** Ids; only templates among these match. */
   readonly among?: ReadonlySet<string> | undefined
   /** Default `relevance`: the best matches first. */
   readonly sort?: 'relevance' | 'name' | '-name' | '-updatedAt' | '-toolCount' | undefined
 }
 
-/** Those that fit, the best first: words in the title count more than elsewhere, maintained ones come before others. */
+/**
+ * Returns the matching templates, best first: words in the title count more than elsewhere, and maintained templates precede
+ * others.
+ */
 export function searchTemplates(all: readonly Listed[], query: TemplateQuery): Listed[] {
   const { q = '', category, tag, source, among, sort = 'relevance' } = query
   const words = normalForm(q, 'NFKC').toLowerCase().split(/\s+/u).filter(Boolean)
@@ -34,7 +37,7 @@ export function searchTemplates(all: readonly Listed[], query: TemplateQuery): L
 
 const byTitle = (one: Listed, other: Listed): number => (one.title < other.title ? -1 : 1)
 
-/** Those of which the sorted fact is not known come last. */
+/** Templates without the sorted value are last. */
 const ORDERS = {
   name: byTitle,
   '-name': (one, other) => -byTitle(one, other),

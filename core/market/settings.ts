@@ -1,7 +1,7 @@
 import type { HubConfig } from '../config/schema.ts'
 import type { SourceSettings } from './cache.ts'
 
-/** What an administrator decides about the market. */
+/** An administrator's settings of the market. */
 export interface MarketSettings extends SourceSettings {
   readonly enabled: boolean
   readonly users: 'all' | 'admin'

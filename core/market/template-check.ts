@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasHidden, visibleName } from '../domain/text/visible-text.ts'
 import type { MarketTemplate, MarketVariant } from '../features/market.ts'
 
-/** What templates are sorted by; other words of a source become tags. */
+/** Categories of templates; other words of a source become tags. */
 export const CATEGORIES = [
   ...['ai', 'automation', 'browser', 'business', 'cloud', 'communication', 'database', 'design', 'developer'],
   ...['files', 'finance', 'knowledge', 'maps', 'media', 'monitoring', 'productivity', 'search', 'travel', 'utility'],
@@ -39,7 +39,7 @@ export const variant = z.strictObject({
   transport: z.enum(['sse', 'streamable-http']).optional(),
 })
 
-/** What a user enters. */
+/** Schema of an input that a user fills in. */
 export const input = z.strictObject({
   name: line(128).regex(/^[^{}]+$/),
   label: shown(100).optional(),
@@ -77,7 +77,7 @@ const PYPI_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/
 const NPM_VERSION = /^\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/
 const PYPI_VERSION = /^\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*$/
 
-/** The template, with categories that are none as tags; undefined for what breaks a rule or a limit. */
+/** Returns the template, with unknown categories as tags; undefined if it violates a rule or a limit. */
 export function checkTemplate(given: unknown): MarketTemplate | undefined {
   const { data } = schema.safeParse(given)
   if (!data || JSON.stringify(data).length > TEMPLATE_CHARACTERS) return undefined
@@ -89,12 +89,12 @@ export function checkTemplate(given: unknown): MarketTemplate | undefined {
   return { ...(data as MarketTemplate), categories: categories.length > 0 ? categories : ['utility'], tags }
 }
 
-/** Whether a package's variant leaves the version to the user who installs it. */
+/** True when a package's variant leaves the version to the user who installs it. */
 export function isUnpinned({ kind, version = 'latest' }: MarketVariant): boolean {
   return kind !== 'remote' && (version === '' || version === 'latest')
 }
 
-/** Why nobody can install a variant; undefined: it can be installed. `canPin`: its source finds out versions. */
+/** Reason why a variant cannot be installed; undefined if it can. `canPin`: its source can find versions. */
 export function unusable(variant: MarketVariant, canPin = false): string | undefined {
   if (variant.kind === 'remote') {
     const url = URL.parse(variant.url ?? '')

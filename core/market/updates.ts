@@ -4,12 +4,12 @@ import { isUnpinned, unusable } from './template-check.ts'
 import { compareVersions } from './versions.ts'
 
 /**
- * How what a source lists now relates to what is installed. `changed`: the same version runs or asks for something else.
- * `unknown`: the source names no version, and only a dry run asks for it.
+ * Relation of the listed version to the installed one. `changed`: the same version has another command or other inputs.
+ * `unknown`: the source states no version, and only a dry run requests it.
  */
 export type Availability = 'current' | 'newer' | 'older' | 'other' | 'changed' | 'unknown'
 
-/** What an installed server could become. */
+/** Compares an installed server with its template. */
 export function availability(origin: TemplateOrigin, template: MarketTemplate): Availability {
   const variant = sameVariant(origin, template)
   if (variant && isUnpinned(variant)) return 'unknown'

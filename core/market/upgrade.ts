@@ -8,11 +8,11 @@ import { readInputs, type ShownInput, shownInput } from './inputs.ts'
 import { type Choices, type Conflict, mergeFields, TEMPLATE_FIELDS } from './merge.ts'
 import { hashOf, permissionsOf, warningsOf } from './plan.ts'
 
-/** What a user asks of a change to another version. */
+/** A user's request to change to another version. */
 export interface UpgradeRequest {
-  /** Of inputs that are new, or shall have another value. */
+  /** Values of inputs that are new or get another value. */
   readonly inputs: Readonly<Record<string, string>>
-  /** What counts where the user and the template changed the same place. */
+  /** Decisions for places that both the user and the template changed. */
   readonly choices: Choices
 }
 
@@ -21,39 +21,40 @@ export interface UpgradeTarget
   extends Pick<InstalledTemplate, 'version' | 'variant' | 'inputs'>,
     Pick<MarketTemplate, 'status' | 'message'> {}
 
-/** What changing a server to another version of its template would do. */
+/** Preview of changing a server to another version of its template. */
 export interface UpgradePlan {
   /** The server's new flat body; kept secrets are masks. */
   readonly body: JsonObject
-  /** What the server then remembers of its template. */
+  /** Facts about the template that are stored with the server afterwards. */
   readonly installed: Omit<InstalledTemplate, 'installedAt'>
   readonly from: string
   readonly to: string
-  /** The words of the command before and after, as they stand in the server. Empty for a remote server. */
+  /** The words of the command before and after, as in the server's configuration. Empty for a remote server. */
   readonly argvBefore: readonly string[]
   readonly argv: readonly string[]
-  /** Every field that gets another value, secrets masked; null where there is nothing. */
+  /** Every field that gets another value, secrets masked; null if there is none. */
   readonly changes: readonly { readonly pointer: string; readonly from: JsonValue; readonly to: JsonValue }[]
   readonly inputs: {
     readonly kept: readonly string[]
     readonly added: readonly ShownInput[]
     readonly removed: readonly string[]
   }
-  /** Pointers of what was changed by hand and stays. */
+  /** Pointers of kept manual changes. */
   readonly kept: readonly string[]
   readonly conflicts: readonly (Conflict & { readonly choice?: 'keep' | 'take' })[]
   /** Names of required inputs without a value. */
   readonly missing: readonly string[]
   readonly warnings: readonly string[]
   readonly permissions: JsonObject
-  /** The server is on, and connects anew with what is changed. */
+  /** True when the server is enabled, so that it reconnects with the changes. */
   readonly reconnects: boolean
   readonly planHash: string
 }
 
 /**
- * What a change of `record` to `target` would do. `present`: its flat body, secrets masked. What nobody changed by hand
- * follows the template; inputs, names of tools, time limits and all else stay. Throws `validation_failed` for wrong inputs.
+ * Returns the preview of changing `record` to `target`. `present`: its flat body, secrets masked. Fields without manual changes
+ * follow the template; inputs, names of tools, time limits and all other fields stay. Throws `validation_failed` for wrong
+ * inputs.
  */
 export function planUpgrade(
   record: Pick<ServerRecord, 'id' | 'revision' | 'enabled'>,
@@ -116,7 +117,7 @@ interface Sides {
   readonly kept: readonly string[]
 }
 
-/** The variables that are still used, with new ones, and the list of what is secret. */
+/** Returns the body with the variables that are still used, new ones, and the list of secrets. */
 function withVariables(body: JsonObject, held: JsonObject, { origin, offered, kept }: Sides): JsonObject {
   const ofTemplate = new Set(Object.values(origin.variables))
   const { variables: _, secrets, ...others } = body
@@ -142,7 +143,7 @@ function wordsOf({ command, args }: JsonObject): string[] {
 
 const COMPARED = [...TEMPLATE_FIELDS, 'variables'] as const
 
-/** Entries of maps one by one. A secret that is entered anew is shown as a mask. */
+/** Returns the changes, with entries of maps one by one. A secret that was entered again is shown as a mask. */
 function changesOf(before: JsonObject, after: JsonObject): UpgradePlan['changes'] {
   const secrets = new Set(Array.isArray(after.secrets) ? after.secrets : [])
   const flat = (body: JsonObject): Map<string, JsonValue> =>

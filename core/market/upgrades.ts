@@ -12,7 +12,7 @@ import { availability, sameVariant } from './updates.ts'
 import { planUpgrade, type UpgradePlan, type UpgradeRequest, type UpgradeTarget } from './upgrade.ts'
 import { fromMarket, type InstalledServer } from './views.ts'
 
-/** `up`: to what its source lists now. `back`: to what it was upgraded from. */
+/** `up`: to the version that its source lists now. `back`: to the version before the last upgrade. */
 export type Direction = 'up' | 'back'
 
 interface UpgradesDeps {
@@ -30,7 +30,7 @@ export class Upgrades {
     this.#deps = deps
   }
 
-  /** The actor's own servers whose source lists something else than is installed, or does not list them any more. */
+  /** The actor's own servers whose source lists another version, or no longer lists them. */
   async list(actor: UserActor): Promise<readonly JsonObject[]> {
     const servers = fromMarket(await this.#deps.registry.servers.list(actor, { scope: 'mine' }))
     const found = await Promise.all(servers.map(async server => [server, await this.#present(actor, server)] as const))
@@ -48,13 +48,13 @@ export class Upgrades {
     }
   }
 
-  /** What the change would do. Throws `upgrade_unavailable` when there is nothing to change to. */
+  /** Preview of the change. Throws `upgrade_unavailable` if there is no other version. */
   async plan(actor: UserActor, ref: string, direction: Direction, request: UpgradeRequest): Promise<UpgradePlan> {
     return (await this.#planned(actor, ref, direction, request)).plan
   }
 
   /**
-   * Changes the server to what was planned; it stays on or off. Throws `plan_changed`, and `validation_failed` for missing
+   * Changes the server as planned; it stays enabled or disabled. Throws `plan_changed`, and `validation_failed` for missing
    * inputs and for conflicts without a choice.
    */
   async apply(
@@ -128,7 +128,7 @@ function previousOf({ name, template: { previous } }: InstalledServer): UpgradeT
   throw new HubError('upgrade_unavailable', `${quoteName(name)} was not upgraded since it was installed`)
 }
 
-/** One step back is remembered; a server that went back does not remember what it left. */
+/** One previous version is stored; a server that went back does not store the version that it left. */
 function nextOrigin(origin: TemplateOrigin, { installed }: UpgradePlan, direction: Direction): TemplateOrigin {
   const { id, previous: _, ...before } = origin
   const next: InstalledTemplate = { ...installed, installedAt: new Date().toISOString() }

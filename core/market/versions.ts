@@ -1,9 +1,9 @@
-/** How two versions of one template relate. */
+/** Relation of two versions of one template. */
 export type VersionOrder = 'newer' | 'older' | 'same' | 'other'
 
 /**
- * Whether `found` is newer or older than `installed`: numbers between dots as numbers, a release after its pre-releases.
- * `other`: two texts that are not versions of this form.
+ * Compares `found` with `installed`: numbers between dots as numbers, a release after its pre-releases. `other`: the texts are
+ * not versions of this form.
  */
 export function compareVersions(installed: string, found: string): VersionOrder {
   if (installed === found) return 'same'

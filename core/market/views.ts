@@ -12,7 +12,7 @@ import { availability } from './updates.ts'
 /** A server that was installed from a template. */
 export type InstalledServer = ServerRecord & { readonly template: TemplateOrigin }
 
-/** Those of the servers that come from the market. */
+/** The servers that were installed from the market. */
 export function fromMarket(servers: readonly ServerRecord[]): readonly InstalledServer[] {
   return servers.filter((server): server is InstalledServer => server.template !== undefined)
 }
@@ -67,7 +67,7 @@ function secretsOf(variant: MarketVariant, inputs: Listed['template']['inputs'])
   return inputs.filter(({ name, secret }) => secret && used.has(name)).map(({ name }) => name)
 }
 
-/** Where a server comes from, as its record shows it. */
+/** Origin of a server, as its record shows it. */
 export function originView(origin: TemplateOrigin): JsonObject {
   const { id, version, variant, installedAt, previous } = origin
   return {

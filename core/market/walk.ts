@@ -11,39 +11,39 @@ import { checkTemplate } from './template-check.ts'
 const MOST_PAGES = 1_000
 const CURSOR_CHARACTERS = 4_096
 const MOST_TEMPLATES = 50_000
-/** Of the JSON of all templates of one source. */
+/** Characters of the JSON of all templates of one source. */
 const MOST_CHARACTERS = 64 * 1024 * 1024
 const PAGE_MS = 30_000
 /** Longest turn of checking templates; others are answered in between. */
 const SLICE_MS = 5
 
-/** A template with where it comes from. */
+/** A template with its source. */
 export interface Listed {
   /** `source:name`. */
   readonly id: string
   readonly source: string
   readonly template: MarketTemplate
-  /** Lower-case texts that searches look into. */
+  /** Lower-case texts for searches. */
   readonly title: string
   readonly text: string
 }
 
-/** What one source lists. */
+/** The templates of one source. */
 export interface TemplateList {
   readonly listed: readonly Listed[]
   /** Entries that break a rule or a limit. */
   readonly leftOut: number
 }
 
-/** What is known of an incremental source, and the time from which on its changes are asked for. */
+/** List of an incremental source, and the time from which its changes are requested. */
 export interface KnownList {
   readonly list: TemplateList
   readonly since: Date
 }
 
 /**
- * Reads a source to its end, or with `known` only what changed. Rejects when a page fails or the list has no end; nothing of
- * it is used then.
+ * Reads a source to its end, or with `known` only the changes. Rejects when a page fails or the list is endless; its content is
+ * not used then.
  */
 export async function walkSource(
   id: string,
@@ -66,13 +66,13 @@ export async function walkSource(
   throw new HubError('upstream_protocol', `The list has no end: after ${MOST_PAGES} pages there is still another one`)
 }
 
-/** Pages of one walk: a list that comes round to where it was has no end, and what it has told so far is not the whole. */
+/** Pages of one walk: a list that repeats itself would never end, and is incomplete so far. */
 class WalkedPages {
   readonly #cursors = new Set<string>()
   readonly #items = new Set<string>()
   #count = 0
 
-  /** Throws `upstream_protocol` for a cursor that came before, and for a page all of whose entries did. */
+  /** Throws `upstream_protocol` for a repeated cursor, and for a page with only repeated entries. */
   add({ templates = [], entries = [], next }: MarketPage): void {
     this.#count += 1
     const items = [...templates, ...entries].map(itemName)
@@ -124,7 +124,7 @@ export class ListBuilder implements TemplateList {
   #sliceStartedMs = performance.now()
   leftOut = 0
 
-  /** What is added takes the place of what `known` has under its name. */
+  /** True when new templates replace those of the same name in `known`. */
   readonly isChange: boolean
 
   constructor(source: string, known?: TemplateList) {

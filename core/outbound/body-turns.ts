@@ -1,4 +1,4 @@
-/** How long one body may be read alone while others are queued, in milliseconds. */
+/** Time for which one body may be read alone while others are queued, in milliseconds. */
 const TURN_MS = 5_000
 
 /** A body that is too large to be buffered at the same time as others. */
@@ -8,8 +8,8 @@ export interface LargeBody {
 }
 
 /**
- * Lets large bodies be read one after the other, so that they are not in memory at the same time. One that takes more
- * than 5 s while others are queued no longer blocks the next: a server that stalls delays nobody for longer.
+ * Reads large bodies one after the other, so that they are not in memory at the same time. A body that takes more than 5 s while
+ * others are queued no longer blocks the next: a stalled server does not delay the others for longer.
  */
 export class BodyTurns {
   readonly #waiting = new Set<LargeBody>()

@@ -28,8 +28,8 @@ export class ChunkedReader {
   }
 
   /**
-   * Passes the pieces of the body to `piece`, with short ones of one push joined: a chunk of one byte would cost as
-   * much as a long one. Returns how many bytes belonged to the body. Throws `upstream_protocol`.
+   * Passes the pieces of the body to `piece`, and joins short ones: a chunk of one byte would cost as much as a long one.
+   * Returns the number of bytes that belonged to the body. Throws `upstream_protocol`.
    */
   push(bytes: Buffer, piece: (bytes: Buffer) => void): number {
     const together = new Together(bytes.length, piece)
@@ -48,7 +48,7 @@ export class ChunkedReader {
     return at
   }
 
-  /** Takes the data of a chunk from `at`; returns where it ends. */
+  /** Takes the data of a chunk from `at`; returns its end. */
   #pushData(bytes: Buffer, at: number, together: Together): number {
     const end = Math.min(at + this.#left, bytes.length)
     this.#left -= end - at
@@ -58,7 +58,7 @@ export class ChunkedReader {
     return end
   }
 
-  /** Takes a line between chunks from `at`; returns where it ends. */
+  /** Takes a line between chunks from `at`; returns its end. */
   #pushLine(bytes: Buffer, at: number): number {
     const newline = bytes.indexOf(LINE_FEED, at)
     const end = newline < 0 ? bytes.length : newline + 1
@@ -138,8 +138,8 @@ export interface BodyDecoder {
 }
 
 /**
- * A decoder for this `Content-Encoding`; undefined when there is nothing to decode.
- * Throws `upstream_protocol` for a coding that is not known or is applied in layers.
+ * A decoder for this `Content-Encoding`; undefined if there is nothing to decode. Throws `upstream_protocol` for an unknown
+ * coding or several layers.
  */
 export function decoderFor(encoding: string | undefined, sink: BodySink): BodyDecoder | undefined {
   const coding = encoding?.toLowerCase() ?? 'identity'

@@ -22,12 +22,12 @@ export interface Connecting {
 }
 
 /**
- * Connects to a target for a {@link Connecting}, over TLS and through a proxy where the target says so. Reports to
- * the connection alone: `attached`, then `ready` or `refuse`.
+ * Connects to a target for a {@link Connecting}, over TLS and through a proxy if the target has them. Reports only to the
+ * connection: `attached`, then `ready` or `refuse`.
  */
 export function connectFor(connection: Connecting, target: ConnectTarget): void {
   const { address, port, tls, via } = target
-  // A request for an http URL is handed to the proxy as it is; everything else needs a tunnel.
+  // A request for an http URL is passed to the proxy unchanged; all others need a tunnel.
   const tunnel = via !== undefined && !(via.byName && tls === undefined)
   const connect = async (): Promise<unknown> =>
     await Bun.connect<Connecting>({
@@ -71,7 +71,7 @@ const TLS_HANDLERS: SocketHandler<Connecting> = {
 
 const UNCHECKED_HANDLERS: SocketHandler<Connecting> = {
   ...TLS_HANDLERS,
-  // The runtime reports the certificate's fault as a failure whether it was to be rejected or not.
+  // The runtime reports a certificate fault as a failure even when faults are accepted.
   handshake: (socket, success, error) => socket.data.handshake(success || isCertificateFault(error), error),
 }
 
@@ -86,7 +86,7 @@ function tunnelHandlers(connection: Connecting, target: ConnectTarget): SocketHa
   let isOpen = false
   const opened = (socket: Socket<Connecting>, rest: Buffer): void => {
     isOpen = true
-    // A server speaks only after a request, and TLS begins with the client.
+    // A server sends only after a request, and TLS begins with the client.
     if (rest.length > 0) return connection.refuse(proxyFailure(target, 'it sent bytes before any were asked for'))
     if (!tls) return connection.ready()
     const [, secure] = socket.upgradeTLS<Connecting>({

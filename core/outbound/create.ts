@@ -22,7 +22,7 @@ export interface GuardedFetchOptions {
   readonly rights: AddressRights
   /** Appended to `x-patchbay-instance`, so that a hub recognizes a request that returns to it. */
   readonly instanceId: string
-  /** How names are resolved. Default: a resolver of its own. */
+  /** Resolver of names. Default: a separate one. */
   readonly lookup?: Lookup
   /** TLS settings. Default: the system's trusted certificates, no client certificate. */
   readonly tls?: TlsSettings
@@ -38,17 +38,17 @@ export interface GuardedFetchOptions {
 }
 
 /**
- * The only way from the hub to addresses that somebody else chose: http and https, each new connection to an address
- * that these rights permit, no redirect followed (a 3xx is a response like others), limits on time and size.
+ * The only access from the hub to addresses that users chose: http and https, each new connection to an address that these
+ * rights permit, no redirect followed (a 3xx is a response like others), limits on time and size.
  *
- * `headTimeoutMs` is 10 s by default, counted from the written request; `idleTimeoutMs` is 30 s; 0 disables either. A
- * headers object that is frozen is rendered once and reused for the same URL and method.
+ * `headTimeoutMs` is 10 s by default, counted from the written request; `idleTimeoutMs` is 30 s; 0 disables either. A headers
+ * object that is frozen is rendered once and reused for the same URL and method.
  *
  * Rejects with a HubError: `url_address_blocked`, `upstream_dns_error`, `upstream_tls_error`, `upstream_timeout`,
- * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the
- * request was written. An abort rejects with the signal's reason. A request that was written is repeated only if it is
- * a GET or HEAD on a reused connection that closed without a byte. Any other request is sent on a used connection only
- * where the server was observed to keep such open.
+ * `connection_lost`, `upstream_protocol`, `overloaded`, `config_invalid`; with `data.sent` false when nothing of the request was
+ * written. An abort rejects with the signal's reason. A request that was written is repeated only if it is a GET or HEAD on a
+ * reused connection that closed without a byte. Any other request is sent on a used connection only if the server was observed
+ * to keep such connections open.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch & Reach {
   const { rights, instanceId, lookup = createLookup(), tls, signal, turns, received } = options
@@ -135,7 +135,7 @@ function framedRequest(
   { method, body }: Pick<GuardedRequest, 'method' | 'body'>,
 ): { readonly text: string | Buffer; readonly bytes: number } {
   const length = body === undefined ? 0 : Buffer.byteLength(body)
-  // Without a length some servers wait for the body of a POST that has none.
+  // Without a length some servers wait for the body of a POST without one.
   const framed = body !== undefined || method === 'POST' || method === 'PUT'
   const before = head.text + (framed ? `content-length: ${length}\r\n\r\n` : '\r\n')
   const text = typeof body === 'object' ? Buffer.concat([Buffer.from(before), body]) : before + (body ?? '')

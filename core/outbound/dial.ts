@@ -4,7 +4,7 @@ import { type ConnectionOwner, Http1Connection } from './http1.ts'
 import type { ConnectTarget } from './targets.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** How long one address may stay silent before the next is tried in parallel (RFC 8305 recommends 250). */
+/** Time for which one address may stay silent before the next is tried in parallel, in milliseconds (RFC 8305 recommends 250). */
 const NEXT_ADDRESS_MS = 250
 
 /** A connection being opened. */

@@ -15,7 +15,7 @@ const HEAD_BYTES = 16 * 1024
 const IDLE_MS = 10 * 60_000
 /** Connections of one process at a time. As many more get an error response; any beyond are closed without one. */
 const CONNECTIONS = 64
-/** How long a rejected client may read the reason: it may never close its end. */
+/** Time for a rejected client to read the reason, in milliseconds: it may never close its end. */
 const LINGER_MS = 1_000
 /** Longest path of a Unix socket, including its terminator. */
 const PATH_BYTES = 108
@@ -49,9 +49,8 @@ export interface Egress {
 }
 
 /**
- * The proxy for a sandbox without a network (CONNECT, and requests for http URLs), at a Unix socket; every connection
- * is checked by the rules for addresses that somebody else chose. Throws HubError `spawn_failed` when the socket cannot
- * be created.
+ * The proxy for a sandbox without a network (CONNECT, and requests for http URLs), at a Unix socket; every connection is checked
+ * by the rules for addresses that users chose. Throws HubError `spawn_failed` when the socket cannot be created.
  */
 export function openEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>()

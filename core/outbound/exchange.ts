@@ -12,7 +12,7 @@ const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'] as const
 
 type StreamHandlers = Parameters<GuardedResponse['stream']>[0]
 
-/** What a connection needs to write one request. */
+/** Parts of a request that a connection writes. */
 export interface RequestText {
   readonly method: string
   /** `https://host:port`, for messages: never the path, which may hold a secret. */
@@ -78,7 +78,7 @@ export class Exchange implements GuardedResponse, LargeBody {
     else signal.addEventListener('abort', this.#onAbort)
   }
 
-  /** Nothing more is expected: complete, failed, cancelled or aborted. */
+  /** True when nothing more is expected: complete, failed, cancelled or aborted. */
   get over(): boolean {
     return this.#state === 'ended' || this.#state === 'failed'
   }
@@ -117,7 +117,7 @@ export class Exchange implements GuardedResponse, LargeBody {
     if (this.#unfinished > LARGE_BYTES && this.#turn === 'none') this.#takeTurn()
   }
 
-  /** Its turn has come: reading continues. */
+  /** Continues reading, because the turn of this body has come. */
   proceed(): void {
     if (this.#turn !== 'waiting') return
     this.#turn = 'held'

@@ -7,14 +7,14 @@ const CHAIN_HEADER = 'x-patchbay-instance'
 export const MAX_HEAD_BYTES = 64 * 1024
 const MAX_FIELDS = 200
 
-/** How the end of a response body is found. */
+/** Method of finding the end of a response body. */
 export type Framing = 'none' | 'chunked' | 'close' | number
 
 /** One parsed response head. Shared between responses with the same text, hence immutable. */
 export interface ResponseHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** As for a request whose response may have a body; a HEAD request has none whatever this says. */
+  /** Determined as if the response may have a body; the response to a HEAD request has none, whatever this value is. */
   readonly framing: Framing
   readonly keepAlive: boolean
   /** Seconds from `Keep-Alive: timeout=…`, if the server sent it. */
@@ -113,7 +113,7 @@ function parseField(line: string): { readonly name: string; readonly value: stri
   const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
   // A folded line and a space before the colon have no name.
   if (!TOKEN.test(name)) throw malformed('a header name is not valid')
-  // Checked before it is trimmed: other parsers take a bare LF at its end for the end of the head.
+  // Checked before it is trimmed: other parsers interpret a bare LF at its end as the end of the head.
   if (NOT_IN_VALUE.test(line)) throw malformed('a header value holds a control character')
   return { name, value: withoutBlanks(line.slice(colon + 1)) }
 }

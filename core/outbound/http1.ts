@@ -13,7 +13,10 @@ const BARE_HEAD_END = Buffer.from('\n\n')
 const VERSION = 'HTTP/1.'
 /** Part of a thread's time that reading one connection may take for long; beyond it reading rests. */
 const READING_SHARE = 0.2
-/** So much more may be taken at once: large answers, and turns in which the system gave the processor to others. */
+/**
+ * Additional reading time that may be used at once, in milliseconds: for large answers, and turns in which the system gave the
+ * processor to other processes.
+ */
 const READING_BURST_MS = 20
 const MOST_REST_MS = 250
 
@@ -24,7 +27,7 @@ const KEPT_HEADS = 32
 export interface ConnectionOwner {
   /** Heads of earlier responses by their text. */
   readonly heads: Map<string, ResponseHead>
-  /** An exchange has ended, another may begin; `idleSeconds`: how long the server keeps the connection. */
+  /** Called when an exchange has ended and another may begin; `idleSeconds`: time for which the server keeps the connection. */
   idle(connection: Http1Connection, idleSeconds: number | undefined): void
   /**
    * An open connection was closed, `byServer` or by the hub. `retry` is an exchange that may be repeated: no byte of
@@ -38,7 +41,7 @@ export interface ConnectionOwner {
  * have acted. It uses no web streams and allocates little, which halves the cost of a call against node:http.
  */
 export class Http1Connection implements Connecting {
-  /** Since when it is idle, and how long its owner keeps it, by `performance.now()`. */
+  /** Time since which it is idle, and until which its owner keeps it, by `performance.now()`. */
   idleSinceMs = 0
   idleUntilMs = 0
   readonly #owner: ConnectionOwner
@@ -178,12 +181,12 @@ export class Http1Connection implements Connecting {
     this.#leaveTurns(performance.now() - startedMs)
   }
 
-  /** A server whose answer takes the thread's time, such as a stream without end, leaves the most of it to the others. */
+  /** Pauses reading from a server whose answer uses much time of the thread, such as an endless stream, in favour of the others. */
   #leaveTurns(spentMs: number): void {
     const nowMs = performance.now()
     this.#readMs = Math.max(0, this.#readMs - READING_SHARE * (nowMs - this.#readAtMs)) + spentMs
     this.#readAtMs = nowMs
-    // Between two answers there is nothing to rest from, and the next one would be late.
+    // Between two answers there is no work to pause after, and the next one would be late.
     const isReading = this.#state === 'head' || this.#state === 'body'
     if (!isReading || this.#readMs < READING_BURST_MS || this.#rest !== undefined) return
     this.#socket?.pause()
@@ -307,7 +310,7 @@ export class Http1Connection implements Connecting {
   }
 }
 
-/** Throws `upstream_protocol` where the beginning of a head already shows that it will be none. */
+/** Throws `upstream_protocol` if the first bytes already show that this is not a response head. */
 function checkBeginning(bytes: Buffer): void {
   if (VERSION.slice(0, bytes.length) !== bytes.toString('latin1', 0, Math.min(bytes.length, VERSION.length))) {
     throw malformed('it is not HTTP/1.1')

@@ -1,13 +1,12 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 
-/** All addresses of a name, in the order in which they should be tried; throws when there is none. */
+/** All addresses of a name, in the order in which they should be tried; throws if there is none. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>
 
 /**
- * Asks the name servers and the hosts file without blocking a thread. The system's resolver blocks one of a few until
- * it has a response, so that some names with silent name servers would delay all others: it is asked only for names not
- * found otherwise (names of the local network, name servers that changed since the start), one at a time. Share one per
- * thread.
+ * Queries the name servers and the hosts file without blocking a thread. The system's resolver blocks one of a few until it has
+ * a response, so that some names with silent name servers would delay all others: it is used only for names not found otherwise
+ * (names of the local network, name servers that changed since the start), one at a time. Share one per thread.
  */
 export function createLookup(): Lookup {
   let systemAsked = false

@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** What may pass at once after a pause, in milliseconds of the rate. */
+/** Amount that may pass at once after a pause, in milliseconds of the rate. */
 const BURST_MS = 50
 
-/** Takes a number of bytes; returns how long to wait after them, in milliseconds. */
+/** Takes a number of bytes; returns the time to wait after them, in milliseconds. */
 export type Pace = (bytes: number) => number
 
 /** One rate limit for all streams that share it. */
@@ -19,7 +19,7 @@ export function createPace(bytesPerSecond: number): Pace {
 /** Callbacks for bytes that were read and not yet written. */
 export interface Carried {
   readonly pace: Pace
-  /** `held`: so many bytes were read and are buffered; `gone`: they were written. */
+  /** `held`: this many bytes were read and are buffered; `gone`: they were written. */
   held(bytes: number): void
   gone(bytes: number): void
 }

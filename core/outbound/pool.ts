@@ -9,12 +9,12 @@ import type { ConnectTarget } from './targets.ts'
 
 /** Most connections to one origin at a time. */
 const MAX_CONNECTIONS = 512
-/** Fewer would make a busy server reconnect often: at 256 calls in flight, 64 cost 37 µs a call in place of 16. */
+/** Fewer would make a busy server reconnect often: at 256 calls in flight, 64 cost 37 µs a call instead of 16. */
 const MAX_IDLE = 256
 const MAX_IDLE_MS = 60_000
 /** Subtracted from the server's keep-alive time, for the network delay. */
 const IDLE_MARGIN_MS = 1_000
-/** How often idle connections are swept: one timer for all is cheaper than one for each call. */
+/** Interval at which idle connections are checked, in milliseconds: one timer for all is cheaper than one for each call. */
 const SWEEP_MS = 250
 
 /** The connections of one guarded fetch to one origin: kept alive, one exchange at a time on each. */
@@ -44,7 +44,7 @@ export class OriginPool implements ConnectionOwner {
   send(exchange: Exchange): void {
     const now = performance.now()
     if (exchange.repeatable || this.#trust.reuses(this.#idle[0], now)) {
-      // The most recently used one is the least likely to be closed by now.
+      // The most recently used connection is the least likely to have been closed.
       for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
         if (connection.idleUntilMs <= now) connection.drop()
         else if (connection.start(exchange)) return

@@ -3,7 +3,7 @@ import { HubError } from '../contract/errors.ts'
 /** The request of a proxy's client. */
 export type ProxyRequest =
   | { readonly kind: 'tunnel'; readonly host: string; readonly port: number }
-  /** `head`: sent to the target in place of the client's head, including the empty line. */
+  /** `head`: sent to the target instead of the client's head, including the empty line. */
   | { readonly kind: 'forward'; readonly host: string; readonly port: number; readonly head: string }
 
 /** Headers between the client and the proxy alone. */

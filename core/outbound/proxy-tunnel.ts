@@ -22,8 +22,8 @@ export class TunnelAnswer {
   }
 
   /**
-   * The bytes behind the answer's head once the tunnel is open; undefined while the head is not complete. Throws
-   * `proxy_failed` when the proxy refuses, or does not speak HTTP.
+   * The bytes behind the answer's head once the tunnel is open; undefined while the head is not complete. Throws `proxy_failed`
+   * when the proxy refuses, or does not use HTTP.
    */
   push(bytes: Buffer): Buffer | undefined {
     this.#held = Buffer.concat([this.#held, bytes])

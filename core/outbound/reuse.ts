@@ -1,21 +1,21 @@
 import type { Http1Connection } from './http1.ts'
 
 /**
- * How long a connection is kept for reuse when the server does not say: shorter than Node's 5 s, the shortest of the
- * common servers, since a POST written while the server closes is lost.
+ * Time for which a connection is kept for reuse if the server does not state one, in milliseconds: shorter than Node's 5 s, the
+ * shortest of the common servers, since a POST written while the server closes is lost.
  */
 const IDLE_MS = 4_000
 /** A connection still open after this time was not closed with its response, even by a slow server. */
 const PROOF_MS = 250
-/** How long observations of a server are valid: it may be another one after that. */
+/** Time for which observations of a server are valid, in milliseconds: another server may have replaced it after that. */
 const CAUTION_MS = 60_000
 
 type Resting = Pick<Http1Connection, 'idleSinceMs'>
 
 /**
- * Whether a server keeps its connections open between requests, as observed. HTTP/1.1 lets it close one at any time,
- * and it is unknown whether a request written meanwhile was read. So a request that must not be lost is sent on a used
- * connection only once one was observed to outlive its response.
+ * Records whether a server keeps its connections open between requests. HTTP/1.1 lets it close one at any time, and it is
+ * unknown whether a request written meanwhile was read. So a request that must not be lost is sent on a used connection only
+ * once one was observed to outlive its response.
  */
 export class ReuseTrust {
   #proven = false

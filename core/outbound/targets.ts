@@ -25,7 +25,7 @@ export interface ConnectTarget {
 
 /** The way from a proxy to the server. */
 export interface ProxyHop {
-  /** `host:port` of the server, as `CONNECT` names it: the checked address, or the name where the proxy resolves it. */
+  /** `host:port` of the server, as `CONNECT` names it: the checked address, or the name if the proxy resolves it. */
   readonly authority: string
   /** The proxy resolves the name, so that a request for an http URL can be handed to it as it is. */
   readonly byName: boolean
@@ -42,14 +42,12 @@ export interface ResolveOptions {
 }
 
 /**
- * The addresses that may be connected to for this URL. A literal is checked as it is; of a name every address must
- * pass, since its name server could otherwise mix a permitted one with the intended one. Throws `url_address_blocked`
- * or, only for an administrator's server, `upstream_dns_error`: for others a name that does not exist fails like one
- * with a blocked address, with the same text and no sooner than after `refusalMs`, since a difference would reveal the
- * names of an internal network.
- *
- * Behind a proxy the same addresses are judged, and the proxy is told which of them to connect to; it resolves names
- * itself only for administrators, or where `names` allows it. Throws `proxy_failed` when the proxy has no address.
+ * The addresses that may be connected to for this URL. A literal is checked as it is; of a name every address must pass, since
+ * its name server could otherwise mix a permitted one with the intended one. Throws `url_address_blocked` or, only for an
+ * administrator's server, `upstream_dns_error`: for others a name that does not exist fails like one with a blocked address,
+ * with the same text and no sooner than after `refusalMs`, since a difference would reveal the names of an internal network.
+ * Behind a proxy the same addresses are checked, and the proxy gets the one to connect to; it resolves names itself only for
+ * administrators, or if `names` allows it. Throws `proxy_failed` when the proxy has no address.
  */
 export async function resolveTargets(url: URL, options: ResolveOptions): Promise<readonly ConnectTarget[]> {
   const { rights } = options
@@ -70,8 +68,8 @@ export async function resolveTargets(url: URL, options: ResolveOptions): Promise
 }
 
 /**
- * The addresses of a host, a name or an address, all of which these rights permit, for what no HTTP proxy carries. Rejects as
- * {@link resolveTargets}.
+ * The addresses of a host (a name or an address), all of which these rights permit, for connections that no HTTP proxy carries.
+ * Rejects as {@link resolveTargets}.
  */
 export async function resolveHost(host: string, rights: AddressRights, lookup: Lookup): Promise<readonly string[]> {
   const url = URL.parse(`http://${host.includes(':') ? `[${host}]` : host}/`)
@@ -109,7 +107,7 @@ async function resolveName(origin: string, host: string, options: ResolveOptions
   throw notSent('url_address_blocked', `${origin} has no address that servers of this owner may reach`)
 }
 
-/** Addresses that the hub's own name server knows for a name that the proxy resolves; empty when it knows none. */
+/** Addresses that the hub's own name server has for a name that the proxy resolves; empty if it has none. */
 async function judgeName(origin: string, host: string, { lookup }: ResolveOptions): Promise<readonly string[]> {
   const { promise: late, resolve: giveUp } = Promise.withResolvers<readonly string[]>()
   const timer = setTimeout(() => giveUp([]), PROXIED_NAME_MS)

@@ -11,7 +11,7 @@ export async function connectFirst(targets: readonly ConnectTarget[]): Promise<S
   const end = performance.now() + CONNECT_TIMEOUT_MS
   let failure: HubError | undefined
   for (const [index, target] of targets.entries()) {
-    // A silent address leaves time for those behind it.
+    // A silent address leaves time for the next ones.
     const share = (end - performance.now()) / (targets.length - index)
     try {
       return await connectTo(target, share)

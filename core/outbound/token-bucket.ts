@@ -15,7 +15,7 @@ export class TokenBucket {
     this.#atMs = now()
   }
 
-  /** Takes one; false when there is none. */
+  /** Takes one token; false if there is none. */
   take(): boolean {
     const nowMs = this.#now()
     this.#left = Math.min(this.#burst, this.#left + (nowMs - this.#atMs) * this.#perMs)

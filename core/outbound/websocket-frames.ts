@@ -12,17 +12,20 @@ const PING = 0x9
 const PONG = 0xa
 const MOST_CONTROL_BYTES = 125
 
-/** What the frames of a server hold. */
+/** Handlers for the content of a server's frames. */
 export interface FrameHandlers {
   /** Longest message in bytes; read for each one. */
   readonly maxBytes: number
   /**
-   * Called at the head of each frame, before its payload of `bytes` is read; what it throws ends the reading. `whole`: the frame
-   * is a message, not a piece of one or a control frame.
+   * Called at the head of each frame, before its payload of `bytes` is read; an error thrown here ends the reading. `whole`: the
+   * frame is a message, not a piece of one or a control frame.
    */
   begins?(bytes: number, whole: boolean): void
   text(message: string): void
-  /** A longer one was skipped. Without this function, `push` throws `result_too_large` as soon as one becomes too long. */
+  /**
+   * Called for a message that was skipped because it was too long. Without this function, `push` throws `result_too_large` as
+   * soon as one becomes too long.
+   */
   tooLong?(message: LongMessage): void
   ping(payload: Buffer): void
   /** The answer to a ping. */
@@ -37,7 +40,7 @@ export class FrameReader {
   #pending: Buffer = Buffer.alloc(0)
   #opcode = 0
   #final = false
-  /** Bytes of the frame's payload that are still to come; undefined: a header is due. */
+  /** Bytes of the frame's payload that are still missing; undefined: a header is expected. */
   #left: number | undefined
   #control: Buffer[] = []
   #message: GrowingBytes | undefined
@@ -48,7 +51,7 @@ export class FrameReader {
     this.#handlers = handlers
   }
 
-  /** Throws `upstream_protocol` for what is no such frame, `result_too_large`, and what `begins` throws. */
+  /** Throws `upstream_protocol` for an invalid frame, `result_too_large`, and errors of `begins`. */
   push(chunk: Buffer): void {
     let bytes = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     this.#pending = Buffer.alloc(0)
@@ -96,7 +99,7 @@ export class FrameReader {
     if (this.#opcode > PONG) throw broken('a frame is of an unknown kind')
   }
 
-  /** What is skipped would be read to its end, which a server may never send. */
+  /** A message is rejected early because skipping it means reading to its end, which a server may never send. */
   #checkLength(bytes: number): void {
     const { maxBytes, tooLong } = this.#handlers
     if (tooLong || !this.#message || this.#message.length + bytes <= maxBytes) return
@@ -176,7 +179,7 @@ export function closeFrame(code: number): Buffer {
   return frame(CLOSE, payload)
 }
 
-/** A client masks what it sends. `payload` is overwritten. */
+/** Returns a masked frame, as required for clients. `payload` is overwritten. */
 function frame(opcode: number, payload: Buffer): Buffer {
   const { length } = payload
   const header = Buffer.alloc(length < 126 ? 6 : length < 0x1_0000 ? 8 : 14)

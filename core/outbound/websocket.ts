@@ -19,7 +19,7 @@ import { closeFrame, FrameReader, pingFrame, pongFrame, textFrame } from './webs
 
 /** From the open connection to the head of the response. */
 const HEAD_TIMEOUT_MS = 10_000
-/** How long a server may take to close its end. */
+/** Time for a server to close its end, in milliseconds. */
 const CLOSE_MS = 1_000
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** Bytes that may wait for a server that does not read, before its connection ends. */
@@ -29,7 +29,7 @@ const NORMAL = 1000
 const PROTOCOL_ERROR = 1002
 /** Status of the close frame by the reason for which the hub ends a connection. */
 const CLOSE_CODES: Readonly<Record<string, number>> = { upstream_flood: 1008, result_too_large: 1009 }
-/** Control frames and short pieces of messages: they cost as much as messages and hold nothing, so that no server needs many. */
+/** Control frames and short pieces of messages: they cost as much as messages and have no content, so servers do not need many. */
 const SMALL_FRAMES = { perSecond: 1_000, burst: 4_000 } as const
 /** A piece of a message that has fewer bytes is a short one. */
 const SHORT_PIECE_BYTES = 1024
@@ -40,7 +40,7 @@ export interface GuardedConnectOptions {
   readonly rights: AddressRights
   /** Appended to `x-patchbay-instance`, so that a hub recognizes a request that returns to it. */
   readonly instanceId: string
-  /** How names are resolved. Default: a resolver of its own. */
+  /** Resolver of names. Default: a separate one. */
   readonly lookup?: Lookup
   /** TLS settings. Default: the system's trusted certificates, no client certificate. */
   readonly tls?: TlsSettings
@@ -48,7 +48,7 @@ export interface GuardedConnectOptions {
   readonly signal?: AbortSignal
 }
 
-/** The only way from the hub to a WebSocket that somebody else chose; see `GuardedConnect`. */
+/** The only access from the hub to a WebSocket that a user chose; see `GuardedConnect`. */
 export function createGuardedConnect(options: GuardedConnectOptions): GuardedConnect {
   const { rights, instanceId, lookup = createLookup(), tls, signal } = options
   return async (address, request) => {
@@ -75,7 +75,10 @@ export function createGuardedConnect(options: GuardedConnectOptions): GuardedCon
   }
 }
 
-/** Whether these rights reach the host of an address. Rejects with `url_address_blocked`, or as the name fails to resolve. */
+/**
+ * Checks that these rights permit a connection to the host of an address. Rejects with `url_address_blocked`, or with the error
+ * of resolving the name.
+ */
 export async function checkSocketAddress(address: string, rights: AddressRights): Promise<void> {
   await resolveTargets(parseUrl(address), { rights, lookup: createLookup() })
 }
@@ -87,11 +90,11 @@ class OpenSocket implements GuardedSocket {
   readonly #origin: string
   readonly #ended: Promise<void>
   #closing = false
-  /** Why it ends, where the hub ends it. */
+  /** Reason, if the hub ends it. */
   #reason: HubError | undefined
-  /** Of the server's close frame. */
+  /** Code of the server's close frame. */
   #code: number | undefined
-  /** Of the last ping in what was read at once, as RFC 6455 allows. */
+  /** Payload of the last ping among the bytes read at once; RFC 6455 allows answering only that one. */
   #pong: Buffer | undefined
   readonly #smallFrames = new TokenBucket({ ...SMALL_FRAMES, now: () => performance.now() })
 
@@ -146,7 +149,7 @@ class OpenSocket implements GuardedSocket {
     })
     socket.on('data', read)
     socket.on('end', () => socket.destroy())
-    // What came with the head is delivered once the caller has this object.
+    // Bytes that arrived with the head are delivered once the caller has this object.
     if (rest.length > 0) queueMicrotask(() => read(rest))
     socket.resume()
   }
@@ -180,7 +183,7 @@ class OpenSocket implements GuardedSocket {
       this.#socket.write(pongFrame(payload))
   }
 
-  /** Ends the connection for this reason: nothing is read any more, and the server has a second to take the close frame. */
+  /** Ends the connection for this reason: nothing is read any more, and the server has a second to accept the close frame. */
   #end(reason: HubError): void {
     this.#reason = reason
     this.#socket.pause()
@@ -220,7 +223,7 @@ function renderUpgrade(url: URL, { headers = {}, protocols = [] }: SocketRequest
   return `${renderHead('GET', url, fields, instanceId)}connection: Upgrade\r\nupgrade: websocket\r\n\r\n`
 }
 
-/** Connects to the first address that answers, over TLS where the address asks for it. */
+/** Connects to the first address that answers, over TLS if the address requires it. */
 async function open(targets: readonly ConnectTarget[]): Promise<Socket> {
   const socket = await connectFirst(targets)
   const { address = '', tls, origin } = targets[0] ?? {}

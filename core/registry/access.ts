@@ -19,13 +19,13 @@ export interface OwnedRow extends OwnerColumns {
 /** The kinds of records that have an owner and a visibility. */
 export type Kind = 'server' | 'group'
 
-/** How often a change is made anew because somebody else saved meanwhile. */
+/** Number of attempts for a change that conflicts with other saves. */
 const TRIES = 8
 
 const NOT_FOUND = { server: 'server_not_found', group: 'group_not_found' } as const
 const AMBIGUOUS = { server: 'server_ambiguous', group: 'group_ambiguous' } as const
 
-/** The same text for a missing and for an invisible one, with nothing but the requested name in it. */
+/** The error has the same text for a missing and for an invisible record, and contains only the requested name. */
 export function notFound(kind: Kind, ref: string): HubError {
   return new HubError(NOT_FOUND[kind], `There is no ${kind} ${quoteName(ref)}`)
 }
@@ -54,8 +54,8 @@ export function chooseRow<Row extends OwnedRow>(
 }
 
 /**
- * Repeats a change until nobody else saved meanwhile, which `save` shows by undefined. Throws `storage_busy` after eight
- * attempts.
+ * Repeats a change until no other save intervened, which `save` indicates by returning undefined. Throws `storage_busy` after
+ * eight attempts.
  */
 export async function untilUnchanged<Saved>(
   kind: Kind,
@@ -90,7 +90,7 @@ export function refKey(ref: string): string {
   return nameKey(parseRef(ref).name)
 }
 
-/** Whether the owner is called so: a name, or `#4711`. */
+/** True when the owner has this name, or this number as in `#4711`. */
 export function isOwner(row: OwnerColumns, owner: string): boolean {
   return row.owner_key === null ? owner === `#${row.owner_number}` : row.owner_key === nameKey(owner)
 }
@@ -103,7 +103,7 @@ function ambiguous(kind: Kind, ref: string, rows: readonly OwnedRow[]): HubError
   })
 }
 
-/** The columns that decide who may see and change a record. */
+/** The columns that determine who may see and change a record. */
 export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility' | 'owner_disabled'>): Owned {
   return { ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
 }

@@ -19,8 +19,8 @@ export type { ListQuery, WriteOptions } from './options.ts'
 export type { KeyRecord, KeyRegistry, NewKey, UserChange, UserRecord, UserRegistry } from './people-api.ts'
 
 /**
- * The registry with ownership rules: every call takes the actor, checks its rights, runs one transaction, and emits its
- * event after the commit. What an actor may not see is rejected exactly as if it were missing.
+ * The registry with ownership rules: every call takes the actor, checks its rights, runs one transaction, and emits its event
+ * after the commit. A record that an actor may not see is rejected exactly as if it were missing.
  */
 export interface Registry {
   readonly servers: ServerRegistry
@@ -42,11 +42,11 @@ export interface Page<T> {
   readonly total: number
 }
 
-/** How a server is created. */
+/** Options for creating a server. */
 export interface CreateOptions {
   /**
-   * Somebody else wrote the body, and the actor may not have read it. Such a server of an owner with more than ordinary
-   * rights waits for a review.
+   * Another user wrote the body, and the actor may not have read it. Such a server of an owner with more than ordinary rights
+   * waits for a review.
    */
   readonly unseen?: boolean
   /** The template from which it is installed. */
@@ -98,7 +98,7 @@ export interface ServerRegistry {
   /** The configuration for connecting: secrets opened, `${variables}` filled in. Throws variable_unknown. Never shown. */
   effective(id: string): Promise<EffectiveServer>
   /**
-   * Validates a body as `create` would, without saving; returns the settings for a trial connection. Masks stand for the
+   * Validates a body as `create` would, without saving; returns the settings for a trial connection. Masks are replaced by the
    * secrets of `edited`, if the actor may change that server; a mask that matches no secret is `secret_mask`.
    */
   draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer>
@@ -114,13 +114,13 @@ export interface EffectiveServer {
   readonly ownerGrants: UserGrants
   /** The limit due to which the role and grants above may be less than the owner’s own. */
   readonly rightsCap?: RightsCap
-  /** Texts to redact in everything about the server: its opened secrets, and their parts that may appear alone. */
+  /** Texts to redact in all output about the server: its decrypted secrets, and their parts that may appear alone. */
   readonly secrets: readonly string[]
-  /** The version that the server is asked with in `initialize`, where it was found to refuse the latest. */
+  /** Protocol version for `initialize`, if the server was found to reject the latest one. */
   readonly askedVersion?: string
   /** SHA-256 of all settings whose change requires a new connection. */
   readonly configHash: string
-  /** Reads the inline OpenAPI document whose placeholder is in `settings`, as UTF-8. Absent: there is none. */
+  /** Reads the inline OpenAPI document whose placeholder is in `settings`, as UTF-8. Absent if there is none. */
   readonly document?: () => Promise<Uint8Array>
 }
 
@@ -137,7 +137,7 @@ export interface WrittenGroup extends GroupRecord {
   readonly lost: readonly string[]
 }
 
-/** A group without its members, of which all groups of one user may have tens of thousands. */
+/** A group without its members; all groups of one user may have tens of thousands of members. */
 export type GroupHead = Omit<GroupRecord, 'members'>
 
 /** Former names of a group's members, kept by an import. */
@@ -157,7 +157,7 @@ export interface GroupRegistry {
   /** The group of exactly this owner, if the actor may see it. Letter case ignored. */
   find(actor: Actor, ownerName: string | undefined, name: string): Promise<GroupRecord | undefined>
   create(actor: Actor, body: JsonObject, former?: FormerNames): Promise<WrittenGroup>
-  /** What {@link create} would make of this body; writes nothing. */
+  /** Returns the group that {@link create} would store for this body; writes nothing. */
   draft(actor: Actor, body: JsonObject): Promise<WrittenGroup>
   replace(
     actor: Actor,
@@ -179,7 +179,10 @@ export interface GroupRegistry {
 
 /** System and user settings; null as a value removes a setting. */
 export interface SettingRegistry {
-  /** Bytes of a user: servers, documents, groups, settings and keys, of which lists read `config`; `disk`: bundles, packed and unpacked. */
+  /**
+   * Stored bytes of a user: servers, documents, groups, settings and keys; `config`: the part that lists read; `disk`: bundles,
+   * packed and unpacked.
+   */
   storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number; readonly disk: number }>
   /** A system setting made through the API, or undefined. */
   system(key: string): Promise<JsonValue | undefined>
@@ -193,7 +196,7 @@ export interface SettingRegistry {
     options?: Pick<WriteOptions, 'ifRevision'>,
   ): Promise<void>
   user(userId: string): Promise<Readonly<Record<string, JsonValue>>>
-  /** All of it or, where it throws, nothing; `secrets` are sealed. One `settings.updated` names all keys. */
+  /** Sets all values or, if it throws, none; `secrets` are encrypted. One `settings.updated` names all keys. */
   setUser(
     actor: Actor,
     userId: string,
@@ -212,11 +215,11 @@ export interface SettingRegistry {
   ): Promise<void>
   /** For the hub's own use. */
   openSystemSecret(key: string): Promise<string | undefined>
-  /** What may be shown of it: its last characters, empty for a short one, and when it was stored. */
+  /** Displayable facts about a secret: its last characters, empty for a short one, and the time when it was stored. */
   systemSecretInfo(key: string): Promise<{ readonly last4: string; readonly setAt: string } | undefined>
   /** For the hub's own use. */
   openUserSecret(userId: string, key: string): Promise<string | undefined>
-  /** When each of the secrets was stored, by key. Opens none, which takes a good part of a millisecond for 64. */
+  /** Times when the secrets were stored, by key. Decrypts none, which would take a good part of a millisecond for 64. */
   userSecretTimes(userId: string, prefix: string): Promise<Readonly<Record<string, string>>>
   userSecretInfo(
     userId: string,
@@ -229,12 +232,12 @@ export interface AuditEntry {
   readonly action: string
   readonly target: string
   readonly ownerId: string | null
-  /** The request that caused it; absent for what the hub does by itself. */
+  /** The request that caused the action; absent for actions of the hub itself. */
   readonly request?: AuditedRequest
   readonly detail?: JsonObject
 }
 
-/** What the audit log keeps of a request. */
+/** Fields of a request that the audit log keeps. */
 export interface AuditedRequest {
   readonly requestId: string
   /** The client's address, after trusted proxies. */
@@ -249,7 +252,10 @@ export interface AuditRegistry {
     actor: Actor,
     query: { readonly limit: number; readonly offset: number; readonly action?: string; readonly user?: string },
   ): Promise<Page<JsonObject>>
-  /** Who made the first noted change of a record since `since` (ISO 8601); undefined: nobody whom the actor may see. */
+  /**
+   * Name of the user who made the first recorded change of a record since `since` (ISO 8601); undefined if there is none that
+   * the actor may see.
+   */
   changer(
     actor: Actor,
     change: { readonly kind: string; readonly record: string; readonly since: string },

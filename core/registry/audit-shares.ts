@@ -18,13 +18,13 @@ export interface SkippedRows<Row> {
 }
 
 /**
- * Limits the audit rows that each user may cause in an hour, so that nobody fills the database or displaces other
- * users' rows. Rows beyond the limit are counted; the count is written as one row when the hour ends.
+ * Limits the audit rows that each user may cause in an hour, so that one user cannot fill the database or displace other users'
+ * rows. Rows beyond the limit are counted; the count is written as one row when the hour ends.
  */
 export class AuditShares<Row> {
   readonly #shares = new Map<string, Share<Row>>()
 
-  /** Whether to write the row. Calls `over` for the share's previous hour when that had skipped rows. */
+  /** True when the row may be written. Calls `over` for the share's previous hour if rows were skipped in it. */
   take(key: string, row: Row, nowMs: number, over: (skipped: SkippedRows<Row>) => void): boolean {
     const known = this.#shares.get(key)
     if (!known || nowMs - known.sinceMs >= HOUR_MS) {

@@ -139,7 +139,7 @@ export class Audit implements AuditRegistry {
         .where('target', '=', cutTarget(record))
         .where('action', 'like', `%${kind}.%`)
       const by = await noted.select(['user_id', 'user_name']).orderBy('id').executeTakeFirst()
-      // Who is in this hub, administrators alone may see, as in the audit log.
+      // As in the audit log, only administrators see the names of other users.
       const isSeen = isAdmin(actor) || (actor.kind === 'user' && by?.user_id === actor.userId)
       return isSeen ? by?.user_name : undefined
     })
@@ -182,7 +182,7 @@ function detailText(detail: object): string {
   return JSON.stringify({ cut: text.length, members })
 }
 
-/** Users see what they did and what was done to what is theirs, administrators all. */
+/** Users see their own actions and those on their records; administrators see all. */
 function seenBy(db: Reader, actor: Actor) {
   const all = db.selectFrom('audit')
   if (isAdmin(actor) || actor.kind !== 'user') return all

@@ -18,26 +18,26 @@ export interface FileWriter {
   ): Promise<void>
 }
 
-/** What all parts of the registry share. */
+/** Dependencies that all parts of the registry share. */
 export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus
   readonly sealer: Sealer
   /** The policy for commands and the sandbox level of this machine; read at each save. */
   readonly stdio: () => { readonly policy: SpawnPolicyInput['policy']; readonly level: SandboxLevel }
-  /** Whether a path inside the sandbox resolves to outside the server's present work folder. */
+  /** True when a path inside the sandbox resolves to outside the server's present work folder. */
   readonly leavesWorkFolder?: (ownerId: string, serverId: string, path: string) => boolean
   /** Networks (CIDR) that every user's servers may reach. */
   readonly outboundAllow: readonly string[]
   /** Ports (`"3000"`) or `host:port` on which this hub itself listens. Servers with such an address are rejected. */
   readonly ownPorts?: () => readonly string[]
-  /** The transports whose plugins run, by which the fields of servers are read. */
+  /** The transports of running plugins, by which the fields of servers are read. */
   readonly transports: Transports
   /** Without it, entries of the settings file cannot be changed: `settings_read_only`. */
   readonly fileWriter?: FileWriter
   /**
-   * Checks an inline OpenAPI document that came as a text, in a thread; `sender` takes turns there with the others. Without
-   * it, YAML is read for the first time when its server starts.
+   * Checks an inline OpenAPI document that is a text, in a thread; its senders take turns there. Without it, YAML is parsed for
+   * the first time when its server starts.
    */
   readonly checkDocument?: (document: DocumentText, sender: string) => Promise<DocumentCheck>
   readonly now?: () => Date

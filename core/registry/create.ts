@@ -13,7 +13,7 @@ import { createMirror } from './settings-file/mirror.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /** The registry within a transaction, whose events come after its commit. The settings file is not part of it. */
+  /** Runs the registry within a transaction and emits its events after the commit. The settings file is not part of it. */
   within(together: Together): TogetherParts
   /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>

@@ -10,22 +10,23 @@ import type { ListQuery } from './api.ts'
 
 type Scope = NonNullable<ListQuery['scope']>
 
-/** So many rows are read at a time. */
+/** Number of rows that are read at a time. */
 const ROWS_AT_ONCE = 200
 
-/** Where the rows of a list come from. */
+/** Source of the rows of a list. */
 export interface ListSource<Row> {
   readonly store: Store
   readonly table: 'server' | 'server_group'
   /** The rows with these ids. */
   readonly rowsOf: (db: Reader, ids: readonly string[]) => Promise<readonly Row[]>
-  /** What `q` searches. */
+  /** The text in which `q` is searched. */
   readonly text: (row: Row) => string
 }
 
 /**
- * What the actor may list, filtered and sorted. It is read in turns, since there may be thousands of rows and a stranger may ask
- * for them: what is changed meanwhile may be in the list as it was or as it is. Throws `admin_only`, `validation_failed`.
+ * Returns the rows that the actor may list, filtered and sorted. They are read in turns, since there may be thousands and any
+ * user may request them: a row that changes meanwhile is listed in its old or new state. Throws `admin_only`,
+ * `validation_failed`.
  */
 export async function listedRows<Row extends OwnedRow>(
   { store, table, rowsOf, text }: ListSource<Row>,
@@ -55,7 +56,7 @@ export async function listedRows<Row extends OwnedRow>(
   return listed.sort(compare)
 }
 
-/** Most of what is not in the scope is left out here; `inScope` decides exactly. */
+/** Excludes most rows outside the scope; `inScope` decides exactly. */
 async function idsIn(
   db: Reader,
   table: ListSource<unknown>['table'],

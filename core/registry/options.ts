@@ -18,6 +18,6 @@ export interface WriteOptions {
   readonly ifRevision?: number
   /** The writer wants to create a record (`If-None-Match: *`): `version_conflict` when it exists. */
   readonly ifMissing?: true
-  /** Of a server: the template that it follows from now on. Absent: the same as before. */
+  /** Template that a server follows from now on. Absent: unchanged. */
   readonly template?: TemplateOrigin
 }

@@ -61,8 +61,8 @@ export async function fileOwner(db: Reader): Promise<UserTable> {
 }
 
 /**
- * Chooses an owner: `wanted` (a user's name in the body), else `current`, else the actor. Throws `field_forbidden` when
- * an ordinary user names somebody else, `validation_failed` for an unknown name.
+ * Chooses an owner: `wanted` (a user's name in the body), else `current`, else the actor. Throws `field_forbidden` when an
+ * ordinary user names another user, `validation_failed` for an unknown name.
  */
 export async function chooseOwner(
   db: Reader,

@@ -19,7 +19,7 @@ export interface UserRecord {
   readonly updatedAt: string
 }
 
-/** How much a user has, and when the user was last seen: a sign-in or a key was used. Times are ISO 8601 UTC, to the minute. */
+/** Number of a user's records, and the time when a sign-in or a key was last used. Times are ISO 8601 UTC, to the minute. */
 export interface Possessions {
   readonly servers: number
   readonly groups: number
@@ -32,7 +32,7 @@ export interface Possessions {
 export interface UserRegistry {
   list(actor: Actor, query: ListQuery): Promise<readonly UserRecord[]>
   byName(actor: Actor, name: string): Promise<UserRecord>
-  /** What users have, by their ids. */
+  /** Possessions of users, by their ids. */
   possessions(actor: Actor, ids: readonly string[]): Promise<ReadonlyMap<string, Possessions>>
   byId(id: string): Promise<UserRecord | undefined>
   /** For sign-in only: the row with its hash, by name in any letter case. */
@@ -67,7 +67,7 @@ export interface UserRegistry {
    * is one that is tried first.
    */
   rehash(userId: string, passwordHash: string, options?: { readonly mustChange?: boolean }): Promise<void>
-  /** Whether some user's hash comes from another program and takes another time to verify than the hub's own. */
+  /** True when a user has a hash from another program, which takes a different time to verify. */
   hasImportedHashes(): Promise<boolean>
 }
 
@@ -97,7 +97,7 @@ export interface KeyRecord {
 export interface NewKey {
   readonly key: KeyRecord
   readonly secret: string
-  /** As the API shows them: refs in place of ids. */
+  /** Scopes in the form of the API: refs instead of ids. */
   readonly scopes: readonly JsonValue[]
 }
 
@@ -127,12 +127,12 @@ export interface KeyRegistry {
    * `key_expired` for one that has ended.
    */
   rotate(actor: Actor, id: string, overlapMs?: number): Promise<NewKey>
-  /** Returns what is gone. */
+  /** Returns the removed key. */
   remove(actor: Actor, id: string): Promise<KeyRecord>
   /** By the SHA-256 (hex) of a presented secret. */
   byHash(hash: string): Promise<KeyRecord | undefined>
   /** Records the use; batched, at most once a minute per key. */
   touch(id: string): void
-  /** Scopes as the API shows them: refs in place of ids. */
+  /** Scopes in the form of the API: refs instead of ids. */
   publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
 }

@@ -35,7 +35,7 @@ export interface FileOrigin {
   readonly owner?: string
 }
 
-/** Where a server comes from, as stored beside its settings. */
+/** Origin of a server, as stored beside its settings. */
 export interface StoredOrigin {
   readonly file?: FileOrigin | undefined
   readonly template?: TemplateOrigin | undefined
@@ -84,13 +84,13 @@ function storedConfig(row: Pick<ServerTable, 'config'>): StoredConfig {
   return JSON.parse(row.config) as StoredConfig
 }
 
-/** Where a server comes from: the settings file, a template of the market, or neither. */
+/** Origin of a server: the settings file, a template of the market, or neither. */
 export function storedOrigin(row: Pick<ServerTable, 'config'>): StoredOrigin {
   const { file, template } = storedConfig(row)
   return { file, template }
 }
 
-/** The columns for settings, whose secrets must be sealed already. */
+/** The columns for settings, whose secrets must already be encrypted. */
 export function serverColumns(
   settings: ServerSettings,
   { file, template }: StoredOrigin = {},

@@ -13,9 +13,9 @@ import { selectServers } from './server-rows.ts'
 import { configHash, resealSettings, resealText, sealedFileTexts, sealedTexts } from './servers/server-secrets.ts'
 import { resealSetting } from './settings.ts'
 
-/** For what the secrets of notification channels are sealed. */
+/** Purpose of the encrypted secrets of notification channels. */
 export const CHANNEL_SECRETS = { purpose: 'alert-channel', field: 'config' } as const
-/** For what the URLs of assistant endpoints are sealed. */
+/** Purpose of the encrypted URLs of assistant endpoints. */
 export const ENDPOINT_SECRETS = { purpose: 'assistant-endpoint', field: 'url' } as const
 /** The kinds of setting that have secrets. */
 const SETTING_SECRETS = {

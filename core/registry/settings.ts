@@ -14,7 +14,7 @@ import { storedBytes, withinStoredBytes } from './stored-bytes.ts'
 
 const PURPOSE = 'setting'
 const SYSTEM = 'system'
-/** Key of the row that counts the changes of the system's settings. It is no setting. */
+/** Key of the row that counts the changes of the system's settings. It is not a setting. */
 const REVISION = '$revision'
 
 /** Settings in the store. */
@@ -145,7 +145,7 @@ export class Settings implements SettingRegistry {
       rows
         .filter(row => row.secret === 1 && row.key.startsWith(prefix))
         .map(row => {
-          // A secret whose key is lost is still shown as set, so that its owner can enter it again.
+          // A secret that can no longer be decrypted is still shown as set, so that its owner can enter it again.
           const secret = opened(this.#deps.sealer, row, row.value) ?? ''
           // Four characters would reveal too much of a short secret.
           return [row.key, { last4: secret.length >= 12 ? secret.slice(-4) : '', setAt: row.updated_at }]

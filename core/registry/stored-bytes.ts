@@ -110,7 +110,7 @@ function sum({ config, documents, others }: Account): number {
   return config + documents + others
 }
 
-/** Stored bytes of a user. The database knows the lengths without reading the values. */
+/** Stored bytes of a user. The database has the lengths without reading the values. */
 export async function storedBytes(db: Reader, userId: string): Promise<Account> {
   const ofServers = db.selectFrom('server').where('owner_id', '=', userId)
   const servers = ofServers.select(sumBytes('server.config').as('sum'))
@@ -180,7 +180,7 @@ function sumBytes(...columns: readonly string[]): RawBuilder<number | string | n
   return sql`sum(${sql.join(lengths, sql` + `)})`
 }
 
-/** As {@link sumBytes}, with {@link ROW_BYTES} for each row. */
+/** Like {@link sumBytes}, plus {@link ROW_BYTES} for each row. */
 function sumRows(...columns: readonly string[]): RawBuilder<number | string | null> {
   return sql`coalesce(${sumBytes(...columns)}, 0) + ${ROW_BYTES} * count(*)`
 }

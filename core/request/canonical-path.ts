@@ -38,7 +38,7 @@ function isUtf8(path: string): boolean {
   }
 }
 
-/** Where assistants dial in: the only path at which a token may be in the query. */
+/** Path at which assistants connect; the only one at which a token may be in the query. */
 export const ASSISTANT_SOCKET_PATH = '/api/assistant/ws'
 
 const CREDENTIAL_NAMES = new Set(['token', 'access_token'])

@@ -1,7 +1,7 @@
 import type { ByteAccount } from '../domain/byte-account.ts'
 import { freePart, LongText } from '../domain/json/long-text.ts'
 
-/** Smaller responses are written at once: the system's socket buffers take them even when the client does not read. */
+/** Bytes up to which a response is written at once: the system's socket buffers accept them even when the client does not read. */
 export const HELD_BYTES = 64 * 1024
 /** Bytes per chunk; the runtime pulls the next when the socket has taken one. */
 const SLICE_BYTES = 64 * 1024
@@ -15,14 +15,14 @@ type Bytes = Uint8Array<ArrayBuffer>
 type Reader = ReadableStreamDefaultReader<Uint8Array>
 
 /**
- * A response body whose bytes are charged to an account where they wait for the client. The application counts every other
- * body with {@link countedBody}; the class survives copies of the response.
+ * A response body whose bytes are charged to an account while they wait for the client. The application counts every other body
+ * with {@link countedBody}; the class survives copies of the response.
  */
 export class CountedBody extends ReadableStream<Uint8Array> {}
 
 /**
- * A body whose bytes are charged to an account until the socket has taken the last of them or the client disconnects.
- * Adds them without a check: the caller has made sure that they fit. The body takes ownership of the text.
+ * A body whose bytes are charged to an account until the socket has taken the last of them or the client disconnects. Charges
+ * them without a check: the caller must ensure that they fit. The body takes ownership of the text.
  */
 export function heldBody(text: LongText, account: ByteAccount): CountedBody {
   account.add(text.byteLength)
@@ -145,7 +145,7 @@ export async function countedBody(
 
 interface Begun {
   readonly reader: Reader
-  /** The next chunk, asked for already. */
+  /** The next chunk, which was already requested. */
   readonly reading: ReturnType<Reader['read']>
   readonly parts: Bytes[]
   /** Total bytes of the parts, already charged. */
@@ -154,7 +154,7 @@ interface Begun {
 
 function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount): CountedBody {
   let next: typeof reading | undefined = reading
-  // It is awaited by the first pull behind the parts, which may never come.
+  // It is awaited by the first pull after the parts, which may never happen.
   reading.catch(() => {})
   let held = bytes
   let at = 0
@@ -192,7 +192,7 @@ function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount):
         at += SLICE_BYTES
         if (at < part.byteLength) return
         at = 0
-        // Charged with the others until all that was read is gone, or the next chunk is read.
+        // Charged with the others until all chunks have been sent, or the next chunk is read.
         parts.shift()
       },
       cancel(reason) {

@@ -5,22 +5,24 @@ export interface RequestInfo extends CredentialSource {
   readonly requestId: string
   /** The client's address, after trusted proxies; IPv4-mapped IPv6 as IPv4. */
   readonly clientAddress: string
-  /** Whether a peer that is not a trusted proxy sent forwarding headers. */
+  /** True when a peer that is not a trusted proxy sent forwarding headers. */
   readonly untrustedForwarding: boolean
   /** The hub's address for this client: scheme, host and base path, without a slash at the end. */
   readonly baseUrl: string
-  /** Whether it started in a later turn of the event loop than it came in. Default false. */
+  /** True when it started in a later turn of the event loop than it arrived in. Default false. */
   readonly startedLate?: boolean
   /** Disables the idle timeout of this connection; for streams. */
   keepOpen(): void
-  /** Upgrades the request to a WebSocket. Returns false when it is no upgrade request or the server cannot; nothing was
-   * sent then. */
+  /**
+   * Upgrades the request to a WebSocket. Returns false if it is not an upgrade request or the server cannot; nothing was sent
+   * then.
+   */
   upgrade?(handler: SocketHandler): boolean
 }
 
 /** The hub's end of one WebSocket. */
 export interface Socket {
-  /** What was sent and not taken yet, in bytes. */
+  /** Bytes that were sent and not received yet. */
   readonly waitingBytes: number
   /** False when the peer reads too slowly and the text was dropped. */
   send(text: string): boolean

@@ -17,7 +17,7 @@ const LONG_BYTES = 128
 export class ByteSearch {
   readonly #short: SortedPatterns
   readonly #long: SortedPatterns
-  /** Whether a pattern begins with bytes of this hash: a bit each, since 8 KiB stay in the cache of a processor. */
+  /** True for hashes of bytes with which a pattern begins: one bit each, since 8 KiB stay in the cache of a processor. */
   readonly #begins = new Uint32Array(SLOTS / 32)
 
   /** Patterns have one character per byte, and at least 4. */
@@ -33,7 +33,7 @@ export class ByteSearch {
     this.#long = new SortedPatterns(all.filter(({ length }) => length >= LONG_BYTES))
   }
 
-  /** Whether no pattern begins anywhere in a text of ASCII alone; false where it is of other characters, or has one of `stops`. */
+  /** True when no pattern begins anywhere in a text of ASCII only; false if it has other characters, or one of `stops`. */
   isAbsent(text: string, stops: readonly [number, number]): boolean {
     const [one, other] = stops
     let window = 0
@@ -133,7 +133,10 @@ class SortedPatterns {
   readonly #sorted: readonly string[]
   /** Index of the longest other pattern that each begins with; -1: none. */
   readonly #parents: Int32Array
-  /** Outcome of the last bisection: the greatest pattern that is not greater than the bytes, and what they have in common. */
+  /**
+   * Outcome of the last bisection: the greatest pattern that is not greater than the bytes, and the lengths of the common
+   * prefixes.
+   */
   #before = -1
   #commonBefore = 0
   #commonAfter = 0
@@ -158,7 +161,7 @@ class SortedPatterns {
     return this.#sorted[index]?.length ?? 0
   }
 
-  /** How many bytes at `at` are also the first of some pattern. */
+  /** Number of bytes at `at` that are also the first bytes of some pattern. */
   longestCommonAt(bytes: Uint8Array, at: number): number {
     this.#bisect(bytes, at)
     return Math.max(this.#commonBefore, this.#commonAfter)
@@ -172,7 +175,7 @@ class SortedPatterns {
     while (high - low > 1) {
       const middle = (low + high) >> 1
       const pattern = this.#sorted[middle] ?? ''
-      // What both ends have in common with the bytes, all between them has too.
+      // A prefix that both ends share with the bytes is shared by all patterns between them.
       let common = Math.min(commonLow, commonHigh)
       while (common < pattern.length && bytes[at + common] === pattern.charCodeAt(common)) common += 1
       const isPrefix = common === pattern.length

@@ -2,8 +2,8 @@
 export interface Escaping {
   readonly marker: number
   /**
-   * Reads the escape at `at` and writes its bytes to `out` at `to`. Returns 8 times the number of bytes read and the number of
-   * those written, in one number since there may be millions; 0: there is none.
+   * Reads the escape at `at` and writes its bytes to `out` at `to`. Returns 8 times the number of bytes read plus the number of
+   * bytes written, as one number since there may be millions; 0: there is no escape.
    */
   read(bytes: Uint8Array, at: number, out: Uint8Array, to: number): number
 }
@@ -40,7 +40,7 @@ export const JSON_ESCAPES: Escaping = {
   },
 }
 
-/** The bytes with every escape decoded once; undefined when there is none. Never longer than `bytes`. */
+/** The bytes with every escape decoded once; undefined if there is none. Never longer than `bytes`. */
 export function decodeEscapes(bytes: Uint8Array, { marker, read }: Escaping): Uint8Array | undefined {
   let at = bytes.indexOf(marker)
   if (at < 0) return undefined
@@ -67,8 +67,9 @@ export function decodeEscapes(bytes: Uint8Array, { marker, read }: Escaping): Ui
 }
 
 /**
- * Where offsets into the decoded bytes lie in `bytes`. They must not decrease. One inside what a single escape wrote is the
- * start of that escape. A second pass instead of a table, which would take four times the memory of the text.
+ * Returns the offsets in `bytes` of offsets into the decoded bytes, which must not decrease. An offset inside the output of a
+ * single escape is mapped to the start of that escape. A second pass instead of a table, which would take four times the memory
+ * of the text.
  */
 export function mapOffsets(bytes: Uint8Array, { marker, read }: Escaping, offsets: readonly number[]): number[] {
   const scratch = new Uint8Array(4)

@@ -14,8 +14,8 @@ const MARK_CHARACTERS = 20
 const MARK = /^[\w.-]{1,64}$/
 
 /**
- * Marks by which this hub alone recognises its own requests and lists. Every mark has its own random salt, so two marks
- * do not reveal that they come from the same hub; making or recognising one needs the key.
+ * Marks by which this hub alone recognizes its own requests and lists. Every mark has its own random salt, so two marks do not
+ * reveal that they come from the same hub; making or recognizing one needs the key.
  */
 export class HubMarks {
   readonly #key: string | Uint8Array

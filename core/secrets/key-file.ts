@@ -8,7 +8,7 @@ import { inDataDir, StartError } from '../config/start-error.ts'
 /** Length of a key of the hub, in bytes. */
 export const KEY_BYTES = 32
 
-/** What the hub generates at its first start, besides its master key. */
+/** Keys that the hub generates at its first start, besides its master key. */
 export interface HubKeys {
   /** Signs session tokens, where JWT_SECRET is not set. */
   readonly jwtSecret: Uint8Array

@@ -45,7 +45,7 @@ export async function readMasterKeys(dataDir: string, given: GivenKeys): Promise
     .slice(0, 2)
 }
 
-/** Whether the hub has generated its own key in this folder, which it does after it has first opened its database. */
+/** True when the hub has generated its own key in this folder, which it does after it has first opened its database. */
 export async function hasMasterKeyFile(dataDir: string): Promise<boolean> {
   return (await readKeyFile(join(dataDir, KEY_FILE))) !== undefined
 }
@@ -107,8 +107,8 @@ export async function endRotation(dataDir: string): Promise<void> {
 }
 
 /**
- * Makes a key of another hub the key of this one. Until `putAsideOldKey`, the key so far opens what it sealed. Throws
- * StartError when a rotation is under way, as a hub has no more than two keys.
+ * Replaces this hub's key with that of another hub. Until `putAsideOldKey`, the previous key still decrypts its values. Throws
+ * StartError while a rotation is running, as a hub has no more than two keys.
  */
 export async function takeMasterKey(dataDir: string, key: Uint8Array): Promise<void> {
   const [file, old] = [join(dataDir, KEY_FILE), join(dataDir, OLD_KEY_FILE)]

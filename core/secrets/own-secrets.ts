@@ -6,8 +6,8 @@ import type { Redactor } from './redact.ts'
 import { createSealer, type Sealer } from './seal.ts'
 
 /**
- * Opens the hub's keys, redacts those that it generated from its log, and logs which stored secrets wait for re-sealing
- * and which are lost. `stored` has how many values each key sealed. Throws StartError as {@link openMasterKeys} does.
+ * Opens the hub's keys, redacts the generated ones from its log, and logs which stored secrets wait for re-encryption and which
+ * are lost. `stored`: number of values that each key encrypted. Throws StartError as {@link openMasterKeys} does.
  */
 export async function openSealer(
   config: HubConfig,
@@ -17,8 +17,7 @@ export async function openSealer(
 ): Promise<Sealer> {
   const accept = config.acceptLostSecrets ?? false
   const keys = await openMasterKeys(config.dataDir, config, new Set(stored.keys()), accept)
-  // Keys from the environment may be weak, and redaction would confirm a guess that somebody gets written to the
-  // log.
+  // Keys from the environment may be weak, and redaction would confirm a guess that a user manages to write to the log.
   const made = keys.filter(({ from }) => from !== 'MASTER_KEY' && from !== 'MASTER_KEY_OLD')
   redactor.add(...made.flatMap(({ key }) => keyTexts(key)))
   const [first, old] = keys

@@ -9,29 +9,29 @@ const DECODINGS = 3
 const ESCAPINGS = [PERCENT, JSON_ESCAPES]
 const MARKERS = [PERCENT.marker, JSON_ESCAPES.marker] as const
 const DEEPEST = 16
-/** Names of members whose verdict is kept. */
+/** Number of member names whose result is cached. */
 const KEPT_KEYS = 1_000
 const LONGEST_KEY = 64
 
 const SECRET_KEY =
   /^(?:.*[_.-])?(?:authorization|cookie|set_cookie|password|passwd|pwd|secret|token|api_?key|apikey|private_?key|credentials?)$/
 
-/** Identifying members of records. Never rewritten: access to the record is what is restricted. */
+/** Identifying members of records. They are never rewritten: access to the record is restricted instead. */
 const IDENTIFYING = new Set([
   ...['server', 'serverId', 'owner', 'ownerId', 'user', 'userId', 'actor', 'target', 'address', 'tool', 'group'],
   ...['requestId', 'sessionId', 'plugin', 'hash', 'code', 'level', 'status', 'method'],
 ])
 
 /**
- * Redacts the secrets of one scope in texts and records: those of one server, or the keys that the hub generated.
- * Secrets of different owners never share a redactor: somebody who can write a text and read it redacted could test
- * guesses. A secret is found as it is, in base64 (standard and URL alphabet, at any offset), in hexadecimal, and each
- * of these percent-encoded or JSON-escaped in any spelling, nested up to three times. Costs a few passes over the text,
- * however many secrets there are. In a text cut short with `…`, the beginning of a secret before that mark matches too.
+ * Redacts the secrets of one scope in texts and records: those of one server, or the keys that the hub generated. Secrets of
+ * different owners never share a redactor: a user who can write a text and read it redacted could test guesses. A secret is
+ * found unencoded, in base64 (standard and URL alphabet, at any offset), in hexadecimal, and each of these percent-encoded or
+ * JSON-escaped in any spelling, nested up to three times. Costs a few passes over the text, whatever the number of secrets. In a
+ * text cut short with `…`, the beginning of a secret before that mark matches too.
  */
 export class Redactor {
   readonly #secrets: Set<string>
-  /** Whether names of members name a secret: records have the same ones again and again. */
+  /** Results of `isSecretKey` by member name: records repeat the same names. */
   readonly #secretKeys = new Map<string, boolean>()
   #search: ByteSearch | undefined
 
@@ -94,7 +94,7 @@ export class Redactor {
 
   #members(value: Readonly<Record<string, unknown>>, depth: number, above: Set<object>): Record<string, unknown> {
     const copy: Record<string, unknown> = {}
-    // A loop costs a third of a list of pairs, and each record comes here.
+    // A loop costs a third of a list of pairs, and every record is copied here.
     for (const key of Object.keys(value)) {
       const item = this.#member(key, value[key], depth, above)
       if (key === '__proto__') Object.defineProperty(copy, key, { value: item, enumerable: true })
@@ -121,7 +121,7 @@ export class Redactor {
   }
 }
 
-/** Whether a key names a secret: `Authorization`, `x-api-key`, `refreshToken`, `client_secret`; not `tokens` or `tokenId`. */
+/** True when a key names a secret: `Authorization`, `x-api-key`, `refreshToken`, `client_secret`; not `tokens` or `tokenId`. */
 export function isSecretKey(key: string): boolean {
   return SECRET_KEY.test(
     key
@@ -166,7 +166,7 @@ function inUnits(text: string, spans: readonly number[]): number[] {
   return units
 }
 
-/** How many UTF-8 bytes the character at `unit` has; 4: it has two code units. */
+/** Number of UTF-8 bytes of the character at `unit`; 4: it has two code units. */
 function utf8Width(text: string, unit: number): 1 | 2 | 3 | 4 {
   const code = text.charCodeAt(unit)
   if (code < 0x80) return 1

@@ -4,7 +4,7 @@ import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 
-/** Where a sealed value belongs. It cannot be opened for any other context. */
+/** Context of an encrypted value. It cannot be decrypted in any other context. */
 export interface SealContext {
   /** User id. */
   readonly owner: string
@@ -35,12 +35,12 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Whether a text has the form of a sealed value; says nothing about whether it opens. */
+/** True when a text has the form of an encrypted value, whether or not it can be decrypted. */
 export function isSealed(text: string): boolean {
   return /^enc:v1:[0-9a-f]{8}:[A-Za-z0-9_-]{38,}$/.test(text)
 }
 
-/** Which key sealed a text: 8 hex digits. Undefined for a text that is not sealed. */
+/** Id of the key that encrypted a text: 8 hex digits. Undefined for a text that is not encrypted. */
 export function sealedBy(text: string): string | undefined {
   return isSealed(text) ? text.slice(PREFIX.length, PREFIX.length + 8) : undefined
 }
@@ -99,7 +99,7 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
       return encrypt(subkey(first, `token:${purpose}`), Buffer.from(purpose), Buffer.from(bytes)).toString('base64url')
     },
     openTokenBytes(purpose, token) {
-      // Nothing of a length that is never sealed is looked at: the work grows with the length.
+      // Texts of a length that is never sealed are rejected first: the work grows with the length.
       if (token.length > LIMITS.sealedTokenCharacters || !/^[A-Za-z0-9_-]{38,}$/.test(token)) return undefined
       const box = onlySpelling(token)
       if (!box) return undefined

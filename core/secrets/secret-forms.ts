@@ -19,7 +19,7 @@ export function secretForms(secret: string): string[] {
   ]
   for (const form of usualEscapes(secret)) forms.push(Buffer.from(form).toString('latin1'))
   if (secret.includes(' ')) forms.push(utf8.toString('latin1').replaceAll(' ', '+'))
-  // Latin-1, as `btoa`, `escape` and older HTTP clients encode, where it differs from UTF-8.
+  // Latin-1 forms, if they differ from UTF-8: `btoa`, `escape` and older HTTP clients encode in it.
   if (/[\u0080-\u00ff]/.test(secret) && !/[\u0100-\uffff]/.test(secret)) {
     const latin1 = Buffer.from(secret, 'latin1')
     forms.push(latin1.toString('latin1'), ...base64Forms(latin1))

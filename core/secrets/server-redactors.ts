@@ -24,7 +24,7 @@ export class ServerRedactors {
     return redactor
   }
 
-  /** The redactor of a server; one without secrets when none are held. */
+  /** The redactor of a server; without secrets if there are none. */
   of(serverId: string): Pick<Redactor, 'text' | 'record' | 'member'> {
     return this.#held.get(serverId)?.redactor ?? this.#none
   }

@@ -1,4 +1,4 @@
-/** Holds back messages; null matches everything. */
+/** Suppresses messages; null matches everything. */
 export interface AlertSilenceTable {
   id: string
   owner_id: string
@@ -20,7 +20,7 @@ export interface AlertInstanceTable {
   incident_id: string | null
 }
 
-/** One alert from firing to resolved. Its rule may be gone. */
+/** One alert from firing to resolved. Its rule may have been removed. */
 export interface AlertIncidentTable {
   id: string
   owner_id: string
@@ -53,7 +53,7 @@ export interface AlertDeliveryTable {
   incident_id: string | null
   kind: 'fired' | 'resolved' | 'repeat' | 'test'
   number: number
-  /** Given when it is first sent, and kept by every further attempt. */
+  /** Set when it is first sent, and kept by every further attempt. */
   message_id: string | null
   state: 'waiting' | 'sent' | 'failed' | 'dead'
   attempts: number

@@ -1,10 +1,10 @@
 import { CompiledQuery, type DatabaseConnection, type QueryResult } from 'kysely'
 import { storageCode } from './errors.ts'
 
-/** How long a statement may wait for the lock of another process, in milliseconds. */
+/** Longest wait of a statement for the lock of another process, in milliseconds. */
 const BUSY_MS = 250
 const RETRY_MS = 10
-/** A refusal that comes longer than this after the previous one counts as a new lock. */
+/** A rejection longer than this after the previous one counts as a new lock, in milliseconds. */
 const FORGET_MS = 100
 
 const ROLLBACK = CompiledQuery.raw('rollback')
@@ -72,7 +72,7 @@ export class LockWait {
     this.#lastMs = Number.NEGATIVE_INFINITY
   }
 
-  /** A statement was refused; returns whether it may retry. */
+  /** Records that a statement was rejected; returns true if it may retry. */
   mayRetry(): boolean {
     const now = performance.now()
     if (now - this.#lastMs > FORGET_MS) this.#firstMs = now

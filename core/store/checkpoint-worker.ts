@@ -1,4 +1,4 @@
-/** A worker that checkpoints the database whose path it receives, and posts a message when it is done. */
+/** Worker that checkpoints the database whose path it receives, and posts a message when it has finished. */
 import Database from 'better-sqlite3'
 
 declare const self: Worker

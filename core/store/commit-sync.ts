@@ -43,7 +43,7 @@ export class CommitSync {
     this.#wrote = true
   }
 
-  /** Whether `beforeWrite` was called since the last call of this method. */
+  /** True when `beforeWrite` was called since the last call of this method. */
   takeWrote(): boolean {
     const wrote = this.#wrote
     this.#wrote = false

@@ -4,15 +4,15 @@ import pg from 'pg'
 const UNANSWERED = 'Query read timeout'
 
 /**
- * A connection that is closed after a statement on it timed out. pg alone would return it to the pool, and the next
- * caller's statements would queue behind the unanswered one: for ever, when the network path is lost. The server rolls
- * back whatever was open on a closed connection.
+ * A connection that is closed after a statement on it timed out. pg alone would return it to the pool, and the next caller's
+ * statements would queue behind the unanswered one: forever, when the network path is lost. The server rolls back open
+ * transactions of a closed connection.
  */
 export class CutOffClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
-    // While the pool has lent it there is no listener, and an unhandled error event ends the process. The statement
-    // fails anyway.
+    // While the pool has lent it there is no listener, and an unhandled error event would end the process. The
+    // statement fails anyway.
     this.on('error', () => undefined)
   }
 

@@ -17,7 +17,7 @@ export function storageCode(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined
 }
 
-/** Whether a write failed because a row with the same unique value exists. */
+/** True when a write failed because a row with the same unique value exists. */
 export function isUniqueViolation(error: unknown): boolean {
   const code = storageCode(error)
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || code === '23505'
@@ -29,7 +29,7 @@ export function isMissingReference(error: unknown): boolean {
   return code === 'SQLITE_CONSTRAINT_FOREIGNKEY' || code === '23503'
 }
 
-/** Whether a concurrent transaction won, so that the whole transaction should be retried. */
+/** True when a concurrent transaction won, so that the whole transaction should be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   const code = storageCode(error)
   return code === '40001' || code === '40P01'
@@ -76,7 +76,7 @@ export function isBusy(error: unknown): boolean {
   return BUSY.test(storageCode(error) ?? '')
 }
 
-/** Whether a write failed because of the database's disk, so that the next one will fail as well. */
+/** True when a write failed because of the database's disk, so that the next one will fail as well. */
 export function isRefusedWrite(error: unknown): boolean {
   const code = storageCode(error)
   return code !== undefined && (FULL.has(code) || NO_WRITES.test(code))

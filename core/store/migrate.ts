@@ -75,7 +75,7 @@ export async function migrateToLatest(db: Kysely<Tables>, dialect: 'sqlite' | 'p
   throw error
 }
 
-/** The database holds a change of its tables that this version does not know. */
+/** Error for a database with a schema change that this version does not have. */
 export function newerStore(cause?: unknown): StoreOpenError {
   return new StoreOpenError(
     'store_newer',

@@ -6,12 +6,15 @@ import type { Tables } from './tables.ts'
 import type { WriteWatch } from './write-watch.ts'
 
 const POSTGRES_CONNECT_MS = 4_000
-/** The server cancels a statement after this long; the client gives up a little later, in case the server does not. */
+/**
+ * The server cancels a statement after this long, in milliseconds; the client stops waiting a little later, in case the server
+ * does not.
+ */
 const POSTGRES_STATEMENT_MS = 3_500
 const POSTGRES_SILENCE_MS = 4_000
 const POSTGRES_CONNECTIONS = 10
 
-/** How a PostgreSQL database is used. */
+/** Options of a PostgreSQL database. */
 export interface PostgresUse {
   readonly watch?: WriteWatch
   readonly silence?: Silence | undefined
@@ -30,7 +33,7 @@ export function openPostgres(databaseUrl: string, { watch, silence, statementMs 
     keepAlive: true,
     application_name: 'patchbay',
   })
-  // Emitted when an idle connection breaks; the pool drops it, and the next query reports what is wrong.
+  // Emitted when an idle connection breaks; the pool drops it, and the next query reports the error.
   pool.on('error', () => {})
   return new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),

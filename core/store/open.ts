@@ -53,7 +53,7 @@ interface OpenedDatabase {
   readonly sync?: CommitSync | undefined
 }
 
-/** Which database is opened. */
+/** Options for opening a database. */
 export interface StoreOptions {
   /** `postgres://…` or `postgresql://…`; absent: `patchbay.db` in dataDir. */
   readonly databaseUrl?: string
@@ -74,7 +74,7 @@ export const SQLITE_FILE = 'patchbay.db'
 const OPEN_BUSY_MS = 250
 /** Migrations may take long when the old tables are large. */
 const POSTGRES_MIGRATION_MS = 300_000
-/** How long closing may take: a database that hangs must not delay the hub's exit. */
+/** Longest time for closing, in milliseconds: a database that hangs must not delay the hub's exit. */
 const CLOSE_MS = 2_000
 
 /**
@@ -138,7 +138,7 @@ function isPostgres(databaseUrl: string): boolean {
 }
 
 /**
- * Opens the database read-only: nothing is created, migrated or locked. Undefined when there is none yet. Throws
+ * Opens the database read-only: nothing is created, migrated or locked. Undefined if there is no database yet. Throws
  * StoreOpenError `store_unavailable`.
  */
 export async function openStoreReadOnly(options: StoreOptions): Promise<Pick<Store, 'db' | 'close'> | undefined> {
@@ -178,7 +178,7 @@ export async function forgetOldPages(store: Store): Promise<void> {
 }
 
 /**
- * Has PostgreSQL count what was written in bulk. Without it, it plans for nearly empty tables, and the first start with
+ * Updates PostgreSQL's statistics after writing many rows. Otherwise it plans for nearly empty tables, and the first start with
  * many servers takes longer than a statement may.
  */
 export async function refreshStatistics(store: Store): Promise<void> {
@@ -203,7 +203,8 @@ async function openSqlite({ dataDir, usedBefore = false }: StoreOptions, watch: 
     const journal = database.pragma('journal_mode = WAL', { simple: true })
     database.pragma('foreign_keys = ON')
     database.pragma('busy_timeout = 0')
-    // An acknowledged write survives a power cut too. Some file systems know no shared memory, and so no write-ahead log.
+    // An acknowledged write also survives a power failure. Some file systems have no shared memory, and therefore no
+    // write-ahead log.
     database.pragma('synchronous = FULL')
     const sync = journal === 'wal' ? new CommitSync(database, path, watch) : undefined
     const reader = sync && adapted(new Database(path, { readonly: true, timeout: 0 }))
@@ -227,11 +228,11 @@ function isNewer(path: string): boolean {
     const known = new Set(schemaNames())
     newer = rows.some(({ name }) => !known.has(name))
   } catch {
-    // A new, foreign or damaged file: opening it for writing says which.
+    // A new, foreign or damaged file: opening it for writing shows which.
   } finally {
     database?.close()
   }
-  // A reader makes them, empty, and leaves them.
+  // A reader creates them, empty, and leaves them behind.
   if (newer) for (const side of absent) rmSync(side, { force: true })
   return newer
 }
@@ -250,7 +251,7 @@ async function isEmptyFile(path: string): Promise<boolean> {
   return existsSync(path) && (await stat(path)).size === 0
 }
 
-/** The driver is loaded where it is needed: a hub with SQLite has no use for its memory. */
+/** The driver is loaded only if it is used: a hub with SQLite saves its memory. */
 async function connect(databaseUrl: string, use: PostgresUse = {}): Promise<Kysely<Tables>> {
   return (await import('./open-postgres.ts')).openPostgres(databaseUrl, use)
 }

@@ -1,11 +1,11 @@
 import { nextTurn } from '../domain/next-turn.ts'
 
-/** How long work in many small parts holds the thread before it lets others run. */
+/** Longest time for which work in many small parts holds the thread, in milliseconds. */
 const TURN_MS = 5
 
 /**
- * To be awaited after each small part of a long piece of work over what is stored: a `nextTurn` whenever 5 ms have passed since the
- * last one.
+ * Await the result after each small part of a long task over stored records: it waits for a `nextTurn` whenever 5 ms have passed
+ * since the last one.
  */
 export function pauses(): () => Promise<void> {
   let beganMs = performance.now()

@@ -42,7 +42,7 @@ export interface RevokedTokenTable {
   expires_at: string
 }
 
-/** A sign-in whose tokens are taken. Times are ISO 8601 UTC. */
+/** A sign-in whose tokens are accepted. Times are ISO 8601 UTC. */
 export interface SignInTable {
   /** The id of the first token of the sign-in. */
   id: string

@@ -10,12 +10,12 @@ const CONNECT_MS = 4_000
 /** PostgreSQL notices within this time that a killed hub's connection is closed, even in the middle of a statement. */
 const TAKE_MS = 3_000
 const TAKE_AGAIN_MS = 100
-/** How often the connection is checked: an idle one can break without either side noticing. */
+/** Interval at which the connection is checked, in milliseconds: an idle one can break without either side noticing. */
 const CHECK_EVERY_MS = 10_000
 const STATEMENT_MS = 4_000
 const RECONNECT_MS = 250
 const END_MS = 1_000
-/** Has the server release the lock of a hub whose machine vanished within about half a minute. */
+/** Makes the server release the lock of a hub whose machine vanished within about half a minute. */
 const KEEP_ALIVE = 'set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3'
 
 /** At most 63 bytes, PostgreSQL's limit. */
@@ -40,9 +40,9 @@ export interface DatabaseLock {
 }
 
 /**
- * Ensures that one hub at a time uses a database (and schema), by an advisory lock of PostgreSQL's that ends with its
- * connection. A lost connection is made again, and the lock with it. Throws StoreOpenError `database_locked`, which
- * says who holds it, and the driver's error when the database cannot be reached.
+ * Ensures that one hub at a time uses a database (and schema), by an advisory lock of PostgreSQL that ends with its connection.
+ * A lost connection is opened again and takes the lock again. Throws StoreOpenError `database_locked`, which names the holder,
+ * and the driver's error when the database cannot be reached.
  */
 export async function lockPostgres(databaseUrl: string): Promise<DatabaseLock> {
   const lock = new PostgresLock(databaseUrl)
@@ -152,7 +152,7 @@ class PostgresLock implements DatabaseLock {
           if (holder.backend === this.#backend && holder.name === OWN_NAME) this.#again(RECONNECT_MS)
           else this.#taken.resolve(lockedBy(holder))
         },
-        // The database is away; it is tried until it is back.
+        // The database is unreachable; it is tried until it responds.
         () => this.#again(RECONNECT_MS),
       )
     }, afterMs)
@@ -172,7 +172,7 @@ function lockedBy({ name, address, since }: Holder): StoreOpenError {
   )
 }
 
-/** Its name is empty when it has ended meanwhile, or belongs to a role of which this one may see nothing. */
+/** The name is empty if the holder has ended meanwhile, or belongs to a role that is not visible to this one. */
 async function holderOf(client: CutOffClient): Promise<Holder> {
   const { rows } = await client.query(
     `select a.pid as backend, a.application_name as name, host(a.client_addr) as address, a.backend_start as since
@@ -190,7 +190,7 @@ async function holderOf(client: CutOffClient): Promise<Holder> {
   }
 }
 
-/** Does not wait for a server that does not respond. */
+/** Ends the connection, without waiting for a server that does not respond. */
 async function ended(client: CutOffClient): Promise<void> {
   const late = Promise.withResolvers<void>()
   const timer = setTimeout(late.resolve, END_MS)

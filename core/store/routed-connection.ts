@@ -4,10 +4,11 @@ import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 const READS = /^select\b/i
 
 /**
- * What a statement or a transaction of Kysely uses as its connection: reads outside of transactions use the connection that reads,
- * everything else locks and uses the one that writes.
+ * Connection of a statement or a transaction of Kysely: reads outside of transactions use the connection that reads, all other
+ * statements lock and use the one that writes.
  *
- * As with PostgreSQL, a read beside an open transaction sees what was committed before, and one after the commit sees the change.
+ * As with PostgreSQL, a read beside an open transaction sees what was committed before, and one after the commit sees the
+ * change.
  */
 export class RoutedConnection implements DatabaseConnection {
   readonly #reader: DatabaseConnection | undefined
@@ -19,7 +20,7 @@ export class RoutedConnection implements DatabaseConnection {
     this.#lockWriter = lockWriter
   }
 
-  /** Whether it has locked the connection that writes. */
+  /** True when it has locked the connection that writes. */
   get usesWriter(): boolean {
     return this.#writer !== undefined
   }

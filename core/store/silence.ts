@@ -3,7 +3,7 @@ import { HubError } from '../contract/errors.ts'
 /** Longest wait for a database that does not respond, in milliseconds: a caller gets its error within 5 s. */
 const SILENT_MS = 4_500
 
-/** Detects a database that does not respond at all, for whatever reason: no connection, no free pool slot, no answer. */
+/** Detects a database that does not respond at all, for any reason: no connection, no free pool slot, no answer. */
 export class Silence {
   readonly #silentMs: number
   #answeredAtMs = Number.NEGATIVE_INFINITY
@@ -18,9 +18,9 @@ export class Silence {
   }
 
   /**
-   * The outcome of work on the database, or `storage_unavailable` when no statement of anybody was answered for so
-   * long. The work then continues in the background: `over` returns true, and it must not commit. Slow work on a
-   * database that responds is not cut.
+   * The outcome of work on the database, or `storage_unavailable` when no statement of any caller was answered within the limit.
+   * The work then continues in the background: `over` returns true, and it must not commit. Slow work on a database that
+   * responds is not interrupted.
    */
   async within<T>(work: (over: () => boolean) => Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()

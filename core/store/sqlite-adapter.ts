@@ -6,20 +6,20 @@ import type { CommitSync } from './commit-sync.ts'
 /** SQLite's own code for a moved file, which it uses only in other journal modes. */
 const MOVED = 'SQLITE_READONLY_DBMOVED'
 
-/** Statements that are kept prepared, which is half of what a short query costs. */
+/** Number of prepared statements that are cached; preparing is half the cost of a short query. */
 const KEPT_STATEMENTS = 500
-/** Longer texts, such as those that list thousands of values, come seldom twice. */
+/** Longest cached statement, in characters; longer ones, such as those that list thousands of values, are rarely repeated. */
 const KEPT_CHARACTERS = 4_096
-/** What is kept while it stands. After any other statement the columns of a table may be others. */
+/** Statements that keep the cache valid. After any other statement a table may have different columns. */
 const KEPT = /^(?:select|insert|update|delete|with|begin|commit|rollback|savepoint|release)\b/i
 
-/** How a database is used. */
+/** Options of the adapter. */
 export interface Adapting {
-  /** Whether its file is still at its path. */
+  /** Returns true while the database's file is still at its path. */
   readonly inPlace?: () => boolean
   /** Its `beforeWrite` is called for each statement that may write. */
   readonly sync?: CommitSync | undefined
-  /** How a transaction begins. */
+  /** Statement with which a transaction begins. */
   readonly begin?: 'begin immediate' | 'begin deferred'
 }
 
@@ -53,7 +53,7 @@ export function adapted(
   }
 }
 
-/** Prepares statements, each text once. The driver runs a statement to its end before it asks for the next one. */
+/** Prepares statements, each text once. The driver runs a statement to its end before it requests the next one. */
 function keeping(database: Database): (text: string) => Statement {
   const kept = new LRUCache<string, Statement>({ max: KEPT_STATEMENTS })
   return text => {

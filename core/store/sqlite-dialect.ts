@@ -12,15 +12,15 @@ import { RoutedConnection } from './routed-connection.ts'
 
 /** The connections to one SQLite database. */
 export interface SqliteConnections {
-  /** For everything, unless `reader` is given. */
+  /** For all statements, unless `reader` is given. */
   readonly database: SqliteDatabase
   /** A second connection, for reads outside of transactions: they then wait for no transaction. Only in the journal mode `wal`. */
   readonly reader?: SqliteDatabase | undefined
-  /** Syncs what was written before it is acknowledged. */
+  /** Syncs written data before the commit is acknowledged. */
   readonly sync?: CommitSync | undefined
 }
 
-/** SQLite with a connection that writes and another that reads, whose statements are retried while the database is locked. */
+/** SQLite with one connection that writes and another that reads; their statements are retried while the database is locked. */
 export class HubSqliteDialect extends SqliteDialect {
   readonly #connections: SqliteConnections
 
@@ -44,8 +44,8 @@ export class HubSqliteDialect extends SqliteDialect {
 }
 
 /**
- * Has all pending migrations run in one transaction, which SQLite can do though Kysely does not assume it: each statement
- * would else be one of its own, written through to the disk, and a crash would leave a migration half done.
+ * Runs all pending migrations in one transaction, which SQLite supports though Kysely does not assume it: otherwise each
+ * statement would be a separate one, written through to the disk, and a crash would leave a migration half done.
  */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {

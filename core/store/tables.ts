@@ -73,7 +73,7 @@ export interface OpenapiDocumentTable {
   id: string
   /** Null until the server is saved to which it belongs. */
   server_id: string | null
-  /** Of its text, in hex. */
+  /** SHA-256 of its text, in hex. */
   sha256: string
   bytes: number
 }
@@ -118,7 +118,7 @@ export interface GroupMemberTable {
 /** A member removed with its server; kept until the group's members are next replaced. */
 export interface GroupLostMemberTable {
   group_id: string
-  /** As shown to the group's owner: with its owner's name when that was another user. */
+  /** Name as shown to the group's owner: with its owner's name if that was another user. */
   server_name: string
   lost_at: string
 }
@@ -201,7 +201,7 @@ export interface AuditTable {
   owner_id: string | null
   target: string
   request_id: string | null
-  /** Null where no request was the cause, and in entries from before there was this column. */
+  /** Null if no request was the cause, and in entries from before this column existed. */
   client_address: string | null
   /** JSON, without secrets. */
   detail: string
@@ -220,7 +220,7 @@ export interface OwnedSettingTable {
   secrets: string | null
   /** `file`: held by the settings file. */
   origin: 'api' | 'file'
-  /** 1: it has the rights of an ordinary user, no matter who owns it. */
+  /** 1: it has the rights of an ordinary user, whoever its owner is. */
   limited: number
   revision: number
   created_at: string
@@ -230,23 +230,23 @@ export interface OwnedSettingTable {
 /** One import, kept for seven days so that it can be taken back. */
 export interface ImportRunTable {
   id: string
-  /** Of the user who imported. */
+  /** Id of the user who imported. */
   owner_id: string
-  /** What kind of file it was. */
+  /** Kind of the imported file. */
   source: string
   /** JSON of MadeItem[]. */
   made: string
   created_at: string
 }
 
-/** A name under which a group was served by another hub; its owner's clients may go on using it. */
+/** A name under which another hub served a group; its owner's clients may keep using it. */
 export interface GroupFormerPathTable {
   group_id: string
   /** Case-folded. */
   path_key: string
 }
 
-/** A bundle, once for all who have it. Its parts are written before this row. */
+/** A bundle, stored once for all its owners. Its parts are written before this row. */
 export interface BundleTable {
   /** SHA-256 of its file, in hexadecimal. */
   sha256: string
@@ -258,7 +258,7 @@ export interface BundleTable {
   unpacked_bytes: number
 }
 
-/** Who has a bundle. */
+/** Users who have a bundle. */
 export interface BundleOwnerTable {
   sha256: string
   owner_id: string

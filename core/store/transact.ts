@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts'
 
 /** The database itself or a transaction on it. */
 export type Reader = Kysely<Tables>
-/** A transaction, whose writes are committed or rolled back together. */
+/** A transaction; its writes are committed or rolled back together. */
 export type Writer = Transaction<Tables>
 
 /** Registers an effect that runs after the commit, in order; never when the transaction fails. */
@@ -23,9 +23,9 @@ export function read<T>(store: Store, work: (db: Reader) => Promise<T>): Promise
 }
 
 /**
- * Runs one serializable transaction; effects passed to `after` run once it is committed. PostgreSQL retries it on a
- * conflict, so `work` must have no effects except on the database and through `after`. SQLite has one connection that
- * writes: inside, use only `trx`; through the store itself a write would deadlock, and a read miss what was written.
+ * Runs one serializable transaction; effects passed to `after` run once it is committed. PostgreSQL retries it on a conflict, so
+ * `work` must have no effects except on the database and through `after`. SQLite has one connection that writes: inside, use
+ * only `trx`; through the store itself a write would deadlock, and a read would miss the transaction's writes.
  */
 export async function write<T>(store: Store, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
   const { silence, joined } = store
@@ -56,17 +56,17 @@ function runAll(effects: readonly (() => void)[]): void {
   for (const effect of effects) effect()
 }
 
-/** What one transaction of many parts may do. */
+/** Operations of a transaction with many parts. */
 export interface Together {
   /** Reads and writes through it belong to the transaction. */
   readonly store: Store
-  /** Undoes what `part` has written when it throws, and throws the same; the transaction goes on. */
+  /** Rolls back the writes of `part` when it throws, and throws the same error; the transaction continues. */
   attempt<T>(part: () => Promise<T>): Promise<T>
 }
 
 /**
- * Splits one open transaction into parts. `effects` returns what the parts registered for after the commit, in order; the caller
- * runs it.
+ * Splits one open transaction into parts. `effects` returns the functions that the parts registered for after the commit, in
+ * order; the caller runs them.
  */
 export function togetherIn(
   store: Store,

@@ -11,7 +11,7 @@ export class UseTimes {
   readonly #pending = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
 
-  /** `write` stores times of ISO 8601 UTC; what it fails to store is lost until the next use. */
+  /** `write` stores times of ISO 8601 UTC; a time that it fails to store is lost until the next use. */
   constructor(write: (uses: readonly (readonly [id: string, at: string])[]) => Promise<void>, now = () => new Date()) {
     this.#write = write
     this.#now = now
@@ -38,13 +38,13 @@ export class UseTimes {
   async flush(): Promise<void> {
     const uses = [...this.#pending]
     this.#pending.clear()
-    // Older entries no longer suppress a write; they include records that are gone.
+    // Older entries no longer suppress a write; they include removed records.
     const old = this.#now().getTime() - TOUCH_MS
     for (const [id, atMs] of this.#touched) if (atMs <= old) this.#touched.delete(id)
     if (uses.length > 0) await this.#write(uses)
   }
 
-  /** Stops the timer, and writes what is left. */
+  /** Stops the timer, and writes the remaining times. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

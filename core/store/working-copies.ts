@@ -7,15 +7,15 @@ import { HubSqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
 /**
- * Databases in memory with the tables of the store and no row. Work on some rows of the store can be done in one of them, for
- * seconds, while nobody waits for a lock of the store itself. They are SQLite, whatever the store is.
+ * In-memory databases with the tables of the store and no rows. Work on some rows of the store can be done in one of them for
+ * seconds without holding a lock of the store. They are SQLite, whatever the store is.
  */
 export class WorkingCopies {
   #schema: Promise<string> | undefined
 
   /**
-   * Opens an empty one. Its references are not checked until {@link checkReferences}, so that rows may come in any order. The caller
-   * closes it.
+   * Opens an empty database. Its references are not checked until {@link checkReferences}, so that rows may be added in any
+   * order. The caller closes it.
    */
   async open(): Promise<Store> {
     // All migrations take a tenth of a second, the finished tables some milliseconds.

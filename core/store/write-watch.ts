@@ -2,7 +2,7 @@ import type { Kysely, LogEvent } from 'kysely'
 import { isRefusedWrite } from './errors.ts'
 import type { Tables } from './tables.ts'
 
-/** How often a full disk is tried again, in milliseconds: anybody may request `/health`. */
+/** Interval at which a full disk is tried again, in milliseconds: anybody may request `/health`. */
 const TRY_MS = 1_000
 /** More than one small change needs, so that a disk with one free page does not count as writable. */
 const TRIED_BYTES = 65_536
@@ -24,7 +24,7 @@ export class WriteWatch {
     this.#refused = true
   }
 
-  /** Whether the database accepts writes. After a refusal, tries one at most once a second. */
+  /** Tests whether the database accepts writes. After a rejection, tries a write at most once a second. */
   async check(db: Kysely<Tables>): Promise<'ok' | 'unwritable'> {
     const nowMs = performance.now()
     if (this.#refused && nowMs - this.#triedMs >= TRY_MS) {

@@ -41,7 +41,7 @@ export class CallLog {
     const caller = isOwn ? '' : userId
     this.#parts.tally({ level, isCall: true, failed, outcome, owner: ownerId, caller, serverId, server, tool, code })
     if (!this.#parts.levels.allows(level, CALLS, serverId)) return
-    // Nothing is redacted here: the names identify the call.
+    // Not redacted: the names identify the call.
     const fields = {
       component: CALLS,
       server: cut(server),
@@ -77,7 +77,7 @@ export class CallLog {
     const code = status === 'success' ? '' : status
     this.#parts.tally({ level, isCall: true, failed, outcome, owner: userId, code, ...nowhere })
     if (!this.#parts.levels.allows(level, CALLS, undefined)) return
-    // The name comes from the caller: it may hold anything.
+    // The name comes from the caller: it may contain anything.
     const named = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : undefined
     const place = named && plugin === undefined ? named : { ...named, group: cut(group) }
     const fields = {

@@ -1,4 +1,4 @@
-/** Most different rows of labels of one metric; what is beyond is counted under folded labels. */
+/** Highest number of rows of labels of one metric; further ones are counted under folded labels. */
 export const MOST_LABEL_SETS = 2_000
 
 /** A row of labels with its number. */
@@ -13,7 +13,7 @@ export class LabelledValues<V> {
   readonly #fold: (labels: readonly string[]) => readonly string[]
   readonly #rows = new Map<string, Counted<V>>()
 
-  /** `fold`: labels under which is counted what is beyond the limit; few different ones. */
+  /** `fold`: returns the labels under which rows above the limit are counted; it must return few different ones. */
   constructor(initial: () => V, fold: (labels: readonly string[]) => readonly string[]) {
     this.#initial = initial
     this.#fold = fold
@@ -59,7 +59,7 @@ export class DurationHistogram {
     this.#sum += seconds
   }
 
-  /** What Prometheus shows of it. */
+  /** Samples for Prometheus. */
   *samples(labels: Readonly<Record<string, string>>) {
     let below = 0
     for (const [index, count] of this.#counts.entries()) {

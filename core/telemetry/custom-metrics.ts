@@ -29,7 +29,7 @@ interface Series {
   readonly update: CustomUpdate
   value: number
   updatedAtMs: number
-  /** Of the last hour: what was added in a slot, or the number at its end. */
+  /** Values of the last hour: the amount added in a slot, or the gauge's number at its end. */
   slots: { readonly number: number; value: number }[]
 }
 
@@ -44,8 +44,8 @@ export class CustomMetrics {
   }
 
   /**
-   * Takes all reports, or none: throws `quota_custom_metrics` beyond 200 series of the owner, and `validation_failed` where a
-   * name would be both a counter and a gauge, whose sum would say nothing; `pointerOf` says where an update stood.
+   * Adds all reports or none: throws `quota_custom_metrics` above 200 series of the owner, and `validation_failed` if a name
+   * would be both a counter and a gauge, whose sum would be meaningless. `pointerOf` returns the place of an update.
    */
   add(
     ownerId: string,
@@ -78,8 +78,8 @@ export class CustomMetrics {
   }
 
   /**
-   * What was added to the counters of this name within the window, and the gauges' last numbers in it, all together;
-   * `undefined` where nothing was reported.
+   * Sum of the amounts added to the counters of this name within the window, and of the gauges' last numbers in it; `undefined`
+   * if nothing was reported.
    */
   value(ownerId: string | 'all', name: string, windowMs: number): number | undefined {
     const from = Math.floor((this.#now() - windowMs) / SLOT_MS)
@@ -92,7 +92,7 @@ export class CustomMetrics {
     return found.length === 0 ? undefined : found.reduce((sum, value) => sum + value, 0)
   }
 
-  /** Forgets what a removed user reported. */
+  /** Forgets the reports of a removed user. */
   forget(ownerId: string): void {
     this.#owners.delete(ownerId)
   }

@@ -1,12 +1,12 @@
 import { Histogram } from './histogram.ts'
 import { SLOT_MS } from './log-tally.ts'
 
-/** Most different series of one slot; what is beyond them is counted for its owner alone. */
+/** Highest number of series in one slot; further ones are counted for their owner only. */
 const MOST_SERIES = 500
 /** Most rows that wait because they cannot be stored. */
 const MOST_WAITING = 3_000
 
-/** What took the time. The names are those of the specification's `responseTimeMetrics`. */
+/** Measured operations. The names are those of the specification's `responseTimeMetrics`. */
 export const DURATION_KINDS = ['server_startup', 'tool_execution', 'api_requests'] as const
 export type DurationKind = (typeof DURATION_KINDS)[number]
 
@@ -16,7 +16,7 @@ export type DurationKind = (typeof DURATION_KINDS)[number]
  */
 export type SeriesKind = DurationKind | 'calls_elsewhere' | 'calls_unsent'
 
-/** Whose time it is. Texts are empty where there is none: requests without a credential have no owner. */
+/** Series to which a duration belongs. Missing values are empty texts: requests without a credential have no owner. */
 export interface DurationKey {
   readonly kind: SeriesKind
   /** User id. */
@@ -59,7 +59,7 @@ export class DurationSeries {
     this.#now = now
   }
 
-  /** `ms` undefined: it is counted, and has no duration. */
+  /** `ms` undefined: it is counted without a duration. */
   add(key: DurationKey, ms: number | undefined, failed: boolean): void {
     const at = Math.floor(this.#now() / SLOT_MS) * SLOT_MS
     if (at !== this.#at) this.#finish(at)
@@ -74,7 +74,7 @@ export class DurationSeries {
     sums.histogram.add(micros)
   }
 
-  /** All that was added since the last time. */
+  /** Returns and removes all rows since the last call. */
   take(): readonly DurationRow[] {
     this.#finish(this.#at)
     const rows = this.#finished
@@ -82,7 +82,7 @@ export class DurationSeries {
     return rows
   }
 
-  /** Takes back what could not be stored. What is beyond 3,000 rows is lost. */
+  /** Puts back rows that could not be stored. Rows above 3,000 are lost. */
   putBack(rows: readonly DurationRow[]): void {
     this.#finished = [...rows, ...this.#finished].slice(-MOST_WAITING)
   }

@@ -1,12 +1,12 @@
-/** Values below it have a bucket each; from there on each power of two has so many buckets. */
+/** Values below it have a bucket each; above it, each power of two has this many buckets. */
 const STEPS = 64
 const STEP_BITS = 6
 /** The largest value that is distinguished: 71 minutes in microseconds. */
 const GREATEST = 2 ** 32 - 1
 
 /**
- * Counts of values by buckets whose width grows with the value: a quantile is off by 0.8 % of the value at most, and
- * merging loses nothing. Values are whole numbers from 0 to 2^32 - 1, such as microseconds; others are brought into it.
+ * Counts values in buckets whose width grows with the value: a quantile has an error of at most 0.8 % of the value, and merging
+ * is lossless. Values are whole numbers from 0 to 2^32 - 1, such as microseconds; others are rounded or clamped.
  */
 export class Histogram {
   readonly #counts = new Map<number, number>()
@@ -35,7 +35,7 @@ export class Histogram {
     return histogram
   }
 
-  /** How many values there are. */
+  /** Number of values. */
   get total(): number {
     return this.#total
   }
@@ -48,7 +48,7 @@ export class Histogram {
     for (const [bucket, count] of other.#counts) this.#count(bucket, count)
   }
 
-  /** The value below which this part (0 to 1) of all values lies: the middle of its bucket. Undefined without values. */
+  /** The value below which this part (0 to 1) of all values is: the middle of its bucket. Undefined without values. */
   quantile(part: number): number | undefined {
     if (this.#total === 0) return undefined
     let rank = Math.max(1, Math.ceil(part * this.#total))

@@ -25,10 +25,10 @@ import type { SpanCounts } from './span-queue.ts'
 const OTHER = 'other'
 /** The owner of folded rows: no user has this id. */
 const NOBODY = ''
-/** How long the numbers of a removed server are still shown, in milliseconds. */
+/** Time for which the numbers of a removed server are still shown, in milliseconds. */
 const GONE_MS = 60 * 60_000
 
-/** What the hub is at the time of a scrape. */
+/** State of the hub at the time of a scrape. */
 export interface HubNow {
   readonly version: string
   readonly uptimeSeconds: number
@@ -40,7 +40,7 @@ export interface HubNow {
   readonly callsInFlight: number
   /** The longest time that the event loop was held within the last 10 s. */
   readonly eventLoopLagSeconds: number
-  /** What users count for themselves. */
+  /** Custom metrics that users report. */
   readonly custom: readonly CustomSeries[]
   /** Alerts that fire, by severity. */
   readonly alerts: { readonly warning: number; readonly critical: number }
@@ -48,7 +48,7 @@ export interface HubNow {
   readonly spans: SpanCounts
   /** Programs that run, by server. */
   readonly children: readonly ServerUsage[]
-  /** Bytes of the history's files, by what they hold. */
+  /** Bytes of the history's files, by kind of content. */
   readonly historyBytes: Readonly<Record<string, number>>
   /** Records that are logged and not stored yet. */
   readonly historyBehind: number
@@ -56,9 +56,9 @@ export interface HubNow {
   readonly owners: ReadonlyMap<string, string>
 }
 
-/** Counts what happens, and writes the text of `/metrics`. What it takes of a call is a fraction of a microsecond. */
+/** Counts events, and writes the text of `/metrics`. Counting a call takes a fraction of a microsecond. */
 export class HubMetrics {
-  /** By names, so that a server that is made again under its name goes on where it was. */
+  /** Calls by names, so that a server that is created again under its name continues its counts. */
   readonly #calls = new LabelledValues(
     () => 0,
     ([, , , status = OTHER, outcome = OTHER]) => [NOBODY, OTHER, OTHER, status, outcome],
@@ -67,7 +67,7 @@ export class HubMetrics {
     () => new DurationHistogram(),
     () => [NOBODY, OTHER],
   )
-  /** How long servers took to start, and how often they were connected again, by owner and name. */
+  /** Durations of servers' starts, and numbers of reconnections, by owner and name. */
   readonly #starts = new LabelledValues(
     () => ({ durations: new DurationHistogram(), again: 0 }),
     () => [NOBODY, OTHER],
@@ -91,10 +91,10 @@ export class HubMetrics {
     ([, result = OTHER]) => [OTHER, result],
   )
   #workerEnds = 0
-  /** Since when servers are gone whose calls are counted, by owner and name. */
+  /** Times at which counted servers were removed, by owner and name. */
   readonly #goneMs = new Map<string, number>()
 
-  /** A tools/call that ended. Where it reached no server, the tool's name is the caller's and is left out. */
+  /** Counts a tools/call that ended. If it reached no server, the tool's name is the caller's text and is left out. */
   call(call: EndedCall): void {
     const { ownerId, server, status, outcome, durationMs } = call
     const isSent = reachedServer(call)
@@ -102,7 +102,7 @@ export class HubMetrics {
     if (isSent) this.#durations.row([ownerId, server]).value.add(durationMs / 1_000)
   }
 
-  /** A server's shared connection stands; `again`: not for the first time. */
+  /** Counts the opening of a server's shared connection; `again`: not for the first time. */
   started(ownerId: string, server: string, ms: number, again: boolean): void {
     const { value } = this.#starts.row([ownerId, server])
     value.durations.add(ms / 1_000)

@@ -3,7 +3,7 @@ import type { LogLevel } from '../contract/records.ts'
 /** A level as it is configured: the least severe one that is logged. */
 export type LevelName = Lowercase<LogLevel>
 
-/** Severity by level; what is at least as severe as the configured level is logged. */
+/** Severity by level; a record is logged if it is at least as severe as the configured level. */
 export const SEVERITY: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }
 
 /** One level that was set at run time. `key` is a component or `server:owner~name`. */
@@ -24,7 +24,7 @@ interface Override {
   readonly timer: ReturnType<typeof setTimeout> | undefined
 }
 
-/** Which records are logged: the hub's level, and others for single components and servers. */
+/** Log levels: the hub's level, and others for single components and servers. */
 export class LogLevels {
   #default: LevelName
   #least: number
@@ -46,7 +46,7 @@ export class LogLevels {
     this.#least = severityOf(level)
   }
 
-  /** A server's own level comes before that of the component that speaks of it. */
+  /** True when the level is logged. A server's own level overrides that of the component. */
   allows(level: LogLevel, component: string | undefined, serverId: string | undefined): boolean {
     const severity = SEVERITY[level]
     if (this.#components.size === 0 && this.#servers.size === 0) return severity >= this.#least
@@ -55,7 +55,7 @@ export class LogLevels {
     return severity >= (override ? severityOf(override.level) : this.#least)
   }
 
-  /** `plugins` stands for every `plugin:<name>`. */
+  /** Override of a component. `plugins` applies to every `plugin:<name>`. */
   #ofComponent(component = ''): Override | undefined {
     const all = component.startsWith('plugin:') ? 'plugins' : ''
     return this.#components.get(component) ?? this.#components.get(all)

@@ -19,7 +19,7 @@ export interface SinkState {
   readonly dropped: Dropped
   /** Lost records by user id or component. */
   readonly losses: Losses
-  /** Why it takes nothing: the last attempt, with the stable code of its error. */
+  /** Reason why it accepts nothing: the last attempt, with the stable code of its error. */
   readonly reason?: SinkFault
 }
 
@@ -36,17 +36,20 @@ export class LogFeed {
   #fed: readonly { readonly queue: SinkQueue; readonly self: string }[] = []
   #early: { readonly line: string; readonly readers: string; readonly holder: string }[] | undefined = []
 
-  /** `readers`: ids, joined by commas. `component`: who logged it. `holder`: whose share of the queues it takes. */
+  /**
+   * `readers`: ids, joined by commas. `component`: the component that logged it. `holder`: owner of the share of the queues that
+   * the record uses.
+   */
   push(line: string | RecordLine, readers: string, component: string | undefined, holder = component ?? ''): void {
     if (this.#early && this.#early.length < MOST_EARLY) this.#early.push({ line: String(line), readers, holder })
     for (const { queue, self } of this.#fed) {
-      // What a failing sink says of itself would only make its queue longer.
+      // Records that a failing sink logs about itself would only make its queue longer.
       if (queue.failing && component === self) continue
       queue.push(line, readers, holder)
     }
   }
 
-  /** Opens the queue of a sink; returns it. Until `started` a sink gets what was logged before it. */
+  /** Opens and returns the queue of a sink. Until `started`, a new sink also gets the records that were logged before. */
   add(id: string, options: SinkQueueOptions): SinkQueue {
     const queue = new SinkQueue(options)
     this.#queues.set(id, queue)
@@ -85,7 +88,9 @@ export class LogFeed {
   }
 }
 
-/** What a plugin throws without a code counts as `delivery_failed`, the code that sinks are asked for. */
+/**
+ * Converts an error to a fault. An error of a plugin without a code counts as `delivery_failed`, the code that sinks should use.
+ */
 function faultOf(error: unknown): SinkFault {
   const message = (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_MESSAGE)
   return { code: error instanceof HubError ? error.code : 'delivery_failed', message }

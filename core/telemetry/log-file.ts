@@ -3,15 +3,17 @@ import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { OldLogFiles, periodOf, type RotationOptions } from './log-rotation.ts'
 
-/** How long after a failed rotation the next one is tried, in milliseconds; until then the file keeps growing. */
+/** Time after a failed rotation until the next attempt, in milliseconds; until then the file keeps growing. */
 const RETRY_MS = 60_000
 /** A failing rotation is reported once in this time. */
 const TELL_MS = 3_600_000
-/** How often the path is compared with the open file, in milliseconds. */
+/** Interval at which the path is compared with the open file, in milliseconds. */
 const FOLLOW_MS = 1_000
 
-/** A log file that is put aside when it is full, or its hour, day or week is over. When that fails no line is lost:
- * writing continues in the same file. */
+/**
+ * A log file that is rotated when it is full, or its hour, day or week is over. If that fails no line is lost: writing continues
+ * in the same file.
+ */
 export class LogFile {
   readonly #path: string
   readonly #isRegular: boolean
@@ -26,7 +28,10 @@ export class LogFile {
   /** Replaces `#handle` before the next write. */
   #reopened: { readonly handle: FileHandle; readonly bytes: number } | undefined
   #followedAtMs = 0
-  /** What renames or opens the path takes turns: a file opened while another is put aside could be either of them. */
+  /**
+   * Serializes operations that rename or open the path: otherwise a file opened during a rotation could be the old or the new
+   * one.
+   */
   #turn: Promise<unknown> = Promise.resolve()
 
   private constructor(path: string, handle: FileHandle, isRegular: boolean, bytes: number, begunAtMs: number) {
@@ -41,7 +46,7 @@ export class LogFile {
   static async open(path: string, rotation?: RotationOptions): Promise<LogFile> {
     await mkdir(dirname(path), { recursive: true })
     const { handle, stats } = await openToAppend(path)
-    // What an earlier hub wrote belongs to the time of its last line.
+    // Lines of an earlier hub belong to the time of its last line.
     const begunAtMs = stats.size > 0 ? stats.mtimeMs : (rotation?.now ?? Date.now)()
     const file = new LogFile(path, handle, stats.isFile(), stats.size, begunAtMs)
     if (rotation) file.rotateBy(rotation)
@@ -56,7 +61,7 @@ export class LogFile {
     this.#old?.tidy()
   }
 
-  /** How many bytes an empty file may get. */
+  /** Highest number of bytes for an empty file. */
   get maxBytes(): number {
     return this.#rotation?.maxBytes ?? Number.POSITIVE_INFINITY
   }
@@ -70,7 +75,7 @@ export class LogFile {
     this.#bytes += bytes
   }
 
-  /** Whether the file must be rotated before this many more bytes. An empty one accepts any number. */
+  /** True when the file must be rotated before this many more bytes. An empty file accepts any number. */
   isDue(bytes: number): boolean {
     const rotation = this.#rotation
     if (!rotation || this.#bytes === 0) return false
@@ -80,7 +85,10 @@ export class LogFile {
     return performance.now() - this.#failedAtMs >= RETRY_MS
   }
 
-  /** Rotates the file. Never rejects. Nothing may be written meanwhile. Resolves with what is wrong, once an hour. */
+  /**
+   * Rotates the file. Never rejects. Nothing may be written meanwhile. Resolves with a description of the problem, at most once
+   * an hour.
+   */
   rotate(): Promise<string | undefined> {
     return this.#inTurn(() => this.#rotate())
   }
@@ -141,7 +149,7 @@ export class LogFile {
   }
 
   /**
-   * Call before each write, while none is under way. Switches to a reopened file, and checks once a second in the
+   * Call it before each write, while no write is running. Switches to a reopened file, and checks once a second in the
    * background whether another program has moved the file away.
    */
   follow(): void {
@@ -168,7 +176,7 @@ export class LogFile {
     if (!there || !isSame(there, own)) await this.#reopen()
   }
 
-  /** Does not wait for its turn: opening a pipe that nobody reads can take forever. */
+  /** Closes the files without waiting for running operations: opening a pipe without a reader can take forever. */
   async close(): Promise<void> {
     await Promise.all([closed(this.#handle), closed(this.#reopened?.handle)])
   }

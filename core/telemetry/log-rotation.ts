@@ -6,17 +6,17 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip, type ZlibOptions } from 'node:zlib'
 import { FEW_PROCESSORS } from '../domain/log/few-processors.ts'
 
-/** When a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
+/** Time at which a new log file is begun; by the UTC clock, weeks begin on Monday. `none`: never, another program does it. */
 export type RotationInterval = 'hourly' | 'daily' | 'weekly' | 'none'
 
-/** When the log file is rotated, and what becomes of the old ones. */
+/** Interval of the log file's rotation, and treatment of old files. */
 export interface RotationOptions {
   readonly interval: RotationInterval
   /** The file is rotated before it exceeds this many bytes; not with interval `none`. */
   readonly maxBytes: number
   /** Number of old files kept; 1 or more. */
   readonly maxFiles: number
-  /** Whether old files are compressed with gzip. */
+  /** True to compress old files with gzip. */
   readonly compress: boolean
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number
@@ -24,23 +24,23 @@ export interface RotationOptions {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Bytes that are compressed at once: 0.3 ms of work, for which a call may have to wait. */
+/** Number of bytes that are compressed at once: 0.3 ms of work, for which a call may have to wait. */
 const PIECE_BYTES = 16 * 1024
-/** For each millisecond of compressing there are so many of rest: calls are answered meanwhile as quickly as ever. */
+/** Pause after compressing, as a multiple of the time that it took: calls are answered as quickly as usual. */
 const REST = 9
 /**
- * With 20,000 records a second on two processors, pieces of 64 KiB with a rest of 9 and writes of 64 KiB made a call in a hundred take
- * 4.0 ms, these and writes of 512 KiB 2.6; without logging it took 2.4.
+ * With 20,000 records a second on two processors, pieces of 64 KiB with a pause of 9 and writes of 64 KiB made a call in a
+ * hundred take 4.0 ms, these and writes of 512 KiB 2.6; without logging it took 2.4.
  */
 const REST_OF_FEW = 199
 /** The longest rest, in milliseconds. */
 const LONGEST_REST_MS = 200
-/** What a file is called while it is compressed, behind its name. */
+/** Suffix of a file while it is being compressed. */
 const PART = '.gz.part'
 /** 1970 began on a Thursday. */
 const DAYS_SINCE_MONDAY = 3
 
-/** The number of the interval in which a time lies. */
+/** The number of the interval that contains a time. */
 export function periodOf(interval: RotationInterval, ms: number): number {
   switch (interval) {
     case 'hourly':
@@ -62,9 +62,9 @@ export class OldLogFiles {
   readonly #rest: number
   #work: Promise<void> = Promise.resolve()
   #compressing: Promise<void> | undefined
-  /** Of the file that is being compressed. */
+  /** Name of the file that is being compressed. */
   #part: string | undefined
-  /** Files may have come since they were listed. */
+  /** True when files may have been added since they were listed. */
   #isAsked = false
   #lastMs = Number.NEGATIVE_INFINITY
 
@@ -81,8 +81,8 @@ export class OldLogFiles {
   }
 
   /**
-   * A name that no old file has, for the file that is put aside at this time. It comes after the last one given, even
-   * when the clock was set back: the first in order is the oldest, which is removed first.
+   * Returns an unused name for a file that is rotated at this time. It sorts after the previous one, even when the clock was set
+   * back, because the first file in order is removed first.
    */
   async nameFor(ms: number): Promise<string> {
     const [stem, extension] = this.#parts()
@@ -97,8 +97,8 @@ export class OldLogFiles {
   }
 
   /**
-   * Removes the oldest files and compresses the others, in the background. Files with other names are left alone. Removing waits for no
-   * compressing, which may be slower than files come.
+   * Removes the oldest files and compresses the others, in the background. Files with other names are left alone. Removal does
+   * not wait for compression, which may be slower than new files appear.
    */
   tidy(): void {
     this.#work = this.#work.then(() => this.#removeOldest()).catch(() => undefined)
@@ -117,7 +117,7 @@ export class OldLogFiles {
     const names = await this.#names()
     // Left by a hub that ended while it compressed; the file itself is still there.
     const left = names.filter(name => name.endsWith('.part') && name !== this.#part)
-    // A file that has just been compressed stands there twice for a moment.
+    // A file that has just been compressed is listed twice for a moment.
     const old = [...new Set(names.filter(name => !name.endsWith('.part')).map(name => name.replace(/\.gz$/, '')))]
     const oldest = old.slice(0, Math.max(0, old.length - this.#options.maxFiles))
     for (const name of [...left, ...oldest.flatMap(each => [each, `${each}.gz`])]) {
@@ -125,7 +125,7 @@ export class OldLogFiles {
     }
   }
 
-  /** The newest first, which stay longest; each once, since a full disk lets none be compressed. */
+  /** The newest first, since they stay longest; each once, since a full disk prevents compression. */
   async #compressAll(): Promise<void> {
     const tried = new Set<string>()
     for (;;) {
@@ -154,10 +154,10 @@ export class OldLogFiles {
 async function compress(path: string, rest: number): Promise<void> {
   const part = `${path}${PART}`
   const { atime, mtime, size } = await stat(path)
-  // With a mark of 1 it asks for a piece when it has worked on the last one.
+  // With a high-water mark of 1, it requests a piece only after processing the last one.
   const gzip = createGzip({ writableHighWaterMark: 1 } as ZlibOptions)
   await pipeline(paced(path, rest), gzip, createWriteStream(part, { mode: 0o600, flush: true }))
-  // A full disk can cut a write short without an error, and the file may have become one too many.
+  // A full disk can truncate a write without an error, and the file may have been removed meanwhile.
   if (!(await isWhole(part, size)) || !(await exists(path))) {
     await rm(part, { force: true })
     return
@@ -168,12 +168,12 @@ async function compress(path: string, rest: number): Promise<void> {
   await rm(path)
 }
 
-/** The file in pieces, each followed by a rest `rest` times as long as compressing it took. */
+/** Yields the file in pieces, each followed by a pause `rest` times as long as compressing it took. */
 async function* paced(path: string, rest: number): AsyncGenerator<Buffer> {
   for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
     const sinceMs = performance.now()
     yield piece as Buffer
-    // Asked for the next one: this one is compressed.
+    // The consumer requested the next piece, so this one has been compressed.
     const { promise, resolve } = Promise.withResolvers<void>()
     setTimeout(resolve, Math.min((performance.now() - sinceMs) * rest, LONGEST_REST_MS)).unref()
     await promise

@@ -1,14 +1,14 @@
 import type { CallOutcome, LogLevel } from '../contract/records.ts'
 
-/** Most different rows of one slot; what is beyond them is counted by level alone. */
+/** Highest number of rows in one slot; further records are counted by level only. */
 const MOST_ROWS = 300
 /** Most rows that wait because they cannot be stored. */
 const MOST_WAITING = 10 * MOST_ROWS
 
-/** What one kind of record has in common. Texts are empty where there is none. */
+/** Fields that records of one kind share. Missing values are empty texts. */
 export interface TallyKey {
   readonly level: LogLevel
-  /** User ids of those who may read it besides administrators. */
+  /** User ids of those who may read the record besides administrators. */
   readonly owner: string
   readonly caller: string
   readonly serverId: string
@@ -17,13 +17,13 @@ export interface TallyKey {
   /** The hub's error code, or `error` for a tool's own error. */
   readonly code: string
   readonly isCall: boolean
-  /** Of a call. */
+  /** Outcome of a call. */
   readonly outcome?: CallOutcome
-  /** A call whose outcome is not `ok`, or a record of level ERROR. */
+  /** True for a call whose outcome is not `ok`, or a record of level ERROR. */
   readonly failed: boolean
 }
 
-/** How many records of one kind there were in the slot that begins at `at`, in milliseconds since 1970. */
+/** Number of records of one kind in the slot that begins at `at`, in milliseconds since 1970. */
 export interface TallyRow extends TallyKey {
   readonly at: number
   readonly count: number
@@ -39,15 +39,15 @@ interface Row {
 export const SLOT_MS = 10_000
 
 /**
- * Counts log records by slots of 10 s, also those that a sink loses later. Takes a fraction of a microsecond a record, and
- * at most 300 rows a slot and a few for the rest.
+ * Counts log records in slots of 10 s, including those that a sink loses later. A record takes a fraction of a microsecond; a
+ * slot has at most 300 rows plus a few by level.
  */
 export class LogTally {
   readonly #now: () => number
   #rows = new Map<string, Row>()
   #slot = 0
   #inSlot = 0
-  /** Of the last record: the next one is often of the same kind. */
+  /** Row of the last record: the next one is often of the same kind. */
   #last: Row | undefined
 
   /** `now`: milliseconds since 1970. */
@@ -65,7 +65,7 @@ export class LogTally {
     else this.#last = this.#count(key, at, 1)
   }
 
-  /** All that was counted since the last time. */
+  /** Returns and removes all rows since the last call. */
   take(): readonly TallyRow[] {
     const rows = [...this.#rows.values()].map(({ key, at, count }) => ({ ...key, at, count }))
     this.#rows = new Map()
@@ -74,7 +74,7 @@ export class LogTally {
     return rows
   }
 
-  /** Counts again what could not be stored. What is beyond 3,000 rows is lost. */
+  /** Puts back rows that could not be stored. Rows above 3,000 are lost. */
   putBack(rows: readonly TallyRow[]): void {
     for (const { at, count, ...key } of rows) if (this.#rows.size < MOST_WAITING) this.#count(key, at, count)
   }
@@ -97,7 +97,7 @@ export class LogTally {
   }
 }
 
-/** Whether both are counted in one row; servers are distinguished by their ids. */
+/** True when both are counted in one row; servers are distinguished by their ids. */
 function isSame(a: TallyKey, b: TallyKey): boolean {
   const isOfOne = a.serverId === b.serverId && a.tool === b.tool && a.owner === b.owner && a.caller === b.caller
   if (a.outcome !== b.outcome) return false

@@ -15,11 +15,11 @@ const MOST_LINES = 10_000
 const MOST_BYTES = 16 * 1024 * 1024
 const RETRY_MS = 1_000
 const RETRY_BUSY_MS = 20
-/** How long stopping waits for the last lines. */
+/** Longest wait for the last lines when the hub stops, in milliseconds. */
 const FLUSH_MS = 1_000
 const STANDARD_OUTPUT = 1
 
-/** Where lines are written. */
+/** Options of the log writer. */
 export interface LogWriterOptions {
   /** Absolute path; absent: standard output. */
   readonly file?: string
@@ -34,9 +34,8 @@ export interface LogWriterOptions {
 }
 
 /**
- * Writes lines without blocking, even when the reader of the log is slow or gone or the disk is full. One write is
- * under way at a time; further lines wait in a bounded queue, and the number of lost lines is logged as soon as writing
- * succeeds again.
+ * Writes lines without blocking, even when the reader of the log is slow or has ended, or the disk is full. One write runs at a
+ * time; further lines wait in a bounded queue, and the number of lost lines is logged as soon as writing succeeds again.
  */
 export class LogWriter {
   /** Absent: standard output. */
@@ -46,9 +45,9 @@ export class LogWriter {
   readonly #waiting = new RecordBlocks({ maxCount: MOST_LINES, maxBytes: MOST_BYTES })
   /** The unwritten rest of the batch that is being written. */
   #batch: Uint8Array | undefined
-  /** Where its lines lie. */
+  /** Lines of the write that is running. */
   #taken: Taken | undefined
-  /** Lost when the last line said so. */
+  /** Number of lost lines when the last line reported them. */
   #droppedBefore = 0
   #sent = 0
   /** Lines in `#batch`. */
@@ -83,12 +82,12 @@ export class LogWriter {
     return this.#file?.reopen() ?? Promise.resolve(undefined)
   }
 
-  /** Whether the last write failed, or lines were lost since the last successful one. */
+  /** True when the last write failed, or lines were lost since the last successful one. */
   get failing(): boolean {
     return this.#refused || this.#dropped > 0
   }
 
-  /** Lost since the last line that says so. */
+  /** Number of lines lost since the last line that reported lost ones. */
   get #dropped(): number {
     return this.#waiting.dropped - this.#droppedBefore
   }
@@ -98,7 +97,7 @@ export class LogWriter {
     return bytes >= Math.min(BATCH_BYTES, this.#mostBytes) || count >= BATCH_LINES
   }
 
-  /** Of one write. */
+  /** Highest number of bytes of one write. */
   get #mostBytes(): number {
     return this.#file?.maxBytes ?? Number.POSITIVE_INFINITY
   }
@@ -116,7 +115,7 @@ export class LogWriter {
     }
   }
 
-  /** `line` ends with a line feed. `holder`: whose share of the queue it takes. */
+  /** `line` ends with a line feed. `holder`: owner of the share of the queue that the line uses. */
   write(line: string | RecordLine, holder?: string): void {
     this.#waiting.push(this.#render(line), '', holder)
     if (this.#batch) return
@@ -198,7 +197,7 @@ export class LogWriter {
   }
 }
 
-/** No error at all, with nothing written, is how a full disk may look. */
+/** Converts a write error to a fault. A full disk may also appear as a write of no bytes without an error. */
 function refusalOf(error: NodeJS.ErrnoException | null): SinkFault {
   const isFull = error === null || error.code === 'ENOSPC' || error.code === 'EDQUOT'
   const message = error === null ? 'The system took none of the bytes' : error.message

@@ -18,12 +18,12 @@ import { cut, fieldOf, type LogFields, RecordFields } from './record-fields.ts'
 import { prettyLine, RecordLine } from './record-line.ts'
 
 const NO_FIELDS: LogFields = Object.freeze({})
-/** How lines are rendered. */
+/** Format of lines. */
 interface Form {
   isPretty: boolean
 }
 
-/** What records that are no calls count as. */
+/** Count key of records that are not calls. */
 const NO_CALL: TallyKey = {
   level: 'INFO',
   isCall: false,
@@ -75,7 +75,7 @@ export class HubLog {
   readonly #times = new TimeTexts()
   /** Absent while a line is handed on. */
   #line: RecordLine | undefined = new RecordLine()
-  /** That of the last record which is no call: a new one for each would be garbage. */
+  /** Reused key of the last record that is not a call: a new object for each would be garbage. */
   readonly #kind: { -readonly [Key in keyof TallyKey]: TallyKey[Key] } = { ...NO_CALL }
   #counted: readonly ((key: TallyKey) => void)[] = []
   readonly #folded = new FoldedCalls((...call) => this.#callLine(...call))
@@ -112,7 +112,7 @@ export class HubLog {
     return log
   }
 
-  /** Follows settings that are known later than the first record is written. The file stays the one it is. */
+  /** Applies settings that become known after the first record was written. The file does not change. */
   configure({ level, format, rotation }: Pick<LogOptions, 'level' | 'format' | 'rotation'>): void {
     this.levels.setDefault(level)
     this.#form.isPretty = format === 'pretty'
@@ -139,14 +139,14 @@ export class HubLog {
     }
   }
 
-  /** Tells of each record that is written. */
+  /** Calls `written` for each record that is written. */
   onRecord(written: (level: LogLevel) => void): void {
     this.#written = written
   }
 
   /**
-   * Calls `counted` for each record, and each call also where its level is not logged. The key is used again for the next record:
-   * who keeps it copies it. Returns what ends this.
+   * Calls `counted` for each record, and for each call even if its level is not logged. The key object is reused for the next
+   * record: a listener that keeps it must copy it. Returns a function that ends the subscription.
    */
   onCounted(counted: (key: TallyKey) => void): () => void {
     this.#counted = [...this.#counted, counted]
@@ -170,14 +170,14 @@ export class HubLog {
     return { ...record, error: cutShort(visibleText(text), ERROR_CHARACTERS) }
   }
 
-  /** Where records go, with what was lost on the way; the log file or standard output first. */
+  /** Destinations of records, with the numbers of lost ones; the log file or standard output is first. */
   sinks(): readonly SinkState[] {
     return [{ id: 'file', ...this.#writer.state() }, ...this.feed.list()].map(sink =>
       sink.reason ? { ...sink, reason: { ...sink.reason, message: this.#redactor.text(sink.reason.message) } } : sink,
     )
   }
 
-  /** Whether records wait for a log that cannot be written, or were lost without a line about it yet. */
+  /** True when records wait because the log cannot be written, or were lost without a line about it yet. */
   get failing(): boolean {
     return this.#writer.failing
   }
@@ -209,7 +209,10 @@ export class HubLog {
     for (const counted of this.#counted) counted(key)
   }
 
-  /** Until the line is handed on nobody else has it: a sink may log while it is handed one, and a field while it becomes JSON. */
+  /**
+   * Takes the reusable line until it is handed on: a sink may log while it receives one, and so may a field while it is
+   * serialized.
+   */
   #begin(level: LogLevel, timestamp: string): RecordLine {
     const line = this.#line ?? new RecordLine()
     this.#line = undefined
@@ -217,7 +220,7 @@ export class HubLog {
     return line
   }
 
-  /** `holder`: whose share of the queues it takes. */
+  /** `holder`: owner of the share of the queues that the record uses. */
   #hand(line: RecordLine, message: string, readers: string, component: string | undefined, holder: string): void {
     line.end(message)
     this.#writer.write(line, holder)

@@ -27,7 +27,7 @@ export function countsOf(servers: readonly ServerNow[]): readonly Sample[] {
   }))
 }
 
-/** What the programs of a server use. */
+/** Memory and processor time of a server's processes. */
 export interface ServerUsage {
   readonly ownerId: string
   readonly server: string
@@ -51,13 +51,13 @@ export function* childFamilies(all: readonly ServerUsage[], owner: (id: string) 
   )
 }
 
-/** Whether each server is online. */
+/** State of each server: 1 for online, otherwise 0. */
 export function* upOf(servers: readonly ServerNow[], owner: (id: string) => string): Generator<Sample> {
   for (const { ownerId, name, state } of servers)
     yield { labels: { owner: owner(ownerId), server: name }, value: state === 'online' ? 1 : 0 }
 }
 
-/** What users and plugins count. */
+/** Metrics that users and plugins report. */
 export function* customFamilies(all: readonly CustomSeries[], owner: (id: string) => string): Generator<MetricFamily> {
   const samples = (kind: CustomSeries['kind']): readonly Sample[] =>
     all
@@ -102,7 +102,7 @@ export function* processFamilies(): Generator<MetricFamily> {
     yield gauge('process_open_fds', 'Open file descriptors of the hub process', [single(descriptors)])
 }
 
-/** Undefined where there is no /proc. */
+/** Undefined if there is no /proc. */
 function openDescriptors(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length

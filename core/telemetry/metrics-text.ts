@@ -1,13 +1,13 @@
 import { nextTurn } from '../domain/next-turn.ts'
 
-/** So many numbers are written in one turn of the event loop. */
+/** Number of values that are written in one turn of the event loop. */
 const TURN_NUMBERS = 4_000
 
 /** One number of a metric. */
 export interface Sample {
-  /** Behind the metric's name, such as `_bucket`. Default none. */
+  /** Suffix of the metric's name, such as `_bucket`. Default: none. */
   readonly suffix?: string
-  /** The same object for the buckets of a histogram, whose text is then made once. */
+  /** The same object for all buckets of a histogram, so that its text is rendered once. */
   readonly labels: Readonly<Record<string, string>>
   /** The upper end of a bucket. */
   readonly le?: string
@@ -40,7 +40,7 @@ export async function prometheusText(families: Iterable<MetricFamily>): Promise<
   return `${lines.join('\n')}\n`
 }
 
-/** What stands behind the metric's name. */
+/** Returns the part of a line after the metric's name. */
 function lineEnd({ suffix = '', le, value, atSeconds }: Sample, labels: string): string {
   const bucket = le === undefined ? '' : `${labels === '' ? '' : ','}le="${le}"`
   const braced = labels === '' && bucket === '' ? '' : `{${labels}${bucket}}`

@@ -10,8 +10,8 @@ interface Allowance {
 }
 
 /**
- * How many records one source may cause, such as a server or a user: 100 a second, after 1,000 at once. The number of those
- * left out is reported within a second.
+ * Limits the records that one source, such as a server or a user, may cause: 100 a second, after 1,000 at once. The number of
+ * omitted records is reported within a second.
  */
 export class RecordAllowance<Source extends { readonly id: string }> {
   readonly #report: (source: Source, leftOut: number) => void
@@ -24,7 +24,7 @@ export class RecordAllowance<Source extends { readonly id: string }> {
     this.#now = now
   }
 
-  /** Whether a record of this source is written; one that is not is counted. */
+  /** True when a record of this source may be written; otherwise it is counted as omitted. */
   take(source: Source): boolean {
     const allowance = this.#allowance(source.id)
     if (allowance.left >= 1) {
@@ -36,7 +36,7 @@ export class RecordAllowance<Source extends { readonly id: string }> {
     return false
   }
 
-  /** The source is gone. */
+  /** Forgets a source that was removed. */
   forget(id: string): void {
     clearTimeout(this.#allowances.get(id)?.timer)
     this.#allowances.delete(id)

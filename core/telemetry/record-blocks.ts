@@ -5,9 +5,9 @@ import type { RecordLine } from './record-line.ts'
 export interface SinkBatch {
   /** The lines one behind the other, in UTF-8. */
   readonly bytes: Uint8Array
-  /** Where each line ends in `bytes`. */
+  /** End offset of each line in `bytes`. */
   readonly ends: Uint32Array
-  /** Parallel to `ends`: ids of those who may read the record, joined by commas. An empty text: administrators alone. */
+  /** Parallel to `ends`: ids of the users who may read the record, joined by commas. An empty text: only administrators. */
   readonly readers: readonly string[]
 }
 
@@ -16,15 +16,15 @@ const BLOCK_BYTES = 640 * 1024
 /** Most bytes of one UTF-16 code unit in UTF-8. */
 const WIDEST = 3
 /**
- * Read blocks that are kept for what comes next: fresh memory costs a page fault for each 4 KiB, and one more when it goes, and their
- * lists of ends and readers would be garbage.
+ * Number of read blocks that are kept for reuse: fresh memory costs a page fault for each 4 KiB, and another when it is freed,
+ * and the lists of ends and readers would be garbage.
  */
 const MOST_SPARE = 2
 
 /** Losses by holder, largest first. */
 export type Losses = ReturnType<HolderShares['losses']>
 
-/** Records that lie one behind the other, where they were written. */
+/** Consecutive records, at their place in the block. */
 export interface Taken {
   readonly bytes: Uint8Array
   /** Number of records. */
@@ -38,8 +38,9 @@ const UNLIMITED: SharedLimits = { maxCount: Number.MAX_SAFE_INTEGER, maxBytes: N
 const DROPPED_PART = 1 / 8
 
 /**
- * Records that wait, the oldest first, as a bounded queue with shares: when it is full, the holder of most loses records. They lie as bytes in large blocks: tens of thousands of waiting texts would have to be
- * looked at by each garbage collection, and copied one by one on their way to another thread.
+ * Queue of waiting records, oldest first, bounded and with shares: when it is full, the holder of the most bytes loses records.
+ * Records are bytes in large blocks: tens of thousands of separate texts would be visited by each garbage collection, and copied
+ * one by one to another thread.
  */
 export class RecordBlocks {
   readonly #blocks: Block[] = []
@@ -57,7 +58,7 @@ export class RecordBlocks {
     return this.#shares.count
   }
 
-  /** Of all lines together. */
+  /** Bytes of all lines together. */
   get bytes(): number {
     return this.#shares.bytes
   }
@@ -72,7 +73,7 @@ export class RecordBlocks {
     return this.#shares.losses()
   }
 
-  /** `holderId`: whose share of the room the record takes. */
+  /** `holderId`: owner of the share of the queue that the record uses. */
   push(line: string | RecordLine, readers: string, holderId = ''): void {
     const holder = this.#shares.of(holderId)
     this.#append(line, readers, holder)
@@ -83,7 +84,7 @@ export class RecordBlocks {
     const most = typeof line === 'string' ? line.length * WIDEST : line.length
     let block = this.#blocks.at(-1)
     if (!block?.fits(most)) {
-      // None that is empty stands before others.
+      // An empty block is never followed by another block.
       if (block?.isEmpty) this.#keep(this.#blocks.pop())
       block = (most <= BLOCK_BYTES ? this.#spare.pop() : undefined) ?? new Block(most)
       this.#blocks.push(block)
@@ -101,7 +102,7 @@ export class RecordBlocks {
       this.#release(first, 1)
       this.#tidy(first)
     } else if (largest === holder) {
-      // Its oldest ones lie between those of others: to drop the newest costs nothing.
+      // Its oldest records are between those of others: dropping the newest costs nothing.
       const last = this.#blocks.at(-1)
       this.#lose(largest)
       this.#shares.remove(largest, last?.dropNewest() ?? 0)
@@ -115,7 +116,7 @@ export class RecordBlocks {
     this.#dropped += 1
   }
 
-  /** Drops the oldest records of one holder, wherever they lie. */
+  /** Drops the oldest records of one holder, at any place. */
   #dropOf(holder: Holder, count: number): void {
     let left = count
     for (const block of this.#blocks.splice(0)) {
@@ -155,7 +156,7 @@ export class RecordBlocks {
     return { bytes: joined(parts, bytes), ends, readers }
   }
 
-  /** Takes out the oldest block as it is, without a copy; if it has more than `most` bytes, those of its first records that fit. */
+  /** Takes out the oldest block without a copy; if it has more than `most` bytes, only as many of its first records as fit. */
   takeBlock(most = Number.POSITIVE_INFINITY): Taken | undefined {
     const block = this.count > 0 ? this.#blocks[0] : undefined
     if (!block) return undefined
@@ -169,7 +170,7 @@ export class RecordBlocks {
     return { bytes, count, giveBack: () => this.#keep(block) }
   }
 
-  /** A block that was read to its end goes, or is used again where it is the last one. */
+  /** Removes a block that was read completely, or clears it if it is the last one. */
   #tidy(first: Block): void {
     if (!first.isEmpty) return
     if (this.#blocks.length > 1) this.#keep(this.#blocks.shift())
@@ -192,7 +193,7 @@ class Block {
   readonly #holders: Holder[] = []
   #pushed = 0
   #used = 0
-  /** Index of the oldest record, and where it begins. */
+  /** Index of the oldest record, and its offset. */
   #head = 0
   #from = 0
 
@@ -214,7 +215,7 @@ class Block {
     return this.count === 0
   }
 
-  /** Those of all records, where they lie. */
+  /** Bytes of all records in place. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(this.#from, this.#used)
   }
@@ -255,7 +256,7 @@ class Block {
     return { bytes: this.#buffer.subarray(from, this.#ends[index]), readers: this.#readers[index] ?? '', holder }
   }
 
-  /** Returns the bytes of the newest record, which is gone. */
+  /** Removes the newest record and returns its number of bytes. */
   dropNewest(): number {
     this.#pushed -= 1
     const from = this.#pushed === this.#head ? this.#from : (this.#ends[this.#pushed - 1] ?? 0)
@@ -264,14 +265,14 @@ class Block {
     return bytes
   }
 
-  /** How many of the first records fit into so many bytes; one if none does. */
+  /** Number of records from the front that fit into this many bytes; at least one. */
   countWithin(bytes: number): number {
     let to = this.#head + 1
     while (to < this.#pushed && (this.#ends[to] ?? 0) - this.#from <= bytes) to += 1
     return to - this.#head
   }
 
-  /** Takes the first records off the accounts of their holders. Returns the bytes of these records, which are gone. */
+  /** Removes records from the front and from their holders' accounts. Returns the number of removed bytes. */
   skip(count: number, shares: HolderShares): number {
     const begin = this.#from
     for (let left = count; left > 0; left -= 1) {
@@ -303,7 +304,7 @@ class Block {
   }
 }
 
-/** An array of its own and no `Buffer`, whose `slice` would not copy. */
+/** Returns a plain array, since `slice` of a `Buffer` would not copy. */
 function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
   const all = new Uint8Array(size)
   let at = 0

@@ -19,9 +19,8 @@ export function fieldOf(logger: LogFields, record: LogFields, name: string): unk
 
 /**
  * Writes the fields of a logger and of one record, which replace the logger's of the same name, redacted, with hidden characters
- * shown, and truncated. They go
- * straight into the line: a busy hub makes tens of thousands of records a second, and objects that hold them for a moment are work
- * for the garbage collector.
+ * shown, and truncated. They are written directly into the line: a busy hub writes tens of thousands of records a second, and
+ * temporary objects for them are work for the garbage collector.
  */
 export class RecordFields {
   readonly #redactor: Pick<Redactor, 'member'>
@@ -75,9 +74,9 @@ function nameOf(key: string, logger: LogFields, record: LogFields): string | und
   return Object.hasOwn(logger, name) || Object.hasOwn(record, name) ? undefined : name
 }
 
-/** A text with its hidden characters shown, of at most 8,192 characters, and how many more there were. */
+/** Returns a text with its hidden characters shown, truncated to 8,192 characters, with the number of omitted ones. */
 export function cut(text: string): string {
-  // The part that is left out is not searched: a program may log megabytes.
+  // The omitted part is not searched: a program may log megabytes.
   const shown = visibleText(text.slice(0, FIELD_LIMIT))
   const more = Math.max(0, text.length - FIELD_LIMIT) + Math.max(0, shown.length - FIELD_LIMIT)
   return more === 0 ? shown : `${shown.slice(0, FIELD_LIMIT)}… (${more} more characters)`

@@ -5,7 +5,7 @@ import { escapeHidden } from '../domain/text/visible-text.ts'
 /** Longest line, in characters; of a longer record only its first members are written. */
 const LINE_LIMIT = 32 * 1024
 const FIRST_BYTES = 8 * 1024
-/** Room for any line that is written whole; what a longer record took is given back. */
+/** Room for any line that is written in full; the additional memory of a longer record is freed. */
 const KEPT_BYTES = 128 * 1024
 /** Most bytes of one UTF-16 code unit in UTF-8. */
 const WIDEST = 3
@@ -18,13 +18,13 @@ const COLON = 0x3a
 const ZERO = 0x30
 const SPACE = 0x20
 const TILDE = 0x7e
-/** What JSON escapes, and all that is not printed ASCII: C1 controls and Unicode line ends are among it. */
+/** Characters that JSON escapes, and all that are not printable ASCII, including C1 controls and Unicode line ends. */
 const NOT_PLAIN = /[^ !#-[\]-~]/
 
 /**
- * One line of the log after the other: a record as JSON in UTF-8, its members in the order of the specification. A line is written
- * into the same bytes each time, since texts that die are work for the garbage collector, and calls wait for it: at 20,000 records
- * a second it took a call in a hundred twice as long.
+ * Builds one line of the log after the other: a record as JSON in UTF-8, its members in the order of the specification. A line
+ * is written into the same bytes each time, since discarded texts are work for the garbage collector, and calls wait for it: at
+ * 20,000 records a second it took a call in a hundred twice as long.
  */
 export class RecordLine {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
@@ -36,7 +36,7 @@ export class RecordLine {
     return this.#length
   }
 
-  /** Bytes that it keeps for the lines to come. */
+  /** Bytes that are kept for further lines. */
   get room(): number {
     return this.#bytes.length
   }
@@ -50,7 +50,7 @@ export class RecordLine {
     this.#quoted(timestamp)
   }
 
-  /** Members that JSON does not have are left out. */
+  /** Values without a JSON form are left out. */
   member(name: string, value: unknown): void {
     switch (typeof value) {
       case 'string':
@@ -133,7 +133,7 @@ export class RecordLine {
     this.#text(json)
   }
 
-  /** Writes nothing and returns false if `checked` and the text has something that is not plain. */
+  /** Writes nothing and returns false if `checked` and the text has a character that is not plain. */
   #plain(text: string, checked: boolean): boolean {
     const { length } = text
     this.#room(length)
@@ -161,7 +161,7 @@ export class RecordLine {
     this.#characters += text.length
   }
 
-  /** Makes room for so many further bytes. */
+  /** Makes room for this many further bytes. */
   #room(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#bytes.length) return
@@ -171,7 +171,7 @@ export class RecordLine {
   }
 }
 
-/** What a plugin logs may hold big integers, which JSON does not know. Undefined for what JSON does not have. */
+/** Serializes a value. Plugins may log big integers, which JSON does not support. Undefined for values without a JSON form. */
 function jsonOf(value: unknown): string | undefined {
   const json = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? String(item) : item))
   return json === undefined ? undefined : escapeHidden(json)
@@ -183,7 +183,7 @@ function shortened(line: string, characters: number): string {
   return `${escapeHidden(JSON.stringify({ level, timestamp, component, message, cut }))}\n`
 }
 
-/** For people who watch: the time of day, the level and the message, with the other members behind them. */
+/** Formats a line for a person who watches the log: the time of day, the level and the message, followed by the other members. */
 export function prettyLine(line: string): string {
   const { level, timestamp, message, ...rest } = JSON.parse(line) as Record<string, unknown>
   const fields = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`)

@@ -1,7 +1,7 @@
 import { type Losses, RecordBlocks, type SinkBatch } from './record-blocks.ts'
 import type { RecordLine } from './record-line.ts'
 
-/** What became of records that did not arrive: `full` queue, `rejected` by the sink for good, `late` at the end. */
+/** Number of lost records: `full` queue, `rejected` permanently by the sink, `late` at the end. */
 export interface Dropped {
   readonly full: number
   readonly rejected: number
@@ -11,12 +11,14 @@ export interface Dropped {
 /** Size of a queue, and where its batches go. */
 export interface SinkQueueOptions {
   readonly maxRecords: number
-  /** Of all waiting lines together, in UTF-8. */
+  /** Highest number of bytes of all waiting lines together, in UTF-8. */
   readonly maxBytes: number
-  /** Records in one batch. Read for each anew: it may change. */
+  /** Highest number of records in one batch. Read for each batch: it may change. */
   readonly maxBatch: number
-  /** Resolves when the sink has taken the batch, with the number of records that it rejected for good. Rejects: the
-   * same batch comes again. */
+  /**
+   * Resolves when the sink has accepted the batch, with the number of records that it rejected permanently. If it rejects, the
+   * same batch is sent again.
+   */
   send(batch: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }>
   /** The first failure after a success, and the first success after a failure. */
   changed(state: 'failing' | 'up', error?: unknown): void
@@ -24,9 +26,9 @@ export interface SinkQueueOptions {
   readonly pausesMs?: readonly number[]
 }
 
-/** How long records wait for more of them, in milliseconds. */
+/** Time for which records wait for more of them, in milliseconds. */
 const BATCH_MS = 200
-/** How long one batch may take, in milliseconds. */
+/** Longest time for one batch, in milliseconds. */
 const SEND_MS = 30_000
 const PAUSES_MS = [1_000, 5_000, 25_000, 60_000]
 
@@ -54,7 +56,7 @@ export class SinkQueue {
     return this.#failures > 0
   }
 
-  /** What the last attempt of a failing queue was rejected with. */
+  /** Error of the last attempt of a failing queue. */
   get fault(): unknown {
     return this.failing ? this.#fault : undefined
   }
@@ -82,7 +84,7 @@ export class SinkQueue {
     return this.#waiting.losses()
   }
 
-  /** `holder`: whose share of the queue the record takes. */
+  /** `holder`: owner of the share of the queue that the record uses. */
   push(line: string | RecordLine, readers: string, holder?: string): void {
     if (this.#end.signal.aborted) {
       this.#late += 1
@@ -108,7 +110,7 @@ export class SinkQueue {
     clearTimeout(limit)
   }
 
-  /** Flushes; what has not arrived then is counted as `late`. Later records too. */
+  /** Flushes; records that have not arrived by then are counted as `late`, and so are later ones. */
   async end(withinMs: number): Promise<void> {
     await this.flush(withinMs)
     this.#late += this.waiting

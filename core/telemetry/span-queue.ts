@@ -15,8 +15,8 @@ export interface SpanCounts {
 }
 
 /**
- * Ended spans on their way to the collector: a queue with a share for each user, in place of the SDK's own, which drops the newest,
- * whose ever they are, and in silence. One batch is under way at a time.
+ * Queue of ended spans for the collector, with a share for each user. The SDK's own queue silently drops the newest spans of any
+ * user. One batch is sent at a time.
  */
 export class SpanQueue implements SpanProcessor {
   readonly #exporter: SpanExporter
@@ -45,7 +45,7 @@ export class SpanQueue implements SpanProcessor {
     return { sent: this.#sent, failed: this.#failed, dropped: this.#dropped }
   }
 
-  /** Whose share a span takes. */
+  /** Records the user whose share a span uses. */
   holds(span: object, callerId: string): void {
     this.#callers.set(span, callerId)
   }
@@ -79,7 +79,7 @@ export class SpanQueue implements SpanProcessor {
     return this.#sending
   }
 
-  /** Sends what waits now; what comes meanwhile waits in the queue. */
+  /** Sends the spans that wait now; new ones wait in the queue meanwhile. */
   async #sendAll(): Promise<void> {
     const spans = [...this.#waiting.items()]
     this.#waiting.clear()

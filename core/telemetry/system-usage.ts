@@ -8,15 +8,15 @@ const HIGHEST_LIMIT = 2 ** 60
 
 /** Ratios are 0 to 1, sizes in bytes. What this machine does not report is absent. */
 export interface SystemUsage {
-  /** Of all cores of the machine. */
+  /** Use of all cores of the machine. */
   readonly cpu?: number
-  /** Of one core, by this process with its threads. */
+  /** Use of one core by this process with its threads. */
   readonly ownCpu: number
   readonly cores: number
   readonly loadAverage: readonly [number, number, number]
-  /** Of the machine, or of the container that the hub runs in. */
+  /** Memory of the machine, or of the container in which the hub runs. */
   readonly memory?: { readonly used: number; readonly total: number }
-  /** Of the disk with the data folder. */
+  /** Disk with the data folder. */
   readonly disk?: { readonly used: number; readonly total: number }
   /** Over all network interfaces but loopback, since the hub was started. */
   readonly network?: { readonly bytesIn: number; readonly bytesOut: number }
@@ -110,7 +110,7 @@ function share(
   return to.total === from.total ? 0 : Math.min(1, Math.max(0, (to.busy - from.busy) / (to.total - from.total)))
 }
 
-/** The limit of the container where it has one (cgroups of version 2 or 1), else the memory of the machine. */
+/** Returns the limit of the container if there is one (cgroups of version 2 or 1), else the memory of the machine. */
 function memoryOf(): { readonly used: number; readonly total: number } | undefined {
   const machine = machineMemory()
   for (const [limit, used] of [
@@ -119,7 +119,7 @@ function memoryOf(): { readonly used: number; readonly total: number } | undefin
   ] as const) {
     const total = Number(textOf(limit) ?? Number.NaN)
     const now = Number(textOf(used) ?? Number.NaN)
-    // Version 1 writes a number beyond any memory where there is no limit, version 2 `max`.
+    // Without a limit, version 1 has a number beyond any memory, version 2 `max`.
     if (total > 0 && total < Math.min(HIGHEST_LIMIT, machine?.total ?? HIGHEST_LIMIT) && now >= 0)
       return { used: now, total }
   }

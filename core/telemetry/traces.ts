@@ -3,19 +3,19 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { type SpanCounts, SpanQueue } from './span-queue.ts'
 
 const EXPORT_MS = 10_000
-/** How long the stopping hub waits for the last spans, in milliseconds. */
+/** Longest wait of the stopping hub for the last spans, in milliseconds. */
 const LAST_MS = 3_000
 const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
 const SAMPLED = 1
 
-/** Where traces go. */
+/** Options of traces. */
 export interface TraceOptions {
-  /** Of OTLP over HTTP, without `/v1/traces`. */
+  /** Base URL of OTLP over HTTP, without `/v1/traces`. */
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
   readonly version: string
-  /** Part of the calls that are traced where the caller does not say, 0 to 1. */
+  /** Part of the calls that are traced if the caller does not decide, 0 to 1. */
   readonly ratio: number
   readonly log: PluginLogger
 }
@@ -26,9 +26,9 @@ export interface TracedCall {
   readonly server: string
   readonly group: string
   readonly requestId: string
-  /** The caller, who holds the spans in the queue; no part of the trace. */
+  /** The caller, whose share of the queue the spans use; not part of the trace. */
   readonly userId: string
-  /** The caller's `_meta`, whose `traceparent` decides. */
+  /** The caller's `_meta`, whose `traceparent` decides whether the call is traced. */
   readonly meta: unknown
 }
 
@@ -41,7 +41,7 @@ export interface CallTrace {
   end(status: string): void
 }
 
-/** What makes traces. */
+/** Creates traces of calls. */
 export interface CallTracer {
   /** Undefined for a call that is not traced: by the caller's own flag, else by chance. */
   begin(call: TracedCall): CallTrace | undefined
@@ -129,7 +129,7 @@ function spanOf(
   return tracer.startSpan(`tools/call ${tool}`, { kind, attributes }, context)
 }
 
-/** The caller's span by W3C Trace Context; undefined where there is none, or none that can be read. */
+/** The caller's span by W3C Trace Context; undefined if it is missing or invalid. */
 function parentOf(meta: unknown) {
   const text = typeof meta === 'object' && meta !== null && 'traceparent' in meta ? meta.traceparent : undefined
   const found = typeof text === 'string' ? TRACEPARENT.exec(text) : null

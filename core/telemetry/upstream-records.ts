@@ -2,7 +2,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { GatheredNotices } from '../domain/log/gathered-notices.ts'
 import { RecordAllowance } from './record-allowance.ts'
 
-/** The server that said something. */
+/** The server that sent a message. */
 interface Speaker {
   readonly id: string
   readonly ownerId: string
@@ -33,7 +33,7 @@ export class UpstreamRecords {
     if (this.#allowance.take(server)) this.#log[level](message, { ...of(server), ...fields })
   }
 
-  /** `count` messages of the server were malformed, the last one as `detail` says. One WARN a second at most reports them. */
+  /** Reports `count` malformed messages of the server; `detail` describes the last one. At most one WARN a second is written. */
   malformed(server: Speaker, detail: string, count: number): void {
     let notices = this.#malformed.get(server.id)
     if (!notices) {

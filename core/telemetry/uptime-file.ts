@@ -8,7 +8,7 @@ import type { SavedUptime, Uptime } from './uptime.ts'
 
 /** Its name in the data folder. */
 export const UPTIME_FILE = 'uptime.json'
-/** What a `kill -9` may cost of the last day's times. */
+/** Interval of saving: a `kill -9` may lose this much of the last day's times. */
 const EVERY_MS = 5 * 60_000
 /** Changes that are kept of a server, and characters of the message of each: a server that flaps has 200 with long ones. */
 const MOST_CHANGES = 50
@@ -25,7 +25,7 @@ const fileSchema = z.record(
       z.object({
         at: z.iso.datetime(),
         state: z.enum(['online', 'connecting', 'offline']),
-        // Any code: an earlier version's may be none of this one's.
+        // Any code: one of an earlier version may not exist in this one.
         reason: z.object({ code: z.string().transform(code => code as ErrorCode), message: z.string() }).optional(),
       }),
     ),
@@ -50,7 +50,7 @@ export class UptimeFile {
     this.#timer.unref()
   }
 
-  /** Restores what an earlier run wrote. A file that cannot be read is a warning, and is written anew. Never rejects. */
+  /** Restores the state that an earlier run wrote. An unreadable file causes a warning, and is replaced. Never rejects. */
   static async open(dataDir: string, uptime: Uptime, log: PluginLogger): Promise<UptimeFile> {
     const file = new UptimeFile(dataDir, uptime, log)
     await file.#read()
@@ -81,10 +81,10 @@ export class UptimeFile {
     }
   }
 
-  /** One write after the other, so that an older one never comes last. */
+  /** Serializes writes, so that an older state never overwrites a newer one. */
   #write(): void {
     this.#writing = this.#writing.then(async () => {
-      // No file is made in the place of a data folder that was moved away.
+      // No file is created if the data folder was moved away.
       if (!this.#inPlace()) return
       const temporary = `${this.#path}.tmp`
       try {

@@ -19,7 +19,7 @@ export interface StateChange {
   readonly reason?: { readonly code: ErrorCode; readonly message: string }
 }
 
-/** What was seen of a server in one hour of the clock. */
+/** Observed times of a server in one hour of the clock. */
 export interface UptimeHour {
   /** Hours since 1970. */
   readonly number: number
@@ -27,15 +27,15 @@ export interface UptimeHour {
   downMs: number
 }
 
-/** What is kept of a server over a restart of the hub. */
+/** State of a server that is kept across a restart of the hub. */
 export interface SavedUptime {
   readonly hours: readonly UptimeHour[]
   readonly changes: readonly StateChange[]
 }
 
 /**
- * How long servers that should run were online, by the clock's hours of the last day. The time between two runs of the hub
- * does not count.
+ * Measures how long servers that should run were online, by the clock's hours of the last day. The time between two runs of the
+ * hub does not count.
  */
 export class Uptime {
   readonly #servers = new Map<string, { kind: Kind; sinceMs: number; hours: UptimeHour[] }>()
@@ -56,7 +56,10 @@ export class Uptime {
     })
   }
 
-  /** The part (0 to 1) of the last 24 hours, of what was seen of them. Undefined where the server should not run at all. */
+  /**
+   * Part of the observed time of the last 24 hours for which the server was online, 0 to 1. Undefined if the server should not
+   * run at all.
+   */
   ratio(serverId: string): number | undefined {
     const server = this.#servers.get(serverId)
     if (!server) return undefined
@@ -67,8 +70,8 @@ export class Uptime {
   }
 
   /**
-   * What a later run may go on with, by the server's id: those of which anything was seen in the last 24 hours. Each is worked
-   * out when it is taken, so that a writer can leave others their turn.
+   * State to persist across restarts, by server id; only servers observed in the last 24 hours. Each is computed when the
+   * iterator reaches it, so that a writer can pause between them.
    */
   *saved(): Generator<readonly [serverId: string, saved: SavedUptime]> {
     for (const [id, { kind }] of this.#servers) {
@@ -78,7 +81,7 @@ export class Uptime {
     }
   }
 
-  /** Goes on with what an earlier run saved; call it before a server changes its state. Hours that have not come yet are left out. */
+  /** Restores the state that an earlier run saved; call it before a server changes its state. Hours in the future are left out. */
   restore(saved: ReadonlyMap<string, SavedUptime>): void {
     const nowMs = this.#now()
     const thisHour = Math.floor(nowMs / HOUR_MS)

@@ -1,4 +1,4 @@
-/** How far around a position grapheme boundaries are searched; longer clusters are cut inside. */
+/** Number of code units around a position in which grapheme boundaries are searched; longer clusters are cut inside. */
 const NEAR = 64
 const CHARACTERS = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
@@ -23,7 +23,7 @@ export function cutBytes(text: string, maxBytes: number): string {
   return text.slice(0, pieceEnd(text, 0, maxBytes))
 }
 
-/** Whether this code unit is the first half of a surrogate pair. */
+/** True when this code unit is the first half of a surrogate pair. */
 export function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff
 }
@@ -32,7 +32,7 @@ function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff
 }
 
-/** The last grapheme boundary at or before `end`; `end` itself when there is none after `start`. */
+/** The last grapheme boundary at or before `end`; `end` itself if there is none after `start`. */
 function betweenCharacters(text: string, start: number, end: number): number {
   const from = Math.max(start, end - NEAR)
   let found = from

@@ -14,8 +14,8 @@ export interface MessageTransportDefinition {
 }
 
 /**
- * A transport whose upstream speaks no MCP: it lists tools and answers calls itself, and the hub presents it like any
- * other server. Runs in a connection worker too, under the same rules.
+ * A transport whose upstream does not use MCP: it lists tools and answers calls itself, and the hub presents it like any other
+ * server. Runs in a connection worker too, under the same rules.
  */
 export interface AnswerTransportDefinition {
   readonly kind: 'answers'
@@ -55,7 +55,7 @@ export interface MessageLink {
 export interface AnswerLink {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly instructions?: string | undefined
-  /** The tools as MCP defines them, and warnings for the server's owner on what was left out or is invalid. */
+  /** The tools in MCP's form, and warnings for the server's owner about parts that are left out or invalid. */
   tools(): { readonly tools: readonly JsonObject[]; readonly warnings: readonly string[] }
   /**
    * Answers one tools/call. Rejects with a HubError when there is no result: `tool_not_found`, `params_invalid`
@@ -93,7 +93,7 @@ export interface AnswerResult {
   readonly note?: string
 }
 
-/** What the hub provides for an `AnswerLink`. */
+/** Functions that the hub provides for an `AnswerLink`. */
 export interface AnswerIo {
   /** Aborts when the link must end at once. */
   readonly signal: AbortSignal
@@ -108,11 +108,11 @@ export interface AnswerIo {
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }
 
-/** What the hub provides for a `MessageLink`. */
+/** Functions that the hub provides for a `MessageLink`. */
 export interface TransportIo {
   /** Aborts when the link must end at once. */
   readonly signal: AbortSignal
-  /** Bytes of a child that the main thread spawned for this link; absent for transports that need none. */
+  /** Bytes of a child that the main thread spawned for this link; absent for transports without a child. */
   readonly child?: ChildPipe
   /** Longest message that the server's owner allows, in bytes; it may change. */
   readonly maxResultBytes: number
@@ -135,17 +135,16 @@ export interface TransportIo {
 }
 
 /**
- * Opens a WebSocket (RFC 6455, text messages, no extensions) to a `ws` or `wss` address that the server's owner may
- * reach; no redirect is followed, and the server's answer must come within 10 s. Rejects with a HubError, as
- * {@link GuardedFetch} does.
+ * Opens a WebSocket (RFC 6455, text messages, no extensions) to a `ws` or `wss` address that the server's owner may reach; no
+ * redirect is followed, and the server must answer within 10 s. Rejects with a HubError, as {@link GuardedFetch} does.
  */
 export type GuardedConnect = (url: string, request: SocketRequest) => Promise<GuardedSocket>
 
-/** How a WebSocket is opened, and where what it receives goes. */
+/** Options for opening a WebSocket, and handlers of received messages. */
 export interface SocketRequest {
   /** Sent with the request that opens it; those of the connection itself cannot be set. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Subprotocols, of which the server must choose one; without any it must choose none. */
+  /** Subprotocols; the server must choose one of them, or none if there are none. */
   readonly protocols?: readonly string[]
   /** Closes it when it aborts. It also closes with the link. */
   readonly signal?: AbortSignal
@@ -154,13 +153,13 @@ export interface SocketRequest {
   /** One text message. */
   message(text: string): void
   /**
-   * A message was longer and was dropped; the connection continues. Without this function it is closed with 1009 as soon as a
-   * message becomes too long.
+   * Called for a longer message, which was dropped; the connection continues. Without this function it is closed with 1009 as
+   * soon as a message becomes too long.
    */
   tooLong?(message: LongMessage): void
-  /** Asked at the head of each frame, whatever it is, with the bytes of its payload; false closes the connection with 1008. */
+  /** Called at the head of each frame of any kind, with the bytes of its payload; false closes the connection with 1008. */
   admits?(bytes: number): boolean
-  /** A frame of any kind has come. */
+  /** Called for each frame of any kind. */
   alive?(): void
   /** It has ended, from either side; `code`: of the server's close frame. Called once, and never before it was open. */
   closed(reason: WireError, code?: number): void
@@ -168,17 +167,17 @@ export interface SocketRequest {
 
 /** An open WebSocket. */
 export interface GuardedSocket {
-  /** The subprotocol that the server chose; empty for none. */
+  /** The subprotocol that the server chose; empty if there is none. */
   readonly protocol: string
   /** Sends one text message; does nothing once it has ended. */
   send(text: string): void
-  /** Asks the server for a sign of life. */
+  /** Sends a ping to the server. */
   ping(): void
   /** Closes it with this status code, 1000 by default. Resolves when nothing is left open; at most 1 s. */
   close(code?: number): Promise<void>
 }
 
-/** What is known of a message that was too long to be kept. */
+/** Facts about a message that was too long to be kept. */
 export interface LongMessage {
   /** The numeric ids of the requests that it answers. */
   readonly answers: readonly number[]
@@ -193,11 +192,11 @@ export interface ChildPipe {
   /** Called with the lines of stdout, without their ends; set before the first byte is read. */
   onLine(handler: (line: string) => void): void
   /**
-   * Writes a text to stdin; the writes of one tick are joined. False: it was not taken, since the child has not read
-   * `upstreamWriteBacklogBytes` of what was written before.
+   * Writes a text to stdin; the writes of one tick are joined. False: the text was rejected, since the child has not read
+   * `upstreamWriteBacklogBytes` of earlier text.
    */
   write(text: string): boolean
-  /** Closes stdin, which asks most servers to end. */
+  /** Closes stdin, upon which most servers end. */
   end(): void
 }
 

@@ -1,12 +1,15 @@
 import type { WireError } from '../contract/errors.ts'
 
-/** How long messages in flight may still fail by themselves after the server is gone, before the link ends. */
+/**
+ * Time after the loss of the server in which messages in flight may still fail by themselves, before the link ends, in
+ * milliseconds.
+ */
 const LAST_WORDS_MS = 250
 
 /**
- * Ends a link whose messages use connections of their own. Once the server or its session is gone, nothing more is
- * sent, but messages in flight may still fail by themselves, which shows whether they can be sent again: the link ends
- * with the last of them, or after 250 ms.
+ * Ends a link whose messages use connections of their own. Once the server or its session is lost, nothing more is sent, but
+ * messages in flight may still fail by themselves, which shows whether they can be sent again: the link ends with the last of
+ * them, or after 250 ms.
  */
 export class DrainOnDisconnect {
   readonly #underWay: { readonly size: number }
@@ -15,13 +18,13 @@ export class DrainOnDisconnect {
   #timer: ReturnType<typeof setTimeout> | undefined
   #over = false
 
-  /** `end` is called at most once, never after stop(), and must close everything that the link holds open. */
+  /** `end` is called at most once, never after stop(), and must close all resources of the link. */
   constructor(underWay: { readonly size: number }, end: (reason: WireError) => void) {
     this.#underWay = underWay
     this.#end = end
   }
 
-  /** Why the server counts as gone; undefined while it does not. */
+  /** Reason why the server counts as lost; undefined while it does not. */
   get reason(): WireError | undefined {
     return this.#reason
   }
@@ -31,7 +34,7 @@ export class DrainOnDisconnect {
     return this.#over
   }
 
-  /** The server or its session is gone. False: the link was ending already, or has ended. */
+  /** Call it when the server or its session is lost. False: the link was ending already, or has ended. */
   begin(reason: WireError): boolean {
     if (this.#over || this.#reason) return false
     this.#reason = reason

@@ -5,7 +5,7 @@ import { type SseEvent, type SseHandlers, SseParser } from './sse-parser.ts'
 /** The position from which a stream can be resumed. */
 export interface StreamPosition {
   lastEventId: string | undefined
-  /** The delay that the server asked for; valid for the whole stream. */
+  /** The delay that the server requested; valid for the whole stream. */
   retryMs: number | undefined
 }
 

@@ -14,18 +14,18 @@ export interface SharedLimits {
   readonly maxBytes: number
 }
 
-/** Known holders beyond which those that hold nothing are forgotten. */
+/** Number of known holders above which those that hold nothing are forgotten. */
 const MOST_KNOWN = 2_000
 /** The holder under which the losses of forgotten ones are counted. */
 const FORGOTTEN = 'others'
 /** Share of the capacity that the largest holder leaves to others once there are others. */
 const RESERVED_SHARE = 1 / 8
-/** The largest holder is looked for again after this many questions for it, at the latest. */
+/** The largest holder is searched again after at most this many requests for it. */
 const SEARCH_EVERY = 64
 
 /**
- * The accounts of a bounded queue or cache that users share: when it is full, the holder of most of it loses first. Holders are
- * objects that stay the same between two records, so that counting makes no garbage.
+ * The accounts of a bounded queue or cache that users share: when it is full, the holder of the most loses first. Holders are
+ * reused objects, so that counting creates no garbage.
  */
 export class HolderShares {
   readonly #limits: SharedLimits
@@ -50,7 +50,7 @@ export class HolderShares {
     return this.#bytes
   }
 
-  /** The account of this id; made where there is none. */
+  /** The account of this id; created if it is missing. */
   of(id: string): Holder {
     if (this.#last?.id === id) return this.#last
     const known = this.#holders.get(id) ?? this.#open(id)
@@ -80,7 +80,10 @@ export class HolderShares {
     return this.#count > this.#limits.maxCount || this.#bytes > this.#limits.maxBytes
   }
 
-  /** True when this holder has to give something up: all is full, or it is the largest one and takes what is reserved for others. */
+  /**
+   * True when this holder has to lose items: the limits are reached, or it is the largest one and uses the room that is reserved
+   * for others.
+   */
   isOverShare(holder: Holder): boolean {
     const { maxCount, maxBytes } = this.#limits
     if (this.isOver) return true
@@ -89,7 +92,7 @@ export class HolderShares {
     return this.largest() === holder
   }
 
-  /** The holder of most, as far as known: it holds at least an average share. Undefined when nothing is held. */
+  /** The holder of the most, as far as known: it holds at least an average share. Undefined if nothing is held. */
   largest(): Holder | undefined {
     this.#asked += 1
     const known = this.#largest

@@ -1,4 +1,4 @@
-/** What plugins share that speak with other machines, as `patchbay/transport-kit`. */
+/** Code shared by plugins that communicate with other machines, as `patchbay/transport-kit`. */
 
 /** Version of this kit, independent of the contract's; raised only when existing plugins would break. */
 export const TRANSPORT_KIT = 1

@@ -3,7 +3,7 @@
  * marks of a run grows with the square of its length: 80,000 marks took 8 s.
  */
 const MOST_MARKS = 30
-/** More combining marks in a row than that; the two half-width letters become marks. */
+/** Longer runs of combining marks; the two half-width letters become marks. */
 const LONG_RUN = /([\p{M}\uff9e\uff9f]{31,})/u
 
 /** `text.normalize(form)` in time that is linear in the length: runs of more than 30 combining marks stay as they are. */

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 
 /** Limits of an OpenAPI document, both when the hub saves it and when the transport starts. */
 export const OPENAPI_LIMITS = {
-  /** Of its text, decoded. */
+  /** Bytes of its text, decoded. */
   bytes: 16 * 1024 * 1024,
   /** Parsing YAML takes about thirty times its size, and 4 MB of it block the thread for a second. */
   yamlBytes: 4 * 1024 * 1024,
@@ -15,16 +15,16 @@ export const OPENAPI_LIMITS = {
 /** The methods of a path item, in lower case. */
 export const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 
-/** Members whose values are data, in which `$ref` is a key like others. */
+/** Members whose values are data, in which `$ref` is an ordinary key. */
 const DATA: ReadonlySet<string> = new Set(['example', 'examples', 'default', 'enum', 'const', 'value'])
-/** Members whose keys are names that the document's author chose, so that one called `default` is no keyword. */
+/** Members whose keys are names chosen by the document's author, so that one called `default` is not a keyword. */
 const NAMED: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions', 'schemas'],
   ...['paths', 'pathItems', 'parameters', 'responses', 'requestBodies', 'headers', 'content', 'encoding'],
   ...['callbacks', 'links', 'webhooks', 'securitySchemes', 'variables'],
 ])
 
-/** What the keys of a value are: keywords of OpenAPI or JSON Schema, chosen names, or those of data. */
+/** Kind of a value's keys: keywords of OpenAPI or JSON Schema, chosen names, or those of data. */
 export type OpenApiPlace = 'keywords' | 'names' | 'data'
 
 /** The place of the value under this key; without a key, of an item of an array. Extensions (`x-…`) are data. */
@@ -39,9 +39,9 @@ export function openApiPlace(place: OpenApiPlace, key?: string): OpenApiPlace {
 export type OpenApiVersion = '2.0' | '3.0' | '3.1'
 
 /**
- * Validates a parsed document before it is used: version, nesting, size, and that no `$ref` leads out of it; in data
- * such as `example` a `$ref` is no reference. Walks without recursion, and counts aliased values as often as they
- * occur. Throws HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
+ * Validates a parsed document before it is used: version, nesting, size, and that no `$ref` leads out of it; in data such as
+ * `example` a `$ref` is not a reference. Walks without recursion, and counts aliased values as often as they occur. Throws
+ * HubError: `openapi_unsupported`, `openapi_bomb`, `openapi_external_ref`, `openapi_too_large`.
  */
 export function validateOpenApiDocument(document: JsonValue): OpenApiVersion {
   const version = openApiVersion(document)
@@ -69,7 +69,7 @@ interface DocumentNode {
   readonly place: OpenApiPlace
 }
 
-/** Adds the objects and lists inside of one to `waiting`; returns how many values it holds. */
+/** Adds the objects and lists inside a value to `waiting`; returns the number of values that it holds. */
 function pushChildren(waiting: DocumentNode[], { value, depth, place }: DocumentNode): number {
   const keys = Array.isArray(value) ? undefined : Object.keys(value)
   const items = Array.isArray(value) ? value : Object.values(value)
@@ -142,7 +142,7 @@ export function documentServers(document: JsonObject): readonly string[] {
   return places.flatMap(place => firstServer(place) ?? [])
 }
 
-/** The address of the first of `servers`, with its variables filled in; undefined when there is none. */
+/** The address of the first of `servers`, with its variables filled in; undefined if there is none. */
 export function firstServer({ servers }: JsonObject): string | undefined {
   const first = Array.isArray(servers) ? servers[0] : undefined
   if (!isJsonObject(first) || typeof first.url !== 'string') return undefined

@@ -3,8 +3,8 @@ import type { JsonValue } from '../contract/json.ts'
 import { OPENAPI_LIMITS } from './openapi-document.ts'
 
 /**
- * Parses the text of an OpenAPI document as JSON, otherwise as YAML 1.2; what it is, `validateOpenApiDocument` says. 4 MiB of
- * YAML hold the thread for seconds: call it in a worker. Throws HubError: `openapi_unsupported`, `openapi_bomb`,
+ * Parses the text of an OpenAPI document as JSON, otherwise as YAML 1.2; `validateOpenApiDocument` then determines its kind. 4
+ * MiB of YAML hold the thread for seconds: call it in a worker. Throws HubError: `openapi_unsupported`, `openapi_bomb`,
  * `openapi_too_large`.
  */
 export async function parseOpenApiText(text: string): Promise<JsonValue> {

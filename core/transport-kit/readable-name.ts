@@ -11,10 +11,9 @@ function anyAscii(text: string): string {
 }
 
 /**
- * A name with letters of other scripts in their Latin transliteration, and everything else that is not in
- * `[A-Za-z0-9_-]` as `_`: `天气查询` becomes `TianQiChaXun`. `keep`: further ASCII characters that stay. The result depends
- * on the name alone, may be longer, and is empty where no character has a transliteration. Two names may give one
- * result.
+ * A name with letters of other scripts in their Latin transliteration, and everything else that is not in `[A-Za-z0-9_-]` as
+ * `_`: `天气查询` becomes `TianQiChaXun`. `keep`: further ASCII characters that stay. The result depends only on the name, may be
+ * longer, and is empty if no character has a transliteration. Two names may give one result.
  */
 export function readableName(name: string, keep: '' | '.' = ''): string {
   const head = name.slice(0, LONGEST)

@@ -4,13 +4,13 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { TLS_CONFIG_SCHEMA } from './tls.ts'
 import { toWireError } from './wire-error.ts'
 
-/** What transports that speak MCP over HTTP share: their configuration, and the errors of failed exchanges. */
+/** Code shared by transports that use MCP over HTTP: their configuration, and the errors of failed exchanges. */
 
 /** Address and headers of a remote server, validated. */
 export interface RemoteConfig {
   /** http or https, in the form in which it is sent. */
   readonly url: string
-  /** As configured; {@link usableHeaders} removes what cannot be sent. */
+  /** Headers as configured; {@link usableHeaders} removes those that cannot be sent. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -93,7 +93,7 @@ export function usableHeaders(headers: Readonly<Record<string, string>>): Readon
   return kept
 }
 
-/** The content type in lower case, for comparing media types; empty when there is none. */
+/** The content type in lower case, for comparing media types; empty if there is none. */
 export function contentTypeOf({ headers }: Pick<GuardedResponse, 'headers'>): string {
   return headers['content-type']?.toLowerCase() ?? ''
 }
@@ -118,14 +118,14 @@ const SESSION_WORDS = /\bsession|\binitiali[sz]/i
 /** Sent by a hub with HTTP 508: others use that status for limits of their own. */
 export const LOOP_HEADER = 'x-patchbay-loop'
 
-/** True for 404, 405 and 501: the server has no such path, or takes no GET there. */
+/** True for 404, 405 and 501: the server has no such path, or does not accept GET there. */
 export function isMissingPath(status: number): boolean {
   return status === 404 || status === 405 || status === 501
 }
 
 /**
- * The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it; `session`:
- * the body speaks of the MCP session.
+ * The error for an HTTP status, without anything of the body. `rpcCode` is the code of a JSON-RPC error in it; `session`: the
+ * body mentions the MCP session.
  */
 export function statusReason(
   response: Pick<GuardedResponse, 'status' | 'headers'>,
@@ -158,12 +158,12 @@ export function statusReason(
   return { code: 'upstream_http_error', message: `The server answered with HTTP ${status}${wait}`, data }
 }
 
-/** True when the text of an error speaks of sessions or of `initialize`. Only the first 1,000 characters are read. */
+/** True when the text of an error mentions sessions or `initialize`. Only the first 1,000 characters are read. */
 export function saysSession(text: string): boolean {
   return SESSION_WORDS.test(text.slice(0, 1_000))
 }
 
-/** The text of an error response where it is short and plain or JSON; undefined for others, which are not read. */
+/** The text of an error response if it is short and plain or JSON; undefined for others, which are not read. */
 export async function readRefusal(response: GuardedResponse): Promise<string | undefined> {
   const type = contentTypeOf(response)
   const isRead = type.startsWith('application/json') || type.startsWith('text/plain')
@@ -172,7 +172,7 @@ export async function readRefusal(response: GuardedResponse): Promise<string | u
   return undefined
 }
 
-/** The server does not know the session any more; HTTP reports it by 404, and some servers by 400. */
+/** Error for a session that the server no longer has; HTTP reports it by 404, and some servers by 400. */
 export function sessionLost(status = 404): WireError {
   return { code: 'connection_lost', message: `The server has ended the session (HTTP ${status})`, data: { status } }
 }

@@ -15,7 +15,7 @@ export class SequenceMap<Value> {
   /** One per slot; the number of slots is a power of two. */
   #keys: number[] = []
   #values: (Value | undefined)[] = []
-  /** Values whose slot was needed by another. */
+  /** Values that were moved because another value needed their slot. */
   readonly #moved = new Map<number, Value>()
   #inSlots = 0
 

@@ -16,8 +16,9 @@ interface Cached<V> {
 }
 
 /**
- * A cache with shares: values are kept for those who used them, and when it is full, the holder of most loses what it used least
- * recently. A value that several use is stored once, counts as a part of each one's share, and goes when nobody's share holds it.
+ * A cache with shares: values are kept for those who used them, and when it is full, the holder of the most loses its least
+ * recently used values. A value with several users is stored once, counts as a part of each one's share, and is removed when no
+ * share holds it.
  */
 export class SharedCache<K, V extends object | string | true> {
   readonly #options: SharedCacheOptions<V>
@@ -52,7 +53,7 @@ export class SharedCache<K, V extends object | string | true> {
     return this.#values.get(key)?.value
   }
 
-  /** The value, whoever brought it; it is part of this holder’s share from now on, as its most recently used one. */
+  /** Returns the value, whichever holder added it; from now on it is part of this holder’s share, as its most recently used one. */
   get(holderId: string, key: K): V | undefined {
     const cached = this.#values.get(key)
     if (!cached) return undefined
@@ -60,7 +61,7 @@ export class SharedCache<K, V extends object | string | true> {
     return cached.value
   }
 
-  /** Stores a value, in place of an earlier one. A value that is larger than the cache is not stored. */
+  /** Stores a value, replacing an earlier one. A value that is larger than the cache is not stored. */
   set(holderId: string, key: K, value: V): void {
     this.delete(key)
     const size = this.#options.sizeOf?.(value) ?? 1

@@ -5,13 +5,16 @@ interface Entry<T> {
   readonly bytes: number
 }
 
-/** A bounded queue with shares: when it is full, the holder of most loses its oldest. Each holder's items stay in their order. */
+/**
+ * A bounded queue with shares: when it is full, the holder of the most loses its oldest items. Each holder's items keep their
+ * order.
+ */
 export class SharedQueue<T> {
   readonly #shares: HolderShares
   readonly #held = new Map<Holder, Entry<T>[]>()
   readonly #dropped: (item: T, holder: string) => void
 
-  /** `dropped` is called with each item that goes for want of room. */
+  /** `dropped` is called with each item that is dropped for lack of room. */
   constructor(limits: SharedLimits, dropped: (item: T, holder: string) => void = () => undefined) {
     this.#shares = new HolderShares(limits)
     this.#dropped = dropped

@@ -13,7 +13,7 @@ export interface SseHandlers {
   event(event: SseEvent): void
   /** A completed event had an id, with or without data: the position from which the stream can be resumed. */
   id?(id: string): void
-  /** The delay before reconnecting that the server asked for, in milliseconds. */
+  /** The delay before reconnecting that the server requested, in milliseconds. */
   retry?(milliseconds: number): void
   /** An event is too long and is dropped. Called once for it, as soon as the id of its message is known. */
   tooLong?(message: LongMessage): void
@@ -32,8 +32,8 @@ const LONGEST_DROPPED_BYTES = 256 * 1024 * 1024
 const LONG_LINE_CHARACTERS = 2048
 
 /**
- * The runtime keeps a text that grows by pieces as a tree of them, each of which costs more than a short piece holds.
- * After so many pieces, and so many per character, they are joined.
+ * The runtime keeps a text that grows by pieces as a tree of them, each of which costs more than the text of a short piece. The
+ * pieces are joined after this number of them, and this number per character.
  */
 const LOOSE_PIECES = 4096
 const LOOSE_SHARE = 1 / 8

@@ -7,7 +7,7 @@ export interface TlsSettings {
   /** The client's certificate, with its key. */
   readonly cert?: string
   readonly key?: string
-  /** The name that the server's certificate must be for, in place of the address's. */
+  /** The name that the server's certificate must be for, instead of the address's. */
   readonly serverName?: string
   /** True: any certificate is taken. */
   readonly insecure?: boolean
@@ -75,7 +75,7 @@ export const TLS_CONFIG_SCHEMA: JsonObject = {
   },
 }
 
-/** The settings in a server's `tls`, its PEM texts with line ends where they belong; undefined for none. */
+/** The settings in a server's `tls`, with the line breaks of its PEM texts restored; undefined if there are none. */
 export function readTls(value: JsonValue | undefined): TlsSettings | undefined {
   if (!isJsonObject(value) || Object.keys(value).length === 0) return undefined
   const { ca, cert, key, serverName, insecure } = value
@@ -90,7 +90,7 @@ export function readTls(value: JsonValue | undefined): TlsSettings | undefined {
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,64})-----([A-Za-z0-9+/=\s]*)-----END \1-----/g
 
-/** PEM whose lines were joined, as by a form's field or an environment variable, with its lines again. */
+/** Restores the line breaks of PEM whose lines were joined, as by a form's field or an environment variable. */
 export function withLines(pem: string): string {
   return pem.replaceAll('\\n', '\n').replace(BLOCK, (_, label: string, body: string) => {
     const lines = body.replace(/\s+/g, '').match(/.{1,64}/g) ?? []
@@ -98,7 +98,7 @@ export function withLines(pem: string): string {
   })
 }
 
-/** The PEM blocks of a text whose label ends like this, such as `CERTIFICATE` or `PRIVATE KEY`, each by itself. */
+/** The PEM blocks of a text whose label ends like this, such as `CERTIFICATE` or `PRIVATE KEY`, as separate texts. */
 export function pemBlocks(pem: string, label: string): readonly string[] {
   return [...withLines(pem).matchAll(BLOCK)].flatMap(([block, found]) => (found?.endsWith(label) ? [block] : []))
 }

@@ -1,6 +1,6 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 
-/** An error that is no HubError becomes `internal`: its own text, a library's or the system's, is for the log alone. */
+/** Converts an error. One that is not a HubError becomes `internal`: its text, from a library or the system, is only logged. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof HubError)
     return {
@@ -17,7 +17,7 @@ export function toWireError(error: unknown): WireError {
 export function faultName(error: unknown): string {
   if (!(error instanceof Error)) return 'an unknown fault'
   if ('code' in error && /^[A-Z][A-Z0-9_]{2,63}$/.test(String(error.code))) return String(error.code)
-  // Bun's spawn has the code in the message alone where no descriptors are left.
+  // If no descriptors are left, Bun's spawn has the code only in the message.
   return /^E[A-Z]{3,15}(?=:)/.exec(error.message)?.[0] ?? error.name
 }
 

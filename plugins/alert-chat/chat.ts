@@ -45,7 +45,7 @@ export const chatChannel: NotificationChannel = {
     },
   },
   secrets: ['/webhook', '/secret'],
-  // The least of what the services permit.
+  // The lowest limit of the services.
   maxPerMinute: 20,
   check: checkConfig,
   async send(message, { config, fetch }, signal) {

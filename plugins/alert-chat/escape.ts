@@ -1,7 +1,7 @@
 /**
- * Texts in the language of each chat service: names of servers and tools are other people's text, and must neither call
- * somebody nor become a link. Where a service documents no escape, the sign that begins the markup stands in its full-width
- * form, which looks alike and means nothing.
+ * Escapes texts for each chat service: names of servers and tools come from other people, and must neither mention a user nor
+ * become a link. If a service documents no escape, the character that begins the markup is replaced by its full-width form,
+ * which looks alike and has no meaning.
  */
 
 /** `<` that begins a tag: `<at user_id="all">`, `<@all>`, `<font …>`. */
@@ -20,14 +20,14 @@ export function feishuText(text: string): string {
   return tagless(text).replaceAll(LINK, '] (')
 }
 
-/** Markdown of DingTalk and WeCom, one line: they read tags and `@` themselves, and escape the rest by a backslash. */
+/** Markdown of DingTalk and WeCom, one line: they interpret tags and `@` separately; a backslash escapes the other characters. */
 export function markdownText(line: string): string {
   return tagless(line)
     .replaceAll('@', FULL_WIDTH_AT)
     .replaceAll(/[\\`*_{}[\]()#+!|<>~-]/g, '\\$&')
 }
 
-/** Slack, and services that take its form and read `@all` and `[text](address)` besides. */
+/** Slack, and services that accept its form and also interpret `@all` and `[text](address)`. */
 export function slackText(text: string): string {
   return text
     .replaceAll('&', '&amp;')

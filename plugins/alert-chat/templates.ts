@@ -3,7 +3,7 @@ import { type AlertMessage, isJsonObject, type JsonObject, type JsonValue } from
 import { discordText, feishuText, markdownText, slackText, tagless, telegramText } from './escape.ts'
 import { cutBytes, cutCharacters, linesOf, titleOf } from './text.ts'
 
-/** What a channel has besides its address. */
+/** Configuration of a channel. */
 export interface ChatConfig {
   readonly webhook: string
   readonly channel?: string
@@ -11,15 +11,15 @@ export interface ChatConfig {
   readonly template?: string
 }
 
-/** What is sent, and how the answer is read. */
+/** Request and response of a service. */
 export interface ChatForm {
   readonly host: RegExp
   readonly needsChannel?: true
   /** In UTC milliseconds; some services sign it. */
   request(message: AlertMessage, config: ChatConfig, nowMs: number): { readonly url: string; readonly body: JsonObject }
-  /** Undefined when the message was taken; else what the service says. */
+  /** Undefined when the message was accepted; otherwise the service's error. */
   problem(status: number, answer: JsonValue | undefined): string | undefined
-  /** How long the service wants to be left alone, in milliseconds. */
+  /** Time that the service asks to wait, in milliseconds. */
   retryAfterMs?(answer: JsonValue | undefined): number | undefined
 }
 
@@ -93,7 +93,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
   },
 }
 
-/** The form that is named, or that fits the host, or Slack's, which many services take. */
+/** The named form, or the one that matches the host, or Slack's, which many services accept. */
 export function templateFor({ template, webhook }: ChatConfig): ChatForm {
   const named = template === undefined ? undefined : TEMPLATES[template]
   const host = URL.parse(webhook)?.hostname ?? ''
@@ -135,7 +135,7 @@ function discordBody(message: AlertMessage): JsonObject {
     fields: [{ name: 'Owner', value: cutCharacters(discordText(message.owner), 200), inline: true }],
     timestamp: message.at,
   }
-  // Nobody is called by a name in a text.
+  // Names in a text must not mention users.
   return { content: cutCharacters(title, 2_000), embeds: [embed], allowed_mentions: { parse: [] } }
 }
 

@@ -6,7 +6,7 @@ const SUBJECTS = 20
 
 const HEADS = { fired: 'FIRING', resolved: 'RESOLVED', repeat: 'STILL FIRING', test: 'TEST' } as const
 
-/** One line: what happened, how severe it is, and which rule says so. */
+/** One line: the event, its severity, and the rule. */
 export function titleOf({ kind, severity, rule }: AlertMessage): string {
   return `[${HEADS[kind]}] ${severity}: ${rule}`
 }
@@ -21,7 +21,7 @@ export function linesOf({ condition, instances, flapping }: AlertMessage): reado
   return [...shown, ...more, ...(flapping ? ['It fires again and again.'] : []), condition]
 }
 
-/** The text, at most so many bytes of UTF-8, cut between characters with `…`. */
+/** The text, truncated to this number of bytes of UTF-8 between characters, with `…`. */
 export function cutBytes(text: string, most: number): string {
   if (Buffer.byteLength(text) <= most) return text
   let bytes = Buffer.byteLength('…')
@@ -34,7 +34,7 @@ export function cutBytes(text: string, most: number): string {
   return `${text.slice(0, end)}…`
 }
 
-/** The text, at most so many characters (UTF-16 units, as the services count), cut with `…`. */
+/** The text, truncated to this number of characters (UTF-16 units, as the services count), with `…`. */
 export function cutCharacters(text: string, most: number): string {
   if (text.length <= most) return text
   return `${text

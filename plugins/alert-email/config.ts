@@ -5,10 +5,10 @@ export interface MailServer {
   readonly host: string
   /** Default 465 with `secure`, else 587. */
   readonly port?: number
-  /** TLS from the first byte. Default: whether the port is 465. */
+  /** TLS from the first byte. Default: true for port 465. */
   readonly secure?: boolean
   readonly auth?: { readonly user: string; readonly pass: string }
-  /** Sends the password also where the server offers no TLS. Default false. */
+  /** True to send the password even if the server does not offer TLS. Default false. */
   readonly allowInsecureAuth?: boolean
   /** Certificates (PEM) to trust instead of the system's. */
   readonly ca?: string
@@ -19,7 +19,7 @@ export interface EmailConfig {
   /** Absent: the server of the plugin's own configuration. */
   readonly smtp?: MailServer
   readonly recipients: readonly string[]
-  /** Default: the user name where that is an address, else `patchbay@` and the server's name. */
+  /** Default: the user name if it is an address, else `patchbay@` and the server's name. */
   readonly from?: string
 }
 
@@ -35,13 +35,13 @@ export interface EmailPluginConfig {
 const MOST_RECIPIENTS = 50
 const LONGEST_ADDRESS = 254
 const LONGEST_CA = 65_536
-/** One mailbox and nothing else: what has a line break, a comma or `<` would be read as further recipients. */
+/** One mailbox only: a line break, a comma or `<` could add further recipients. */
 const ADDRESS = /^[^\s\p{Cc}<>,;:"()[\]\\@]+@[^\s\p{Cc}<>,;:"()[\]\\@]+$/u
 const HOST = /^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9])?$/i
 
 type Check = (value: unknown, pointer: string) => readonly FieldError[]
 
-/** Every wrong field of a channel's `config`; `needsServer`: where the plugin names none. */
+/** Every wrong field of a channel's `config`; `needsServer`: true if the plugin has no server. */
 export function checkConfig(config: JsonObject, needsServer: boolean): readonly FieldError[] {
   return [
     ...members(config, '#', { smtp: checkSmtp, recipients: checkRecipients, from: checkAddress }),
@@ -55,7 +55,7 @@ export function checkPluginConfig(config: JsonObject): readonly FieldError[] {
   return config.allowUsers === true ? [...errors, ...missing(config, '#', ['smtp'])] : errors
 }
 
-/** Whether this is one address of a mailbox. */
+/** True when this is one address of a mailbox. */
 export function isAddress(text: string): boolean {
   return text.length <= LONGEST_ADDRESS && ADDRESS.test(text)
 }

@@ -10,12 +10,12 @@ const HOURLY = 60
 const HOUR_MS = 60 * 60_000
 
 /**
- * Mail through an SMTP server; a password goes over TLS alone, unless the channel says otherwise. `now`: milliseconds, for the
- * limit of an hour.
+ * Mail through an SMTP server; a password is sent only over TLS, unless the channel allows otherwise. `now`: milliseconds, for
+ * the limit of an hour.
  */
 export function emailChannel(plugin: EmailPluginConfig = {}, now = () => performance.now()): NotificationChannel {
   const hours = new Map<string, { readonly sinceMs: number; sent: number }>()
-  /** Counts mails of the present hour; what it returns takes those back that were not sent. Throws `delivery_failed`. */
+  /** Counts mails of the present hour; the returned function subtracts those that were not sent. Throws `delivery_failed`. */
   function countFor(owner: string, recipients: number): () => void {
     const nowMs = now()
     const known = hours.get(owner)
@@ -43,7 +43,7 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
       const server = smtp ?? plugin.smtp
       if (!server) throw new HubError('delivery_failed', 'The channel names no mail server, and the plugin has none')
       const sender = from ?? (smtp ? undefined : plugin.from) ?? senderOf(server)
-      // What a library makes of a wrong address is another recipient.
+      // A library could turn a wrong address into another recipient.
       if (![sender, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
       const takeBack = smtp ? undefined : countFor(message.owner, recipients.length)
       try {
@@ -194,7 +194,7 @@ function options({ host, address = host, port, secure = port === 465, auth, allo
   return {
     ...{ host: address, port: port ?? (secure ? 465 : 587), secure },
     ...(auth ? { auth: { ...auth } } : {}),
-    // Where STARTTLS is missing the password would go in the clear.
+    // Without STARTTLS the password would be sent unencrypted.
     requireTLS: auth !== undefined && allowInsecureAuth !== true,
     tls: { minVersion: 'TLSv1.2', ...servername, ...(ca === undefined ? {} : { ca }) } as const,
     ...{

@@ -5,11 +5,11 @@ const SUBJECTS = 100
 
 const HEADS = { fired: 'FIRING', resolved: 'RESOLVED', repeat: 'STILL FIRING', test: 'TEST' } as const
 
-/** What a mail says, as plain text. */
+/** A mail as plain text. */
 export interface Mail {
   readonly subject: string
   readonly text: string
-  /** The same for every attempt, so that a mail program shows what came twice once. */
+  /** The same for every attempt, so that a mail program shows a mail received twice only once. */
   readonly messageId: string
   /** By which mail programs put the mails about one alert together. */
   readonly references: readonly string[]

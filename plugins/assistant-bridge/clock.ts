@@ -2,9 +2,9 @@
 export interface Clock {
   /** Milliseconds that never go back. */
   now(): number
-  /** ISO 8601 UTC, now or so many milliseconds later. */
+  /** Returns the time in ISO 8601 UTC, now or this many milliseconds later. */
   time(laterMs?: number): string
-  /** Runs it later, unless what is returned is called before. */
+  /** Runs it later, unless the returned function is called before. */
   after(ms: number, work: () => void): () => void
   /** From 0 to 1. */
   random(): number

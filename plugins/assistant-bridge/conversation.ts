@@ -17,7 +17,7 @@ const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 const INTERNAL = -32603
 
-/** What one connection consists of. */
+/** Parts of one connection. */
 export interface ConversationParts {
   readonly endpoint: BridgeEndpoint
   readonly socket: BridgeSocket
@@ -26,7 +26,7 @@ export interface ConversationParts {
   readonly log: Pick<MessageLog, 'add'>
 }
 
-/** MCP over one socket: the hub answers, the assistant asks. Each request gets exactly one reply. */
+/** MCP over one socket: the assistant sends requests, the hub answers. Each request gets exactly one reply. */
 export class Conversation {
   readonly #parts: ConversationParts
   readonly #calls = new Set<AbortController>()
@@ -69,12 +69,12 @@ export class Conversation {
     if (frame.kind === 'request') void this.#answer(frame.id, frame.method, frame.params)
   }
 
-  /** Tells the assistant that its tools are others, if it has asked for any. */
+  /** Notifies the assistant that its tools have changed, if it is initialized. */
   toolsChanged(): void {
     if (this.#initialized) this.#send('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
   }
 
-  /** Resolves when no call is in flight, at the latest so many milliseconds later. */
+  /** Resolves when no call is in flight, at the latest after this many milliseconds. */
   async idle(withinMs: number): Promise<void> {
     if (this.#calls.size === 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -84,7 +84,7 @@ export class Conversation {
     cancel()
   }
 
-  /** The socket has ended: calls in flight have nobody to answer to. */
+  /** Aborts the calls in flight, because the socket has ended. */
   end(): void {
     this.#over = true
     for (const call of this.#calls) call.abort()

@@ -1,7 +1,7 @@
 /** Connections that are opened at the same time, over all endpoints. */
 const AT_ONCE = 4
 
-/** Lets few dial at once, in the order in which they came. */
+/** Lets few links connect at once, in the order in which they were queued. */
 export class DialGate {
   readonly #waiting: (() => void)[] = []
   #inside = 0

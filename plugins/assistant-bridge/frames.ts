@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from 'patchbay/contract'
 
-/** What one text frame holds. */
+/** Content of one text frame. */
 export type Frame =
   | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'notification'; readonly method: string }

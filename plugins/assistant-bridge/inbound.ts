@@ -9,9 +9,9 @@ import { MessageLog } from './message-log.ts'
 import { EndpointTools } from './tools.ts'
 import { testEndpoint } from './trial.ts'
 
-/** How long the calls of a connection may go on that gives way to a newer one. */
+/** Time for the calls of a connection that is replaced by a newer one, in milliseconds. */
 const REPLACED_GRACE_MS = 30_000
-/** Connections that give way at the same time; further ones end at once. */
+/** Number of replaced connections that may end gradually at the same time; further ones end at once. */
 const MOST_LEAVING = 4
 const CODES = { normal: 1000, goingAway: 1001, replaced: 4001 } as const
 
@@ -66,7 +66,7 @@ export class InboundLink implements BridgeLink {
     }
   }
 
-  /** The assistant comes again by itself. */
+  /** Closes the connection; the assistant reconnects by itself. */
   reconnect(): void {
     if (this.#current) void this.#leave(this.#current, CODES.normal, 0)
   }
@@ -96,7 +96,7 @@ export class InboundLink implements BridgeLink {
     const [endpoint, clock, log] = [this.#endpoint, this.#clock, this.#log]
     const tools = new EndpointTools(endpoint, clock, {
       changed: () => conversation.toolsChanged(),
-      // The next request opens another session, or gets the reason why there is none.
+      // The next request opens another session, or gets the reason why that fails.
       ended: () => conversation.toolsChanged(),
     })
     const conversation = new Conversation({ endpoint, socket, tools, clock, log })

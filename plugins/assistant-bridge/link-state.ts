@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 import type { MessageLog } from './message-log.ts'
 import type { Offered } from './offered.ts'
 
-/** What an endpoint does. */
+/** State of an endpoint's link. */
 export type State = 'waiting' | 'dialling' | 'connected' | 'backing_off' | 'refused' | 'replaced'
 
 /** Why it is not connected. `message`: for people. */
@@ -48,7 +48,7 @@ export class LinkState {
     this.#endpoint.stateChanged()
   }
 
-  /** Once until it is something else: a platform that is away for a day is not reported with each attempt. */
+  /** Reports a state once until it changes: a platform that is unreachable for a day is not reported with each attempt. */
   #report(what: string | undefined, reason: Reason | undefined): void {
     if (what === undefined || what === this.#reported) return
     this.#reported = what

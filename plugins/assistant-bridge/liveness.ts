@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 const PING_MS = 30_000
 const SILENCE_MS = 60_000
 
-/** Pings one socket, and reports when nothing has come for 60 s. */
+/** Pings one socket, and reports when nothing was received for 60 s. */
 export class Liveness {
   readonly #clock: Clock
   readonly #socket: BridgeSocket

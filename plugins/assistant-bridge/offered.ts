@@ -44,7 +44,7 @@ export function offer(tools: readonly JsonObject[], most: number): Offered {
   return { names, leftOut, pages: pages.map(page => `[${page.join(',')}]`) }
 }
 
-/** Whether an assistant would see the same. */
+/** True when an assistant would see the same tools. */
 export function sameOffer(one: Offered, other: Offered): boolean {
   return one.pages.length === other.pages.length && one.pages.every((page, at) => page === other.pages[at])
 }

@@ -12,7 +12,7 @@ import { type TrialParts, testEndpoint } from './trial.ts'
 const FIRST_LISTS_MS = 10_000
 const FIRST_DELAY_MS = 1_000
 const MOST_DELAY_MS = 60_000
-/** A connection that held so long was a good one. */
+/** Duration after which a connection counts as successful, in milliseconds. */
 const GOOD_MS = 60_000
 const REFUSED_MS = 10 * 60_000
 const IN_USE_MS = 60_000
@@ -29,13 +29,13 @@ const LIVE: Readonly<Record<string, NonNullable<TrialParts['live']>>> = {
   dialling: { code: 'dialling', detail: 'The hub is dialling the platform now; try again when it has an outcome' },
 }
 
-/** Why a connection is over, or was none. */
+/** Reason why a connection ended, or was not made. */
 type End =
   | { readonly kind: 'redial' }
   | { readonly kind: 'closed'; readonly code: number | undefined; readonly heldMs: number }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** An endpoint that the hub dials, for ever. */
+/** An endpoint to which the hub keeps connecting. */
 export class OutboundLink implements BridgeLink {
   readonly #endpoint: BridgeEndpoint
   readonly #clock: Clock
@@ -44,7 +44,7 @@ export class OutboundLink implements BridgeLink {
   readonly #state: LinkState
   readonly #running: Promise<void>
   #stop: { readonly code: number; readonly graceMs: number } | undefined
-  /** Interrupts what the link waits for. */
+  /** Ends the wait of the link. */
   #interrupt: ((end: End) => void) | undefined
   #failures = 0
   #replacedMs = Number.NEGATIVE_INFINITY
@@ -62,7 +62,7 @@ export class OutboundLink implements BridgeLink {
     this.#running = this.#run()
   }
 
-  /** Nobody dials an outbound endpoint. */
+  /** Closes the socket: an outbound endpoint accepts no connections. */
   accept(socket: BridgeSocket): ReturnType<BridgeLink['accept']> {
     socket.close(CODES.policy)
     return { message() {}, alive() {}, closed() {} }
@@ -112,7 +112,7 @@ export class OutboundLink implements BridgeLink {
     }
   }
 
-  /** One connection from the first look at the tools to its end. */
+  /** One connection, from reading the tools to its end. */
   async #once(): Promise<End> {
     const { promise: interrupted, resolve } = Promise.withResolvers<End>()
     this.#interrupt = resolve
@@ -140,7 +140,10 @@ export class OutboundLink implements BridgeLink {
     }
   }
 
-  /** Its turn to dial, with what ends it; there is none while a test dials. */
+  /**
+   * Waits for the turn to connect; resolves with the function that ends the turn, or with the reason to stop. A running test
+   * delays it.
+   */
   async #turn(interrupted: Promise<End>): Promise<End | (() => void)> {
     for (;;) {
       const tested = await Promise.race([Promise.resolve(this.#testing).then(() => undefined), interrupted])
@@ -161,7 +164,7 @@ export class OutboundLink implements BridgeLink {
     await tools.open()
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = this.#clock.after(FIRST_LISTS_MS, resolve)
-    // What is wrong with a list is answered to the assistant that asks for it.
+    // An error in a list is reported to the assistant that requests it.
     await Promise.race([promise, tools.read().catch(() => undefined)])
     cancel()
     return undefined
@@ -211,7 +214,7 @@ export class OutboundLink implements BridgeLink {
     return end
   }
 
-  /** Such platforms read the tools again when they are connected, so it connects again once no call is in flight. */
+  /** Such platforms read the tools again only after connecting, so it reconnects once no call is in flight. */
   async #toolsChanged(): Promise<void> {
     const conversation = this.#conversation
     if (!conversation) return
@@ -220,7 +223,7 @@ export class OutboundLink implements BridgeLink {
     if (this.#conversation === conversation) this.#interrupt?.({ kind: 'redial' })
   }
 
-  /** Sets the state after a connection, and returns how long to wait. */
+  /** Sets the state after a connection, and returns the time to wait in milliseconds. */
   #next(end: End): number {
     if (end.kind === 'redial') return 0
     if (end.kind === 'failed') return this.#afterFailure(end.error)

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract
 
 const MARK = '… [cut]'
 
-/** JSON of a result as an assistant gets it: texts of together so many characters, whatever the server answered. */
+/** JSON of a result for an assistant: its texts have at most this number of characters together, whatever the server answered. */
 export function shortResult(result: JsonObject, most: number): string {
   const parts = Array.isArray(result.content) ? result.content.flatMap(partText) : []
   const structured = result.structuredContent
@@ -42,7 +42,7 @@ function suffix(value: JsonValue | undefined): string {
   return typeof value === 'string' && value !== '' ? ` ${value.slice(0, 200)}` : ''
 }
 
-/** Of what is in base64. */
+/** Size of base64 data, as a text. */
 function sizeOf(data: JsonValue | undefined): string {
   const bytes = typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0
   return bytes < 1_024 ? `${bytes} bytes` : `${Math.round(bytes / 1_024)} KB`

@@ -1,4 +1,4 @@
-/** At most so many characters (code points), with a mark where something is missing. */
+/** At most this number of characters (code points), with a mark where text was cut. */
 export function cutCharacters(text: string, most: number): string {
   // A text has at least as many code units as code points.
   if (text.length <= most) return text

@@ -7,14 +7,14 @@ import { type Offered, offer, sameOffer } from './offered.ts'
 const QUIET_MS = 3_000
 /** Lists that are read in a second; further requests get the last one. */
 const READS_PER_SECOND = 2
-/** Tools of a group that are read, so that those left out can be named. */
+/** Number of tools of a group that are read, so that omitted ones can be named. */
 export const MOST_READ = 500
 
-/** What the holder of the tools is notified of. */
+/** Events for the owner of the tools. */
 interface ToolEvents {
   /** The assistant would see other tools than before. */
   changed(): void
-  /** The session ended: the group is gone, has another name, or its owner lost it. */
+  /** The session ended: the group was removed or renamed, or its owner lost it. */
   ended(): void
 }
 
@@ -37,17 +37,17 @@ export class EndpointTools {
     this.#events = events
   }
 
-  /** As they were read last. */
+  /** The tools as last read. */
   get offered(): Offered | undefined {
     return this.#offered
   }
 
-  /** Rejects with HubError while the owner may not use what the endpoint is bound to. */
+  /** Rejects with HubError while the owner may not use the endpoint's target. */
   async open(): Promise<void> {
     await this.#open()
   }
 
-  /** The tools as they are now; as they were a second ago at most where it is asked too often. */
+  /** The present tools; if requested too often, those read at most a second ago. */
   read(): Promise<Offered> {
     if (this.#offered && this.#session !== undefined && this.#readsOften()) return Promise.resolve(this.#offered)
     this.#reading ??= this.#readAnew().finally(() => {
@@ -126,7 +126,7 @@ export class EndpointTools {
       const now = await this.read()
       if (!this.#closed && before && !sameOffer(before, now)) this.#events.changed()
     } catch {
-      // Without a session the next request, or the next connection, opens another one and reads anew.
+      // Without a session, the next request or connection opens another one and reads again.
       if (this.#session !== undefined) this.#wait()
     }
   }

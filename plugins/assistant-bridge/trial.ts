@@ -15,7 +15,7 @@ const OUTBOUND = ['target', 'tools', 'address', 'dial', 'handshake', 'list'] as 
 const INBOUND = ['target', 'tools', 'connection'] as const
 const CALLS = 'This connection is a test of the endpoint, in which no tool is called'
 
-/** What a test needs. */
+/** Dependencies of a test. */
 export interface TrialParts {
   readonly endpoint: BridgeEndpoint
   readonly clock: Clock
@@ -64,7 +64,7 @@ export async function testEndpoint(parts: TrialParts): Promise<readonly BridgeTe
   return steps
 }
 
-/** A step that there is no need, or no way, to take. */
+/** A step that is not needed, or not possible. */
 class Skipped {
   readonly said: Said
 
@@ -73,7 +73,7 @@ class Skipped {
   }
 }
 
-/** What a step found, in words and for translations. */
+/** Result of a step, in words and for translations. */
 type Said = Pick<BridgeTestStep, 'code' | 'params' | 'detail'>
 
 interface Work {
@@ -177,13 +177,13 @@ function outboundWork(parts: TrialParts, tools: EndpointTools): Work {
   }
 }
 
-/** What went over the test's connection, and its end. */
+/** Frames of the test's connection, and its end. */
 class Watch {
   readonly #sent = new Set<string>()
   readonly #waiting: { readonly method: string; resolve(): void; reject(error: HubError): void }[] = []
   #end: HubError | undefined
 
-  /** Of a conversation: replies carry the method of their request. */
+  /** Handles a logged frame of the conversation: replies have the method of their request. */
   add({ direction, method }: LoggedFrame): void {
     if (direction !== 'out' || method === undefined) return
     this.#sent.add(method)

@@ -1,13 +1,13 @@
 /** A platform that hosts MCP servers, and takes a key of its user. */
 export interface HostedPlatform {
   readonly label: string
-  /** Exact host names; one that begins with a dot stands for all below it. */
+  /** Exact host names; one that begins with a dot means all hosts below it. */
   readonly hosts: readonly string[]
-  /** Where its user finds the key. */
+  /** Address at which the user finds the key. */
   readonly docs?: string
 }
 
-/** The platforms that the plugin knows by itself. */
+/** The platforms that are built into the plugin. */
 export const BUILT_IN: Readonly<Record<string, HostedPlatform>> = {
   modelscope: {
     label: 'ModelScope',
@@ -17,8 +17,8 @@ export const BUILT_IN: Readonly<Record<string, HostedPlatform>> = {
 }
 
 /**
- * The platform of an address, by its host alone. None for what is not https on the usual port, has a user name, or stands in
- * the list of two platforms: a key must not go where another one may be meant.
+ * The platform of an address, by its host alone. None for an address that is not https on the usual port, has a user name, or is
+ * in the list of two platforms: a key must not be sent to the wrong one.
  */
 export function platformOf(
   platforms: Readonly<Record<string, HostedPlatform>>,
@@ -26,7 +26,7 @@ export function platformOf(
 ): { readonly name: string } | { readonly claimedBy: readonly string[] } | undefined {
   const url = URL.parse(address)
   if (url?.protocol !== 'https:' || url.port !== '' || `${url.username}${url.password}` !== '') return undefined
-  // As the resolver takes it: a dot at the end changes nothing.
+  // As in the resolver, a trailing dot is ignored.
   const host = url.hostname.toLowerCase().replace(/\.$/, '')
   const names = Object.keys(platforms).filter(name => platforms[name]?.hosts.some(listed => isOf(host, listed)))
   const [name, ...others] = names

@@ -15,7 +15,7 @@ const host = z
   .string()
   .regex(/^\.?(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/i)
 const config = z.strictObject({
-  /** Further platforms, and others in place of the built-in ones. */
+  /** Further platforms, and replacements of built-in ones. */
   platforms: z
     .record(
       name,
@@ -62,19 +62,19 @@ const config = z.strictObject({
       'x-zh': { title: 'hub 的密钥', description: '用于没有该平台自己密钥的服务器所有者。' },
     }),
 })
-/** How long a platform may take to answer the test of a key, in milliseconds. */
+/** Longest time for a platform's answer to the test of a key, in milliseconds. */
 const TEST_MS = 10_000
 const TRANSPORTS: ReadonlySet<string> = new Set(['sse', 'streamable-http'])
 
-/** What core lends this plugin alone. */
+/** Functions that core provides to this plugin only. */
 export interface HostedKeysDeps {
   /** The key that a user has stored for a platform. */
   readonly keyOf: (userId: string, platform: string) => Promise<string | undefined>
-  /** What may be shown of a user's keys, by platform. */
+  /** Displayable facts about a user's keys, by platform. */
   readonly shownOf: (userId: string) => Promise<Readonly<Record<string, ShownKey>>>
 }
 
-/** Of a key: its last characters, empty for a short one, and when it was stored (ISO 8601 UTC). */
+/** Last characters of a key, empty for a short one, and the time when it was stored (ISO 8601 UTC). */
 interface ShownKey {
   readonly last4: string
   readonly setAt: string
@@ -135,7 +135,7 @@ class HostedKeys {
     return key === undefined ? {} : { authorization: `Bearer ${key}` }
   }
 
-  /** The platforms, where the actor's key of each comes from, and the actor's servers there. */
+  /** The platforms, the origin of the actor's key for each, and the actor's servers there. */
   async platformsFor(actor: UserActor) {
     const servers = await this.#context.registry.ownServers(actor)
     const shown = await this.#shownOf(actor.userId)
@@ -153,8 +153,8 @@ class HostedKeys {
   }
 
   /**
-   * Opens one of the actor's own servers at the platform, with the key that it gets. Of what comes back only the status is
-   * reported. Throws `validation_failed`, and `rate_limited` while another test of the actor runs.
+   * Connects to one of the actor's own servers at the platform, with its key. Of the response only the status is reported.
+   * Throws `validation_failed`, and `rate_limited` while another test of the actor runs.
    */
   async test(actor: UserActor, body: unknown) {
     const { data } = z.strictObject({ platform: name }).safeParse(body)

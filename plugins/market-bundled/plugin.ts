@@ -2,7 +2,7 @@ import { definePlugin } from 'patchbay/contract'
 import catalogue from './catalogue.json' with { type: 'json' }
 import { bundledTemplates } from './read.ts'
 
-/** The catalogue that comes with the hub: exact versions, English and Chinese, no network. */
+/** The catalogue that is shipped with the hub: exact versions, English and Chinese, no network. */
 export default definePlugin({
   name: 'market-bundled',
   contract: 1,

@@ -52,7 +52,7 @@ function variantOf({ package: id, version, runtime, args, env = [], fixed, url, 
   }
 }
 
-/** Whose name the entry bears: that of its package, else of its repository, else the host of its address. */
+/** Publisher of an entry: from its package, else from its repository, else the host of its address. */
 function publisherOf({ package: id = '', homepage = '', url = '' }: Entry): string | undefined {
   const scope = /^@([^/]+)\//.exec(id)?.[1]
   const account = /^https:\/\/github\.com\/([^/]+)/.exec(homepage)?.[1]

@@ -8,12 +8,12 @@ const TITLE_CHARACTERS = 100
 const DESCRIPTION_CHARACTERS = 500
 const INPUT_CHARACTERS = 1_000
 const MOST_TAGS = 50
-/** A package with what stands behind its name: `@scope/name@1.2.3`, `name==1.2.3`. */
+/** A package with the part after its name: `@scope/name@1.2.3`, `name==1.2.3`. */
 const PACKAGE = /^(@?[^@=]+)(?:@|==)?(.*)$/
 
 /**
- * The template of an entry in the map that hubs publish: name → title, author, categories, `installations` (command lines)
- * and `arguments` (what is asked for). Undefined for one that no `npx`, `uvx` or https address starts.
+ * The template of an entry in the map that hubs publish: name → title, author, categories, `installations` (command lines) and
+ * `arguments` (inputs). Undefined for one without an `npx` or `uvx` command or an https address.
  */
 export function hubEntryTemplate(key: string, entry: JsonObject): MarketTemplate | undefined {
   const inputs = new Inputs(object(entry.arguments))
@@ -67,7 +67,7 @@ function variantOf(
   const kind = command === 'npx' ? 'npm' : command === 'uvx' ? 'pypi' : undefined
   const [spec = '', ...rest] =
     kind === 'npm' ? texts.filter((word, at) => at > 0 || !/^(?:-y|--yes)$/.test(word)) : texts
-  // What the runner is given before the package could make it start anything else.
+  // Arguments of the runner before the package could make it start another program.
   if (kind === undefined || spec === '' || spec.startsWith('-')) return undefined
   const [, name = '', version = ''] = PACKAGE.exec(spec) ?? []
   const variables = inputs.map(env)
@@ -78,7 +78,7 @@ function variantOf(
   }
 }
 
-/** An option and an input behind it come together, or not at all. */
+/** An option and an input after it are used together, or not at all. */
 function paired(words: readonly string[]): (string | readonly string[])[] {
   const all: (string | readonly string[])[] = []
   for (const word of words) {
@@ -90,7 +90,7 @@ function paired(words: readonly string[]): (string | readonly string[])[] {
   return all
 }
 
-/** What is asked for: the entry's `arguments`, and other names that its texts refer to. */
+/** Inputs: the entry's `arguments`, and other names that its texts refer to. */
 class Inputs {
   readonly #known: JsonObject
   readonly #all = new Map<string, MarketInput>()
@@ -108,7 +108,7 @@ class Inputs {
     return text.replace(REFERENCE, (_, name: string) => this.#place(name))
   }
 
-  /** Entries of a map; one that has the name of an argument is that argument, whatever example stands there. */
+  /** Entries of a map; one with the name of an argument is that argument, and its example value is ignored. */
   map(given: JsonValue | undefined): Record<string, string> {
     const entries = Object.entries(object(given)).filter(([, value]) => typeof value === 'string')
     return Object.fromEntries(

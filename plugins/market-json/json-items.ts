@@ -17,10 +17,9 @@ const LISTS = new Set(['"templates"', '"servers"'])
 const KEY_CHARACTERS = 256
 
 /**
- * Cuts a large JSON document into the objects of its list while it arrives, so that the whole is never in memory: the
- * elements of an array, or the values of an object's members. An array in a member `templates` or `servers` is that list.
- * Items over `mostCharacters` are counted and dropped. It finds the ends of items; whether they are JSON is found by parsing
- * each of them.
+ * Cuts a large JSON document into the objects of its list while it arrives, so that the whole is never in memory: the elements
+ * of an array, or the values of an object's members. An array in a member `templates` or `servers` is that list. Items over
+ * `mostCharacters` are counted and dropped. It only finds the ends of items; parsing each of them shows whether it is valid.
  */
 export class JsonItems {
   /** Items that were too large. */
@@ -28,7 +27,7 @@ export class JsonItems {
   readonly #mostCharacters: number
   readonly #take: (item: JsonItem) => void
   #depth = 0
-  /** How many brackets are open where items stand. */
+  /** Number of open brackets at which items are found. */
   #listDepth = 1
   #isStarted = false
   #isObject = false
@@ -36,7 +35,7 @@ export class JsonItems {
   #isEscaped = false
   /** The last text with its quotes, of those that may be a name. */
   #name = ''
-  /** Of the item at hand; undefined between items. */
+  /** Pieces of the present item; undefined between items. */
   #item: string[] | undefined
   #characters = 0
 
@@ -59,7 +58,7 @@ export class JsonItems {
     if (this.#item) this.#keep(chunk.slice(from))
   }
 
-  /** Whether an item begins or ends with this character. */
+  /** Returns whether an item begins or ends with this character. */
   #step(code: number, chunk: string, at: number): 'begin' | 'end' | undefined {
     if (this.#inString) this.#stringGoesOn(code, chunk, at)
     else if (code === QUOTE) {
@@ -107,7 +106,7 @@ export class JsonItems {
   /** True where an item ends. */
   #close(): boolean {
     this.#depth -= 1
-    // Behind the end of the list nothing is an item.
+    // After the end of the list there are no items.
     if (!this.#item && this.#depth < this.#listDepth) this.#listDepth = Number.POSITIVE_INFINITY
     return this.#item !== undefined && this.#depth === this.#listDepth
   }

@@ -9,7 +9,7 @@ export interface PackageRegistries {
   readonly pypi: string
 }
 
-/** Asks the registry of a package for its newest version. Throws `template_unusable` when there is none. */
+/** Requests the newest version of a package from its registry. Throws `template_unusable` if there is none. */
 export async function newestVersion(
   { kind, package: id = '' }: MarketVariant,
   registries: PackageRegistries,

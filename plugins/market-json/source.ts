@@ -11,7 +11,7 @@ const MOST_ITEMS = 60_000
 /** One catalogue as an administrator configures it. */
 export interface Catalogue {
   readonly url: string
-  /** Of the file, in hex: anything else that comes is not used. */
+  /** SHA-256 of the file, in hex; other content is rejected. */
   readonly sha256?: string | undefined
   readonly refreshMs: number
 }

@@ -3,9 +3,9 @@ import type { MarketSource } from 'patchbay/features'
 
 const DAY_MS = 24 * 3_600_000
 const PAGE_SIZE = 100
-/** Of one page: 100 entries of at most 64 KiB, and room. */
+/** Bytes of one page: 100 entries of at most 64 KiB, plus a margin. */
 const MOST_BYTES = 8 * 1024 * 1024
-/** Of all pages of one walk. */
+/** Characters of all pages of one walk. */
 const MOST_CHARACTERS = 200 * 1024 * 1024
 /** Longest pause that a registry's Retry-After is given before the walk fails. */
 const LONGEST_PAUSE_S = 20
@@ -39,7 +39,7 @@ export function registrySource(address: string, fetch: GuardedFetch): MarketSour
   }
 }
 
-/** Undefined at the end of the list, which is said by null, an empty cursor or none. */
+/** Undefined at the end of the list, which is marked by null, an empty cursor or a missing one. */
 function cursorOf(metadata: JsonValue | undefined): string | undefined {
   const { nextCursor: next = null } = isJsonObject(metadata) ? metadata : {}
   if (next === null || next === '') return undefined

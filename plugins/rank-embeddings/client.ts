@@ -5,7 +5,7 @@ const REQUEST_MS = 15_000
 const MOST_BYTES = 16 * 1024 * 1024
 const MOST_DIMENSIONS = 8_192
 
-/** Where vectors come from. */
+/** Endpoint and model of the vectors. */
 export interface EmbeddingsOptions {
   /** Up to and without `/embeddings`. */
   readonly url: string
@@ -17,8 +17,8 @@ export interface EmbeddingsOptions {
 
 /**
  * The vectors of texts, of length 1, from an endpoint with the protocol of OpenAI's `POST /embeddings`. Rejects with HubError:
- * `authorization_required` where the key is refused, `rate_limited` with its delay, else `upstream_protocol` and what the
- * connection failed with.
+ * `authorization_required` if the key is rejected, `rate_limited` with its delay, else `upstream_protocol` and errors of the
+ * connection.
  */
 export async function embed(
   { url, model, dimensions, key, fetch }: EmbeddingsOptions,
@@ -47,7 +47,7 @@ export async function embed(
   return vectorsOf(await response.text(), texts.length)
 }
 
-/** Of what comes back only the status is reported: a body may repeat the texts. */
+/** Error with the status only: a body may repeat the texts. */
 function failureOf(status: number, retryAfter: string | undefined): HubError {
   const message = `The endpoint of embeddings answered ${status}`
   if (status === 401 || status === 403) return new HubError('authorization_required', message)

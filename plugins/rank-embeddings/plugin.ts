@@ -48,7 +48,7 @@ const config = z.strictObject({
 })
 const KEY = /^[\x21-\x7e]{1,8192}$/
 
-/** What core lends this plugin alone: the sealed key of the endpoint. */
+/** Function that core provides to this plugin only: it reads the encrypted key of the endpoint. */
 export interface RankEmbeddingsDeps {
   readonly key: () => Promise<string | undefined>
   /** null removes it. Throws `admin_only`. */
@@ -56,7 +56,10 @@ export interface RankEmbeddingsDeps {
   readonly shownKey: () => Promise<{ readonly last4: string; readonly setAt: string } | undefined>
 }
 
-/** Orders what the smart group finds by meaning too, with vectors of an OpenAI-compatible endpoint. Off without its address. */
+/**
+ * Orders the results of the smart group also by meaning, with vectors of an OpenAI-compatible endpoint. Inactive without its
+ * address.
+ */
 export default function rankEmbeddings(deps: RankEmbeddingsDeps): PluginDefinition<z.infer<typeof config>> {
   return definePlugin<z.infer<typeof config>>({
     name: 'rank-embeddings',

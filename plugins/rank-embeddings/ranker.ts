@@ -5,7 +5,7 @@ const DESCRIPTION_CHARACTERS = 1_000
 /** Longest piece of work without a pause, in milliseconds. */
 const SLICE_MS = 5
 const MOST_NAMES = 50
-/** Of tools without a vector: with more, an order by meaning would leave out too much. */
+/** Highest share of tools without a vector: with more, an order by meaning would leave out too much. */
 const MOST_UNKNOWN_SHARE = 0.1
 
 /** Orders a caller's tools by how near their vectors are to that of the search. */
@@ -53,7 +53,7 @@ export class EmbeddingRanker {
   }
 }
 
-/** What is embedded of a tool: its name, server and description. */
+/** Embedded text of a tool: its name, server and description. */
 function textOf({ name, server, definition }: ScopeTool): string {
   const { title, description } = definition()
   const texts = [name.replace(/[_-]+/g, ' '), `(${server})`, title, description]
@@ -69,7 +69,7 @@ function product(one: Float32Array, other: Float32Array): number {
   return sum
 }
 
-/** Lets others work every 5 ms; rejects when the search waits no more. */
+/** Pauses for other work every 5 ms; rejects when the search was aborted. */
 function slices(signal?: AbortSignal): () => Promise<void> | undefined {
   let since = performance.now()
   return () => {

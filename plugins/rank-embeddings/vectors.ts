@@ -7,17 +7,17 @@ const MOST_BYTES = 64 * 1024 * 1024
 const BATCH = 64
 /** Texts of one user's tools that wait at the same time. */
 const MOST_WAITING = 20_000
-/** What one user's tools and searches may cost in an hour, since somebody else pays for it. */
+/** Limits of one user's tools and searches in an hour, since the administrator pays for them. */
 const HOUR_MS = 60 * 60_000
 const TEXTS_PER_HOUR = 10_000
 const QUERIES_PER_HOUR = 1_000
-/** Without an answer, and where the key is refused. */
+/** Pauses without an answer, and after the key was rejected, in milliseconds. */
 const REST_MS = { failed: 30_000, refused: 10 * 60_000 } as const
 
 /** Gives the vectors of texts. */
 export type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<readonly Float32Array[]>
 
-/** What administrators see. */
+/** State shown to administrators. */
 export interface VectorsState {
   readonly vectors: number
   readonly waiting: number
@@ -26,9 +26,9 @@ export interface VectorsState {
 }
 
 /**
- * Vectors by the SHA-256 of model and text, at most 64 MiB of them, beyond which the user with
- * most of them loses first. What is missing is asked for in the background, 64 texts at
- * a time and the users in turn; after a failure nothing is asked for half a minute.
+ * Vectors by the SHA-256 of model and text, at most 64 MiB of them; above that the user with the most loses vectors first.
+ * Missing vectors are requested in the background, 64 texts at a time and the users in turn; after a failure there are no
+ * requests for half a minute.
  */
 export class Vectors {
   readonly #embed: Embed
@@ -66,7 +66,10 @@ export class Vectors {
     return this.#known.get(userId, key)
   }
 
-  /** The vector of a search, asked for at once. Rejects with `rate_limited`, `server_offline` while it rests, and what asking fails with. */
+  /**
+   * The vector of a search, requested at once. Rejects with `rate_limited`, `server_offline` during a pause, and errors of the
+   * request.
+   */
   async ofQuery(userId: string, query: string): Promise<Float32Array> {
     const key = this.key(query)
     const known = this.#known.get(userId, key)
@@ -80,7 +83,7 @@ export class Vectors {
     return vector
   }
 
-  /** Asks for these texts some time later; what is beyond the user's share is left out. */
+  /** Queues these texts for a request; texts above the user's share are left out. */
   want(userId: string, texts: ReadonlyMap<string, string>): void {
     const waiting = this.#waiting.get(userId) ?? new Map<string, string>()
     for (const [key, text] of texts) if (waiting.size < MOST_WAITING) waiting.set(key, text)
@@ -104,14 +107,14 @@ export class Vectors {
         await this.#askBatch(userId, texts)
       }
     } catch {
-      // Searches ask for what they miss again, once it rests no more.
+      // Searches request missing vectors again after the pause.
       this.#waiting.clear()
     } finally {
       this.#filling = false
     }
   }
 
-  /** Asks for the first of a user's texts; the others wait behind those of other users. */
+  /** Requests the first of a user's texts; the others wait behind those of other users. */
   async #askBatch(userId: string, texts: Map<string, string>): Promise<void> {
     const spent = this.#spentBy(userId)
     const missing = [...texts].filter(([key]) => !this.#known.has(key))
@@ -123,7 +126,7 @@ export class Vectors {
       const vector = vectors[at]
       if (vector) this.#known.set(userId, key, vector)
     }
-    // What came meanwhile is kept.
+    // Texts that arrived meanwhile are kept.
     const left = new Map([...missing.slice(batch.length), ...(this.#waiting.get(userId) ?? [])])
     this.#waiting.delete(userId)
     if (left.size > 0) this.#waiting.set(userId, left)

@@ -4,8 +4,8 @@ import { ResultBudget } from './result-budget.ts'
 import type { KeptLimits } from './result-store.ts'
 
 /**
- * Truncates the results of groups with a `resultLimit`, and adds the tool by which the rest is read. That a result is
- * too long is found by core, which counts its bytes without parsing it.
+ * Truncates the results of groups with a `resultLimit`, and adds the tool that reads the omitted part. Core detects long results
+ * by counting their bytes without parsing.
  */
 export default function resultLimits(
   limits: KeptLimits,

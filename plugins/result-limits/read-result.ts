@@ -1,6 +1,6 @@
 import type { JsonObject } from 'patchbay/contract'
 
-/** The tool by which a client reads the rest of a truncated result; listed only in groups with a result limit. */
+/** The tool with which a client reads the omitted part of a truncated result; listed only in groups with a result limit. */
 export const READ_RESULT = 'patchbay_read_result'
 
 /** The tool's definition as `tools/list` shows it. */

@@ -14,8 +14,8 @@ const CUTS: Readonly<
 }
 
 /**
- * Truncates results that exceed their group's limit. The caller gets the beginning and a handle, and reads the rest
- * with it: only the same caller and path, for ten minutes, as long as there is room.
+ * Truncates results that exceed their group's limit. The caller gets the beginning and a handle with which to read the omitted
+ * part: only the same caller at the same path can, for ten minutes, while there is room.
  */
 export class ResultBudget {
   readonly #kept: ResultStore
@@ -65,7 +65,7 @@ interface Place {
   readonly offset: number
 }
 
-/** One word, which a model copies without a mistake. It is no secret: only the caller of the original call can use it. */
+/** One word, which a model copies without a mistake. It is not a secret: only the caller of the original call can use it. */
 function writeHandle({ id, index, offset }: Place): string {
   return Buffer.from(JSON.stringify([id, index, offset])).toString('base64url')
 }

@@ -1,6 +1,6 @@
 import type { ResultSource, ScopeView } from 'patchbay/contract'
 
-/** How much is kept, in bytes, and how long, in milliseconds. */
+/** Limits of kept results: bytes, and time in milliseconds. */
 export interface KeptLimits {
   readonly keptResultBytes: number
   readonly keptResultBytesPerUser: number
@@ -13,7 +13,7 @@ export interface KeptLimits {
  */
 export type Part = { readonly text: string } | { readonly block: string }
 
-/** The caller of the original call: only it can read the rest, as long as it may use the source of the result. */
+/** The caller of the original call: only it can read the omitted part, while it may use the source of the result. */
 export type Reader = Pick<ScopeView, 'key' | 'permits'> & { readonly actor: { readonly userId: string } }
 
 interface Kept {
@@ -70,7 +70,7 @@ export class ResultStore {
     return reader.permits(kept.source) ? kept.parts[index] : undefined
   }
 
-  /** Whether nothing is kept. */
+  /** True when no result is kept. */
   get isEmpty(): boolean {
     return this.#kept.size === 0
   }

@@ -14,7 +14,7 @@ export class ResultTruncator {
   readonly #handle: (index: number) => string
   readonly #notes: string[] = []
   #more = 0
-  /** All text behind the cut, joined: it is read as one text. */
+  /** The text after the cut, joined, since it is read as one text. */
   #rest: string | undefined
   #totalBytes = 0
   #shownBytes = 0
@@ -45,7 +45,7 @@ export class ResultTruncator {
     return text.slice(0, end)
   }
 
-  /** Whether a block that cannot be truncated is shown; otherwise it is stored, or counted. */
+  /** True when a block that cannot be truncated is shown; otherwise it is stored, or counted. */
   block(block: JsonValue): boolean {
     const bytes = sizeOf(block)
     if (bytes <= this.#left || !isJsonObject(block)) {
@@ -75,7 +75,7 @@ export class ResultTruncator {
     return false
   }
 
-  /** The note about all omitted parts, once; undefined when there is none. */
+  /** The note about all omitted parts, returned once; undefined if there is none. */
   note(): string | undefined {
     if (this.#more > 0) this.#notes.push(`${this.#more} more are left out`)
     if (this.#rest !== undefined) {
@@ -103,7 +103,7 @@ export function cutTool(result: JsonObject, cut: ResultTruncator): JsonObject | 
   return { ...rest, content: shown, ...(keepsStructured ? { structuredContent } : {}) }
 }
 
-/** One block of a tool's content as it is shown, or nothing. */
+/** One block of a tool's content in its shown form, or nothing. */
 function cutBlock(block: JsonValue, cut: ResultTruncator): JsonValue[] {
   const text = textOf(block)
   if (text === undefined) return cut.block(block) ? [block] : []
@@ -126,7 +126,7 @@ export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject 
   return { ...result, messages: shown }
 }
 
-/** One message of a prompt as it is shown, or nothing. */
+/** One message of a prompt in its shown form, or nothing. */
 function cutMessage(message: JsonObject, cut: ResultTruncator): JsonObject[] {
   const text = textOf(message.content ?? null)
   if (text === undefined) return cut.block(message.content ?? null) ? [message] : []
@@ -135,8 +135,8 @@ function cutMessage(message: JsonObject, cut: ResultTruncator): JsonObject[] {
 }
 
 /**
- * Truncates a resource's contents. Only text is truncated: a client reads binary data because it needs all of it, and a
- * page of an app is not for a model. The note is part of the text itself, so that nobody takes the text for the whole.
+ * Truncates a resource's contents. Only text is truncated: a client reads binary data because it needs all of it, and a page of
+ * an app is not for a model. The note is part of the text itself, so that the text is not taken for the whole.
  */
 export function cutResource(result: JsonObject, cut: ResultTruncator): JsonObject | undefined {
   if (!Array.isArray(result.contents)) return undefined

@@ -1,8 +1,8 @@
 import type { LogLevel, LogRecord } from 'patchbay/contract'
 
-/** Of the OpenTelemetry log data model: the first number of each range. */
+/** Severities of the OpenTelemetry log data model: the first number of each range. */
 const SEVERITIES: Readonly<Record<LogLevel, number>> = { ERROR: 17, WARN: 13, INFO: 9, DEBUG: 5, TRACE: 1 }
-/** What stands in a place of its own. */
+/** Members that have a field of their own. */
 const PLACED: ReadonlySet<string> = new Set(['timestamp', 'level', 'message', 'traceId'])
 
 type AnyValue =
@@ -20,7 +20,7 @@ export interface KeyValue {
   readonly value: AnyValue
 }
 
-/** The JSON text of a record as OTLP 1.x has it (`logs.proto`, LogRecord). */
+/** The JSON text of a record in the form of OTLP 1.x (`logs.proto`, LogRecord). */
 export function otlpRecord(record: LogRecord): string {
   const { timestamp, level, message, traceId } = record
   const time = `${Date.parse(timestamp)}000000`
@@ -35,7 +35,7 @@ export function otlpRecord(record: LogRecord): string {
   })
 }
 
-/** Members of an object as attributes; what has no value is left out. */
+/** Members of an object as attributes; those without a value are left out. */
 export function attributes(entries: readonly (readonly [string, unknown])[]): readonly KeyValue[] {
   return entries.flatMap(([key, value]) => {
     const any = anyValue(value)

@@ -2,13 +2,13 @@ import { type GuardedFetch, HubError, type JsonObject, type LogRecord, type LogS
 import { firstWithin, objectOf } from 'patchbay/transport-kit'
 import { attributes, otlpRecord } from './log-record.ts'
 
-/** Of one request; collectors take 20 MiB by default, proxies before them often 10. */
+/** Bytes of one request; collectors accept 20 MiB by default, proxies before them often 10. */
 const MOST_BYTES = 5_000_000
 /** The answers after which the specification of OTLP/HTTP lets a client send again. */
 const AGAIN: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const MOST_ANSWER_BYTES = 65_536
 
-/** What the sink needs. */
+/** Options of the sink. */
 export interface OtlpOptions {
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
@@ -16,13 +16,13 @@ export interface OtlpOptions {
   readonly fetch: GuardedFetch
 }
 
-/** Sends records by OTLP over HTTP, in its JSON form. What was taken of a batch is not sent again when the batch comes again. */
+/** Sends records by OTLP over HTTP, in its JSON form. Accepted records of a batch are not sent again when the batch is repeated. */
 export class OtlpSink {
   readonly #options: OtlpOptions
   readonly #url: string
   readonly #headers: Readonly<Record<string, string>>
   readonly #head: string
-  /** The batch under way: its lines, what of it is not sent yet, and what was refused for good. */
+  /** The present batch: its key, the lines not sent yet, and the number of permanently rejected ones. */
   #batch: { readonly key: string; left: readonly string[]; rejected: number } | undefined
 
   constructor(options: OtlpOptions) {
@@ -54,7 +54,7 @@ export class OtlpSink {
     return { rejected: batch.rejected }
   }
 
-  /** The number of records that were refused for good. Rejects with `delivery_failed` when they have to come again. */
+  /** Returns the number of permanently rejected records. Rejects with `delivery_failed` when the records have to be sent again. */
   async #send(part: readonly string[], signal: AbortSignal): Promise<number> {
     const { status, body } = await this.#post(`${this.#head}${part.join(',')}]}]}]}`, signal)
     if (status === 200) return rejectedOf(body, part.length)

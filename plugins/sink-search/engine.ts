@@ -16,7 +16,7 @@ export function isKnown(name: string, value: unknown): boolean {
   return KNOWN.has(name) || (NUMBERS.includes(name) && Number.isSafeInteger(value))
 }
 
-/** An answer of the engine, with its body where that is a JSON object. */
+/** An answer of the engine, with its body if that is a JSON object. */
 export interface EngineAnswer {
   readonly status: number
   readonly body: JsonObject
@@ -55,8 +55,8 @@ export class SearchEngine {
   }
 
   /**
-   * Makes the template of the index, as a data stream where the engine has such. Returns whether it is one; without it each
-   * day has its index. Rejects with `delivery_failed`.
+   * Creates the template of the index, as a data stream if the engine supports it. Returns whether it is one; otherwise each day
+   * has its own index. Rejects with `delivery_failed`.
    */
   async prepare(index: string, signal: AbortSignal): Promise<{ readonly isDataStream: boolean }> {
     const { status, body } = await this.ask('GET', '/', signal)

@@ -4,7 +4,7 @@ import { firstWithin } from 'patchbay/transport-kit'
 import { isKnown, refused, SearchEngine } from './engine.ts'
 
 const MOST_RECORDS = 1_000
-/** Of one request; engines take 100 MB by default, proxies before them often 10. */
+/** Bytes of one request; engines accept 100 MB by default, proxies before them often 10. */
 const MOST_BYTES = 5_000_000
 /** The line before each record, about. */
 const ACTION_BYTES = 200
@@ -17,7 +17,7 @@ interface Entry {
   readonly text: string
 }
 
-/** Sends records by `_bulk`. What the engine has taken of a batch is not sent again when the batch comes again. */
+/** Sends records by `_bulk`. Accepted records of a batch are not sent again when the batch is repeated. */
 export class SearchSink {
   readonly #engine: SearchEngine
   readonly #index: string
@@ -53,14 +53,14 @@ export class SearchSink {
     return { rejected: batch.rejected }
   }
 
-  /** `why`: some have to come again. */
+  /** `why`: reason why some have to be sent again. */
   async #send(part: readonly Entry[], signal: AbortSignal): Promise<Outcome> {
     const body = part.map(entry => `${this.#action(entry)}\n${entry.text}\n`).join('')
     const path = '/_bulk?filter_path=errors,items.*.status,items.*.error.reason,error'
     const { status, body: said } = await this.#engine.ask('POST', path, signal, body)
     if (status === 413) return this.#halves(part, signal)
     if (status !== 200) {
-      // The template may be gone, or another engine be there.
+      // The template may have been removed, or the engine replaced.
       this.#isDataStream = undefined
       throw refused('POST /_bulk', status, said)
     }

@@ -4,10 +4,10 @@ import { connect as connectTls } from 'node:tls'
 import { HubError } from 'patchbay/contract'
 import type { SyslogConfig } from './config.ts'
 
-/** How long a connection may take, and how long a collector may read nothing, in milliseconds. */
+/** Longest time for connecting, and for a collector that reads nothing, in milliseconds. */
 const PATIENCE_MS = 10_000
 
-/** Where the collector is. */
+/** Address of the collector. */
 export interface Target extends Pick<SyslogConfig, 'port' | 'protocol'> {
   readonly host: string
   /** Certificates (PEM) to trust instead of the system's. */
@@ -16,7 +16,7 @@ export interface Target extends Pick<SyslogConfig, 'port' | 'protocol'> {
 
 /** Sends bytes to the collector. */
 export interface Carrier {
-  /** Resolves when the system has taken all of it. Rejects with `delivery_failed`; the next call begins anew. */
+  /** Resolves when the system has accepted all bytes. Rejects with `delivery_failed`; the next call opens a new connection. */
   send(parts: readonly Buffer[], signal: AbortSignal): Promise<void>
   close(): void
 }
@@ -56,13 +56,13 @@ export class StreamCarrier implements Carrier {
     await this.#settled(socket, signal, done =>
       socket.once(protocol === 'tls' ? 'secureConnect' : 'connect', () => done()),
     )
-    // What a collector says is of no use, and unread it would hold the connection.
+    // Data from a collector is discarded: unread, it would hold the connection.
     socket.resume()
     this.#socket = socket
     return socket
   }
 
-  /** Waits for `done`, at most 10 s; the connection is given up when it fails or does not come. */
+  /** Waits for `done`, at most 10 s; after a failure or a timeout the connection is closed. */
   async #settled(socket: Socket, signal: AbortSignal, begin: (done: (error?: Error | null) => void) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const ended = (): void => reject(new Error('the collector closed the connection'))

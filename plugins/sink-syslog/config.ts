@@ -74,5 +74,5 @@ export const syslogConfig = z
     message: 'only with the protocol tls',
   })
 
-/** What an administrator configures. */
+/** Configuration by an administrator. */
 export type SyslogConfig = z.infer<typeof syslogConfig>

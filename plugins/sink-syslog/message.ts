@@ -7,10 +7,10 @@ const SD_ID = 'patchbay@32473'
 /** Members of a record that are parts of the message already. */
 const NOT_IN_DATA: ReadonlySet<string> = new Set(['timestamp', 'level', 'message', 'component'])
 const MOST_VALUE_CHARACTERS = 256
-/** Of all structured data together: collectors must take 2,048 bytes, of which some are for the text. */
+/** Bytes of all structured data together: collectors must accept 2,048 bytes, some of which are for the text. */
 const MOST_DATA_BYTES = 1_200
 
-/** Who sends. */
+/** Sender of the messages. */
 export interface Sender {
   /** 0 to 23. */
   readonly facility: number
@@ -29,12 +29,12 @@ export function syslogMessage(record: LogRecord, { facility, host, processId }: 
 export function cutBytes(message: Buffer, most: number): Buffer {
   if (message.length <= most) return message
   let end = most
-  // Bytes that begin with 10 go on with a character.
+  // Bytes that begin with the bits 10 continue a character.
   while (end > 0 && ((message[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return message.subarray(0, end)
 }
 
-/** Visible ASCII characters, or a dash where there are none. */
+/** Visible ASCII characters, or a dash if there are none. */
 function printable(text: string, most: number): string {
   return text.replaceAll(/[^\x21-\x7e]/g, '_').slice(0, most) || '-'
 }

@@ -4,10 +4,10 @@ import { type Carrier, StreamCarrier, type Target, UdpCarrier } from './carriers
 import { FACILITIES, type SyslogConfig } from './config.ts'
 import { cutBytes, type Sender, syslogMessage } from './message.ts'
 
-/** What every collector has to take in one datagram (RFC 5426, section 3.2). */
+/** Bytes that every collector has to accept in one datagram (RFC 5426, section 3.2). */
 const MOST_DATAGRAM_BYTES = 2_048
 
-/** Carries records to one collector, over one connection that is opened when there is something to send. */
+/** Sends records to one collector, over one connection that is opened when needed. */
 export class SyslogSink {
   readonly #sender: Sender
   readonly #carrier: Carrier

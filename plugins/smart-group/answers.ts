@@ -3,10 +3,10 @@ import type { Found } from './finder.ts'
 
 const DOES_CHARACTERS = 200
 const TAKES_CHARACTERS = 300
-/** Servers named when nothing was found. */
+/** Number of servers that are named when nothing was found. */
 const MOST_SERVERS = 50
 
-/** What `search_tools` answers: of hits and names of servers as many as its caller can show whole. */
+/** Answer of `search_tools`: as many hits and names of servers as fit into the caller's limit. */
 export function searchAnswer(
   { tools: found, ranking }: Found,
   limit: number,
@@ -22,14 +22,14 @@ export function searchAnswer(
   return whole(most, servers, named => ({ hits: [], note, servers: named }))
 }
 
-/** An answer with the first of these, as many as fit into so many characters of JSON; all of them where there is no limit. */
+/** Returns an answer with as many of the first items as fit into this number of characters of JSON; all of them without a limit. */
 function whole<T>(most: number | undefined, items: readonly T[], answer: (first: T[]) => JsonObject): JsonObject {
   const first = [...items]
   while (most !== undefined && first.length > 0 && JSON.stringify(answer(first)).length > most) first.pop()
   return answer(first)
 }
 
-/** What `describe_tool` answers: what a client would see in the list. */
+/** Answer of `describe_tool`: the tool as a client would see it in the list. */
 export function toolAnswer(tool: ScopeTool): JsonObject {
   const { title, description, inputSchema, annotations } = tool.definition()
   return {
@@ -76,7 +76,7 @@ function typeOf(schema: JsonValue): string {
   return typeof type === 'string' ? type : 'any'
 }
 
-/** What the server says that the tool does to the world; a hint, which nobody has proven. */
+/** Effect of the tool as stated by the server; an unverified hint. */
 function effect(annotations: JsonValue | undefined): string {
   const { readOnlyHint, destructiveHint } = asObject(annotations)
   if (readOnlyHint === true) return 'reads'

@@ -6,10 +6,10 @@ import type { Turns } from './turns.ts'
 const USUAL_WAIT_MS = 300
 const MOST_WAIT_MS = 2_000
 
-/** What a search found, best first. */
+/** Result of a search, best first. */
 export interface Found {
   readonly tools: readonly ScopeTool[]
-  /** By what they are ordered, where there is a ranker: `words` when it was late, or could not rank. */
+  /** Basis of the order, if there is a ranker: `words` when it was late, or could not rank. */
   readonly ranking?: 'words' | 'words and meaning'
 }
 
@@ -28,14 +28,14 @@ export class Finder {
   /** `of`: those that may be found; default all. */
   async find(scope: ScopeView, query: string, of: (tool: ScopeTool) => boolean = () => true): Promise<Found> {
     const ranker = this.#ranker()
-    // Begun first, since it waits for somebody else; its time does not count as the user's turn.
+    // Begun first, since it waits for an external service; its time does not count as the user's turn.
     const asked = ranker && byMeaning(ranker, scope, query)
     const byWords = await this.#turns.run(scope.actor.userId, () => this.#index.search(scope, query, of))
     if (!asked) return { tools: byWords }
     const names = await asked
     if (!names) return { tools: byWords, ranking: 'words' }
     const known = new Map(scope.tools.map(tool => [tool.name, tool]))
-    // What the ranker names is taken from the caller's own tools alone.
+    // Only the caller's own tools are taken from the ranker's answer.
     const ranked = names.flatMap(name => known.get(name) ?? []).filter(of)
     return { tools: fuse(byWords, [...new Set(ranked)]), ranking: 'words and meaning' }
   }

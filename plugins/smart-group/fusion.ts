@@ -1,6 +1,6 @@
 import type { ScopeTool } from 'patchbay/contract'
 
-/** Of reciprocal rank fusion, as usual: how little the first places count more than the next ones. */
+/** Constant of reciprocal rank fusion, with its usual value: a larger one reduces the weight of the first places. */
 const K = 60
 
 /** Tools in the order of two lists together: each place adds 1 / (60 + place). Equal ones stay in the order of the first list. */

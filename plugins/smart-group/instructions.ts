@@ -5,11 +5,11 @@ const HOW = [
   'A name that search_tools gave can be called directly too.',
   'The tools come from these servers:',
 ].join('\n')
-/** Of the whole text. */
+/** Characters of the whole text. */
 const MOST_CHARACTERS = 4_096
 const LINE_CHARACTERS = 120
 
-/** How the three tools are used, and a line for each server as far as there is room. */
+/** Text on using the three tools, and a line for each server as far as there is room. */
 export function instructions(members: readonly ScopeMemberInfo[]): string {
   const lines = members.map(({ server, description, tools }) => {
     const about = description === undefined ? '' : `: ${description.replace(/\s+/g, ' ')}`

@@ -18,7 +18,7 @@ const QUERY_CHARACTERS = 500
 const MOST_HITS = 20
 const USUAL_HITS = 5
 
-/** The view `$smart` of any scope: three tools by which a client finds and calls the others, in place of a long list. */
+/** The view `$smart` of any scope: three tools by which a client finds and calls the others, instead of a long list. */
 export default definePlugin({
   name: 'smart-group',
   contract: 1,
@@ -69,7 +69,7 @@ function named(name: unknown, { tools, near }: ScopeView): ScopeTool {
   })
 }
 
-/** The call that `call_tool` stands for; undefined: it names none. */
+/** The call inside `call_tool`; undefined if it names none. */
 function innerCall({ tool, toolName, arguments: given = {} }: JsonObject): ToolSetCall | undefined {
   const name = tool ?? toolName
   if (typeof name !== 'string' || typeof given !== 'object' || given === null || Array.isArray(given)) return undefined

@@ -4,9 +4,9 @@ import type { Wanted } from './words.ts'
 /** BM25F, with the usual saturation, and half of the usual weight of lengths, since short descriptions say less. */
 const SATURATION = 1.2
 const LENGTH_SHARE = 0.5
-/** A tool that has all that is asked for, by its rarity, counts twice as much as one that has nearly nothing of it. */
+/** Weight of coverage: a tool with all requested words, by their rarity, counts twice as much as one with hardly any of them. */
 const COVERAGE = 1
-/** A tool whose name says nothing else than what is asked for counts half more: `list_tables` before `list_table_columns`. */
+/** Weight of the name: a tool whose name has only requested words counts half more: `list_tables` before `list_table_columns`. */
 const NAMED = 0.5
 const NAME = FIELDS.findIndex(([field]) => field === 'tool')
 const FIELD_BITS = 5
@@ -15,7 +15,7 @@ const FIELD_MASK = 31
 /** Scores by place in the list; only of those that have something. */
 export type Scores = ReadonlyMap<number, number>
 
-/** How well each tool of a caller fits. Frequencies are those of the caller's own tools, so that scores show nothing else. */
+/** Score of each tool of a caller. Frequencies are those of the caller's own tools, so that scores reveal nothing else. */
 export function rank(documents: readonly ToolDocument[], wanted: readonly Wanted[]): Scores {
   const norms = normsOf(documents)
   const scores = new Float64Array(documents.length)
@@ -41,12 +41,12 @@ export function rank(documents: readonly ToolDocument[], wanted: readonly Wanted
   return result
 }
 
-/** How well each tool fits one thing that is asked for, by the word that fits it best. */
+/** Fit of each tool to one requested thing, by the best matching word. */
 interface Fit {
   readonly best: Float64Array
-  /** Weight of a word that stands in the tool's name; 0: none does. */
+  /** Weight of a word in the tool's name; 0: there is none. */
   readonly inName: Float64Array
-  /** Of the words that some tool has. */
+  /** Rarity of the words that some tool has. */
   readonly rarity: number
 }
 
@@ -54,7 +54,7 @@ function fitOf(documents: readonly ToolDocument[], words: Wanted, norms: readonl
   const best = new Float64Array(documents.length)
   const inName = new Float64Array(documents.length)
   let rarest = 0
-  // What stands in for a common word is no rarer than that word.
+  // A synonym of a common word is not rarer than that word.
   let most = Number.POSITIVE_INFINITY
   for (const [word, weight] of words) {
     const found = occurrences(documents, hashOf(word), norms)
@@ -96,7 +96,7 @@ function occurrences(documents: readonly ToolDocument[], word: number, norms: re
   return found
 }
 
-/** How often a word stands in a tool, by the weights of the fields and their lengths. */
+/** Frequency of a word in a tool, weighted by the fields and their lengths. */
 function weighted(packed: number, lengths: readonly number[], norms: readonly number[]): number {
   let sum = 0
   for (let field = 0; field < FIELDS.length; field += 1) {

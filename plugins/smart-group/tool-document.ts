@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue, ScopeTool } from 'patchbay/contract'
 import type { Words } from './words.ts'
 
-/** What a text of a tool weighs. A word in its name says more than one in the description of an argument. */
+/** Weights of a tool's texts. A word in its name is more significant than one in the description of an argument. */
 export const FIELDS = [
   ['tool', 3],
   ['server', 3],
@@ -29,7 +29,7 @@ export interface ToolDocument {
   readonly words: Uint32Array
   /** A bit for the ten lowest bits of each hash: most words that a tool does not have are excluded by it at once. */
   readonly marks: Uint32Array
-  /** For each, how often it stands in each field: five bits a field. */
+  /** Frequencies of each word by field: five bits a field. */
   readonly counts: Uint32Array
   /** Words in each field. */
   readonly lengths: readonly number[]
@@ -80,7 +80,7 @@ export function hashOf(word: string): number {
   return hash >>> 0
 }
 
-/** How often a word stands in each field, packed as in `counts`; 0: nowhere. */
+/** Frequencies of a word by field, packed as in `counts`; 0: none. */
 export function timesOf({ words, counts, marks }: ToolDocument, word: number): number {
   if ((((marks[markAt(word)] ?? 0) >>> (word & 31)) & 1) === 0) return 0
   let from = 0
@@ -101,7 +101,7 @@ function packed(times: readonly number[]): number {
   return times.reduce((sum, count, field) => sum | (count << (field * 5)), 0) >>> 0
 }
 
-/** Names of arguments, and what is said about them: descriptions, titles and values to choose from. */
+/** Names of arguments, and texts about them: descriptions, titles and values to choose from. */
 function argumentTexts(schema: JsonValue | undefined) {
   const names: string[] = []
   const about: string[] = []

@@ -18,14 +18,14 @@ interface View {
 }
 
 /**
- * The words of the tools that callers see. Those of one tool are stored once for all who see it in the same words, and stay as long as
- * one of them has room for it: who has most in the index loses first. What is
- * rare or common is found for each caller among the caller's own.
+ * The words of the tools that callers see. Those of one tool are stored once for all users with the same texts, and stay as long
+ * as one of them has room for it: the user with the most in the index loses first. Rare and common words are determined for each
+ * caller from the caller's own tools.
  */
 export class ToolIndex {
   readonly #words: Words
   readonly #now: () => number
-  /** By a hash of what a tool says. */
+  /** Documents by a hash of the tool's texts. */
   readonly #documents = new SharedCache<string, ToolDocument>({
     maxSize: MOST_WORDS,
     sizeOf: ({ words }) => Math.max(1, words.length),
@@ -41,7 +41,7 @@ export class ToolIndex {
     this.#now = now
   }
 
-  /** The tools that fit a query, best first. `of`: those that may be found; default all. */
+  /** The tools that match a query, best first. `of`: those that may be returned; default all. */
   async search(
     { key, tools, actor }: Pick<ScopeView, 'key' | 'tools'> & { readonly actor?: { readonly userId: string } },
     query: string,

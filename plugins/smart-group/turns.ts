@@ -1,6 +1,6 @@
 /**
- * One piece of work at a time, the users in turn: a user who searches without end waits for the own earlier searches, and
- * all searches together use at most half of the thread.
+ * Runs one task at a time, the users in turn: a user with endless searches waits for its own earlier ones, and all searches
+ * together use at most half of the thread.
  */
 export class Turns {
   readonly #now: () => number
@@ -17,7 +17,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // It rests as long as it worked.
+      // Pauses as long as the work took.
       setTimeout(() => this.#next(), this.#now() - since)
     }
   }
@@ -34,7 +34,7 @@ export class Turns {
     })
   }
 
-  /** The user whose turn was longest ago comes first. */
+  /** The user whose turn was longest ago is next. */
   #next(): void {
     const [user, queue] = this.#queues.entries().next().value ?? []
     const begin = queue?.shift()

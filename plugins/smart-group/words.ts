@@ -3,15 +3,15 @@ import glossary from './glossary.json' with { type: 'json' }
 import spoken from './spoken.json' with { type: 'json' }
 import lists from './words.json' with { type: 'json' }
 
-/** One thing that a query asks for: the words that stand for it, each with how well it does, 0 to 1. */
+/** One requested thing: its words, each with a weight from 0 to 1. */
 export type Wanted = ReadonlyMap<string, number>
 
 /** The same word in other spelling, and a word of near meaning. */
 const SAME_WEIGHT = 0.8
 const NEAR_WEIGHT = 0.5
-/** Of a run of Han characters beside its translation: as written by servers that speak Chinese. */
+/** Weight of a run of Han characters beside its translation: for servers with Chinese texts. */
 const HAN_WEIGHT = 0.6
-/** Longer queries are cut, since each word is looked for in each tool. */
+/** Number of words after which queries are cut, since each word is searched in each tool. */
 const MOST_WANTED = 40
 
 const HAN = /\p{Script=Han}+/gu
@@ -27,15 +27,15 @@ interface Tables {
   readonly glossary: ReadonlyMap<string, Translation>
   /** Characters of the longest entry of the glossary. */
   readonly longest: number
-  /** Words that say together what none of them says. */
+  /** Words with a joint meaning. */
   readonly phrase: RegExp
 }
 
-/** English and Chinese words as they are looked for: in lower case, without their endings, Chinese ones translated too. */
+/** Normalizes English and Chinese words for searches: lower case, without endings, with Chinese ones also translated. */
 export class Words {
   #read: Tables | undefined
 
-  /** Read at the first use, as most starts of a hub come to none. */
+  /** Read at the first use, since most starts of a hub do not need them. */
   get #tables(): Tables {
     this.#read ??= readTables()
     return this.#read
@@ -56,7 +56,7 @@ export class Words {
     return found
   }
 
-  /** What a query asks for, each with its synonyms. Of a query of stop words alone these count. */
+  /** Requested things of a query, each with its synonyms. In a query of stop words only, these count. */
   ofQuery(text: string): readonly Wanted[] {
     const wanted = this.#wanted(text, true)
     return wanted.length > 0 ? wanted : this.#wanted(text, false)
@@ -79,7 +79,7 @@ export class Words {
     return [...wanted.values()]
   }
 
-  /** Each word of a translation that has several is asked for, the first with its alternatives and as it was written. */
+  /** Each word of a translation with several is requested, the first with its alternatives and in its original form. */
   #addChinese(
     add: (words: readonly string[], beside?: readonly string[]) => void,
     chinese: string,
@@ -103,7 +103,7 @@ export class Words {
     return wanted
   }
 
-  /** Parts of a run of Han characters: the longest entries of the glossary, and what stands between them. */
+  /** Parts of a run of Han characters: the longest entries of the glossary, and the text between them. */
   #translated(run: string): { readonly chinese: string; readonly english: Translation }[] {
     const parts: { chinese: string; english: Translation }[] = []
     let unknown = ''
@@ -119,7 +119,7 @@ export class Words {
         continue
       }
       flush()
-      // Words that only hold a sentence together stand for nothing.
+      // Words with only a grammatical function are left out.
       const english = this.#tables.glossary.get(entry) ?? []
       if (english.length > 0) parts.push({ chinese: entry, english })
       at += entry.length
@@ -173,7 +173,10 @@ function relate(near: Map<string, Map<string, number>>, group: string, weight: n
   }
 }
 
-/** Han characters and other words apart, without what stands for something else: single letters, and numbers between Chinese words. */
+/**
+ * Separates Han characters from other words, without parts that are not meaningful: single letters, and numbers between Chinese
+ * words.
+ */
 function partsOf(run: string): readonly string[] {
   const parts = run.match(HAN_OR_WORD) ?? [run]
   return parts.filter(part => !/^[a-z]$/.test(part) && (part === run || !/^\p{N}+$/u.test(part)))
@@ -187,7 +190,7 @@ function spread(text: string): string {
     .toLowerCase()
 }
 
-/** `line+chart graph` stands for `line`, and one of `chart` and `graph`; `dialog popup` for either. */
+/** `line+chart graph` means `line`, and one of `chart` and `graph`; `dialog popup` means either. */
 function translationOf(english: string): Translation {
   if (english === '') return []
   const [joined = '', ...others] = english.split(' ')

@@ -13,7 +13,7 @@ import { answersRequest, isUnnamedError } from './answers.ts'
 import type { Post } from './post.ts'
 import { notAnAnswer, streamLost, wrongType } from './reasons.ts'
 
-/** How long a stream may stay open after its response. */
+/** Time for which a stream may stay open after its response, in milliseconds. */
 const AFTER_ANSWER_MS = 2_000
 const RESUME_ATTEMPTS = 8
 
@@ -35,7 +35,7 @@ export interface AnswerReaderOptions {
   finish(post: Post): void
   /** A stream was rejected in a way that may mean that the session is lost. */
   sessionSuspect(): void
-  /** The server is gone, or has lost the session. */
+  /** Called when the server is unreachable, or has lost the session. */
   lost(reason: WireError): void
 }
 
@@ -134,7 +134,7 @@ export class AnswerReader {
         if (post.over) return
         if (isBlockedRedirect(error)) return fail(post, streamLost())
         if (!wasNotSent(error)) return this.#streamEnded(post, error)
-        // The call itself was sent long ago: this is a lost response, whatever error this request has.
+        // The call itself was sent earlier: this is a lost response, whatever error this request has.
         fail(post, streamLost())
         lost(reasonOf(error))
       },

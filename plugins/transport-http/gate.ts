@@ -1,4 +1,4 @@
-/** Parts of a wait: where processors are short, each is late, and what is waited for is late as well. */
+/** Number of parts of a wait: on few processors each timer is late, and so is the awaited event. */
 const PARTS = 10
 
 /** Queues messages and sends them in order. Open at first. */

@@ -20,13 +20,13 @@ import { streamLost } from './reasons.ts'
 import { RequestHeaders } from './request-headers.ts'
 import { ServerSession } from './server-session.ts'
 
-/** From this version on there are no sessions and no streams except those of requests, and none is resumed. */
+/** From this version on there are no sessions, no streams except those of requests, and no resumption. */
 const FIRST_MODERN = '2026-07-28'
 /**
- * Longest wait for the head of the server's own stream before the first requests go out. Most servers drop what they send on
- * a stream that is not open yet: a list that changes after it was read stays old, and a call whose server asks something
- * hangs. Some servers hold the head back until they have something to send, so the wait has an end: eight times what the
- * server took to accept `notifications/initialized`, but at least and at most so many milliseconds.
+ * Longest wait for the head of the server's own stream before the first requests go out. Most servers drop what they send on a
+ * stream that is not open yet: a list that changes after it was read stays old, and a call in which the server sends a request
+ * hangs. Some servers hold the head back until they have something to send, so the wait is limited: to eight times the server's
+ * time for accepting `notifications/initialized`, within these limits in milliseconds.
  */
 const OWN_STREAM_MS = { least: 500, most: 10_000, factor: 8 } as const
 const NOTICE_TIMEOUT_MS = 10_000
@@ -206,7 +206,7 @@ export class HttpLink implements MessageLink {
     })
   }
 
-  /** The server does not know the session, and so has not started to process the message. */
+  /** The server no longer has the session, so it has not started to process the message. */
   #forgotten(post: Post, response: GuardedResponse): void {
     response.cancel()
     this.#fail(post, sessionLost(response.status), true)
@@ -245,7 +245,7 @@ export class HttpLink implements MessageLink {
     const reason = error === undefined ? streamLost() : reasonOf(error)
     this.#fail(post, reason, unsent)
     if (unsent && reason.code !== 'overloaded') this.#die(reason)
-    // Opening the server's own stream shows whether the server is gone, or only this connection.
+    // Opening the server's own stream shows whether the server or only this connection was lost.
     else if (reason.code === 'connection_lost' && this.#accepted) this.#listen.start()
   }
 
@@ -259,7 +259,7 @@ export class HttpLink implements MessageLink {
     if (post.over) return
     if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
     else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
-    // After the report, since the end of the last one may end a link whose server is gone.
+    // After the report, since the end of the last message may end a link whose server was lost.
     this.#finish(post)
   }
 

@@ -26,7 +26,7 @@ export interface ListenOptions {
   tried(): void
   /** An established stream was rejected in a way that may mean that the session is lost. */
   sessionSuspect(): void
-  /** The server is gone, or has lost the session. */
+  /** Called when the server is unreachable, or has lost the session. */
   lost(reason: WireError): void
   log(level: 'debug' | 'warn', message: string): void
 }
@@ -45,7 +45,7 @@ export class ListenStream {
     this.#options = options
   }
 
-  /** Opens the stream unless it is open or being opened. Also called to check whether the server is still there. */
+  /** Opens the stream unless it is open or being opened. Also called to check whether the server is still reachable. */
   start(): void {
     if (this.#state !== 'off' && this.#state !== 'waiting') return
     clearTimeout(this.#timer)

@@ -3,8 +3,8 @@ import { usableHeaders } from 'patchbay/transport-kit'
 type Headers = Readonly<Record<string, string>>
 
 /**
- * The headers of one link's requests. Each set is made once and frozen, so that the client under it can cache the
- * serialized form; it is made again when the session or the version becomes known.
+ * The headers of one link's requests. Each set is created once and frozen, so that the HTTP client can cache the serialized
+ * form; it is replaced when the session or the version becomes known.
  */
 export class RequestHeaders {
   readonly #configured: Headers
@@ -15,7 +15,7 @@ export class RequestHeaders {
   #modern = false
 
   constructor(configured: Headers) {
-    // Which hubs a call came through is a header of the call alone.
+    // The list of hubs that a call passed is set for each call.
     const { 'x-patchbay-instance': _, ...rest } = usableHeaders(configured)
     this.#configured = rest
   }

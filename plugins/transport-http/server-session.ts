@@ -2,7 +2,7 @@ import type { GuardedResponse } from 'patchbay/contract'
 import { readErrorBody } from './answers.ts'
 
 const PING = '{"jsonrpc":"2.0","id":"session-check","method":"ping"}'
-/** Errors of a server that has parsed the request, and so knows the session: it rejects the method or its params. */
+/** Errors of a server that has parsed the request, and so has the session: it rejects the method or its params. */
 const READ: readonly (number | undefined)[] = [-32_601, -32_602]
 
 /** The session that the server created, if any. */
@@ -28,9 +28,9 @@ export class ServerSession {
   }
 
   /**
-   * True when the server still knows the session. The specification requires HTTP 404 for an unknown one, but many
-   * servers send 400, which may have other reasons. A ping can have none of these: if it gets 400 too, the session is
-   * lost. One ping at a time, shared by all callers. True also without a response.
+   * True when the server still has the session. The specification requires HTTP 404 for an unknown one, but many servers send
+   * 400, which may have other reasons. A ping has none of these reasons: if it gets 400 too, the session is lost. One ping at a
+   * time, shared by all callers. True also without a response.
    */
   known(): Promise<boolean> {
     this.#asking ??= this.#ask().finally(() => {

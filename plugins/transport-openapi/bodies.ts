@@ -7,7 +7,7 @@ import { bytesOf, isObject, misplaced, scalarText } from './values.ts'
 
 type Form = 'json' | 'urlencoded' | 'multipart' | 'text' | 'bytes'
 
-/** How one member of a form is written. */
+/** Serialization of one member of a form. */
 interface Entry {
   readonly style: Style | undefined
   readonly explode: boolean | undefined
@@ -94,7 +94,10 @@ export function writeBody(
   }
 }
 
-/** OpenAPI 3.0 says that the body of a GET or HEAD is ignored, 3.1 permits it. HTTP forbids one in TRACE. */
+/**
+ * True when an operation may have a body. OpenAPI 3.0 ignores the body of a GET or HEAD, 3.1 permits it. HTTP forbids one in
+ * TRACE.
+ */
 function mayHaveBody(method: string, version: '3.0' | '3.1'): boolean {
   if (method === 'trace') return false
   return version === '3.1' || (method !== 'get' && method !== 'head')

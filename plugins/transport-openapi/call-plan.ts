@@ -12,7 +12,7 @@ import { isObject, misplaced, scalarText, wrongArguments } from './values.ts'
 /** Most arguments without a place that a message names. */
 const MOST_SHOWN = 20
 
-/** Everything that a call of one tool needs; it holds no reference to the document. */
+/** All data for calling one tool; it holds no reference to the document. */
 export interface CallPlan {
   readonly tool: string
   /** The input schema of the tool. */
@@ -117,7 +117,7 @@ function named(plan: CallPlan, given: JsonObject) {
   for (const [name, value] of Object.entries(given)) {
     const argument = names.get(name)
     if (argument === undefined) {
-      // The name of two parameters is no extra argument: the caller must say which one is meant.
+      // If two parameters have this name, the caller must say which one is meant.
       const isAmbiguous = parameters.some(parameter => parameter.name === name)
       if (extraArguments === 'refuse' || isAmbiguous) throw placeless(plan, name, names)
       dropped.push(name)

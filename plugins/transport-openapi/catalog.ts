@@ -53,7 +53,7 @@ function pauses(): () => Promise<void> | undefined {
   }
 }
 
-/** Makes the tools of a document, and the plans for their calls. Throws HubError when there is no address for calls. */
+/** Builds the tools of a document, and the plans for their calls. Throws HubError if there is no address for calls. */
 export async function buildCatalog(document: OpenApiDocument, config: OpenapiConfig): Promise<Catalog> {
   const { root } = document
   const warnings: string[] = document.notes.slice()
@@ -138,7 +138,7 @@ function build(
   )
   const isManual = (header: string): boolean => Object.hasOwn(shared.config.headers, header.toLowerCase())
   const parameters = readParameters(operation, references, body !== undefined).filter(
-    // Such a value is part of the configuration, and no caller sets it.
+    // Such a value is part of the configuration, and callers cannot set it.
     ([one]) => !proven.has(`${one.in}:${one.name.toLowerCase()}`) && !(one.in === 'header' && isManual(one.name)),
   )
   const tool = toolDefinition({
@@ -192,7 +192,7 @@ function acceptOf(responses: Responses): string {
     .slice(0, 8)
   const ordered = [...usable.filter(type => /json/.test(type)), ...usable.filter(type => !/json/.test(type))]
   if (ordered.length === 0) return 'application/json, */*;q=0.8'
-  // Falling weights, since servers that know several would otherwise choose by an order of their own.
+  // The weights decrease, since servers that support several types would otherwise choose by an order of their own.
   return [...ordered.map((type, index) => (index === 0 ? type : `${type};q=0.${9 - index}`)), '*/*;q=0.1'].join(', ')
 }
 

@@ -10,7 +10,7 @@ export interface Kind {
 
 /** The alternatives of one schema. */
 export interface Kinds {
-  /** The name of the member that tells them apart. */
+  /** The name of the member that distinguishes them. */
   readonly member: string
   readonly kinds: readonly Kind[]
 }
@@ -21,7 +21,7 @@ const SCHEMAS = '#/components/schemas/'
 export class Discriminators {
   readonly #schemas: JsonObject
   #heirs: ReadonlyMap<string, readonly string[]> | undefined
-  /** True when no schema of the components has a discriminator, so that there is nothing to find. */
+  /** True when no schema of the components has a discriminator. */
   readonly isEmpty: boolean
 
   constructor({ components }: JsonObject) {

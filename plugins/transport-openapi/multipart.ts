@@ -17,7 +17,7 @@ export function multipart(
   const pieces = parts.flatMap(({ name, content, contentType: type, filename }) => {
     const file = filename === undefined ? '' : `; filename="${quoted(filename)}"`
     const typed = type === undefined ? '' : `Content-Type: ${type}\r\n`
-    // In the usual spelling: some parsers know these names in no other case.
+    // In the usual spelling: some parsers accept these names in no other case.
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"${file}\r\n${typed}\r\n`
     return [Buffer.from(head), typeof content === 'string' ? Buffer.from(content) : content, LINE_END]
   })
@@ -30,7 +30,7 @@ export function multipart(
 
 const LINE_END = Buffer.from('\r\n')
 
-/** As browsers do it: characters that would end the name or its line are percent-encoded. */
+/** As in browsers, characters that would end the name or its line are percent-encoded. */
 function quoted(name: string): string {
   return name.replace(/["\r\n]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 }

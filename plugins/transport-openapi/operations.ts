@@ -68,8 +68,8 @@ function list(value: JsonValue | undefined): readonly JsonValue[] {
 }
 
 /**
- * The operations that an entry of `include` matches (all when absent or empty), except those that `exclude` matches. An
- * entry is an operationId, a tool's name, a tag, a path or `METHOD /path`; `*` stands for any characters.
+ * The operations that an entry of `include` matches (all when absent or empty), except those that `exclude` matches. An entry is
+ * an operationId, a tool's name, a tag, a path or `METHOD /path`; `*` matches any characters.
  */
 export function chooseOperations(
   operations: readonly Operation[],

@@ -17,7 +17,7 @@ import { isTooLong } from './too-long.ts'
 export interface OpenApiDocument {
   readonly root: JsonObject
   readonly version: '3.0' | '3.1'
-  /** Where it was read; undefined for an inline one. */
+  /** Address from which it was read; undefined for an inline one. */
   readonly url: string | undefined
   /** Warnings about parts that are read differently from the document. */
   readonly notes: readonly string[]

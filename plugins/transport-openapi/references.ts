@@ -20,7 +20,7 @@ export class References {
     this.#root = root
   }
 
-  /** The target of a reference. Throws CannotBuild when there is none. */
+  /** The target of a reference. Throws CannotBuild if there is none. */
   resolve(ref: string): JsonValue {
     if (!this.#known.has(ref)) this.#known.set(ref, this.#find(ref))
     const found = this.#known.get(ref)
@@ -61,7 +61,7 @@ export class References {
     return broken
   }
 
-  /** By reference those whose targets contain it, and the references with a missing target. */
+  /** For each reference, those whose targets contain it; and the references with a missing target. */
   #targets(): { readonly sources: ReadonlyMap<string, readonly string[]>; readonly missing: readonly string[] } {
     const sources = new Map<string, string[]>()
     const missing: string[] = []

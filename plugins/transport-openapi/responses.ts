@@ -2,12 +2,12 @@ import { isJsonObject, type JsonObject } from 'patchbay/contract'
 import { type Operation, shownOperation } from './operations.ts'
 import { CannotBuild, type References } from './references.ts'
 
-/** Each status of an operation with its response; undefined where that cannot be read. */
+/** Each status of an operation with its response; undefined if that is invalid. */
 export type Responses = readonly (readonly [status: string, response: JsonObject | undefined])[]
 
 /**
- * The responses of an operation. They only describe what the API answers, so that one with a reference to nothing, in
- * itself or in its schema, costs no more than its description. `lost` is called with the reason for each of these.
+ * The responses of an operation. They only describe the API's answers, so a response with a broken reference, in itself or in
+ * its schema, loses only its description. `lost` is called with the reason for each of these.
  */
 export function readResponses(
   { responses }: JsonObject,

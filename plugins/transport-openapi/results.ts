@@ -42,7 +42,7 @@ function contentOf(bytes: Uint8Array, type: string, url: string): AnswerResult {
   return written([{ type: 'resource', resource }])
 }
 
-/** The text of the body unchanged, and the same as structured content where it is an object. */
+/** The text of the body unchanged, and also as structured content if it is an object. */
 function json(body: string): AnswerResult {
   let value: unknown
   try {

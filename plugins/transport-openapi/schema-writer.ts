@@ -21,19 +21,19 @@ export interface SchemaWriterOptions {
   readonly mode: 'inlined' | 'shared'
   /** An input omits read-only members, an output write-only ones. */
   readonly direction: 'input' | 'output'
-  /** How many values may be written in all, over all operations; counted down. */
+  /** Number of values that may still be written, for all operations together. */
   readonly budget: { nodes: number }
   /** Writes the kinds of schemas with a discriminator as alternatives; absent: such schemas are written alone. */
   readonly discriminators?: Discriminators | undefined
 }
 
 /**
- * Where a schema stands: directly behind a reference, in the `allOf` of one there, or elsewhere. What stands in such an
- * `allOf` is inherited, so a base is written there without its kinds, which would lead back to the heir.
+ * Place of a schema: directly after a reference, in the `allOf` of such a schema, or elsewhere. Schemas in such an `allOf` are
+ * inherited, so a base is written there without its kinds, which would refer back to the heir.
  */
 type Place = 'target' | 'inherited' | 'elsewhere'
 
-/** Added to the reference of a base that is written without its kinds; no reference has it. */
+/** Added to the reference of a base that is written without its kinds; real references do not contain it. */
 const WITHOUT_KINDS = ' base'
 
 /**
@@ -57,7 +57,7 @@ export class SchemaWriter {
     return this.#write(schema ?? true, 1, [])
   }
 
-  /** The targets of `#/$defs/…` in the written schemas; undefined when there are none. */
+  /** The targets of `#/$defs/…` in the written schemas; undefined if there are none. */
   definitions(): JsonObject | undefined {
     if (this.#names.size === 0) return undefined
     const written: JsonObject = {}

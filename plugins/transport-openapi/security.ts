@@ -4,7 +4,7 @@ import type { Operation } from './operations.ts'
 import { CannotBuild, type References } from './references.ts'
 import type { TokenPlace } from './tokens.ts'
 
-/** What one security scheme adds to a request. */
+/** Addition of one security scheme to a request. */
 export type Proof =
   | { readonly kind: 'header' | 'query' | 'cookie'; readonly name: string; readonly value: string }
   | { readonly kind: 'token'; readonly place: TokenPlace }
@@ -14,7 +14,7 @@ interface Scheme {
   readonly credential: Credential | undefined
 }
 
-/** The document, and what is configured for its security schemes. */
+/** The document, and the configuration of its security schemes. */
 export interface SecurityOptions {
   readonly root: JsonObject
   readonly references: References

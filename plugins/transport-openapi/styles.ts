@@ -4,7 +4,7 @@ import { isObject, misplaced, scalarMembers, scalarText, scalarTexts } from './v
 /** The parameter styles of OpenAPI; `form` repeats or joins values, `deepObject` writes `name[key]`. */
 export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
 
-/** How one value is serialized, for a parameter or a member of a form. */
+/** Serialization of one value, for a parameter or a member of a form. */
 export interface Written {
   /** The name for the API. */
   readonly name: string
@@ -23,7 +23,7 @@ export function encode(text: string): string {
   )
 }
 
-/** Keeps reserved characters, except those by which a value would end or become two. */
+/** Keeps reserved characters, except those that would end the value or split it. */
 function encodeReserved(text: string): string {
   return encode(text).replace(/%(?:3A|2F|3F|5B|5D|40|21|24|27|28|29|2A|2C|3B|3D)/g, code => decodeURIComponent(code))
 }

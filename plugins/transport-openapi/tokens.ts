@@ -34,7 +34,7 @@ export class Tokens {
 
   /**
    * Concurrent calls share one request. `kept`: it was cached, and the API may have revoked it since. Throws
-   * `authorization_required` when the endpoint issues none.
+   * `authorization_required` when the endpoint issues no token.
    */
   async get(place: TokenPlace): Promise<{ readonly token: string; readonly kept: boolean }> {
     const key = keyOf(place)

@@ -11,13 +11,13 @@ import { SchemaWriter, TooMuch } from './schema-writer.ts'
 const MAX_DESCRIPTION = 4_000
 /** An input that is longer than this after references are inlined is written with references instead. */
 const INLINED_BYTES = 8 * 1024
-/** An input whose alternatives make it longer than this is written without them. */
+/** Bytes of an input above which it is written without its alternatives. */
 const KINDS_BYTES = 64 * 1024
 const OUTPUT_BYTES = 8 * 1024
 /** Most values of an output schema; more would exceed its limit in bytes. */
 const OUTPUT_NODES = 1_500
 
-/** What `toolDefinition` needs of one operation. */
+/** Parts of one operation for `toolDefinition`. */
 export interface ToolParts {
   readonly name: string
   readonly operation: Operation
@@ -26,7 +26,7 @@ export interface ToolParts {
   readonly responses: Responses
   readonly references: References
   readonly budget: { nodes: number }
-  /** Undefined when the document has no discriminator. `budget` is theirs alone. */
+  /** Undefined if the document has no discriminator. `budget` is only for them. */
   readonly kinds: { readonly discriminators: Discriminators; readonly budget: { nodes: number } } | undefined
 }
 
@@ -72,7 +72,7 @@ function inputSchema(parts: ToolParts): JsonObject {
       const schema = smaller({ ...parts, budget: kinds.budget })
       if (JSON.stringify(schema).length <= KINDS_BYTES) return schema
     } catch (error) {
-      // Too much, or a kind refers to something that the document does not have.
+      // It is too large, or a kind refers to a missing part of the document.
       if (!(error instanceof CannotBuild)) throw error
     }
   }

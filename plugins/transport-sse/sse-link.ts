@@ -189,7 +189,7 @@ export class SseLink implements MessageLink {
   #fail(post: Post, reason: WireError, notSent: boolean): void {
     if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
     else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
-    // After the report, since the end of the last one may end a link whose server is gone.
+    // After the report, since the end of the last message may end a link whose server was lost.
     this.#finish(post, false)
   }
 

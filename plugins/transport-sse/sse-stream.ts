@@ -23,13 +23,13 @@ export interface SseStreamOptions {
   message(text: string): void
   tooLong(message: LongMessage): void
   readonly maxBytes: number
-  /** The stream is gone, and with it the session. Called once, and only after the endpoint was known. */
+  /** The stream and its session are lost. Called once, and only after the endpoint was known. */
   lost(reason: WireError): void
 }
 
 /**
- * The stream that is the session. One whose events carry ids is resumed after the last of them; the endpoint that the
- * server then sends shows whether the session is the same. Any other ends with its connection.
+ * The stream that is the session. One whose events have ids is resumed after the last of them; the endpoint that the server then
+ * sends shows whether the session is the same. Any other ends with its connection.
  */
 export class SseStream {
   readonly #options: SseStreamOptions

@@ -107,5 +107,5 @@ export const SPELLINGS: readonly (readonly [string, 'ok' | 'blocked' | 'name', '
   ['127.0.0.1.nip.io', 'name', 'name'],
 ]
 
-/** Those that an ordinary user's servers may not reach. */
+/** Addresses that an ordinary user's servers must not connect to. */
 export const FORBIDDEN: readonly string[] = SPELLINGS.filter(([, user]) => user === 'blocked').map(([host]) => host)

@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { McpOptions } from './client.ts'
 
-/** A client that answers all three kinds of requests with its own name in them, and notes what it was asked. */
+/** A client that answers all three kinds of requests with its own name, and records the requests. */
 export function answering(name: string): { readonly options: McpOptions; readonly asked: string[] } {
   const asked: string[] = []
   const prepare = (client: McpClient): void => {

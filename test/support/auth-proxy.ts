@@ -1,5 +1,5 @@
 /**
- * Passes HTTP on to the hub and adds the bearer, which the conformance suite cannot send. Host and Origin stay as they came.
+ * Passes HTTP on to the hub and adds the bearer token, which the conformance suite cannot send. Host and Origin stay unchanged.
  * Usage: `bun auth-proxy.ts PORT HUB_PORT KEY`; port 0 takes a free one. Prints `listening on URL`.
  */
 import http from 'node:http'

@@ -34,7 +34,7 @@ export async function packed(manifest: object, files: Readonly<Record<string, st
   }
 }
 
-/** A bundle whose tools say what their process sees. */
+/** A bundle whose tools report what their process can see. */
 export async function shutInBundle(change: object = {}): Promise<Buffer> {
   return packed({ ...MANIFEST, ...change }, { 'server/index.js': await shutInProgram() })
 }

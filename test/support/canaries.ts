@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Secrets that a test hands to a hub, and the search for them in whatever comes out of it. */
+/** Secrets that a test gives to a hub, and the search for them in its output. */
 export class Canaries {
   readonly #all = new Map<string, string>()
 
@@ -29,13 +29,16 @@ export class Canaries {
   }
 }
 
-/** Something that came out of the hub. */
+/** A text that the hub has output. */
 export interface Said {
   readonly where: string
   readonly text: string
 }
 
-/** The forms in which a secret could come out, each without what depends on its surroundings, or on the shown last four. */
+/**
+ * The forms in which a secret could be output, without the parts that depend on the surrounding text, or on the shown last four
+ * characters.
+ */
 export function forms(secret: string): string[] {
   const core = secret.slice('canary-'.length, -4)
   const base64 = [0, 1, 2].map(offset => {
@@ -53,7 +56,7 @@ export function forms(secret: string): string[] {
   ]
 }
 
-/** Every file that a hub wrote below a folder; of its copies of Bun and Bun's cache of sources none. */
+/** Every file that a hub wrote below a folder, except its copies of Bun and Bun's cache of sources. */
 export async function filesBelow(folder: string): Promise<Said[]> {
   const files: Said[] = []
   for (const name of await readdir(folder, { recursive: true })) {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a TLS server shows. */
+/** Key and certificate of a TLS server. */
 export interface Certificate {
   readonly key: string
   readonly cert: string
@@ -12,7 +12,7 @@ const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-node
 
 /** An authority of a test's own, with its files in `folder`. Needs openssl. */
 export class Authority {
-  /** PEM, for those who are to trust it. */
+  /** PEM of the authority, for clients that must trust it. */
   readonly certificate: string
   readonly file: string
   readonly #folder: string
@@ -35,7 +35,7 @@ export class Authority {
     return this.#read(name)
   }
 
-  /** One that nobody but itself vouches for. */
+  /** A certificate that is signed only by itself. */
   selfSigned(name: string, altNames: string): Certificate {
     const names = ['-addext', `subjectAltName=${altNames}`]
     const files = ['-keyout', `${name}.key`, '-out', `${name}.pem`, '-days', '30', '-subj', '/CN=self']

@@ -2,10 +2,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 const CODE = /\.(?:ts|mjs|cjs)$/
-/** What every test runs on. */
+/** Files on which every test depends. */
 const EVERYWHERE = new Set(['package.json', 'bun.lock', 'bunfig.toml', 'tsconfig.json'])
 
-/** Files that differ from what was committed as `since`, and new ones, as paths from the root. */
+/** Files that differ from the commit `since`, and new ones, as paths from the root. */
 export function changedFiles(root: string, since = 'HEAD'): readonly string[] {
   const git = (...args: readonly string[]): readonly string[] => {
     const { success, stdout, stderr } = Bun.spawnSync(['git', ...args], { cwd: root })
@@ -40,8 +40,8 @@ export function testsTouchedBy(changed: readonly string[], root: string): readon
 }
 
 /**
- * The files of the project whose name stands in the file between quotes, also with the last parts of their path alone; of a
- * folder beside the file that is named, all files. `tree`: paths by their last part.
+ * The files of the project that are named between quotes in the file, also by only the last parts of their path; for the name of
+ * a folder beside the file, all its files. `tree`: paths by their last part.
  */
 function namedIn(file: string, tree: ReadonlyMap<string, readonly string[]>, root: string): readonly string[] {
   const path = join(root, file)

@@ -9,7 +9,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body as JSON; throws when it is none. */
+  /** The body as JSON; throws if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it is not so
   readonly json: any
 }
@@ -29,7 +29,7 @@ export class Client {
   readonly url: string
   readonly name: string
   readonly token: string
-  /** Sends a request again that was too many a second, when the answer says so: for tests of many quick requests. */
+  /** True to repeat a request after a rate limit, when the response allows it: for tests of many quick requests. */
   patient = false
   readonly #opened: McpClient[] = []
   #key: Promise<string> | undefined
@@ -86,7 +86,7 @@ export class Client {
   }
 }
 
-/** One request without a credential of its own; `body` undefined sends none, a string goes as it is. */
+/** One request without a credential of its own; without `body` none is sent, a string is sent unchanged. */
 export async function send(
   url: string,
   method: string,

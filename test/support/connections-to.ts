@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 
-/** What Linux calls the states in which an end still holds its connection: established, and closed by the other end only. */
+/** Linux's states in which an end still holds its connection: established, and closed only by the other end. */
 const HELD = new Set(['01', '08'])
 
 /**
- * How many connections processes of this machine hold to a port of it. One that its server has closed counts until its
- * client has noticed: what a client writes before that is lost, and it cannot tell whether the server read it.
+ * Number of connections that processes of this machine hold to one of its ports. A connection that its server has closed counts
+ * until its client has noticed: data that a client writes before that is lost, and the client cannot know whether the server
+ * read it.
  */
 export function connectionsTo(port: number): number {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`

@@ -1,6 +1,6 @@
 /**
- * Loaded before the hub: counts the timers of its main thread that are still to fire, and says how many on standard error
- * as `timers: N` at each SIGUSR2.
+ * Loaded before the hub: counts the pending timers of its main thread, and writes their number to standard error as `timers: N`
+ * at each SIGUSR2.
  */
 type Handle = ReturnType<typeof setTimeout>
 

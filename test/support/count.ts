@@ -11,8 +11,8 @@ export function countWhole(exitCode: number): Count {
 }
 
 /**
- * Adds up what `bun test` says at its end. Errors outside of any test, a run without a test, and an exit code that the
- * numbers do not explain are failures too.
+ * Adds up the final counts of `bun test`. Errors outside of any test, a run without a test, and an exit code that the counts do
+ * not explain are failures too.
  */
 export function countTests(output: string, exitCode: number): Count {
   const plain = withoutColours(output)
@@ -28,7 +28,7 @@ export function countTests(output: string, exitCode: number): Count {
 
 export interface FileTime {
   readonly file: string
-  /** What its tests took, without what runs before and after all of them. */
+  /** Duration of its tests, without the hooks before and after all of them. */
   readonly seconds: number
 }
 
@@ -48,7 +48,7 @@ export function timesOfFiles(output: string): readonly FileTime[] {
 export interface Failure {
   readonly file: string
   readonly test: string
-  /** The first lines of what was thrown; empty when it was thrown outside of the test. */
+  /** The first lines of the error; empty if it was thrown outside of the test. */
   readonly error: string[]
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Hub } from './hub.ts'
 
-/** What one table takes of the database, its indexes included. */
+/** Size of one table in the database, with its indexes. */
 export interface TableSize {
   readonly rows: number
   /** Whole pages. */

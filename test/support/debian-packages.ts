@@ -7,21 +7,21 @@ export interface PackagedPrograms {
   /** For people, and for the folder's name. */
   readonly name: string
   readonly packages: readonly string[]
-  /** What these link against, where the machine is too bare to have it. */
+  /** Packages that the programs link against, for a machine without them. */
   readonly libraries: readonly string[]
   /** Paths inside the packages, without which they are of no use. */
   readonly programs: readonly string[]
 }
 
 export interface UnpackedPrograms {
-  /** Stands for the root of the packages. */
+  /** Root folder of the packages. */
   readonly folder: string
   readonly env: Readonly<Record<string, string>>
 }
 
 /**
- * Unpacks Debian's packages into a folder below the system's temporary one, where later runs find them; nothing is installed
- * and nothing started by that. Throws with what is missing.
+ * Unpacks Debian's packages into a folder below the system's temporary one, where later runs find them; nothing is installed or
+ * started by that. Throws with the name of a missing part.
  */
 export async function unpackedPrograms(wanted: PackagedPrograms): Promise<UnpackedPrograms> {
   const folder = join(tmpdir(), `patchbay-${wanted.name}-${process.arch}`)
@@ -40,7 +40,7 @@ function unpackedIn(folder: string): UnpackedPrograms {
 }
 
 async function unpack(place: string, wanted: PackagedPrograms): Promise<void> {
-  // Moved into place as a whole, so that no other run meets half of it.
+  // Renamed into place at the end, so that no other run finds it incomplete.
   const folder = await mkdtemp(`${place}-`)
   try {
     const debs = join(folder, 'debs')

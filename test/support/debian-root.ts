@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { unpackedPrograms } from './debian-packages.ts'
 import { makeTemp } from './temp.ts'
 
-/** Where certificates of this machine's own are in a stage, for `NODE_EXTRA_CA_CERTS`. */
+/** Path of this machine's own certificates in a stage, for `NODE_EXTRA_CA_CERTS`. */
 const CERTIFICATES = '/run/certificates.pem'
 /**
- * Takes the folder $1 as the root, as a container does, with what a container mounts. $2: its access, `rw` or `ro`. A changed root
- * alone (chroot) would not do: the kernel then forbids namespaces of users.
+ * Makes the folder $1 the root, as a container does, with a container's mounts. $2: its access, `rw` or `ro`. A changed root
+ * alone (chroot) is not enough: the kernel then forbids user namespaces.
  */
 const ENTER = `set -eu
 PATH=$PATH:/usr/sbin:/sbin
@@ -29,7 +29,7 @@ umount -l .
 shift 5
 exec "$@"`
 
-/** Runs a shell's command in a root, as the user root. Throws with what it said when it fails. */
+/** Runs a shell command in a root, as the user root. Throws with its output when it fails. */
 export function runIn(root: string, command: string, more: Readonly<Record<string, string>> = {}): void {
   const own = process.env.NODE_EXTRA_CA_CERTS
   const certificates = own === undefined ? {} : { NODE_EXTRA_CA_CERTS: CERTIFICATES }
@@ -53,13 +53,13 @@ export function assignments(env: Readonly<Record<string, string>>): readonly str
   return Object.entries({ ...path, ...env }).map(([name, value]) => `${name}=${value}`)
 }
 
-/** Copies what is in a folder, with owners and modes. */
+/** Copies the content of a folder, with owners and modes. */
 export async function copyAll(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true })
   succeed(['cp', '-a', '--reflink=auto', `${from}/.`, to])
 }
 
-/** A clean Debian with nothing but what it cannot be without, kept for later runs. */
+/** A minimal Debian system, kept for later runs. */
 export async function debian(): Promise<string> {
   const place = join(tmpdir(), `patchbay-debian-${process.arch}`)
   if (existsSync(place)) return place
@@ -68,7 +68,7 @@ export async function debian(): Promise<string> {
   const { folder } = await unpackedPrograms(wanted)
   const root = await makeTemp('debian')
   try {
-    // In a namespace of its own, so that what it mounts goes with it.
+    // In a mount namespace of its own, so that its mounts end with it.
     succeed(['unshare', '--mount', join(folder, script), '--variant=minbase', 'bookworm', root], {
       DEBOOTSTRAP_DIR: join(folder, 'usr/share/debootstrap'),
     })

@@ -9,9 +9,9 @@ import { rawRequest } from './raw-http.ts'
 import { online } from './servers.ts'
 import { until } from './wait.ts'
 
-/** What one kind of client writes. */
+/** Data that one kind of client writes. */
 interface Kind {
-  /** Once it is connected; undefined: nothing at all. */
+  /** Text sent once it is connected; undefined: none. */
   readonly text: (host: string, client: Client | undefined) => string | undefined
   /** Written by and by, one byte at a time. */
   readonly drips?: boolean
@@ -80,10 +80,10 @@ function flood(hub: Hub, count: number, { text, drips }: Kind, client: Client | 
 
 const openOf = (hub: Hub) => readdirSync(`/proc/${hub.pid}/fd`).length
 
-/** On a connection of its own: the hub closes idle ones, and a client cannot know that it did before it sends. */
+/** On a separate connection: the hub closes idle ones, and a client cannot know that before it sends. */
 const ONCE = { connection: 'close' }
 
-/** Has the hub start a thread for a large body, which would end a process without descriptors. Resolves with the code. */
+/** Makes the hub start a thread for a large body, which would end a process without descriptors. Resolves with the code. */
 async function startThread(client: Client): Promise<string> {
   const body = { name: 'large', command: 'true', args: ['x'.repeat(150_000)] }
   const { json } = await client.request('POST', '/api/servers', body, ONCE)
@@ -91,8 +91,8 @@ async function startThread(client: Client): Promise<string> {
 }
 
 /**
- * Half as many clients again as the hub has descriptors hold a connection each: it lives and answers others, starts threads and
- * programs or refuses that, and everything is as before once they are gone.
+ * Opens half as many connections again as the hub has descriptors: the hub keeps running and answers other clients, starts
+ * threads and programs or rejects that, and all works as before once the connections are closed.
  */
 export async function survives(limit: number, kind: KindName, isSignedIn: boolean): Promise<void> {
   const echoes = Object.fromEntries([1, 2].map(n => [`echo-${n}`, known('echo')]))
@@ -122,7 +122,7 @@ export async function survives(limit: number, kind: KindName, isSignedIn: boolea
     expect(await startThread(admin)).toBe('validation_failed')
     await admin.ok('POST', '/api/groups', { name: 'after', members: [] })
     expect((await admin.request('GET', '/api/logs/search?limit=1')).status).toBe(200)
-    // Those that were refused descriptors are tried again.
+    // Servers that were refused descriptors are tried again.
     await online(admin, [...Object.keys(echoes), 'late'])
     const stream = await until(async () => {
       const answer = await rawRequest(hub.url, head('GET /api/stream', new URL(hub.url).host, admin, STREAM))

@@ -8,7 +8,7 @@ export interface Instruction {
 export interface Stage {
   /** The image it begins with. */
   readonly base: string
-  /** What `COPY --from` calls it. */
+  /** Name in `COPY --from`. */
   readonly name: string | undefined
   readonly instructions: readonly Instruction[]
 }
@@ -22,7 +22,7 @@ export interface Copy {
 
 const KNOWN = 'FROM WORKDIR COPY RUN ENV VOLUME EXPOSE STOPSIGNAL HEALTHCHECK ENTRYPOINT'.split(' ')
 
-/** Reads a Dockerfile. Throws on an instruction that the tests do not carry out, so that none goes unproved. */
+/** Reads a Dockerfile. Throws on an instruction that the tests do not support, so that all of them are tested. */
 export function readDockerfile(text: string): readonly Stage[] {
   const stages: { base: string; name: string | undefined; instructions: Instruction[] }[] = []
   for (const { name, value } of instructionsOf(text)) {

@@ -1,4 +1,4 @@
-/** A server over HTTP whose tools end in every way: `good`, `bad`, `broken`, `slow`, and `telling`, which logs meanwhile. */
+/** A server over HTTP with a tool for every outcome: `good`, `bad`, `broken`, `slow`, and `telling`, which logs meanwhile. */
 export function startEveryOutcome(secret = ''): { readonly url: string; stop(): Promise<void> } {
   const tools = ['good', 'bad', 'broken', 'slow', 'telling'].map(name => ({ name, inputSchema: { type: 'object' } }))
   const server = Bun.serve({

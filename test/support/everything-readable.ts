@@ -1,4 +1,4 @@
-/** Reads everything that a user may read, by a list made from the API document. */
+/** Reads everything that a user may read, by a list derived from the API document. */
 import { METRIC_NAMES } from '../../core/domain/alerts/metrics.ts'
 import { SOURCE_NAMES, sourceOf } from '../../core/domain/dashboards/sources.ts'
 import type { Client } from './hub.ts'
@@ -6,7 +6,7 @@ import type { Client } from './hub.ts'
 /** Values at their places: `GET /api/servers?scope=all#/items/0/name`. */
 export type Facts = ReadonlyMap<string, unknown>
 
-/** What stands in the place of a parameter, by the path before it; `thing` elsewhere. */
+/** Values of path parameters, by the path before them; `thing` elsewhere. */
 export type Names = Readonly<Record<string, string>>
 
 interface Operation {
@@ -14,9 +14,9 @@ interface Operation {
   readonly 'x-access'?: string
 }
 
-/** Streams, and what is not JSON or the same for everybody. */
+/** Streams, and routes whose answers are not JSON or the same for all users. */
 const APART = /^\/api\/(?:stream|assistant\/ws|openapi\.json|docs|admin\/backup)$|^\/plugins\//
-/** What a user may ask for by a body. */
+/** Requests with a body that any user may send. */
 const ASKED: readonly (readonly [path: string, body: object])[] = [
   ['/api/logs/search', { limit: 1_000 }],
   ...SOURCE_NAMES.map(name => {
@@ -30,7 +30,7 @@ const ASKED: readonly (readonly [path: string, body: object])[] = [
   ['/api/monitoring/query', { type: 'metric', query: 'custom.orders' }],
 ]
 
-/** The paths of all GET routes, filled, and once more with all that `scope` opens. */
+/** The paths of all GET routes, filled in, and again with every `scope`. */
 async function readingPaths(client: Client, names: Names): Promise<readonly string[]> {
   const { paths } = (await client.request('GET', '/api/openapi.json')).json
   return Object.entries(paths as Record<string, { get?: Operation }>).flatMap(([path, { get }]) => {
@@ -45,7 +45,7 @@ async function readingPaths(client: Client, names: Names): Promise<readonly stri
   })
 }
 
-/** All that this client is answered now. */
+/** Reads all answers that this client can get now. */
 export async function readEverything(client: Client, names: Names): Promise<Facts> {
   const facts = new Map<string, unknown>()
   for (const path of await readingPaths(client, names)) {
@@ -77,13 +77,13 @@ function put(facts: Map<string, unknown>, place: string, value: unknown): void {
   for (const [key, item] of Object.entries(value)) put(facts, `${place}/${key}${kindOf(item)}`, item)
 }
 
-/** What an item of a list is, so that it can be named. */
+/** Name of a list item's kind. */
 function kindOf(item: unknown): string {
   const { kind, query } = (item ?? {}) as { readonly kind?: unknown; readonly query?: unknown }
   return [kind, query].flatMap(name => (typeof name === 'string' ? [`:${name}`] : [])).join('')
 }
 
-/** Where two readings differ, with both values. */
+/** Differences between two readings, with both values. */
 export function differences(
   before: Facts,
   after: Facts,

@@ -1,17 +1,17 @@
 /** The variable that, with `1`, runs long tests to their end. */
 export const WHOLE = 'PATCHBAY_WHOLE'
 
-/** What the suite leaves out, as a pattern of paths: files that only `bun run test --whole` and `bun run soak` run. */
+/** Pattern of the files that the suite leaves out: only `bun run test --whole` and `bun run soak` run them. */
 export const LONG_FILES = '**/*.long.test.ts'
 
 const whole = process.env[WHOLE] === '1'
 
-/** How much of a long test is run: `core` in the suite, `all` with PATCHBAY_WHOLE=1. */
+/** Selects the extent of a long test: `core` in the suite, `all` with PATCHBAY_WHOLE=1. */
 export function extent<T>(core: T, all: T): T {
   return whole ? all : core
 }
 
-/** Defines tests that belong to no suite run: the rest of a matrix whose core stands beside them. */
+/** Defines tests that the suite does not run: the remainder of a matrix whose core is beside them. */
 export function beyondCore(define: () => void): void {
   if (whole) define()
 }

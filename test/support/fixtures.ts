@@ -1,6 +1,6 @@
 /**
- * The MCP servers of the tests, each built into one file below `out/mcp-servers`, once for the sources as they are: loading
- * the SDK's modules one by one is three quarters of what the start of such a server costs.
+ * The MCP servers of the tests, each built into one file below `out/mcp-servers`, once for each state of the sources: loading
+ * the SDK's modules one by one takes three quarters of such a server's start.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'

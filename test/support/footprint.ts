@@ -3,7 +3,7 @@ import type { Client, Hub } from './hub.ts'
 import { alive, descendants } from './processes.ts'
 import { until } from './wait.ts'
 
-/** What a process holds of the system. Connections by TCP are left out: a test's own clients keep some open. */
+/** Resources of the system that a process holds. TCP connections are left out: a test's own clients keep some open. */
 export interface Footprint {
   readonly descriptors: number
   readonly children: number
@@ -22,7 +22,7 @@ export function footprint(pid: number): Footprint {
   }
 }
 
-/** The same of a hub whose history has opened its files, which it does at its first records. */
+/** The same for a hub whose history has opened its files, which it does at its first records. */
 export async function footprintWithHistory(hub: Hub, admin: Client): Promise<Footprint> {
   const records = async () => (await admin.ok('GET', '/api/logs/search?limit=1')).total
   await until(records, { what: 'the first record in the history' })

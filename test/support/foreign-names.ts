@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: a name as a hostile server has it
-/** Names as a hostile server, catalogue or client has them: the first ten hide something, the others speak another language. */
+/** Names of a hostile server, catalogue or client: the first ten hide something, the others are in other languages. */
 export const FOREIGN_NAMES: readonly string[] = [
   'safe\u202egnp.exe',
   'pay\u200bpal',

@@ -5,13 +5,13 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 export interface ForwardProxy extends AsyncDisposable {
   /** `127.0.0.1:port`. */
   readonly authority: string
-  /** What it was asked for, in order: `CONNECT host:port`, or the method with the whole URL. */
+  /** Requests in order: `CONNECT host:port`, or the method with the whole URL. */
   readonly asked: string[]
 }
 
 /**
- * Starts a proxy that takes `CONNECT`, and whole URLs of http. Every name leads to 127.0.0.1. `credentials`: the
- * `user:password` that it wants, as Basic; everything else gets 407.
+ * Starts a proxy that supports `CONNECT`, and whole URLs of http. Every name resolves to 127.0.0.1. `credentials`: the required
+ * `user:password`, as Basic; other requests get 407.
  */
 export async function startForwardProxy(credentials?: string): Promise<ForwardProxy> {
   const asked: string[] = []

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 
-/** How many ports there are to choose from: two runs of tests side by side hardly ever choose the same one. */
+/** Number of ports to choose from: two test runs at the same time hardly ever choose the same one. */
 const CHOICES = 12_000
 /** Below these nothing listens without an administrator's rights. */
 const PRIVILEGED = 1_024
 const TRIES = 20
 
 /**
- * A port of 127.0.0.1 that nobody listens on now, for a program that has to be told its port. The system gives it to nobody who
- * asks for any port meanwhile: Caddy shares a port with whom it finds there, and a client of the one talked to the other.
+ * Returns an unused port of 127.0.0.1, for a program that needs a fixed port. It is outside of the range from which the system
+ * assigns ports: Caddy shares a port with another listener on it, and clients of one then reached the other.
  */
 export async function freePort(): Promise<number> {
   const first = lowestOfAny() - CHOICES
@@ -20,7 +20,7 @@ export async function freePort(): Promise<number> {
   return listened(0)
 }
 
-/** The lowest port that the system gives to those who ask for any one, or to a connection. */
+/** The lowest port that the system assigns to listeners without a fixed port, and to connections. */
 function lowestOfAny(): number {
   try {
     return Number(/\d+/.exec(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'))?.[0] ?? 0)

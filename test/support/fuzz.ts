@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** Runs of one property in the suite; `bun run soak` asks for more. */
+/** Runs of one property in the suite; `bun run soak` does more. */
 const SUITE_RUNS = 500
 /** Longest time for one property of the suite, in milliseconds: a busy machine makes fewer runs, it does not fail. */
 const SUITE_LIMIT_MS = 2_000
@@ -10,13 +10,13 @@ const runs = wholeNumber('PATCHBAY_FUZZ_RUNS') ?? SUITE_RUNS
 const path = process.env.PATCHBAY_FUZZ_PATH
 console.log(`fuzz: PATCHBAY_FUZZ_SEED=${seed} PATCHBAY_FUZZ_RUNS=${runs}`)
 
-/** The time that a test may take whose properties take this long in the suite, in milliseconds. */
+/** Timeout in milliseconds for a test whose properties take `ms` in the suite. */
 export function fuzzTimeout(ms = SUITE_LIMIT_MS): number {
   return 2 * scaled(ms) + 30_000
 }
 
 interface CheckOptions {
-  /** Runs as a share of the usual number, for properties of which one run is expensive. Default 1. */
+  /** Runs as a share of the usual number, for properties with expensive runs. Default 1. */
   readonly share?: number
   /** Longest time in the suite, in milliseconds. Default 2_000. */
   readonly limitMs?: number
@@ -39,8 +39,8 @@ export async function check<Values>(
 }
 
 /**
- * The property, of which no further run begins after this time, but one at least. A run that has begun is waited for, unlike
- * with the package's own limit: it would go on beside what the test does next.
+ * The property; after this time no further run begins, but at least one does. A run that has begun is awaited, unlike with the
+ * package's own limit: it would continue beside the test's next steps.
  */
 function withinTime<Values>(property: fc.IAsyncProperty<Values>, limitMs: number): fc.IAsyncProperty<Values> {
   const endMs = performance.now() + limitMs
@@ -68,7 +68,7 @@ function wholeNumber(name: string): number | undefined {
   return Number(text)
 }
 
-/** Texts of every kind: plain, of any code units (halves of pairs too), and of what the pieces put together. */
+/** Texts of every kind: plain, of any code units (including lone surrogates), and combinations of the pieces. */
 export function hostileText(...pieces: readonly string[]): fc.Arbitrary<string> {
   const units = fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
   const anyUnits = units.map(codes => String.fromCharCode(...codes))
@@ -106,5 +106,5 @@ export function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   return places.map((end, index) => Buffer.from(bytes.subarray(places[index - 1] ?? 0, end)))
 }
 
-/** Where to cut; the values count modulo the length. */
+/** Positions of cuts; the values count modulo the length. */
 export const cuts = fc.array(fc.nat(), { maxLength: 12 })

@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
-/** The scheduler gives a thread of this niceness a tenth of what it gives to one of the usual. */
+/** The scheduler gives a thread of this niceness a tenth of the usual time. */
 const NICENESS = 10
 
 /**
- * Runs `work` while all threads of this process leave the processors to others. Where a test attacks a hub, its own work is that
- * of another machine: on a few processors, megabytes that are being made and sent would slow the hub down by themselves.
+ * Runs `work` while all threads of this process have a low priority. When a test attacks a hub, its own work represents another
+ * machine: on a few processors, creating and sending megabytes would slow the hub down by itself.
  */
 export async function givingWay<T>(work: () => Promise<T>): Promise<T> {
   if (process.platform !== 'linux') return work()

@@ -1,5 +1,5 @@
 /**
- * A server over HTTP with the tools `good`, `bad`, whose results are errors, and `-sum`, which a table must not take for a
+ * A server over HTTP with the tools `good`, `bad`, whose results are errors, and `-sum`, which a table must not treat as a
  * formula. For ordinary users, whose programs would run in the sandbox.
  */
 export function startGoodAndBad(): { readonly url: string; stop(): Promise<void> } {

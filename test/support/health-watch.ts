@@ -10,15 +10,15 @@ const WORST_MS = 150
 const WORST_WRITE_MS = 250
 /** A machine that is busy with other work is slow by itself: then the bounds grow with its calm run. */
 const TIMES_CALM = 5
-/** Of fewer answers the p99 would be the worst of them, which has a bound of its own. */
+/** Least number of answers for a p99: with fewer it would be the slowest of them, which has a bound of its own. */
 const LEAST_ANSWERS = 100
-/** Between two requests, and between two looks at the memory. */
+/** Pause between two requests, and between two measurements of the memory, in milliseconds. */
 const INTERVAL_MS = 20
-/** Between two writes of one user, whose requests are answered one after the other. */
+/** Pause between two writes of one user, whose requests are sent one after the other, in milliseconds. */
 const WRITE_MS = 100
 const MIB = 2 ** 20
 
-/** How quickly requests were answered. */
+/** Response times of requests. */
 export interface Latencies {
   readonly answers: number
   readonly p50Ms: number
@@ -26,15 +26,15 @@ export interface Latencies {
   readonly worstMs: number
 }
 
-/** How quickly `/health` answered, and how much memory the hub held. */
+/** Response times of `/health`, and memory of the hub. */
 export interface HealthFigures extends Latencies {
-  /** What a user had who changed a server, own settings and the own session all the time. */
+  /** Response times of a user who changed a server, own settings and the own session all the time. */
   readonly writes: Latencies
   /** The most that was resident at any time. */
   readonly residentMiB: number
 }
 
-/** Who writes at each hub. */
+/** The writing client of each hub. */
 const neighbours = new WeakMap<Hub, Promise<LatencyWatchStart>>()
 
 /**
@@ -78,15 +78,15 @@ async function newNeighbour(hub: Hub): Promise<LatencyWatchStart> {
   }
 }
 
-/** The figures of a hub with nothing to do, over `durationMs`, 2,000 by default. */
+/** The figures of an idle hub, over `durationMs`, 2,000 by default. */
 export function calmHealth(hub: Hub, durationMs = 2_000): Promise<HealthFigures> {
   return healthDuring(hub, () => Bun.sleep(durationMs))
 }
 
 /**
- * What of the figures is over the bounds, as texts; empty when all is well. The p99 may be 50 ms and the worst 150 ms, of writes
- * 250 ms, or five times the calm run's, whichever is more. With fewer than 100 answers the worst alone is checked. `slow`: how many
- * times slower than wanted the machine is.
+ * Returns the figures above the bounds, as texts; empty if there are none. The p99 may be 50 ms and the worst 150 ms, of writes
+ * 250 ms, or five times the calm run's, whichever is more. With fewer than 100 answers only the worst is checked. `slow`: factor
+ * by which the machine is slower than wanted.
  */
 export function slowerThanAllowed(during: HealthFigures, calm: HealthFigures, slow = 1): string[] {
   return [
@@ -107,9 +107,9 @@ function overBounds(what: string, during: Latencies, calm: Latencies, worstMs: n
 }
 
 /**
- * The same, and where something is over the bounds, a calm run is made again: other work that slows this machine down now was
- * perhaps not there when the first one was made. What one user sends in megabytes costs new memory, which a machine may be slow
- * to give and which no calm run needs.
+ * The same; if figures are above the bounds, the calm run is repeated: other work that slows this machine down now may have
+ * begun after the first one. Megabytes sent by one user need new memory, which a machine may be slow to allocate and which no
+ * calm run needs.
  */
 export async function slowerThanCalm(hub: Hub, during: HealthFigures, calm: HealthFigures): Promise<string[]> {
   if (slowerThanAllowed(during, calm).length === 0) return []
@@ -127,7 +127,7 @@ function slowerOf(one: Latencies, other: Latencies): Latencies {
   return { ...one, p99Ms: Math.max(one.p99Ms, other.p99Ms), worstMs: Math.max(one.worstMs, other.worstMs) }
 }
 
-/** Of latencies in milliseconds, in any order. */
+/** Figures of latencies in milliseconds, in any order. */
 export function latenciesOf(latencies: readonly number[]): Latencies {
   const sorted = latencies.toSorted((left, right) => left - right)
   const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0

@@ -1,6 +1,6 @@
 /**
- * An MCP server over HTTP whose answers are as large as their caller wants, in a thread of its own: posts its port, then takes
- * `release`, which answers the calls of `wait`.
+ * An MCP server over HTTP with answers of a requested size, in a thread of its own: posts its port, then receives `release`,
+ * which answers the calls of `wait`.
  */
 export type HeavyUpstreamMessage = 'release'
 
@@ -52,7 +52,7 @@ function described({ method, params }: Rpc): object {
   return { protocolVersion, capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'heavy', version: '1' } }
 }
 
-/** Made once for each size: what they cost to make is not the hub's. */
+/** Built once for each size: the time for that does not count for the hub. */
 function repeated(letter: string, size: number): Buffer<ArrayBuffer> {
   const key = `${letter}${size}`
   const known = texts.get(key) ?? Buffer.alloc(size, letter)

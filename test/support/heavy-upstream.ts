@@ -1,6 +1,6 @@
 import type { HeavyUpstreamMessage } from './heavy-upstream-worker.ts'
 
-/** An MCP server over HTTP whose answers are as large as their caller wants, in a thread of its own. */
+/** An MCP server over HTTP with answers of a requested size, in a thread of its own. */
 export interface HeavyUpstream {
   readonly url: string
   /** Answers the calls of `wait`. */

@@ -1,6 +1,6 @@
-/** Files of clients that attack those who read them, and some that are only odd. */
+/** Files of clients that attack programs reading them, and some that are only unusual. */
 
-/** As many times a text as fit into so many characters, below what is said. */
+/** Repeats a text as often as it fits into this number of characters. */
 function fill(characters: number, begin: string, part: (n: number) => string): string {
   const parts = [begin]
   for (let n = 0, length = begin.length; ; n += 1) {
@@ -18,16 +18,16 @@ export const codex = (rest: string): string => `[mcp_servers.x]\n${rest}`
 export const goose = (rest: string): string => `extensions:\n  x:\n${rest}`
 /** The settings of a client with these servers. */
 export const inMap = (servers: string): string => `{"mcpServers": {${servers}}}`
-/** The member of a server that nobody reaches. */
+/** The `url` member of an unreachable server. */
 export const URL_MEMBER = '"url": "https://never.example/mcp"'
 const times = (count: number, part: (n: number) => string, between = ', '): string =>
   Array.from({ length: count }, (_, n) => part(n)).join(between)
-/** Lists of YAML, each of which stands for ten of the one before. */
+/** Lists of YAML, each of which expands to ten of the one before. */
 export const aliases = (levels: number): string =>
   times(levels, n => `  a${n}: &a${n} [${times(10, () => (n === 0 ? '1' : `*a${n - 1}`))}]`, '\n')
 const utf16 = (text: string): string => Buffer.from(`\ufeff${text}`, 'utf16le').toString('latin1')
 
-/** Nothing of these is understood, by `POST /api/import`; what is said. */
+/** Documents that `POST /api/import` rejects, with the expected message. */
 export const REFUSED: readonly (readonly [what: string, document: unknown, said: RegExp])[] = [
   ['yaml: aliases of aliases', `extensions:\n${aliases(12)}\n`, /Goose.*more than 20000 values/],
   [
@@ -152,7 +152,7 @@ export const REFUSED: readonly (readonly [what: string, document: unknown, said:
   ['lines of brackets and blanks', `x\n${`[${' '.repeat(7)}\n`.repeat(25 * KIB)}x`, /./],
 ]
 
-/** Each server in these is invalid, so that an import makes nothing. */
+/** Each server in these is invalid, so that an import creates nothing. */
 export const INVALID: readonly (readonly [what: string, document: unknown])[] = [
   ['yaml: names of prototypes', 'extensions:\n  __proto__: {type: stdio, cmd: x}\n'],
   ['yaml: a type that every object has', goose('    type: constructor\n    cmd: x\n')],
@@ -185,7 +185,7 @@ export const INVALID: readonly (readonly [what: string, document: unknown])[] = 
   ['a command line of two lines', 'npx a\rnpx b'],
 ]
 
-/** What these hold is read, whatever stands round it. */
+/** Documents whose servers are read despite unusual parts. */
 export const READ: readonly (readonly [what: string, document: unknown, bodies: object])[] = [
   ['yaml: a byte order mark', `\ufeff${goose('    type: stdio\n    cmd: x\n')}`, { x: { command: 'x' } }],
   ['yaml: only carriage returns', 'extensions:\r  x:\r    type: stdio\r    cmd: x\r', { x: { command: 'x' } }],

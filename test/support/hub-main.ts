@@ -1,5 +1,5 @@
 import { bundledMain } from '../../deploy/bundle.ts'
 import { BUILT_HUB } from './extent.ts'
 
-/** What Bun runs as the hub: the sources as they are now, in few files. */
+/** The hub's entry for Bun: the present sources, bundled into few files. */
 export const HUB_MAIN = process.env[BUILT_HUB] ?? (await bundledMain())

@@ -13,7 +13,7 @@ export { Client, send } from './client.ts'
 
 export const ROOT = join(import.meta.dir, '../..')
 export const PASSWORD = 'correct horse battery staple 7'
-/** Where Bun keeps what it has transpiled: a hub whose home is a new folder would do that again, a fifth of its start. */
+/** Bun's cache of transpiled files: without it a hub with a new home folder would transpile again, a fifth of its start. */
 export const BUN_CACHE = {
   BUN_RUNTIME_TRANSPILER_CACHE_PATH:
     process.env.BUN_RUNTIME_TRANSPILER_CACHE_PATH ?? join(homedir(), '.bun/install/cache/@t@'),
@@ -21,7 +21,7 @@ export const BUN_CACHE = {
 /** Opens the fixtures on 127.0.0.1 to the servers of ordinary users. */
 export const LOOPBACK = { OUTBOUND_ALLOW: '127.0.0.0/8' }
 
-/** The settings entry of a fixture that speaks stdio, started by the Bun that runs the test. */
+/** The settings entry of a fixture that uses stdio, started by the Bun that runs the test. */
 export function stdioFixture(name: string, env: Record<string, string> = {}, ...args: string[]): object {
   return { command: process.execPath, args: [fixture(name), ...args], env }
 }
@@ -33,7 +33,7 @@ export interface HubOptions {
   /** A program, with its arguments, that starts the hub in its own place. */
   readonly wrap?: readonly string[]
   /**
-   * What is started in place of {@link HUB_MAIN} with this Bun, in the folder of the hub instead of the repository, and
+   * Program that is started instead of {@link HUB_MAIN} with this Bun, in the folder of the hub instead of the repository, and
    * without a settings file unless `settings` is given.
    */
   readonly program?: readonly string[]
@@ -41,9 +41,9 @@ export interface HubOptions {
   readonly args?: readonly string[]
   /** A data folder of an earlier hub; its settings file is kept unless `settings` is given. */
   readonly folder?: string
-  /** Lets `watchFor` ask for the number of timers. Default false. */
+  /** True to let `watchFor` request the number of timers. Default false. */
   readonly countTimers?: boolean
-  /** Lets {@link Hub.longestTurnMs} be asked. Default false. */
+  /** True to enable {@link Hub.longestTurnMs}. Default false. */
   readonly watchTurns?: boolean
   /** Longest wait for the address. Default 60_000. */
   readonly timeoutMs?: number
@@ -76,12 +76,12 @@ export class Hub {
     return this.#log.text
   }
 
-  /** Waits for a text in the log, whose lines arrive here later than the answers of the requests that caused them. */
+  /** Waits for a text in the log, whose lines arrive later than the answers of the requests that caused them. */
   logged(text: string): Promise<boolean> {
     return until(() => this.log().includes(text), { what: `"${text}" in the log` })
   }
 
-  /** Processor time of the longest turn of the main thread since the last time that this was asked, with `watchTurns`. */
+  /** Processor time of the longest turn of the main thread since the last call, with `watchTurns`. */
   async longestTurnMs(): Promise<number> {
     const said = () => [...this.#log.text.matchAll(/^longest turn: (.+)$/gm)].map(([, ms]) => Number(ms))
     const before = said().length
@@ -106,7 +106,7 @@ export class Hub {
     return this.#person('admin', answer.json.token)
   }
 
-  /** Signs in somebody who exists already. */
+  /** Signs in an existing user. */
   async signIn(name: string, password = PASSWORD): Promise<Client> {
     const answer = await send(this.url, 'POST', '/api/auth/login', { username: name, password })
     if (answer.status > 299) throw new Error(`Sign-in of ${name} answered ${answer.status}: ${answer.text}`)
@@ -126,7 +126,7 @@ export class Hub {
     return client
   }
 
-  /** Lines of the log about errors that nobody handled, in main and in workers. */
+  /** Lines of the log about unhandled errors, in the main thread and in workers. */
   unhandled(): string[] {
     return this.#log.text
       .split('\n')
@@ -134,8 +134,8 @@ export class Hub {
   }
 
   /**
-   * TERM, and the exit code once the process is gone. The folder is removed unless `keep`. Throws when the hub had to log an
-   * error that nobody handled, so that no test passes over one; `unhandled` are those that the test itself has caused.
+   * Sends TERM and resolves with the exit code. The folder is removed unless `keep`. Throws if the hub logged an unhandled
+   * error, so that every test fails on one; `unhandled`: number of those that the test itself caused.
    */
   async stop(
     options: { readonly keep?: boolean; readonly timeoutMs?: number; readonly unhandled?: number } = {},
@@ -157,7 +157,7 @@ export class Hub {
   /** The exit code, 128 + n after a signal. Kills the whole tree and throws when the process does not end in time. */
   async exited(timeoutMs = 35_000): Promise<number> {
     const late = Promise.withResolvers<undefined>()
-    // Cleared at once, since a timer that is left would hold a program open that has nothing else to do.
+    // Cleared at once, since a pending timer would keep the program running.
     const timer = setTimeout(() => late.resolve(undefined), atMost(timeoutMs))
     const ended = await Promise.race([this.#process.exited, late.promise])
     clearTimeout(timer)
@@ -167,7 +167,7 @@ export class Hub {
     throw new Error(`The hub did not end within ${timeoutMs} ms. Its log:\n${this.log()}`)
   }
 
-  /** `kill -9`, without a word to anybody. Resolves when the process is gone; children are left to themselves. */
+  /** `kill -9`. Resolves when the process has ended; its children keep running. */
   async kill9(): Promise<void> {
     this.#process.kill('SIGKILL')
     await this.#process.exited
@@ -177,7 +177,7 @@ export class Hub {
 /** Starts {@link HUB_MAIN} on a free port and waits for its address. */
 export async function startHub(options: HubOptions = {}): Promise<Hub> {
   const folder = options.folder ?? (await makeTemp('hub'))
-  // What is above the data folder must be searchable for the users under whom sandboxed servers run.
+  // The folders above the data folder must be searchable for the users of sandboxed servers.
   await chmod(folder, 0o711)
   const settingsFile = join(folder, 'mcp_settings.json')
   const fresh = options.folder === undefined && options.program === undefined
@@ -247,6 +247,6 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // Gone already.
+    // It has ended already.
   }
 }

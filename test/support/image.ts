@@ -7,14 +7,14 @@ import { ROOT } from './hub.ts'
 import { makeTemp } from './temp.ts'
 
 const BUN = '/usr/local/bin/bun'
-/** unshare keeps TERM to itself: it goes to the first process inside. Ends with the exit code of what it runs. */
+/** unshare ignores TERM: it is passed to the first process inside. Ends with the exit code of the program. */
 const PASS_TERM = `"$@" & p=$!
 trap 'kill -TERM $(cat /proc/$p/task/$p/children)' TERM
 wait $p; code=$?
 if kill -0 $p 2>&-; then wait $p; code=$?; fi
 exit $code`
 
-/** What the Dockerfile makes, in a folder: by its own steps, but for Docker. */
+/** Result of the Dockerfile, in a folder: built by the same steps, without Docker. */
 export interface Image {
   readonly root: string
   readonly healthCheck: readonly string[]
@@ -24,12 +24,12 @@ export interface Image {
   run(options: ContainerOptions, command: readonly string[]): { readonly code: number; readonly output: string }
 }
 
-/** How a container is run. */
+/** Options of running a container. */
 export interface ContainerOptions {
   /** A folder for the volume. */
   readonly data: string
   readonly env: Readonly<Record<string, string>>
-  /** What `setpriv` is given: the user and the capabilities. */
+  /** Arguments of `setpriv`: the user and the capabilities. */
   readonly rights: readonly string[]
 }
 
@@ -89,7 +89,7 @@ async function copyInto(root: string, workdir: string, done: ReadonlyMap<string,
   }
 }
 
-/** Without what `.dockerignore` names, where the folder is this repository's. */
+/** Copies a folder; from this repository, without the files that `.dockerignore` names. */
 async function copyTree(from: string, to: string, isRepository = false): Promise<void> {
   if (isRepository) {
     const ignored = (await readFile(join(ROOT, '.dockerignore'), 'utf8')).split('\n').map(path => join(ROOT, path))

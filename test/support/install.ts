@@ -1,20 +1,20 @@
 /**
- * Makes ready what the tests need: the packages of the lock file, development ones included, and the Debian packages that
- * some tests call. With `--all` also what only `bun run compatibility` needs. Runs before anything is installed, so it imports
- * nothing but Node's own modules.
+ * Prepares the requirements of the tests: the packages of the lock file, development ones included, and the Debian packages that
+ * some tests call. With `--all` also those of `bun run compatibility`. Runs before anything is installed, so it imports only
+ * Node's own modules.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** A test that finds its command missing says so and fails; nothing is skipped silently. */
+/** A test whose command is missing reports that and fails; nothing is skipped silently. */
 const DEBIAN_PACKAGES = [
   { command: 'openssl', name: 'openssl' },
   { command: 'bwrap', name: 'bubblewrap' },
   { command: 'strace', name: 'strace' },
   { command: '/usr/bin/python3', name: 'python3-minimal' },
   { command: '/usr/bin/chromium', name: 'chromium' },
-  // Chinese texts would be boxes on the pages that tests look at.
+  // Without it Chinese texts would be boxes in browser tests.
   { command: '/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc', name: 'fonts-noto-cjk' },
 ]
 

@@ -9,13 +9,13 @@ export interface WholeAnswer {
 }
 
 /**
- * One kept-alive connection on which one request after the other goes out. It knows just enough of HTTP/1.1 to see where an answer
- * ends, so that hundreds of clients with a hundred thousand calls cost a test little beside what it tests.
+ * One kept-alive connection for consecutive requests. It implements only as much of HTTP/1.1 as is needed to find the end of an
+ * answer, so that hundreds of clients with a hundred thousand calls use little time of a test.
  */
 export class KeptConnection {
   readonly #socket: Socket
   readonly #path: string
-  /** The rest of the first line, and the headers of every request. */
+  /** The end of the first line, and the headers of every request. */
   readonly #head: string
   #buffered: Buffer | undefined
   #waiting: PromiseWithResolvers<WholeAnswer> | undefined
@@ -106,7 +106,7 @@ export class KeptConnection {
   }
 }
 
-/** Undefined while something of it is still to come. */
+/** Undefined while the answer is incomplete. */
 function wholeAnswer(data: Buffer): WholeAnswer | undefined {
   const headEnd = data.indexOf(HEAD_END)
   if (headEnd < 0) return undefined

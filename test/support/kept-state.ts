@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import type { Hub } from './hub.ts'
 import { descendants } from './processes.ts'
 
-/** Written beside every request, refused or not: who did what, when a key was used, who is signed in, which sessions are open, how an upstream turned out to be. */
+/** Data written with every request, even a rejected one: audit, use of keys, sign-ins, open sessions, findings about upstreams. */
 const BESIDE = new Set(['audit', 'access_key.last_used_at', 'sign_in', 'client_session', 'server_era', 'server_asking'])
 
-/** What must not change by a request that is refused: the settings file, every row of the store, the hub's children. */
+/** State that a rejected request must not change: the settings file, every row of the store, the hub's children. */
 export interface KeptState {
   readonly settings: string
   readonly rows: Readonly<Record<string, string>>
   readonly children: readonly number[]
 }
 
-/** Looks at the files themselves, past the hub, so that nothing is believed that the hub says of itself. */
+/** Reads the files directly, not through the hub, so that its own answers are not trusted. */
 export function keptState(hub: Pick<Hub, 'settingsFile' | 'dataDir' | 'pid'>): KeptState {
   const database = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
   try {

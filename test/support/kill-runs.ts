@@ -7,7 +7,7 @@ import { ROOT } from './hub.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
 
-/** What a save of a settings file asks of the system, how often four saves do, and how many rounds: 200 runs in all of them. */
+/** System calls of a save of a settings file, their number in four saves, and the number of rounds: 200 runs in all. */
 export const SAVE_CALLS = {
   write: ['write,pwrite64', 16, extent(1, 8)],
   fsync: ['fsync,fdatasync', 8, extent(1, 6)],
@@ -15,8 +15,8 @@ export const SAVE_CALLS = {
 } as const
 
 /**
- * Saves a file four times and is killed at the nth of these calls. Returns which version is there then, 0 to 4. Throws when
- * the file is no whole version, or older than what was acknowledged.
+ * Saves a file four times in a process that is killed at the nth of these calls. Returns the version in the file afterwards, 0
+ * to 4. Throws if the file is not one complete version, or is older than the acknowledged one.
  */
 export async function killedSave(calls: string, nth: number): Promise<number> {
   if (Bun.which('strace') === null) throw new Error('This test needs strace: apt-get install strace')
@@ -44,8 +44,8 @@ export async function killedSave(calls: string, nth: number): Promise<number> {
 }
 
 /**
- * Writes to a store for ever and is killed once so many writes were acknowledged. Returns how many were. Throws when one of
- * them is missing, when half of one is there, or when the file is damaged.
+ * Writes to a store in a process that is killed once this many writes were acknowledged. Returns their number. Throws if one of
+ * them is missing or incomplete, or if the file is damaged.
  */
 export async function killedStore(enough: number): Promise<number> {
   const dataDir = await makeTemp('store')
@@ -76,7 +76,7 @@ export async function killedStore(enough: number): Promise<number> {
   return acknowledged
 }
 
-/** Does the work for each item, so many at a time. */
+/** Runs the work for each item, with this many at a time. */
 export async function several<T, R>(items: readonly T[], atOnce: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const left = [...items.entries()]
   const results: R[] = []

@@ -1,8 +1,11 @@
-/** The process of `watchLatency`: starts with what to ask; `stop` ends it, and the latencies in milliseconds are sent back. */
+/**
+ * The process of `watchLatency`: starts with the requests to send; `stop` ends it, and the latencies in milliseconds are sent
+ * back.
+ */
 import { KeptConnection, type WholeAnswer } from './kept-connection.ts'
 import type { LatencyWatchMessage, LatencyWatchStart } from './latency-watch.ts'
 
-/** What a request counts that is refused, lost or not answered. */
+/** Latency of a request that is refused, lost or not answered. */
 const LOST_MS = 60_000
 
 const latencies: number[] = []
@@ -16,7 +19,7 @@ process.on('message', (message: LatencyWatchMessage): void => {
   if (message === 'stop') stopped = true
   else void watch(message)
 })
-// The test has the latencies, or is gone.
+// The test has the latencies, or has ended.
 process.on('disconnect', () => process.exit())
 
 async function watch(start: LatencyWatchStart): Promise<void> {

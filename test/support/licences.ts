@@ -1,13 +1,13 @@
-/** Which licences the packages that the hub runs with may have. */
+/** Checks the licences of the packages that the hub runs with. */
 import { type LockedPackage, lockedTree } from './lock-file.ts'
 
-/** Permissive ones alone: whoever passes the hub on owes nothing but the notices. */
+/** Permissive ones only: a person who distributes the hub only has to include the notices. */
 const PERMITTED = new Set([
   ...['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0'],
   ...['PSF-2.0', 'Python-2.0', 'Unlicense', 'Zlib'],
 ])
 
-/** Packages of which a licence is not on the list, and neither is any that they may be had under instead. */
+/** Packages with a licence that is not on the list, without a permitted alternative. */
 export function refusedLicences(packages: readonly LockedPackage[]): string[] {
   return packages
     .filter(({ licence }) => licence === undefined || !permitted(licence))
@@ -16,7 +16,7 @@ export function refusedLicences(packages: readonly LockedPackage[]): string[] {
 
 function permitted(expression: string): boolean {
   const plain = expression.replace(/^\((.*)\)$/s, '$1')
-  // One that mixes both kinds has to be looked at by a person.
+  // A person has to check an expression that mixes both kinds.
   if (/[()]/.test(plain) || (/ AND /.test(plain) && / OR /.test(plain))) return false
   if (/ OR /.test(plain)) return plain.split(' OR ').some(licence => PERMITTED.has(licence))
   return plain.split(' AND ').every(licence => PERMITTED.has(licence))

@@ -9,10 +9,10 @@ export interface StreamEvent {
   readonly data: any
 }
 
-/** One reader of `/api/stream`. Whoever opens it closes it. */
+/** One reader of `/api/stream`. The caller closes it. */
 export interface LiveStream {
   readonly events: readonly StreamEvent[]
-  /** Everything that came, as it came. */
+  /** The received text, unchanged. */
   text(): string
   ended(): boolean
   /** Waits for an event that fits. */

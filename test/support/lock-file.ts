@@ -6,13 +6,13 @@ import { type ParseError, parse } from 'jsonc-parser'
 const ROOT = join(import.meta.dir, '../..')
 
 export interface LockedPackage {
-  /** Where it lies below node_modules, as bun.lock has it: `a` or `a/b` for the b that a has for itself. */
+  /** Place below node_modules, as in bun.lock: `a`, or `a/b` for the b that only a uses. */
   readonly key: string
   readonly name: string
   readonly version: string
-  /** As the lock file has it: `sha512-<base64>`. */
+  /** Integrity in the form of the lock file: `sha512-<base64>`. */
   readonly integrity: string
-  /** An SPDX expression or what else the package says; undefined for one that is made for some machines only. */
+  /** The package's SPDX expression or other statement; undefined for a package for some machines only. */
   readonly licence: string | undefined
   /** Keys of the packages that it needs. */
   readonly needs: readonly string[]
@@ -67,7 +67,7 @@ function lockedPackage(key: string, lock: LockFile, everywhere: boolean): Locked
   if (!entry) throw new Error(`bun.lock has no package "${key}"`)
   const [spec, , needs, integrity] = entry
   const at = spec.lastIndexOf('@')
-  // Peers that are optional are installed where the lock file has them, as Bun does it.
+  // Optional peers are installed if the lock file has them, as in Bun.
   const wanted = Object.keys({ ...needs.dependencies, ...needs.optionalDependencies, ...needs.peerDependencies })
   const resolved = wanted.flatMap(name => resolve(key, name, lock) ?? [])
   return {
@@ -80,12 +80,12 @@ function lockedPackage(key: string, lock: LockFile, everywhere: boolean): Locked
   }
 }
 
-/** Not installed on other machines, nor what it alone needs: what is said of it must be the same on all of them. */
+/** True for a package that other machines do not install, with its dependencies: the result must be the same on all of them. */
 function isMachineBound(entry: Locked | undefined): boolean {
   return entry?.[2].os !== undefined || entry?.[2].cpu !== undefined
 }
 
-/** The nearest package of that name, from the folder of the one that asks upwards. One that bun.lock left out has none. */
+/** The nearest package of that name, from the folder of the dependent one upwards. Undefined for one that bun.lock left out. */
 function resolve(from: string, name: string, lock: LockFile): string | undefined {
   for (let path = names(from); ; path = path.slice(0, -1)) {
     const key = [...path, name].join('/')

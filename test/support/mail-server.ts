@@ -11,19 +11,19 @@ export interface ReceivedMail {
   readonly user: string | undefined
 }
 
-/** What a mail server is to be like. */
+/** Options of a mail server. */
 export interface MailServerOptions {
-  /** For STARTTLS; without it the server offers none. */
+  /** For STARTTLS; without it the server does not offer it. */
   readonly certificate?: Certificate
   /** TLS from the first byte. Default false. */
   readonly implicit?: boolean
-  /** Asks for this user and password; it permits them without TLS too. */
+  /** Requires this user and password; it permits them without TLS too. */
   readonly auth?: { readonly user: string; readonly pass: string }
   /** Answers to a recipient with this status; 0: takes it. */
   readonly statusFor?: (recipient: string) => number
 }
 
-/** A real SMTP server on loopback that keeps what it is sent, and every password that it was shown. */
+/** A real SMTP server on loopback that keeps received mails, and every received password. */
 export async function startMailServer({ certificate, implicit, auth, statusFor }: MailServerOptions = {}) {
   const received: ReceivedMail[] = []
   const passwords: { readonly pass: string; readonly secure: boolean }[] = []

@@ -1,9 +1,9 @@
 import type { Clock } from '../../plugins/assistant-bridge/clock.ts'
 
-/** A clock that goes on only when it is told to. */
+/** A clock that advances only on request. */
 export class ManualClock implements Clock {
   ms = 0
-  /** What `random` gives. */
+  /** Result of `random`. */
   chance: () => number = () => 1
   readonly #timers = new Map<number, { readonly atMs: number; readonly work: () => void }>()
   #made = 0
@@ -34,7 +34,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Everything that needs no time has happened. */
+/** Resolves after all pending work that needs no time. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 60; turn += 1) await Promise.resolve()
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type Finished, patchbay } from '../unit/cli/running-hub.ts'
 import type { Hub } from './hub.ts'
 
-/** Runs a command of the CLI on a hub's folder, whether the hub runs or not. */
+/** Runs a command of the CLI on a hub's folder, whether or not the hub is running. */
 export function inFolder(
   folder: string,
   argv: readonly string[],
@@ -12,7 +12,10 @@ export function inFolder(
   return patchbay(argv, { cwd: folder, env: { ...where, ...env }, stdin })
 }
 
-/** What people made of a hub, as its API shows it to the administrator, without what differs between two hubs. */
+/**
+ * Content that people created in a hub, as its API shows it to the administrator, without the parts that differ between two
+ * hubs.
+ */
 export async function contentOf(hub: Hub): Promise<unknown> {
   const admin = await hub.signIn('admin')
   const lists = await Promise.all(
@@ -37,7 +40,7 @@ export async function contentOf(hub: Hub): Promise<unknown> {
     'signIns',
     'lastSeenAt',
   ])
-  // Of a group, a number that grows while its members start.
+  // In a group, a number that grows while its members start.
   const isChanging = (key: string, value: unknown) =>
     changing.has(key) || (key === 'tools' && typeof value === 'number')
   return JSON.parse(JSON.stringify(lists, (key, value) => (isChanging(key, value) ? undefined : value)))

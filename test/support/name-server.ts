@@ -7,15 +7,15 @@ const NO_SUCH_NAME = 3
 /** A name server of a test; each answer counts for this one question (a lifetime of 0 s). */
 export interface NameServer extends AsyncDisposable {
   readonly address: string
-  /** Names that were asked for, each time a first time (A, then AAAA). */
+  /** Requested names, each once (A, then AAAA). */
   readonly asked: string[]
-  /** A program, for `HubOptions.wrap`, that lets what it starts ask this server and nobody else. Needs root. */
+  /** A program, for `HubOptions.wrap`, that makes a program use only this name server. Needs root. */
   readonly wrap: readonly string[]
 }
 
 /**
- * `answer` gives the IPv4 and IPv6 addresses of a name; undefined: there is no such name; `silence`: nobody says so. Port 53,
- * so it needs root.
+ * `answer` returns the IPv4 and IPv6 addresses of a name; undefined: there is no such name; `silence`: no answer is sent. Port
+ * 53, so it needs root.
  */
 export async function startNameServer(
   folder: string,

@@ -13,7 +13,7 @@ export interface Nginx extends AsyncDisposable {
   readonly url: string
 }
 
-/** Starts nginx with these `location` blocks in its one server. Unpacks Debian's package where it is not installed. */
+/** Starts nginx with these `location` blocks in its one server. Unpacks Debian's package if it is not installed. */
 export async function startNginx(locations: string): Promise<Nginx> {
   const port = await freePort()
   const http = `access_log off; server { listen 127.0.0.1:${port}; server_name _; ${locations} }`

@@ -6,7 +6,7 @@ export interface OnlineHubOptions extends HubOptions {
   readonly settings: { readonly mcpServers: Readonly<Record<string, object>>; readonly groups?: readonly object[] }
 }
 
-/** A hub with an administrator, whose servers are all online. One that does not come so far is stopped again. */
+/** A hub with an administrator and all servers online. If that fails, the hub is stopped again. */
 export async function startOnline(options: OnlineHubOptions): Promise<{ readonly hub: Hub; readonly admin: Client }> {
   const hub = await startHub(options)
   try {

@@ -6,11 +6,11 @@ export interface CollectedRecord {
   readonly record: JsonObject
 }
 
-/** A listener on 127.0.0.1 that takes logs as the specification of OTLP/HTTP (1.x, JSON) says. */
+/** A listener on 127.0.0.1 that receives logs by the specification of OTLP/HTTP (1.x, JSON). */
 export class OtlpCollector implements AsyncDisposable {
   readonly records: CollectedRecord[] = []
   readonly keys = new Set<string | null>()
-  /** Answers what it says instead of taking the records; undefined: they are taken. */
+  /** Returns a response instead of accepting the records; undefined: they are accepted. */
   answer: ((records: readonly JsonObject[]) => Response | undefined) | undefined
   requests = 0
   readonly #server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: request => this.#answer(request) })

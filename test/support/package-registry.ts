@@ -11,10 +11,10 @@ export interface Package {
   readonly files: Readonly<Record<string, string>>
 }
 
-/** A registry as npm and Bun ask it, on 127.0.0.1. */
+/** A registry with the API that npm and Bun use, on 127.0.0.1. */
 export interface PackageRegistry {
   readonly url: string
-  /** The paths that were asked for so far. */
+  /** The paths requested so far. */
   readonly asked: readonly string[]
   stop(): Promise<void>
 }

@@ -8,7 +8,7 @@ export const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-
 const SUPERGATEWAY = join(ROOT, 'node_modules/supergateway/dist/index.js')
 const MCP_PROXY = join(ROOT, 'node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs')
 
-/** Independent servers over HTTP. They take no port 0, so a free one is looked for unless one is given. */
+/** Independent servers over HTTP. They do not support port 0, so a free one is chosen unless one is given. */
 export interface Peer {
   readonly url: string
   readonly port: number
@@ -32,7 +32,7 @@ export function everythingOverHttp(port?: number): Promise<Peer> {
   }))
 }
 
-/** HTTP with SSE as of 2024-11-05 before a server that speaks stdio, which is the `command`. */
+/** HTTP with SSE as of 2024-11-05 in front of a stdio server, the `command`. */
 export function supergateway(command: string, port?: number): Promise<Peer> {
   return start(SUPERGATEWAY, '/sse', port, chosen => ({
     args: ['--stdio', command, '--outputTransport', 'sse', '--port', String(chosen)],
@@ -41,7 +41,7 @@ export function supergateway(command: string, port?: number): Promise<Peer> {
   }))
 }
 
-/** Streamable HTTP of both eras (`--no-modern`: of the older alone) before a server that speaks stdio, the `command`. */
+/** Streamable HTTP of both eras (`--no-modern`: only of the older) in front of a stdio server, the `command`. */
 export function mcpProxy(options: readonly string[], command: readonly string[], port?: number): Promise<Peer> {
   return start(MCP_PROXY, '/mcp', port, chosen => ({
     args: ['--host', '127.0.0.1', '--port', String(chosen), ...options, '--', ...command],

@@ -2,17 +2,17 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { unpackedPrograms } from './debian-packages.ts'
 
-/** Where the programs of PostgreSQL are, and what they need to run. */
+/** Place and requirements of PostgreSQL's programs. */
 export interface PostgresPrograms {
   readonly bin: string
-  /** For `initdb -L`; undefined where the programs know it themselves. */
+  /** Argument of `initdb -L`; undefined if the programs find it themselves. */
   readonly share: string | undefined
   readonly env: Readonly<Record<string, string>>
 }
 
 const VERSION = '15'
 const PACKAGES = [`postgresql-${VERSION}`, `postgresql-client-${VERSION}`, 'libpq5']
-/** What these link against, where the machine is too bare to have it. */
+/** Packages that these programs link against, for a machine without them. */
 const LIBRARIES = (
   'libldap-2.5-0 libsasl2-2 libxml2 libicu72 libgssapi-krb5-2 libkrb5-3 libk5crypto3 libkrb5support0 libcom-err2 ' +
   'libkeyutils1 liblz4-1 libzstd1 libssl3 libsystemd0 libgcrypt20 libgpg-error0 libcap2 libuuid1 libpam0g libaudit1 ' +
@@ -22,8 +22,8 @@ const INSTALLED = '/usr/lib/postgresql'
 const BIN = `usr/lib/postgresql/${VERSION}/bin`
 
 /**
- * Finds PostgreSQL on this machine, else unpacks Debian's packages into a folder below the system's temporary one, where
- * later runs find them; nothing is installed and nothing started by that. Throws with what is missing.
+ * Finds PostgreSQL on this machine, else unpacks Debian's packages into a folder below the system's temporary one, where later
+ * runs find them; nothing is installed or started by that. Throws with the name of a missing part.
  */
 export async function postgresPrograms(): Promise<PostgresPrograms> {
   const installed = existsSync(INSTALLED) ? readdirSync(INSTALLED).sort((a, b) => Number(b) - Number(a)) : []

@@ -11,7 +11,7 @@ const NOBODY = 65_534
 
 /** A PostgreSQL of the tests' own on 127.0.0.1, its data in a temporary folder. It ends with the process that started it. */
 export interface Postgres {
-  /** Of the database `postgres`, as a user who may make others. */
+  /** URL of the database `postgres`, for a user who may create others. */
   readonly url: string
   readonly pid: number
   /** Makes an empty database and returns its address. */
@@ -24,14 +24,14 @@ export interface Postgres {
   stop(): Promise<void>
 }
 
-/** Throws, saying what is missing, where PostgreSQL cannot be had. */
+/** Throws with the name of the missing part if PostgreSQL is not available. */
 export async function startPostgres(): Promise<Postgres> {
   const { bin, share, env } = await postgresPrograms()
   const folder = await makeTemp('postgres')
   const data = join(folder, 'data')
   const asRoot = process.getuid?.() === 0
   if (asRoot) await chown(folder, NOBODY, NOBODY)
-  // The death of this process, however it comes, ends the server too.
+  // The end of this process, by any cause, ends the server too.
   const before = [
     'setpriv',
     ...(asRoot ? [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []),

@@ -45,7 +45,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Who runs a program with this very argument, whosever child it is; zombies do not count. */
+/** Ids of processes that run with exactly this argument, of any parent; zombies do not count. */
 export function runningWith(argument: string): number[] {
   return allProcesses()
     .filter(({ pid }) => commandOf(pid).split('\0').slice(1).includes(argument))

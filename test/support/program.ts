@@ -13,13 +13,13 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>
   /** A module that is loaded before the script. */
   readonly preload?: string
-  /** Where in the log the address stands. */
+  /** Pattern of the address in the log. */
   readonly address?: RegExp
   /** For programs that end with their stdin. */
   readonly keepStdin?: boolean
 }
 
-/** Starts a script with this Bun and waits for its address. Whoever starts it stops it. */
+/** Starts a script with this Bun and waits for its address. The caller stops it. */
 export async function startProgram(script: string, options: ProgramOptions = {}): Promise<Program> {
   const { args = [], preload, address = /listening on (http:\/\/[^\s"]+)/ } = options
   const log = { text: '' }

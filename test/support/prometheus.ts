@@ -8,13 +8,13 @@ import { until } from './wait.ts'
 
 /** A Prometheus on 127.0.0.1 that reads one target each second. */
 export interface Prometheus extends AsyncDisposable {
-  /** The value of an expression that has one result; undefined while it has none. */
+  /** The value of an expression with one result; undefined while it has none. */
   query(expression: string): Promise<number | undefined>
-  /** How many results an expression has. Throws what Prometheus says of one that is wrong. */
+  /** Number of results of an expression. Throws Prometheus' error for an invalid one. */
   count(expression: string): Promise<number>
 }
 
-/** What promtool says of a text of metrics; empty when it has nothing to say. */
+/** Output of promtool for a text of metrics; empty if there is none. */
 export async function promtoolSays(metrics: string): Promise<string> {
   const { folder } = await programs()
   const child = Bun.spawn([join(folder, 'usr/bin/promtool'), 'check', 'metrics'], {
@@ -26,7 +26,7 @@ export async function promtoolSays(metrics: string): Promise<string> {
   return (await child.exited) === 0 ? words : `${words}exit code ${child.exitCode}`
 }
 
-/** What promtool prints when it makes blocks of a file in the OpenMetrics format; throws what it says otherwise. */
+/** Output of promtool when it creates blocks from a file in the OpenMetrics format; throws its error otherwise. */
 export async function blocksFrom(file: string, folder: string): Promise<string> {
   const { folder: root } = await programs()
   const args = ['tsdb', 'create-blocks-from', 'openmetrics', file, folder]
@@ -36,14 +36,14 @@ export async function blocksFrom(file: string, folder: string): Promise<string> 
   return said
 }
 
-/** What promtool says of a configuration; empty when it has nothing to say. */
+/** Output of promtool for a configuration; empty if there is none. */
 export async function promtoolSaysOfConfig(file: string): Promise<string> {
   const { folder } = await programs()
   const { exitCode, stdout, stderr } = Bun.spawnSync([join(folder, 'usr/bin/promtool'), 'check', 'config', file])
   return exitCode === 0 ? '' : `${stdout}${stderr}exit code ${exitCode}`
 }
 
-/** Starts Prometheus for a hub whose METRICS_TOKEN this is. Unpacks Debian's package where it is not installed. */
+/** Starts Prometheus for a hub with this METRICS_TOKEN. Unpacks Debian's package if it is not installed. */
 export function startPrometheus(hubUrl: string, token: string): Promise<Prometheus> {
   return startPrometheusWith(`scrape_configs:
   - job_name: patchbay

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { atMost } from './pace.ts'
 import { noteCodes } from './seen-codes.ts'
 
-/** What came back on a connection: the first answer's status, and everything as text. */
+/** Data received on a connection: the first answer's status, and everything as text. */
 export interface RawAnswer {
   readonly status: number
   readonly text: string
@@ -11,8 +11,8 @@ export interface RawAnswer {
 }
 
 /**
- * Writes these bytes as they are, for requests that no client would make, and reads until the server closes the connection
- * or `quietMs` pass without a byte after an answer that is whole, or that has no end.
+ * Writes these bytes unchanged, for requests that no client would send, and reads until the server closes the connection or
+ * `quietMs` pass without a byte after an answer that is complete, or that is endless.
  */
 export function rawRequest(
   url: string,
@@ -46,7 +46,7 @@ export function rawRequest(
   return promise
 }
 
-/** Whether the first answer has come to its end, as far as its head says where that is. `method`: of its request. */
+/** True when the first answer is complete, as far as its head shows that. `method`: of its request. */
 function isWhole(seen: string, method: string): boolean {
   const [interim = ''] = /^(?:HTTP\/1\.1 100 [\s\S]*?\r\n\r\n)*/.exec(seen) ?? []
   const answer = seen.slice(interim.length)

@@ -3,7 +3,7 @@ import { noteCodes, notingFetch } from './seen-codes.ts'
 
 export const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** A legacy client made of fetch alone, so that every header and byte is the test's own. */
+/** A legacy client made only of fetch, so that the test controls every header and byte. */
 export class RawClient {
   readonly #url: string
   readonly headers: Record<string, string>
@@ -36,7 +36,7 @@ export class RawClient {
     return this.post({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
   }
 
-  /** The whole message that answers a request, when it comes as JSON. */
+  /** The whole answer to a request, if it is JSON. */
   async call(method: string, params?: unknown): Promise<Answer> {
     const response = await this.send(method, params)
     return (await response.json()) as Answer

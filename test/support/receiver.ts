@@ -9,7 +9,7 @@ export interface Received {
   readonly json: any
 }
 
-/** Listens on loopback for what channels send, and answers 200, or what `answer` says. */
+/** Listens on loopback for messages of channels, and answers 200, or with `answer`. */
 export function startReceiver(answer: (received: Received, count: number) => Response = () => new Response('ok')) {
   const received: Received[] = []
   const server = Bun.serve({
@@ -34,7 +34,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Whether a message is signed as Standard Webhooks has it, reckoned here by itself. */
+/** True when a message is signed by Standard Webhooks; the signature is computed independently. */
 export function isSigned({ headers, text }: Received, secret: string): boolean {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   const signed = `${headers.get('webhook-id')}.${headers.get('webhook-timestamp')}.${text}`

@@ -8,7 +8,7 @@ import { startProgram } from './program.ts'
 export interface Reference {
   /** Its entry in a settings file. */
   readonly entry: { readonly type: 'streamable-http'; readonly url: string }
-  /** Has it say that a resource was updated; returns how many subscribers it told. */
+  /** Makes it send an update notification of a resource; returns the number of notified subscribers. */
   update(uri: string): Promise<number>
   stop(): Promise<void>
 }
@@ -32,7 +32,7 @@ export interface BesideReference {
   stop(): Promise<void>
 }
 
-/** The reference server, and a hub that knows it by `entry`, with an administrator; all its servers are online. */
+/** The reference server, and a hub that has it as `entry`, with an administrator; all its servers are online. */
 export async function besideReference(
   era: 'legacy' | 'modern',
   optionsOf: (entry: Reference['entry']) => OnlineHubOptions,

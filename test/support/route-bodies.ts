@@ -96,7 +96,7 @@ const movingGrowths = [
   ),
 ]
 
-/** Values for what a template or a bundle asks for. */
+/** Values for the inputs of a template or a bundle. */
 const inputGrowths = [
   growth('inputs', [200, 9_000], n => ({ name: 'm', inputs: map(n, at => [`i${at}`, 'v']) })),
   growth('references in inputs', [8_000], n => ({ name: 'm', inputs: { a: '{a}'.repeat(n / 3) } })),
@@ -120,7 +120,7 @@ function records(path: string, of: (name: string) => readonly Growth[]): Readonl
   return { [`POST ${path}`]: of('made'), [`PUT ${path}/{ref}`]: of('t'), [`PATCH ${path}/{ref}`]: of('t') }
 }
 
-/** Bodies that get as far into a route as they can, by method and path as the API document has them. */
+/** Bodies that get as far into a route as possible, by method and path as in the API document. */
 const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
   'POST /api/servers/test': serverGrowths(LIMITS.bodyBytes),
@@ -194,12 +194,12 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
 /** The routes that have bodies of their own here; each must be in the API document. */
 export const ROUTES_WITH_BODIES: readonly string[] = Object.keys(OWN)
 
-/** Bodies for a route, besides those that are made of its schema. */
+/** Bodies for a route, in addition to those derived from its schema. */
 export function routeGrowths(route: string): readonly Growth[] {
   return OWN[route] ?? []
 }
 
-/** Reads in place of changes, so that rounds leave nothing behind. */
+/** Reads instead of changes, so that rounds leave nothing behind. */
 export function queryOf(route: string): string {
   return /^POST \/api\/(?:servers\/import|import|(?:market\/templates|bundles)\/\{id\}\/install)$/.test(route)
     ? '?dryRun=true'

@@ -14,7 +14,7 @@ const TLS_MODULE = join(MODULES, 'lmnsd_gtls.so')
 export interface Rsyslog extends AsyncDisposable {
   readonly udpPort: number
   readonly tcpPort: number
-  /** What arrived, one object a message. */
+  /** Received messages, one object each. */
   received(): Promise<readonly Received[]>
   start(): Promise<void>
   stop(): Promise<void>
@@ -38,7 +38,7 @@ export interface TlsFiles {
   readonly key: string
 }
 
-/** A rsyslogd of Debian on 127.0.0.1 that writes what it gets as JSON lines. Not started yet. `tls`: TCP speaks TLS. */
+/** A rsyslogd of Debian on 127.0.0.1 that writes received messages as JSON lines. Not started yet. `tls`: TCP uses TLS. */
 export async function makeRsyslog(tls?: TlsFiles): Promise<Rsyslog> {
   const { folder: root, env } = await programs()
   const folder = await makeTemp('rsyslog')
@@ -109,7 +109,7 @@ ruleset(name="all") { action(type="omfile" file="${join(folder, 'out.log')}" tem
   }
 }
 
-/** As installed, or unpacked from Debian's packages. */
+/** The installed programs, or those unpacked from Debian's packages. */
 async function programs() {
   if ([PROGRAM, TLS_MODULE].every(path => existsSync(join('/', path)))) return { folder: '/', env: {} }
   return unpackedPrograms({

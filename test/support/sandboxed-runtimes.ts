@@ -27,7 +27,7 @@ readline.createInterface({ input: process.stdin }).on('line', async line => {
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n')
 })`
 
-/** For Python: `work` does the like, or, as asked, closes its input or output and lives on. */
+/** For Python: `work` does the same or, on request, closes its input or output and keeps running. */
 export const PYTHON = `
 import json, os, sqlite3, subprocess, sys, threading, time
 def work(how):

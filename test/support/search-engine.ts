@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 
-/** What a request to `_bulk` asked for. */
+/** Operation of a `_bulk` request. */
 export interface Bulk {
   readonly index: string
   readonly id: string
   readonly doc: JsonObject
 }
 
-/** How the engine answers. All of it may be changed while it runs. */
+/** Behaviour of the engine. All of it may be changed while it runs. */
 export interface EngineBehaviour {
   distribution?: 'opensearch'
   /** Refuses templates with data streams, as an engine without that feature does. */

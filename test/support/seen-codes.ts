@@ -1,6 +1,7 @@
 /**
- * Which codes the answers of real hubs held during a run. SEEN_CODES names the file that the tests add them to; without it
- * nothing is noted. `bun test/support/seen-codes.ts FILE`, at the end of a whole run, fails for a code that no answer held.
+ * Records the codes in the answers of real hubs during a run. SEEN_CODES names the file that the tests append them to; without
+ * it nothing is recorded. `bun test/support/seen-codes.ts FILE`, at the end of a whole run, fails for a code that no answer
+ * contained.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
 import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'

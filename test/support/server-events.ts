@@ -16,7 +16,7 @@ export interface EventCase {
   readonly listsOnly?: true
 }
 
-/** Every event of a server's state machine, once for each decision that what it carries makes. */
+/** Every event of a server's state machine, once for each decision that depends on its content. */
 export const EVENT_CASES: readonly EventCase[] = [
   { name: 'loaded', event: { type: 'loaded', lazy: false, sleeps: false } },
   { name: 'loaded: lazy, its lists known', event: { type: 'loaded', lazy: true, sleeps: true } },
@@ -72,7 +72,7 @@ export function serverIn(phase: ServerPhase, more: Partial<MachineState> = {}): 
   }
 }
 
-/** What the event does to a server in this phase. */
+/** Transition of a server in this phase by the event. */
 export function transitionIn(phase: ServerPhase, { event, listsOnly }: EventCase): Transition {
   return transition(serverIn(phase, listsOnly ? { listsOnly } : {}), event)
 }

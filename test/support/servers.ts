@@ -20,15 +20,15 @@ export async function statusOf(client: Client, ref: string): Promise<Status> {
   return (await client.ok('GET', `/api/servers/${encodeURIComponent(ref)}`)).status
 }
 
-/** How long tests wait for looks at servers; one that goes on is not theirs. */
+/** Time for which tests wait for checks of servers, in milliseconds; a longer one does not belong to the test. */
 const LOOK_MS = 5_000
 
-/** Online, and not only because the time for its first lists was over: on a machine that stands still they come later. */
+/** True when it is online, and not only because the time for its first lists was over: on a stalled machine they arrive later. */
 function isOnline({ state, reason }: Status): boolean {
   return state === 'online' && reason?.code !== 'upstream_timeout'
 }
 
-/** Waits until these servers are online with their lists and were looked at, asking with one request at a time. */
+/** Waits until these servers are online with their lists and were checked, with one request at a time. */
 export async function online(client: Client, refs: readonly string[], timeoutMs = 60_000): Promise<void> {
   for (const ref of refs) {
     await until(async () => isOnline(await statusOf(client, ref)), {
@@ -54,7 +54,7 @@ export async function callText(client: McpClient, name: string, args: Record<str
   return block?.text ?? ''
 }
 
-/** Waits until the hub has as many calls of this person, by whatever door they came, as were begun and last. */
+/** Waits until the hub has all begun calls of this user, through any endpoint. */
 export async function inFlight(client: Client, calls = 1): Promise<void> {
   await until(
     async () => {
@@ -67,8 +67,8 @@ export async function inFlight(client: Client, calls = 1): Promise<void> {
 }
 
 /**
- * Waits until the call that was just begun is with its server. Two requests of one client may arrive in any order; when the
- * hub has the first, the server reads it before what comes behind. `quick`: a tool of that server that answers at once.
+ * Waits until the call that was just begun has reached its server. Two requests of one client may arrive in any order; when the
+ * hub has the first, the server reads it before later ones. `quick`: a tool of that server that answers at once.
  */
 export async function atWork(admin: Client, client: McpClient, quick = 'quick'): Promise<void> {
   await until(
@@ -109,7 +109,7 @@ export async function toolNames(client: McpClient): Promise<string[]> {
   return names
 }
 
-/** Tools as a client of one server is shown them: one that must be a task may be called as it is, since the hub makes the task. */
+/** Tools as a client of one server sees them: one that must be a task may be called directly, since the hub creates the task. */
 export function throughHub<Tool extends { readonly execution?: object | undefined }>(tools: readonly Tool[]): Tool[] {
   return tools.map(tool =>
     tool.execution && 'taskSupport' in tool.execution && tool.execution.taskSupport === 'required'

@@ -9,8 +9,8 @@ const SILENT_MS = 15_000
 const INTERVAL_MS = 20_000
 
 /**
- * A rule that fires at once for a server that is lost, under a silence: no message comes while it lasts, one at its end,
- * with `repeats` one more after the interval of the rule.
+ * A rule that fires at once for a lost server, under a silence: no message is sent while it lasts, one at its end, with
+ * `repeats` one more after the interval of the rule.
  */
 export async function silencedAlert(user: Client, repeats: boolean): Promise<void> {
   const receiver = startReceiver()

@@ -12,9 +12,9 @@ export interface SourceFile {
 
 export interface Import {
   readonly specifier: string
-  /** Whether nothing of it is left at run time. */
+  /** True for an import that does not exist at run time. */
   readonly typeOnly: boolean
-  /** The file that a relative specifier stands for, from the root of the project. */
+  /** The file of a relative specifier, from the root of the project. */
   readonly target: string | undefined
 }
 
@@ -58,7 +58,7 @@ function findImports(path: string, uncommented: string): Import[] {
   })
 }
 
-/** A small lexer: enough of TypeScript to tell code from comments and from what is quoted. */
+/** A small lexer: enough of TypeScript to distinguish code from comments and quoted text. */
 export function blank(text: string): { readonly code: string; readonly uncommented: string } {
   const code = text.split('')
   const uncommented = text.split('')
@@ -100,7 +100,7 @@ export function blank(text: string): { readonly code: string; readonly uncomment
       at = stop
     } else if (char === "'" || char === '"' || char === '`') quoted(char)
     else if (char === '}' && templates.at(-1) === 0) {
-      // The rest of the template goes on behind the brace.
+      // The template continues after the brace.
       templates.pop()
       quoted('`')
     } else if (char === '/' && startsRegex(previous)) {
@@ -130,7 +130,7 @@ export function blank(text: string): { readonly code: string; readonly uncomment
   return { code: code.join(''), uncommented: uncommented.join('') }
 }
 
-/** Whether a slash after this token begins a regular expression and is no division. */
+/** True when a slash after this token begins a regular expression and is not a division. */
 function startsRegex(previous: string): boolean {
   if (/^(return|typeof|case|in|of|do|else|void|delete|throw|await)$/.test(previous)) return true
   return previous === '' || !/[\w$)\]'"`/]$/.test(previous)

@@ -1,4 +1,4 @@
-/** Bodies for every route that stores something for the user who calls it, each as large as is taken. */
+/** Bodies for every route that stores something for its user, each as large as permitted. */
 import { randomBytes } from 'node:crypto'
 import { MANIFEST, sendBundle } from './bundle.ts'
 import type { Client } from './hub.ts'
@@ -7,15 +7,15 @@ import { zipOf } from './zip.ts'
 /** The most of one text, and of all of `env`. */
 const TEXT = 8_192
 const ENV = 120_000
-/** What a bundle has that these send, packed and unpacked. */
+/** Size of the bundles that these send, packed and unpacked. */
 export const UNPACKED_BYTES = 300_000
-/** Small servers, of which groups have rows. */
+/** Number of small servers, for the members of groups. */
 const MEMBERS = 40
 /** Below the longest address that is taken. */
 const ADDRESS = 8_000
 const LATER = 24 * 60 * 60_000
 
-/** Sends one route what it stores. `round` is new in each call, so that names are. */
+/** Sends data to store to one route. `round` differs in each call, for new names. */
 type Send = (client: Client, round: number) => Promise<unknown>
 
 const text = (bytes: number) => 'x'.repeat(bytes)
@@ -86,7 +86,10 @@ async function sentBundle(client: Client): Promise<string> {
 
 const imported = (name: string, bytes: number) => ({ mcpServers: { [name]: command(bytes) } })
 
-/** What is there before: `t` is what is changed, `s` the server that others refer to, `old` a template's earlier version. */
+/**
+ * Creates the records that exist before: `t` is changed, other records refer to the server `s`, `old` is a template's earlier
+ * version.
+ */
 export async function prepareStored(client: Client): Promise<void> {
   await client.ok('POST', '/api/servers/batch', {
     servers: many(MEMBERS, at => ({ name: `m${at}`, command: 'true', enabled: false })),
@@ -100,7 +103,7 @@ export async function prepareStored(client: Client): Promise<void> {
   await client.ok('POST', '/api/assistant/endpoints', endpoint('t', 1))
 }
 
-/** By method and path as the API document has them. Those that change `t` come after those that make things. */
+/** By method and path as in the API document. Routes that change `t` come after those that create records. */
 export const STORING: Readonly<Record<string, Send>> = {
   'POST /api/servers': async (client, round) => {
     await client.ok('POST', '/api/servers', { name: `c${round}`, ...command(ENV) })
@@ -163,7 +166,7 @@ export const STORING: Readonly<Record<string, Send>> = {
     ),
 }
 
-/** Routes that store nothing on the account of stored bytes, each with what bounds it, or why it stores nothing. */
+/** Routes that store nothing in the account of stored bytes, each with its limit, or the reason why it stores nothing. */
 export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/setup': 'one time, by the first administrator',
   'POST /api/auth/login': 'signInsPerUser',

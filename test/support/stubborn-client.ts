@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { atMost } from './pace.ts'
 
-/** Connections that send what they are told, byte for byte, and read nothing until they are asked to. */
+/** Connections that send the given bytes, and read nothing until requested. */
 export class StubbornClient {
   readonly #address: URL
   readonly #sockets: Socket[] = []
@@ -15,7 +15,7 @@ export class StubbornClient {
     const { hostname, port } = this.#address
     const socket = connect(Number(port), hostname)
     this.#sockets.push(socket)
-    // A hub that cuts it off has done what it may.
+    // The hub may disconnect it.
     socket.on('error', () => {})
     socket.pause()
     await new Promise(resolve => socket.once('connect', resolve))
@@ -35,7 +35,7 @@ export class StubbornClient {
   }
 }
 
-/** All that comes on a connection within `milliseconds`, or until it has its first complete line. */
+/** All text received on a connection within `milliseconds`, or until its first complete line. */
 export function firstLine(socket: Socket, milliseconds = 5_000): Promise<string> {
   return new Promise(resolve => {
     let text = ''

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { until } from './wait.ts'
 
 /**
- * Takes the folder $1 as the root of a machine of its own, whose console is the file $2, and runs systemd as its first process. The
+ * Makes the folder $1 the root of a separate machine, whose console is the file $2, and runs systemd as its first process. The
  * network is this machine's.
  */
 const BOOT = `set -eu
@@ -32,7 +32,7 @@ export interface Machine extends AsyncDisposable {
   run(...command: readonly string[]): { readonly code: number; readonly output: string }
 }
 
-/** Where a new control group can be made in the hierarchy that systemd uses. */
+/** Returns the place for new control groups in the hierarchy that systemd uses. */
 async function groupsRoot(): Promise<string> {
   const mounts = (await Bun.file('/proc/mounts').text()).split('\n').map(line => line.split(' '))
   const place = mounts.find(([, , type]) => type === 'cgroup2')?.[1]

@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A fresh folder of its own, its path without symlinks. Whoever makes it removes it with `removeTemp`. */
+/** A new folder, with a path without symlinks. The caller removes it with `removeTemp`. */
 export async function makeTemp(name: string): Promise<string> {
   return realpath(await mkdtemp(join(tmpdir(), `patchbay-${name}-`)))
 }

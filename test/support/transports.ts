@@ -4,7 +4,7 @@ import { openapiTransport } from '../../plugins/transport-openapi/plugin.ts'
 import { sseTransport } from '../../plugins/transport-sse/plugin.ts'
 import { stdioTransport } from '../../plugins/transport-stdio/plugin.ts'
 
-/** The transports of a hub whose bundled plugins run. */
+/** The transports of a hub with its bundled plugins. */
 export function bundledTransports(): OpenTransports {
   const transports = emptyTransports()
   for (const transport of [stdioTransport, httpTransport, sseTransport, openapiTransport]) transports.add(transport)

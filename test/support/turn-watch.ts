@@ -1,11 +1,11 @@
 /**
- * Loaded before the hub: notes what each turn of its main thread costs, in milliseconds of processor time, so that neither the
- * test's own work nor other programs count. At each SIGUSR2 it says the longest turn since the last time on standard error, as
+ * Loaded before the hub: measures each turn of its main thread, in milliseconds of processor time, so that neither the test's
+ * own work nor other programs count. At each SIGUSR2 it writes the longest turn since the last time to standard error, as
  * `longest turn: N`.
  */
 import { mainThreadMs } from './work.ts'
 
-/** Between two looks; a turn that is shorter is not told from the next one. */
+/** Interval of measurements in milliseconds; a shorter turn is not distinguished from the next one. */
 const INTERVAL_MS = 1
 
 let seenMs = mainThreadMs(process.pid)

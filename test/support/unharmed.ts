@@ -6,22 +6,22 @@ import { until } from './wait.ts'
 
 /** The most that a fault may leave in the hub's memory. */
 const GROWN_BYTES = 64 * 1024 * 1024
-/** Sweeps of the hub that come and go by themselves. */
+/** Number of the hub's own temporary timers. */
 const OWN_TIMERS = 3
 
 export interface UnharmedOptions {
   /** A server with the tool `echo` that has nothing to do with the fault. Default `echo`. */
   readonly bystander?: string
-  /** What must appear in no output, besides the passwords and credentials of the test's administrator. */
+  /** Texts that must not be in any output, besides the passwords and credentials of the test's administrator. */
   readonly canaries?: readonly string[]
-  /** Default 64 MiB, for what a fault may leave of memory. */
+  /** Highest growth of memory that a fault may leave. Default 64 MiB. */
   readonly grownBytes?: number
 }
 
 /**
- * Notes how a hub is now, and returns what proves after a fault that it is so again: the same process, healthy, an unrelated
- * server answers, descriptors, children, timers and memory are given back, and no secret is in the log. The hub must have
- * been started with `countTimers`.
+ * Records the state of a hub, and returns a function that verifies it after a fault: the same process, healthy, an unrelated
+ * server answers, descriptors, children, timers and memory are released, and no secret is in the log. The hub must have been
+ * started with `countTimers`.
  */
 export async function watchFor(hub: Hub, admin: Client, options: UnharmedOptions = {}): Promise<() => Promise<void>> {
   const { bystander = 'echo', canaries = [], grownBytes = GROWN_BYTES } = options
@@ -52,7 +52,7 @@ export async function watchFor(hub: Hub, admin: Client, options: UnharmedOptions
   }
 }
 
-/** How many timers of the hub's main thread are still to fire. */
+/** Number of pending timers of the hub's main thread. */
 async function timersOf(hub: Hub): Promise<number> {
   const counts = (): RegExpMatchArray[] => [...hub.log().matchAll(/^timers: (\d+)$/gm)]
   const seen = counts().length

@@ -1,4 +1,4 @@
-/** Requests whose long answers nobody reads, and a hub on which an ordinary user has long answers of every kind. */
+/** Requests with long answers that are not read, and a hub on which an ordinary user has long answers of every kind. */
 
 import type { Answer } from './client.ts'
 import {
@@ -19,17 +19,17 @@ import { until } from './wait.ts'
 import { memorySlowness, slowness } from './work.ts'
 
 const MIB = 2 ** 20
-/** Of the hub's process, at any moment. */
+/** Limit for the memory of the hub's process, at any moment. */
 export const MOST_RESIDENT_MIB = 700
-/** What others may wait at worst, on a machine that is quick enough, and for one read of a hundred. */
+/** Limits of the response times of others, at worst and for one read of a hundred, on a machine that is fast enough. */
 const WORST_MS = 250
 const P99_MS = 50
 const TIMES_CALM = 5
-/** Between two reads of somebody else. */
+/** Pause between two reads of another user, in milliseconds. */
 const READ_MS = 25
 const READS = ['/api/servers', '/api/groups', '/api/settings', '/api/servers/admin~lists', '/api/limits']
 
-/** One request, whoever sends it. */
+/** One request, of any user. */
 export interface Asked {
   readonly method: string
   readonly path: string
@@ -37,7 +37,7 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** How long the answers of the users of this hub are, in bytes. */
+/** Lengths of the answers for the users of this hub, in bytes. */
 export interface Lengths {
   readonly document: number
   readonly list: number
@@ -71,8 +71,8 @@ export class UnreadHub {
   }
 
   /**
-   * A user with a server `heavy`, whose tool `bytes` answers as much as it is asked for, a server `pets` with a long document,
-   * and a group `g` with `heavy` and the public server `admin~lists`.
+   * Creates a user with a server `heavy`, whose tool `bytes` answers with the requested size, a server `pets` with a long
+   * document, and a group `g` with `heavy` and the public server `admin~lists`.
    */
   async user(name: string): Promise<Client> {
     const user = await this.hub.user(name)
@@ -122,7 +122,7 @@ export class UnreadHub {
     return items.find((item: { name: string }) => item.name === 'bytesInFlightPerUser').used
   }
 
-  /** Ends all connections, and waits until their bytes are given back. `kept`: bytes that sessions hold for a client that resumes. */
+  /** Ends all connections, and waits until their bytes are released. `kept`: bytes that sessions hold for a client that resumes. */
   async leave(users: readonly Client[], kept = 0): Promise<void> {
     this.#stubborn.close()
     this.#stubborn = new StubbornClient(this.hub)
@@ -136,7 +136,7 @@ export class UnreadHub {
   }
 
   /**
-   * What went wrong while `work` ran, as texts: the hub's memory, `/health`, and the reads and writes of others. Prints the
+   * Returns the problems while `work` ran, as texts: the hub's memory, `/health`, and the reads and writes of others. Prints the
    * figures.
    */
   async attack(name: string, work: () => Promise<unknown>): Promise<string[]> {
@@ -184,7 +184,7 @@ export class UnreadHub {
   }
 }
 
-/** What others had of the hub. */
+/** Measurements of other users' requests. */
 interface Seen {
   readonly health: HealthFigures
   readonly reads: Latencies

@@ -1,4 +1,4 @@
-/** Requests whose answers may be long, made from what the hub and the protocol say of themselves. */
+/** Requests whose answers may be long, derived from the descriptions of the hub and the protocol. */
 import { join } from 'node:path'
 import { ClientRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { Client, Hub } from './hub.ts'

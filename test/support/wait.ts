@@ -1,23 +1,23 @@
 import { atMost } from './pace.ts'
 
 /**
- * What a busy machine makes of a limit ends before the test does: whose own time is over says nothing of what it waited for,
- * and its runner kills what the tests after it need.
+ * Longest limit on a busy machine: it ends before the test's own timeout, whose error does not name the awaited condition, and
+ * after which the runner kills processes that later tests need.
  */
 const LONGEST_MS = 90_000
 
 export interface UntilOptions {
-  /** Default 20_000: it bounds a hang, and says nothing of speed. */
+  /** Default 20_000: it limits a hang, and is not a measure of speed. */
   readonly timeoutMs?: number
   /** Pause between two looks. Default 20. */
   readonly intervalMs?: number
-  /** What is waited for, as it stands in the error. */
+  /** Name of the awaited condition, for the error. */
   readonly what?: string
 }
 
 /**
- * Waits until the condition gives something truthy, and returns that. An error that the condition throws counts as
- * "not yet" and is the cause of the error at the time limit.
+ * Waits until the condition returns a truthy value, and returns that. An error that the condition throws counts as "not yet" and
+ * is the cause of the error at the time limit.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
@@ -43,7 +43,7 @@ export async function until<T>(
   }
 }
 
-/** How long the work took, in milliseconds, beside its result. */
+/** Runs the work and returns its duration in milliseconds with its result. */
 export async function timed<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly ms: number }> {
   const start = performance.now()
   const value = await work()

@@ -1,4 +1,4 @@
-/** What a JSON Schema of the API document says of one body, as far as bodies are made of it. */
+/** The parts of a body's JSON Schema in the API document from which bodies are built. */
 export interface BodySchema {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, BodySchema>>
@@ -9,7 +9,7 @@ export interface BodySchema {
 /** Bodies that grow in one way. */
 export interface Growth {
   readonly name: string
-  /** Does its work in slices: then others must be answered in between, whatever it takes in all. */
+  /** True if the work is done in slices: then others must be answered in between, whatever its total time. */
   readonly sliced?: true
   readonly sizes: readonly number[]
   /** The body of size `n`, as JSON. */
@@ -191,7 +191,7 @@ export function importGrowths(bytes: number): Growth[] {
   ]
 }
 
-/** The parameter of a method that names what it is about. */
+/** The parameter that identifies the subject of a method. */
 function textOf(method: string): string {
   if (method.endsWith('/list')) return 'cursor'
   if (method.startsWith('resources/')) return 'uri'
@@ -226,7 +226,7 @@ export function messageGrowths(method: string, limits: { readonly members: numbe
         }),
     },
   ]
-  // Reading a message is the same for all methods; these have the most to do with what they were sent.
+  // Reading a message is the same for all methods; these process the most of their input.
   if (!['tools/call', 'resources/read', 'initialize'].includes(method)) return about
   const list = (n: number, item: string): string => `{"name":"raw","arguments":{"list":[${`${item},`.repeat(n)}1]}}`
   return [

@@ -4,7 +4,7 @@ import { PLUGIN_ROUTES, queryOf, routeGrowths } from './route-bodies.ts'
 import { growsTooFast, MOST_MS, memorySlowness, slowness, workOf } from './work.ts'
 import { type BodySchema, type Growth, growths, messageGrowths } from './work-bodies.ts'
 
-/** People who take turns, so that the rate of one is never reached. */
+/** Number of users that take turns, so that none reaches the rate limit. */
 const PEOPLE = 4
 /** A cost over the bound is measured again: the processor's own time has its stumbles, and a collection of memory may fall into it. */
 const TRIES = 5
@@ -24,10 +24,10 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: BodySchema }>> }
 }
 
-/** Larger bodies do not come in one turn of the event loop. */
+/** Bytes that arrive in one turn of the event loop at most. */
 export const MOST_BYTES_AT_ONCE = 4 * 1024 * 1024
 
-/** What is sent bodies: a route such as `POST /api/servers`, or a method such as `MCP tools/call`. */
+/** Receiver of bodies: a route such as `POST /api/servers`, or a method such as `MCP tools/call`. */
 export interface Target {
   readonly name: string
   readonly growths: readonly Growth[]
@@ -35,9 +35,9 @@ export interface Target {
 }
 
 /**
- * Sends growing bodies to the targets, one at a time, and
- * measures the processor time of the hub's main thread, which needs `watchTurns`. `rounds`: how often everything is sent. After `limitMs` it ends with
- * what it has, so that a busy machine makes fewer requests; each run begins with another route.
+ * Sends growing bodies to the targets, one at a time, and measures the processor time of the hub's main thread, which needs
+ * `watchTurns`. `rounds`: number of repetitions. After `limitMs` it ends with the results so far, so that a busy machine sends
+ * fewer requests; each run begins with another route.
  */
 export async function fuzzWork(
   hub: Hub,
@@ -50,7 +50,7 @@ export async function fuzzWork(
   const problems: string[] = []
   let requests = 0
   const kept = new Map<string, string>()
-  // Bodies of many megabytes take longer to write than the hub takes to refuse them.
+  // Bodies of many megabytes take longer to write than the hub takes to reject them.
   const made = (growth: Growth, n: number): string => {
     if (n < 1_000_000) return growth.make(n)
     const key = `${growth.name} ${n}`
@@ -77,7 +77,7 @@ export async function fuzzWork(
             requests += 1
             if (cost.ms < least.ms) least = cost
           }
-          // A body of megabytes comes in many turns, each with a part of it.
+          // A body of megabytes arrives in many turns.
           const inTurns = growth.sliced || body.length > MOST_BYTES_AT_ONCE
           if (inTurns && least.ms > bound) {
             const turn = await longestTurn(hub, () => target.send(body))
@@ -98,7 +98,7 @@ export async function fuzzWork(
   return { requests, worst: costliest(worst), problems }
 }
 
-/** Bodies of megabytes cost new memory besides the work. */
+/** Bodies of megabytes need new memory besides the work. */
 function machineSlowness(): number {
   return Math.max(slowness(), memorySlowness())
 }
@@ -118,7 +118,7 @@ async function longestTurn(hub: Hub, work: () => Promise<unknown>): Promise<numb
   return least
 }
 
-/** What is changed by routes that change one thing. */
+/** Records for routes that change one record. */
 const RECORDS = [
   ['/api/groups', { name: 'g', members: ['s'] }],
   ['/api/groups', { name: 't', members: ['s'] }],
@@ -128,7 +128,7 @@ const RECORDS = [
   ['/api/assistant/endpoints', { name: 't', direction: 'inbound', group: 's' }],
 ] as const
 
-/** Everything to which bodies are sent: every route that takes JSON, and every method of MCP. */
+/** All receivers of bodies: every route that accepts JSON, and every method of MCP. */
 export async function targetsOf(hub: Hub): Promise<Target[]> {
   const admin = await hub.setup()
   const people: Client[] = [admin]
@@ -156,7 +156,7 @@ async function signedIn(hub: Hub, username: string): Promise<string> {
   }
 }
 
-/** Every route that takes JSON, those of plugins included; `next` is who sends the next body. */
+/** Every route that accepts JSON, including those of plugins; `next` returns the client that sends the next body. */
 export async function routeTargets(admin: Client, next: () => Client): Promise<Target[]> {
   const { paths } = (await admin.ok('GET', '/api/openapi.json')) as {
     paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>

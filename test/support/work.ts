@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 
-/** What one request may hold the main thread, in milliseconds, on a machine of the speed that {@link slowness} is 1 on. */
+/** Longest time for which one request may hold the main thread, in milliseconds, on a machine with {@link slowness} 1. */
 export const MOST_MS = 50
-/** What the calibration takes on a machine that is to keep the bound. */
+/** Duration of the calibration on a machine that must keep the bound, in milliseconds. */
 const CALIBRATION_MS = 30
 
-/** What a MiB of new memory takes on a machine that is to keep the bound, in milliseconds. */
+/** Cost of a MiB of new memory on a machine that must keep the bound, in milliseconds. */
 const MEMORY_MS = 1.5
 
 /** Milliseconds of processor time that the main thread of a process has used since it began. */
@@ -14,7 +14,7 @@ export function mainThreadMs(pid: number): number {
   return Number(onProcessorNs) / 1e6
 }
 
-/** How many times slower than wanted this machine is now, at least 1: the same parsing and hashing, measured in this thread. */
+/** Factor by which this machine is now slower than wanted, at least 1: the same parsing and hashing, measured in this thread. */
 export function slowness(): number {
   const text = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => ({ [`key${index}`]: `value ${index}` })))
   const runs = Array.from({ length: 5 }, () => {
@@ -26,8 +26,8 @@ export function slowness(): number {
 }
 
 /**
- * How many times slower than wanted this machine gives out new memory, at least 1, measured in this thread: what comes in over many
- * connections at once is read by the runtime in one turn, where a MiB of new memory was seen to cost 4 to 5 ms.
+ * Factor by which this machine is slower than wanted in allocating new memory, at least 1, measured in this thread: data of many
+ * connections at once is read by the runtime in one turn, in which a MiB of new memory was seen to cost 4 to 5 ms.
  */
 export function memorySlowness(): number {
   const runs = Array.from({ length: 3 }, () => {
@@ -49,8 +49,8 @@ export async function workOf<T>(
 }
 
 /**
- * Whether costs that were measured at rising sizes grow faster than n log n, as a text; undefined when they do not. Costs under
- * `floorMs` count as that much, since a request has a cost of its own; a measured ratio may be three times the ideal one.
+ * Describes how costs at rising sizes grow faster than n log n; undefined if they do not. Costs under `floorMs` count as that
+ * much, since each request has a fixed cost; a measured ratio may be three times the ideal one.
  */
 export function growsTooFast(
   costs: readonly { readonly n: number; readonly ms: number }[],

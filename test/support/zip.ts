@@ -10,9 +10,9 @@ export interface ZipEntry {
   /** General purpose bits. Default UTF-8 names. */
   readonly flags?: number
   readonly method?: number
-  /** What the archive says of the inflated size; default the truth. */
+  /** Inflated size that the archive states; default: the true one. */
   readonly saysBytes?: number
-  /** What the archive says of the checksum; default the truth. */
+  /** Checksum that the archive states; default: the true one. */
   readonly saysCrc?: number
   /** Takes the bytes of the first entry instead of own ones. */
   readonly overlaps?: boolean

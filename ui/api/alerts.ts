@@ -1,9 +1,9 @@
 import { api, type Page, segment } from './client.ts'
 
-/** How bad an alert is. */
+/** Severity of an alert. */
 export type Severity = 'warning' | 'critical'
 
-/** What of a rule can be written. */
+/** Writable fields of a rule. */
 export interface RuleBody {
   readonly name: string
   readonly condition: string
@@ -34,7 +34,7 @@ export interface Rule extends RuleBody {
   readonly pending?: readonly { readonly subject: string; readonly firesAt: string }[]
 }
 
-/** What of a channel can be written. */
+/** Writable fields of a channel. */
 export interface ChannelBody {
   readonly name: string
   readonly type: string
@@ -58,13 +58,13 @@ export interface Channel extends ChannelBody {
 export interface ChannelType {
   readonly type: string
   readonly label: string
-  /** The label by language, where the plugin has it in several. */
+  /** The label by language, if the plugin has several. */
   readonly labels?: { readonly en: string; readonly zh?: string }
   readonly configSchema: JsonSchema
   readonly withheld: readonly string[]
 }
 
-/** As much of a JSON Schema as forms of channels need. */
+/** The parts of JSON Schema that forms of channels use. */
 export interface JsonSchema {
   readonly type?: string
   readonly properties?: Readonly<Record<string, JsonSchema>>
@@ -107,14 +107,14 @@ export interface Delivery {
   readonly incident?: string
   readonly state: 'waiting' | 'sent' | 'failed' | 'dead'
   readonly attempts: number
-  /** Of a failure. */
+  /** Code of a failure. */
   readonly code?: string
   readonly detail?: string
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** What holds back messages. */
+/** Filter and period of suppressed messages. */
 export interface Silence {
   readonly id: string
   readonly rule?: string
@@ -125,16 +125,16 @@ export interface Silence {
   readonly endsAt: string
 }
 
-/** How a trial message went. */
+/** Result of a test message. */
 export interface TestDelivery {
   readonly channel: string
   readonly ok: boolean
-  /** Of a failure. */
+  /** Code of a failure. */
   readonly code?: string
   readonly detail: string
 }
 
-/** What a test says. */
+/** Result of a test. */
 export interface TestResult {
   readonly holds: boolean
   readonly subjects: readonly {
@@ -147,7 +147,7 @@ export interface TestResult {
   readonly deliveries?: readonly TestDelivery[]
 }
 
-/** What a rule would say, now and over the last 24 hours. */
+/** Result of a rule, now and over the last 24 hours. */
 export interface RulePreview {
   readonly condition: string
   readonly now: readonly {
@@ -166,10 +166,10 @@ export interface RulePreview {
       readonly endsAt?: string
       readonly highest: number | null
     }[]
-    /** Of the subject that fired most, or had most calls. */
+    /** Values of the subject that fired most, or had most calls. */
     readonly series?: { readonly subject: string; readonly values: readonly (number | null)[] }
   }
-  /** Why there is no past. */
+  /** Reason why there is no past. */
   readonly why?: string
 }
 

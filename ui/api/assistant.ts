@@ -24,7 +24,7 @@ export interface Endpoint {
   readonly direction: 'outbound' | 'inbound'
   /** With its token masked. */
   readonly url?: string
-  /** With its view before it, such as `$smart/ann~home`; `$smart` alone: all of the owner's. Null: it is gone. */
+  /** With its view as prefix, such as `$smart/ann~home`; `$smart` alone: everything of the owner. Null: it was removed. */
   readonly group: string | null
   readonly kind: 'group' | 'server' | 'all'
   /** The word of the view, such as `smart`. */
@@ -53,23 +53,23 @@ export interface EndpointMessage {
   readonly outcome?: string
 }
 
-/** What of an endpoint can be written. */
+/** Writable fields of an endpoint. */
 export type EndpointBody = Partial<
   Pick<Endpoint, 'name' | 'direction' | 'url' | 'enabled' | 'limits'> & { readonly group: string }
 >
 
-/** Where a setting comes from. */
+/** Source of a setting. */
 export type SettingSource = 'default' | 'file' | 'store' | 'env'
 
-/** Whether assistants are served, and what that is set by. */
+/** State of the service for assistants, and the sources of its settings. */
 export interface AssistantBridge {
   readonly enabled: boolean
   readonly source: SettingSource
   readonly variable: string
-  /** Whether a plugin that serves them runs. */
+  /** True when a plugin that serves assistants is running. */
   readonly hasBridge: boolean
   readonly apiKey: { readonly set: boolean; readonly source: SettingSource; readonly variable: string }
-  /** Where devices dial in. */
+  /** Address to which devices connect. */
   readonly socket: string
   /** Endpoints of the settings file that cannot be used; for administrators. */
   readonly fileProblems?: readonly { readonly pointer: string; readonly code: string; readonly detail: string }[]
@@ -83,7 +83,7 @@ export interface EndpointTools {
   readonly tokens: number
 }
 
-/** What a test of an endpoint found. */
+/** Result of testing an endpoint. */
 export interface EndpointTest {
   readonly ok: boolean
   readonly steps: readonly {

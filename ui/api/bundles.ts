@@ -1,4 +1,4 @@
-/** A value that a bundle asks for. */
+/** An input of a bundle. */
 export interface BundleInput {
   readonly name: string
   readonly label: string
@@ -22,7 +22,7 @@ export interface Bundle {
   readonly publisher?: string
   readonly type: string
   readonly bytes: number
-  /** `not-checked`: it is signed, by whom is not known. */
+  /** `not-checked`: it is signed, but the signer is unknown. */
   readonly signature: 'none' | 'not-checked'
   readonly usable: boolean
   /** Why it cannot be installed. */
@@ -34,7 +34,7 @@ export interface Bundle {
   readonly usedAt: string
 }
 
-/** What installing a bundle would do. */
+/** Preview of installing a bundle. */
 export interface BundlePlan {
   readonly argv: readonly string[]
   readonly missing: readonly string[]

@@ -1,9 +1,9 @@
 import { ApiError } from './problem.ts'
 
-/** Where the hub is mounted, without a slash at the end: empty, or `/hub`. */
+/** Path at which the hub is mounted, without a slash at the end: empty, or such as `/hub`. */
 export const basePath = document.documentElement.dataset.base ?? ''
 
-/** What a request may carry besides its path. */
+/** Options of a request. */
 export interface RequestOptions {
   /** Absent or empty values are left out; lists repeat their name. */
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>> | undefined
@@ -23,7 +23,7 @@ export interface Page<T> {
   readonly offset: number
 }
 
-/** What the client needs of the session. */
+/** Functions of the session that the client uses. */
 export interface Credential {
   token(): string | undefined
   /** Called with the error of a token that is not valid any more. */
@@ -32,7 +32,7 @@ export interface Credential {
 
 let credential: Credential = { token: () => undefined, refused: () => {} }
 
-/** Sets whose credential requests carry; called once by the session. */
+/** Sets the credential of all requests; called once by the session. */
 export function useCredential(given: Credential): void {
   credential = given
 }
@@ -73,7 +73,7 @@ export async function send(method: string, path: string, options: RequestOptions
   }
 }
 
-/** The error in an answer that is none of success. */
+/** Converts an unsuccessful response to an error. */
 export async function problemOf(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({ detail: response.statusText }))
   const error = new ApiError(response.status, body as Record<string, unknown>, response.headers.get('retry-after'))
@@ -81,7 +81,7 @@ export async function problemOf(response: Response): Promise<ApiError> {
   return error
 }
 
-/** How often a reading that came too early for the rate of requests is repeated, and the longest wait before it. */
+/** Number of times that a read request is repeated after a rate limit, and the longest wait before it. */
 const REPEATS = 3
 const LONGEST_WAIT_S = 5
 
@@ -99,12 +99,12 @@ async function request<T>(method: string, path: string, options?: RequestOptions
 
 const utf8 = new TextDecoder()
 
-/** Content of an answer. Of a megabyte, `response.json()` takes the main thread of Chromium twice as long. */
+/** Content of a response. For a megabyte, `response.json()` takes the main thread of Chromium twice as long. */
 async function readJson<T>(response: Response): Promise<T> {
   return JSON.parse(utf8.decode(await response.arrayBuffer())) as T
 }
 
-/** The hub's REST API. Each throws ApiError for every answer that is no success. */
+/** The hub's REST API. Each function throws ApiError for an unsuccessful response. */
 export const api = {
   get: <T>(path: string, options?: RequestOptions) => request<T>('GET', path, options),
   post: <T>(path: string, options?: RequestOptions) => request<T>('POST', path, options),
@@ -113,7 +113,7 @@ export const api = {
   delete: <T = undefined>(path: string, options?: RequestOptions) => request<T>('DELETE', path, options),
 }
 
-/** A record whose revision stands in the entity tag of the answer alone. */
+/** Reads a record whose revision is only in the entity tag of the response. */
 export async function readRevised<T>(
   path: string,
   signal: AbortSignal,

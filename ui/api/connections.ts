@@ -1,6 +1,6 @@
 import type { ServerState } from './types.ts'
 
-/** `GET /api/monitoring/connections`: who reaches what. */
+/** `GET /api/monitoring/connections`: connections of clients, groups and servers. */
 export interface Connections {
   readonly range: string
   readonly summed: boolean
@@ -15,7 +15,7 @@ export interface Connections {
 export interface ConnectedClient {
   readonly id: string
   readonly kind: 'client' | 'api'
-  /** As it named itself; empty: unknown, or not yours to see. */
+  /** Name that the client stated; empty: unknown, or not visible to you. */
   readonly name: string
   readonly user?: string
   readonly key?: { readonly id: string; readonly label?: string }
@@ -38,7 +38,7 @@ export interface ConnectedServer {
   readonly name: string
   readonly owner: string
   readonly state: ServerState
-  /** Why it is not online, for those who may edit it. */
+  /** Reason why it is not online, for users who may edit it. */
   readonly reason?: { readonly code: string; readonly message: string }
 }
 

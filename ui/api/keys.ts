@@ -1,6 +1,6 @@
 import { api, type Page, segment } from './client.ts'
 
-/** What a key may use. */
+/** Scopes of a key. */
 export type KeyScope = 'api' | 'api:read' | 'mcp' | { readonly group: string } | { readonly server: string }
 
 /** An access key, without its secret. */

@@ -2,7 +2,7 @@ import { api } from './client.ts'
 import type { Level } from './log-levels.ts'
 import { asApiError } from './problem.ts'
 
-/** A log record with all its members side by side, as searched and as it comes live. */
+/** A log record with all its members side by side, in searches and in the live stream. */
 export interface LogRecord {
   readonly timestamp: string
   readonly level: Level
@@ -11,7 +11,7 @@ export interface LogRecord {
   readonly tool?: string
   readonly duration?: number
   readonly status?: string
-  /** How a call of a tool ended. */
+  /** Outcome of a tool call. */
   readonly outcome?: string
   readonly error?: unknown
   readonly requestId?: string
@@ -32,7 +32,7 @@ export interface Found {
   readonly nextCursor?: string
   /** Records that were logged and are not stored yet. */
   readonly behind: number
-  /** The counted matches over time, where it was asked for. */
+  /** The counted matches over time, if requested. */
   readonly histogram?: Pick<Timeline, 'interval' | 'points'>
 }
 

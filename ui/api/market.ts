@@ -1,7 +1,7 @@
 /** A text in the languages that its author wrote. */
 export type Localized = string | { readonly en: string; readonly zh?: string }
 
-/** A value that a template asks for. */
+/** An input of a template. */
 export interface TemplateInput {
   readonly name: string
   readonly label: string
@@ -59,7 +59,7 @@ interface Installed {
   readonly previous?: string
 }
 
-/** A server of one's own whose source lists something else than is installed. */
+/** An own server whose source lists another version than the installed one. */
 export interface Update {
   /** `owner~name`. */
   readonly server: string
@@ -81,7 +81,7 @@ export interface UpgradeConflict {
   readonly offered: unknown
 }
 
-/** What a change to another version would do. */
+/** Preview of changing to another version. */
 export interface UpgradePlan {
   readonly from: string
   readonly to: string
@@ -93,7 +93,7 @@ export interface UpgradePlan {
     readonly added: readonly TemplateInput[]
     readonly removed: readonly string[]
   }
-  /** Pointers of what was changed by hand and stays. */
+  /** Pointers of kept manual changes. */
   readonly kept: readonly string[]
   readonly conflicts: readonly UpgradeConflict[]
   readonly missing: readonly string[]
@@ -102,7 +102,7 @@ export interface UpgradePlan {
   readonly planHash: string
 }
 
-/** What an installation would do. */
+/** Preview of an installation. */
 export interface InstallPlan {
   readonly variant: string
   readonly argv?: readonly string[]

@@ -5,7 +5,7 @@ import { ApiError } from './problem.ts'
 /** The newest version of MCP with sessions. */
 const VERSION = '2025-11-25'
 
-/** An error that a server answered in place of a result. */
+/** An error that a server answered instead of a result. */
 export class RpcError extends Error {
   readonly code: number
   readonly data: unknown
@@ -25,14 +25,14 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
 }
 
-/** What a client of MCP answers and hears while its requests run. */
+/** Handlers of an MCP client for messages that arrive while its requests run. */
 export interface McpHandlers {
-  /** Answers a request of the server: its result. Rejecting tells the server so. */
+  /** Answers a request of the server with a result. If it rejects, the server gets an error. */
   request(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown>
   notification(method: string, params: Readonly<Record<string, unknown>>): void
 }
 
-/** How a request of {@link McpSession.request} ends early, and what it says of itself. */
+/** Options of {@link McpSession.request}: abort signal and progress. */
 export interface McpRequestOptions {
   readonly signal?: AbortSignal
   /** Called with the hub's id of the request as soon as it is known. */
@@ -40,8 +40,8 @@ export interface McpRequestOptions {
 }
 
 /**
- * A session of the hub's MCP endpoint for one server, as any client has one: for what the REST API cannot do, which is being
- * asked by a server, hearing its notifications, prompts and resources. It uses the sign-in of this tab.
+ * A session of the hub's MCP endpoint for one server, like that of any client. The REST API cannot answer requests of a server,
+ * receive its notifications, or use prompts and resources. It uses the sign-in of this tab.
  */
 export class McpSession {
   readonly #path: string
@@ -100,7 +100,7 @@ export class McpSession {
     }
   }
 
-  /** What belongs to no request comes on a stream of its own. */
+  /** Messages that belong to no request arrive on a separate stream. */
   async #listen(): Promise<void> {
     const headers = { ...this.#headers(), accept: 'text/event-stream' }
     const response = await send('GET', this.#path, { headers, signal: this.#listening.signal })
@@ -160,7 +160,7 @@ export interface StreamEvent {
   readonly data: string
 }
 
-/** Events of a response as they come. */
+/** Events of a response as they arrive. */
 export async function* eventsOf(response: Response): AsyncGenerator<StreamEvent> {
   const reader = response.body?.getReader()
   if (!reader) return

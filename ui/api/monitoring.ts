@@ -32,7 +32,7 @@ export interface Metrics {
   readonly series?: readonly MetricStep[]
 }
 
-/** Something that needs somebody. */
+/** A problem that needs an action. */
 export interface Attention {
   readonly kind:
     | 'server_offline'
@@ -42,7 +42,7 @@ export interface Attention {
     | 'plugin_failed'
     | 'settings_problem'
   readonly subject: string
-  /** Of what is wrong, where the hub knows one; of a setting that of its field. */
+  /** Code of the problem, if there is one; for a setting, the code of its field. */
   readonly code?: string
   readonly message: string
   readonly since?: string
@@ -90,7 +90,7 @@ export interface Overview {
   readonly attention: readonly Attention[]
 }
 
-/** An amount of the machine; null: it cannot be had, and `reasons` says why. */
+/** A resource of the machine; null: not available, and `reasons` says why. */
 export interface Amount {
   readonly used: string | null
   readonly total: string | null
@@ -118,9 +118,9 @@ export interface ActivityCall {
   readonly server?: string
   readonly tool: string
   readonly status: string
-  /** Of many calls the longest. */
+  /** Duration; the longest one in a record of several calls. */
   readonly duration: number
-  /** Where it stands for many calls: their number. */
+  /** Number of calls in a record of several. */
   readonly count?: number
   /** Absent for many calls. */
   readonly requestId?: string
@@ -133,11 +133,11 @@ export interface Widget {
   readonly query: string
 }
 
-/** What a widget shows; which members there are depends on its type. */
+/** Data of a widget; its members depend on its type. */
 export interface WidgetAnswer {
   readonly unit?: MetricUnit
   readonly value?: number | null
-  /** Of a chart: the time that it covers. */
+  /** Start of the time that a chart covers. */
   readonly from?: string
   readonly to?: string
   readonly stepMs?: number

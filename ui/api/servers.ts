@@ -8,7 +8,7 @@ export interface HealthCheck {
   readonly durationMs: number
 }
 
-/** Health of a server, as `/api/monitoring/health` has it. */
+/** Health of a server, from `/api/monitoring/health`. */
 export interface ServerHealthRecord {
   /** `owner~name`. */
   readonly server: string
@@ -52,18 +52,18 @@ export async function readAll<T>(
   return items
 }
 
-/** What may be done to a server. */
+/** Actions on a server. */
 export type ServerVerb = 'start' | 'stop' | 'restart' | 'refresh'
 
 /** Path of a server in the API. */
 export const serverPath = (ref: string): string => `/api/servers/${segment(ref)}`
 
-/** Starts, stops, restarts a server, or reads its lists anew; answers it as it is then. */
+/** Starts, stops or restarts a server, or reads its lists again; returns the server afterwards. */
 export function controlServer(ref: string, verb: ServerVerb): Promise<ServerRecord> {
   return api.post<ServerRecord>(`${serverPath(ref)}/${verb}`)
 }
 
-/** Whether this user may change a server: its owner and administrators get its whole record. */
+/** True when this user may change a server: its owner and administrators get its full record. */
 export function isEditable(server: ServerRecord): boolean {
   return server.id !== undefined
 }
@@ -98,7 +98,7 @@ export interface StateChange {
   readonly reason?: { readonly code: string; readonly message: string }
 }
 
-/** Health of one server with its changes of the last day; only for those who may edit it. */
+/** Health of one server with its changes of the last day; only for users who may edit it. */
 export async function readHealth(
   ref: string,
   signal: AbortSignal,

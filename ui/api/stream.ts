@@ -3,8 +3,8 @@ import { problemOf, type RequestOptions, send } from './client.ts'
 import { ApiError } from './problem.ts'
 
 /**
- * Sends a request whose answer is a stream of events, such as a tool's progress and its result. Calls `listener` with each
- * event but the last; resolves with the last one. Throws ApiError: that of the answer, or of an `error` event.
+ * Sends a request whose response is a stream of events, such as a tool's progress and its result. Calls `listener` with each
+ * event but the last; resolves with the last one. Throws the ApiError of the response, or of an `error` event.
  */
 export async function sendForEvents<T>(
   path: string,

@@ -112,7 +112,7 @@ export interface GroupRecord {
   readonly [field: string]: unknown
 }
 
-/** What clients of a group may miss. */
+/** Restrictions for clients of a group. */
 export interface GroupWarning {
   readonly code: string
   /** In English. */
@@ -131,7 +131,7 @@ export interface GroupMember {
   readonly resources: 'all' | readonly unknown[]
 }
 
-/** How `owner~name` is written for a record that may be somebody else's. */
+/** Returns `owner~name` of a record that may belong to another user. */
 export function refOf(record: { readonly ref?: string; readonly owner: string; readonly name: string }): string {
   return record.ref ?? `${record.owner}~${record.name}`
 }

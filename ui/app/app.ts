@@ -9,8 +9,8 @@ import { session } from './session.ts'
 import '../components/toast.ts'
 
 /**
- * The whole console: the gate for whoever is not signed in, else the frame with the page of the present address. The
- * address stays while somebody signs in, so that a link leads to its place afterwards.
+ * The whole console: the sign-in page without a session, otherwise the frame with the page of the present address. The address
+ * is unchanged during the sign-in, so that a link leads to its page afterwards.
  */
 export class PbApp extends PbElement {
   #user: string | undefined
@@ -20,7 +20,7 @@ export class PbApp extends PbElement {
     const id = session.user?.id
     if (id === this.#user) return
     this.#user = id
-    // Whoever has just passed the gate stood in a form that is gone: the page that follows takes the focus.
+    // After the sign-in, the form with the focus was removed: the next page takes the focus.
     if (this.hasUpdated) this.toggleAttribute('data-entered', id !== undefined)
     if (id === undefined) {
       live.stop()
@@ -42,7 +42,7 @@ export class PbApp extends PbElement {
     if (router.place.path === '/reset-password') {
       return this.#lazy(import('../pages/sign-in/reset.ts'), html`<pb-reset-password></pb-reset-password>`)
     }
-    // The set-up goes on after its first step has made the account.
+    // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)
@@ -51,7 +51,7 @@ export class PbApp extends PbElement {
     return this.#lazy(import('../pages/sign-in/page.ts'), html`<pb-sign-in></pb-sign-in>`)
   }
 
-  /** The element is upgraded when its chunk is there; a chunk that cannot be loaded says so. */
+  /** Shows the element, which is upgraded when its chunk has loaded; a chunk that cannot be loaded causes an error message. */
   #lazy(chunk: Promise<unknown>, element: unknown): unknown {
     const begin = (): void => document.querySelector('#boot')?.remove()
     chunk.then(begin, () => {

@@ -1,12 +1,12 @@
 /**
- * Keeps the keyboard's place in the page: when what had the focus is removed, the nearest control that is left beside it
- * takes it, and what was disabled while it worked has it back afterwards. Else the browser begins again at the top.
+ * Keeps the keyboard focus in the page: when the focused element is removed, the nearest remaining control gets the focus, and
+ * an element that was disabled while it worked gets it back afterwards. Otherwise the browser would continue at the top.
  */
 const FOCUSABLE =
   'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex]'
 
 let last: HTMLElement | undefined
-/** What was around it, the nearest first. */
+/** Ancestors of the focused element, nearest first. */
 let around: readonly HTMLElement[] = []
 let isDue = false
 
@@ -17,7 +17,7 @@ export function keepFocus(): void {
     last = target
     around = ancestorsOf(target)
   })
-  // Whoever presses beside everything wants no focus.
+  // A click outside of all controls removes the focus intentionally.
   document.addEventListener('pointerdown', () => {
     last = undefined
   })
@@ -38,7 +38,7 @@ function restore(): void {
   isDue = false
   if (last === undefined || document.activeElement !== document.body) return
   if (last.isConnected) {
-    // What is disabled takes none; the next change is looked at again.
+    // A disabled element cannot be focused; the next change is checked again.
     last.focus({ preventScroll: true })
     return
   }

@@ -22,14 +22,14 @@ import './outlet.ts'
 import './palette.ts'
 
 const PARTS: readonly RailPart[] = ['work', 'watch', 'own', 'admin']
-/** Tabs at the bottom of a phone; the rest is behind "More". */
+/** Tabs at the bottom of a phone; other places are behind "More". */
 const PHONE_TABS: ReadonlySet<string> = new Set(['dashboard', 'servers', 'groups', 'logs'])
 
-/** What stands around every page: rail, top bar, banner, the layers that any page may use. */
+/** Parts around every page: rail, top bar, banner, and the layers that any page may use. */
 export class PbFrame extends PbElement {
   static override properties = { crumbs: { state: true }, more: { state: true }, now: { state: true } }
   declare crumbs: readonly Crumb[]
-  /** Whether the phone's list of all places is open. */
+  /** True when the phone's list of all places is open. */
   declare more: boolean
   declare now: number
   readonly #keys = new Keys(this)
@@ -201,7 +201,7 @@ export class PbFrame extends PbElement {
 }
 customElements.define('pb-frame', PbFrame)
 
-/** Applies a choice at once and keeps it with the user; a hub that cannot keep it is no reason to refuse it. */
+/** Applies a choice at once and stores it with the user; the choice stays even if the hub cannot store it. */
 function keep(settings: Readonly<Record<string, string>>, apply: () => void): void {
   apply()
   void api.patch('/api/settings', { body: settings }).catch(() => {})

@@ -72,5 +72,5 @@ export class HubState {
   }
 }
 
-/** What this tab knows of the hub. */
+/** State of the hub in this tab. */
 export const hubState = new HubState()

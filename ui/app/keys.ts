@@ -4,12 +4,12 @@ import { preferences } from './preferences.ts'
 import { router } from './router.ts'
 import { isTyping } from './typing.ts'
 
-/** How long the second key behind `g` is waited for, in milliseconds. */
+/** Time to wait for the second key after `g`, in milliseconds. */
 const SECOND_KEY_MS = 1500
 
-/** The keys that work on every page. Single letters never do while somebody types, and can be turned off. */
+/** The keys that work on every page. Single letters are ignored while the user types, and can be turned off. */
 export class Keys implements ReactiveController {
-  /** What is open: the palette, the list of keys. */
+  /** The open layer: the palette or the list of keys. */
   open: 'palette' | 'help' | undefined
   #goUntilMs = 0
   #layer: ReactiveControllerHost | undefined
@@ -58,7 +58,7 @@ export class Keys implements ReactiveController {
     if (this.#letter(event.key)) event.preventDefault()
   }
 
-  /** True: the key meant something. */
+  /** Returns true if the key is a shortcut. */
   #letter(key: string): boolean {
     const going = performance.now() < this.#goUntilMs
     this.#goUntilMs = 0

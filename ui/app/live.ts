@@ -13,7 +13,7 @@ export interface LiveEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Topics of the stream; `logs`, `metrics` and `calls` cost something and are joined only while a page listens. */
+/** Topics of the stream; `logs`, `metrics` and `calls` have a cost and are joined only while a page listens. */
 export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls'
 
 /** State of the connection. */
@@ -32,12 +32,12 @@ interface Subscription {
 const ALWAYS: readonly Topic[] = ['servers', 'alerts']
 const FIRST_RETRY_MS = 1000
 const LONGEST_RETRY_MS = 15_000
-/** The hub sends something every 15 s: a connection silent for so long is dead. */
+/** Milliseconds of silence after which a connection counts as lost: the hub sends something every 15 s. */
 const SILENT_MS = 40_000
 
 /**
- * The one connection of this tab to `/api/stream`. After a break it continues behind the last event that was seen; when the
- * hub has lost events, listeners are told to read anew.
+ * The single connection of this tab to `/api/stream`. After an interruption it continues after the last received event; if the
+ * hub has lost events, listeners are notified to read again.
  */
 export class Live {
   readonly #state = new Signal.State<LiveState>({ kind: 'off' })
@@ -60,8 +60,8 @@ export class Live {
   }
 
   /**
-   * Calls the listener with each event of these topics until the answered function is called. `lost` is called when events
-   * were lost, or when a restart of the hub made it unknown whether any were.
+   * Calls the listener with each event of these topics until the returned function is called. `lost` is called when events were
+   * lost, or when a restart of the hub made it unknown whether any were.
    */
   subscribe(topics: readonly Topic[], listener: Listener, lost: () => void = () => {}): () => void {
     const subscription = { topics, listener, lost }
@@ -73,7 +73,7 @@ export class Live {
     }
   }
 
-  /** Connects; called when somebody has signed in. */
+  /** Connects; called after a sign-in. */
   start(): void {
     this.stop()
     void this.#connect()
@@ -90,7 +90,7 @@ export class Live {
     this.#state.set({ kind: 'off' })
   }
 
-  /** Tries at once in place of waiting. */
+  /** Tries at once instead of waiting. */
   retryNow(): void {
     if (this.#state.get().kind !== 'retrying') return
     clearTimeout(this.#timer)
@@ -103,7 +103,7 @@ export class Live {
     return [...wanted].sort().join(',')
   }
 
-  /** Pages come and go within one turn: the topics are compared after it. */
+  /** Several pages may start and end within one turn: the topics are compared after it. */
   #follow(): void {
     if (this.#joined === '') return
     queueMicrotask(() => {
@@ -135,7 +135,7 @@ export class Live {
     this.#failures = 0
     this.#brokenSinceMs = 0
     this.#state.set({ kind: 'live' })
-    // Without an event seen there is nothing to continue behind.
+    // Without a received event, there is no id from which to continue.
     if (wasBroken && this.#lastId === undefined) this.#lost()
     const parser = createParser({ onEvent: ({ event, data, id }) => this.#event(event, data, id) })
     const decoder = new TextDecoder()

@@ -36,7 +36,7 @@ export class PbOutlet extends PbElement {
   protected override updated(): void {
     const { path } = router.place
     const isNew = this.#shownPath !== path
-    // At the first load the browser tells a reader of the place, later the heading does.
+    // At the first load the browser itself announces the page to a screen reader; later the heading does.
     const isLoad = this.#shownPath === '' && this.closest('pb-app[data-entered]') === null
     this.#shownPath = path
     if (isNew && !isLoad) {
@@ -46,7 +46,7 @@ export class PbOutlet extends PbElement {
     if (this.#moves) requestAnimationFrame(() => this.#focusPlace())
   }
 
-  /** Focuses the heading; until the page's script is there, what stands for the page, which goes away with the focus. */
+  /** Focuses the heading; until the page's script has loaded, its placeholder, which is removed together with the focus. */
   #focusPlace(): void {
     const active = document.activeElement
     const stands = active === null || active === document.body || !this.contains(active) || active.matches('main')

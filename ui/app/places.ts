@@ -1,6 +1,6 @@
 import { t } from '../text/t.ts'
 
-/** Parts of the rail, from above to below; plugins' pages come before administration. */
+/** Parts of the rail, from top to bottom; plugins' pages precede administration. */
 export type RailPart = 'work' | 'watch' | 'own' | 'admin'
 
 /** A page of the console. */
@@ -210,7 +210,7 @@ function parameters({ pathname }: URLPattern): number {
   return pathname.split(':').length
 }
 
-/** The page of a path; undefined: there is none. */
+/** The page of a path; undefined if there is none. */
 export function placeOf(path: string): Match | undefined {
   for (const { place, pattern } of patterns) {
     const found = pattern.exec({ pathname: path })

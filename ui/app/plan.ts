@@ -1,12 +1,12 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { type ApiError, asApiError } from '../api/problem.ts'
 
-/** How long after the last letter the plan is asked for again, in milliseconds. */
+/** Time after the last keystroke until the plan is requested again, in milliseconds. */
 const PAUSE_MS = 250
 
 /**
- * What a form of an element would do, asked anew after each change of the form. Of several questions the answer to the last
- * one counts; until it is there the plan is stale, and nothing may be done on it.
+ * Preview of submitting a form, requested again after each change of the form. Of several requests the last one's answer counts;
+ * until it arrives the plan is stale, and must not be submitted.
  */
 export class Plan<T> implements ReactiveController {
   readonly #host: ReactiveControllerHost
@@ -23,17 +23,17 @@ export class Plan<T> implements ReactiveController {
     host.addController(this)
   }
 
-  /** As last answered; undefined: never yet. */
+  /** The last answer; undefined: none yet. */
   get value(): T | undefined {
     return this.#value
   }
 
-  /** Why the last question, or what was done on a plan, failed. */
+  /** Error of the last request, or of submitting a plan. */
   get error(): ApiError | undefined {
     return this.#error
   }
 
-  /** Whether the form has changed since. */
+  /** True when the form has changed since the last answer. */
   get stale(): boolean {
     return this.#stale
   }
@@ -42,7 +42,7 @@ export class Plan<T> implements ReactiveController {
     clearTimeout(this.#typing)
   }
 
-  /** Asks once nothing has been typed for a moment. */
+  /** Requests the plan after a pause in typing. */
   soon(): void {
     this.#stale = true
     clearTimeout(this.#typing)
@@ -69,7 +69,7 @@ export class Plan<T> implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  /** For another form: there is no plan, and answers to questions about the last one do not count. */
+  /** Resets for another form: there is no plan, and answers to earlier requests are ignored. */
   clear(): void {
     clearTimeout(this.#typing)
     this.#asked += 1
@@ -79,7 +79,7 @@ export class Plan<T> implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  /** What was to be done on the plan failed, such as for a plan that is another one by now, which is then asked for. */
+  /** Reports that submitting the plan failed; if the plan has changed meanwhile, it is requested again. */
   async failed(error: unknown): Promise<void> {
     const problem = asApiError(error)
     if (problem.code === 'plan_changed') await this.now()

@@ -86,7 +86,7 @@ const ICONS: ReadonlySet<string> = new Set([
   ...['users', 'wallet', 'wrench', 'zap'],
 ])
 
-/** The pages of plugins that this user may see; follows plugins as they come and go. */
+/** The pages of plugins that this user may see; updated when plugins start and stop. */
 export class PluginPages {
   readonly #items = new Signal.State<readonly PluginPage[] | undefined>(undefined)
   #stop: (() => void) | undefined
@@ -115,7 +115,7 @@ export class PluginPages {
     this.#items.set(undefined)
   }
 
-  /** Without an answer the pages stay as they were: the live stream says when the hub is back. */
+  /** Without an answer the pages stay unchanged: the live stream reports when the hub is available again. */
   async #read(): Promise<void> {
     this.#abort?.abort()
     const abort = new AbortController()
@@ -137,7 +137,7 @@ export function titleOf({ title }: Pick<PluginPage, 'title'>): string {
   return (preferences.language === 'zh' ? title.zh : undefined) ?? title.en
 }
 
-/** A page's icon, or the one of plugins where the sprite lacks it. */
+/** A page's icon, or that of plugins if the sprite does not contain it. */
 export function iconOf({ icon }: PluginPage): string {
   return ICONS.has(icon) ? icon : 'puzzle'
 }

@@ -3,7 +3,7 @@ import { type Language, setLanguage } from '../text/t.ts'
 
 /** `system`: as the machine is set. */
 export type Theme = 'light' | 'dark' | 'system'
-/** Which records lists show: own ones, all that may be seen, or those of everybody. */
+/** Records that lists show: own ones, all visible ones, or those of all users. */
 export type Scope = 'mine' | 'visible' | 'all'
 
 const system = matchMedia('(prefers-color-scheme: dark)')
@@ -16,7 +16,7 @@ function store(name: string, value: string): void {
   localStorage.setItem(`patchbay.${name}`, value)
 }
 
-/** How this browser shows the console. */
+/** Display settings of the console in this browser. */
 export class Preferences {
   readonly #theme = new Signal.State<Theme>((stored('theme') as Theme | undefined) ?? 'system')
   readonly #language = new Signal.State<Language>(initialLanguage())
@@ -53,7 +53,7 @@ export class Preferences {
     this.#language.set(language)
   }
 
-  /** Whether the rail shows icons alone. */
+  /** True when the rail shows only icons. */
   get narrowRail(): boolean {
     return this.#narrow.get()
   }
@@ -63,7 +63,7 @@ export class Preferences {
     store('rail', narrow ? 'narrow' : 'wide')
   }
 
-  /** Whether keys of a single letter do something. */
+  /** True when keys of a single letter are shortcuts. */
   get letterKeys(): boolean {
     return this.#keys.get()
   }

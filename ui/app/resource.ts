@@ -2,18 +2,18 @@ import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { type ApiError, asApiError } from '../api/problem.ts'
 import { type LiveEvent, live, type Topic } from './live.ts'
 
-/** How a {@link Resource} reads, and when it reads again. */
+/** Options for reading a {@link Resource}, and for reading it again. */
 export interface ResourceOptions<T> {
   /** Reads the data; called again whenever the key changes. */
   readonly read: (signal: AbortSignal) => Promise<T>
-  /** What the data depend on, such as filters; undefined: not yet readable. Default: nothing. */
+  /** Key of the data, such as filters; undefined: not yet readable. Default: none. */
   readonly key?: () => unknown
-  /** Whether the data of the last key stay, as `outdated`, until those of the next one are read. Default false. */
+  /** True to keep the data of the last key, as `outdated`, until those of the next one are read. Default false. */
   readonly keep?: boolean
   /** Topics to listen to. Default none. */
   readonly topics?: readonly Topic[]
   /**
-   * Puts an event into the data. Answers the new data, `same` when the event does not concern them, or `stale` to read them
+   * Applies an event to the data. Returns the new data, `same` if the event does not concern them, or `stale` to read them
    * again, at most once in `pauseMs`. Default: every event makes them stale.
    */
   readonly apply?: (event: LiveEvent, data: T) => T | 'same' | 'stale'
@@ -24,8 +24,8 @@ export interface ResourceOptions<T> {
 }
 
 /**
- * Data of the hub for one element: read when it is connected, kept while they are read again (then `stale` says so), and
- * kept up to date by events of the live stream.
+ * Data of the hub for one element: read when it is connected, kept while they are read again (`stale` is then true), and kept up
+ * to date by events of the live stream.
  */
 export class Resource<T> implements ReactiveController {
   readonly #host: ReactiveControllerHost
@@ -60,7 +60,7 @@ export class Resource<T> implements ReactiveController {
     return this.#abort !== undefined
   }
 
-  /** Whether the data are those of another key, with `keep`. */
+  /** True when the data are those of another key, with `keep`. */
   get outdated(): boolean {
     return this.#outdated
   }
@@ -70,14 +70,14 @@ export class Resource<T> implements ReactiveController {
     return this.#readAtMs
   }
 
-  /** Replaces the data, such as after a write whose answer holds them. */
+  /** Replaces the data, such as after a write whose response contains them. */
   set(data: T): void {
     this.#data = data
     this.#error = undefined
     this.#host.requestUpdate()
   }
 
-  /** Reads again now. Never rejects: `error` says what went wrong. */
+  /** Reads again now. Never rejects: `error` has the reason of a failure. */
   async reload(): Promise<void> {
     this.#abort?.abort()
     const abort = new AbortController()

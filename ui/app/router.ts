@@ -1,19 +1,19 @@
 import { Signal } from '@lit-labs/signals'
 import { basePath } from '../api/client.ts'
 
-/** A place of the console: what the address says. */
+/** A place of the console: the parsed address. */
 export interface Place {
   /** Below the base path, such as `/servers/ann~github`. */
   readonly path: string
   readonly query: URLSearchParams
 }
 
-/** Asked before a place is left; false keeps it. */
+/** Called before a place is left; false cancels that. */
 export type LeaveGuard = () => boolean | Promise<boolean>
 
 /**
- * The address of the tab as a signal. Links of the page lead to places without loading it anew; the query holds the view:
- * filters, tab, sort, range, open drawer.
+ * The address of the tab as a signal. Links of the page lead to places without a page load; the query holds the view: filters,
+ * tab, sort, range, open drawer.
  */
 export class Router {
   readonly #place = new Signal.State<Place>(here())

@@ -2,7 +2,7 @@ import { Signal } from '@lit-labs/signals'
 import { api, useCredential } from '../api/client.ts'
 import type { ApiError } from '../api/problem.ts'
 
-/** Whoever is signed in. */
+/** The signed-in user. */
 export interface SessionUser {
   readonly id: string
   readonly name: string
@@ -19,14 +19,14 @@ interface Kept {
 type Message = { readonly ask: true } | { readonly session: Kept | null }
 
 const KEY = 'patchbay.session'
-/** How long another tab may take to hand its session over, in milliseconds. */
+/** Longest wait for another tab to pass on its session, in milliseconds. */
 const ASK_MS = 150
 /** A token is renewed when this part of its life is left. */
 const RENEW_AT = 0.25
 
 /**
- * The sign-in of this tab. It lives in sessionStorage; a new tab asks the others for it, and signing out ends it in all of
- * them. The token is renewed before it ends.
+ * The sign-in of this tab. It is stored in sessionStorage; a new tab requests it from the others, and signing out ends it in all
+ * of them. The token is renewed before it expires.
  */
 export class Session {
   readonly #user = new Signal.State<SessionUser | undefined>(undefined)
@@ -40,7 +40,7 @@ export class Session {
     this.#tabs.addEventListener('message', ({ data }) => this.#heard(data as Message))
   }
 
-  /** Undefined: nobody is signed in. */
+  /** Undefined without a sign-in. */
   get user(): SessionUser | undefined {
     return this.#user.get()
   }
@@ -75,7 +75,7 @@ export class Session {
     this.accept(await api.post<Kept>('/api/auth/login', { body: { username, password } }))
   }
 
-  /** Takes over a session that an answer holds: of signing in, setting up, or a changed password. */
+  /** Takes over a session from a response: of a sign-in, the set-up, or a changed password. */
   accept(session: Kept): void {
     this.#ended.set(undefined)
     this.#take(session)

@@ -1,7 +1,7 @@
 import { t } from '../text/t.ts'
 import { emptyState } from './states.ts'
 
-/** In place of what an ordinary user may not see. */
+/** Placeholder for a page that an ordinary user may not see. */
 export function adminsOnly(): unknown {
   return emptyState({
     icon: 'lock',

@@ -3,7 +3,7 @@ import { callsOf } from '../../core/domain/log/call-count.ts'
 import { formatNumber } from '../text/format.ts'
 import { plural } from '../text/t.ts'
 
-/** How many calls a record of many stands for, as "× 800"; nothing for any other record. */
+/** Number of calls in a record of several, as "× 800"; nothing for any other record. */
 export function callsMark(record: {
   readonly message?: unknown
   readonly count?: unknown

@@ -1,6 +1,6 @@
 import { t } from '../text/t.ts'
 
-/** Why a server is offline, in a few words of ours; undefined where only its own text says it. */
+/** Short reason why a server is offline, in the console's words; undefined if only its own text explains it. */
 export function causeOf(code: string): string | undefined {
   return causes()[code]
 }

@@ -2,7 +2,7 @@ import { html, type TemplateResult } from 'lit'
 import type { HealthCheck } from '../api/servers.ts'
 import { t } from '../text/t.ts'
 
-/** How many checks the bar shows. */
+/** Number of checks that the bar shows. */
 const SHOWN = 30
 /** A check that took longer is slow, in milliseconds. */
 const SLOW_MS = 1000
@@ -12,7 +12,7 @@ const HEIGHT = 16
 
 type Outcome = 'good' | 'slow' | 'failed' | 'none'
 
-/** Height tells the outcome, so that the bar reads without colour. */
+/** The height shows the outcome too, so that the bar is readable without colour. */
 const SHAPES: Readonly<Record<Outcome, { readonly height: number; readonly fill: string }>> = {
   good: { height: 7, fill: 'fok' },
   slow: { height: 11, fill: 'fwarn' },

@@ -4,11 +4,11 @@ import { t } from '../text/t.ts'
 import { PbElement } from './element.ts'
 import { dialog, hide } from './layer.ts'
 
-/** What is asked before something that cannot be undone. */
+/** Content of a confirmation before an action that cannot be undone. */
 export interface Question {
   /** "Delete server github?" */
   readonly title: string
-  /** What else is lost: clients, assistants, keys. */
+  /** Further losses: clients, assistants, keys. */
   readonly text: unknown
   /** The deed: "Delete server". */
   readonly action: string
@@ -24,7 +24,7 @@ interface Asked extends Question {
 
 const asked = new Signal.State<Asked | undefined>(undefined)
 
-/** Asks in a dialog; true: do it. */
+/** Shows a confirmation; true: confirmed. */
 export function confirmed(question: Question): Promise<boolean> {
   return new Promise(resolve => {
     asked.get()?.answer(false)
@@ -32,7 +32,7 @@ export function confirmed(question: Question): Promise<boolean> {
   })
 }
 
-/** Shows the questions of {@link confirmed}; stands once in the frame. */
+/** Shows the confirmations of {@link confirmed}; exists once in the frame. */
 export class PbConfirm extends PbElement {
   static override properties = { text: { state: true } }
   declare text: string

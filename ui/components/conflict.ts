@@ -5,19 +5,19 @@ import { icon } from '../text/icon.ts'
 import { t } from '../text/t.ts'
 import './time.ts'
 
-/** A record that somebody else saved while it was edited here. */
+/** A record that another user saved while it was edited here. */
 export interface SavedElsewhere {
-  /** The refusal, which says who saved it and when. */
+  /** The rejection, with the user who saved it and the time. */
   readonly refusal: ApiError | undefined
   readonly theirs: Readonly<Record<string, unknown>>
   readonly mine: Readonly<Record<string, unknown>>
-  /** Fields whose values are secret: that they differ is said, and nothing else. */
+  /** Fields whose values are secret: only the fact that they differ is shown. */
   readonly secret?: readonly string[]
   takeTheirs(): void
   keepMine(): void
 }
 
-/** Says what differs between theirs and mine, and leaves the choice: nothing is lost before it is made. */
+/** Shows the differences between their version and mine, with the choice: nothing is lost before it is made. */
 export function savedElsewhere({
   refusal,
   theirs,
@@ -38,7 +38,7 @@ export function savedElsewhere({
   }<p class="row wrap"><button type="button" class="btn sm" @click=${takeTheirs}>${t('Take theirs')}</button><button type="button" class="btn sm" @click=${keepMine}>${t('Save mine')}</button></p></div></div>`
 }
 
-/** Who saved the record meanwhile, and when, as far as the refusal says so. */
+/** Shows who saved the record meanwhile, and when, as far as the rejection contains it. */
 export function whoChanged(refusal: ApiError | undefined): TemplateResult {
   const { changedBy: by, changedAt: at } = refusal?.body ?? {}
   const when = typeof at === 'string' ? html` <pb-time .at=${at}></pb-time>.` : nothing

@@ -8,7 +8,7 @@ import { toast } from './toast.ts'
 export class PbCopy extends PbElement {
   static override properties = { text: {}, label: {}, caption: {}, copied: { state: true } }
   declare text: string
-  /** What the button says to those who do not see it. Default "Copy". */
+  /** Label of the button for screen readers. Default "Copy". */
   declare label: string
   /** Visible words beside the icon. Default none. */
   declare caption: string
@@ -33,7 +33,7 @@ export class PbCopy extends PbElement {
 }
 customElements.define('pb-copy', PbCopy)
 
-/** Copies a text; over plain HTTP, where the clipboard is closed to pages, by way of a selection. False: neither worked. */
+/** Copies a text; over plain HTTP, where pages cannot use the clipboard, by a selection. False: neither worked. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

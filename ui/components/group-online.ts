@@ -13,7 +13,7 @@ import { toast } from './toast.ts'
 /** The name of the group that the button makes. */
 const NAME = 'all'
 
-/** Whether these groups of one's own are none but the one that came with the sample server. */
+/** True when the only own group is the one that was created with the sample server. */
 export function onlySample(groups: readonly GroupRecord[]): boolean {
   return groups.every(({ name }) => name === 'sample')
 }

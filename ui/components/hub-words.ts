@@ -1,6 +1,6 @@
 import { t } from '../text/t.ts'
 
-/** Sentences of the hub that come without a code, in the language of the page; those that are not known here as they are. */
+/** Translates sentences of the hub without a code to the page's language; unknown ones stay unchanged. */
 export function hubWords(sentence: string): string {
   return sentences()[sentence] ?? withParts(sentence) ?? sentence
 }
@@ -22,7 +22,7 @@ function sentences(): Readonly<Record<string, string>> {
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),
     'It did not start': t('It did not start'),
-    // Of the bundled plugin for clients; those of other plugins are shown as they are.
+    // Texts of the bundled plugin for clients; texts of other plugins are shown unchanged.
     'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.': t(
       'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.',
     ),
@@ -62,7 +62,7 @@ export function missingFigure(part: string, words: string | undefined): string {
   return texts[part] ?? words ?? t('no reason given')
 }
 
-/** What is to be known of a server, by the code of the warning. */
+/** Text of a server's warning, by its code. */
 export function serverWarning({
   code,
   message,

@@ -9,9 +9,9 @@ export interface LayerOptions {
   readonly open: boolean
   readonly title: string
   readonly body: unknown
-  /** What must stay in view below the body. */
+  /** Part that must stay in view below the body. */
   readonly foot?: unknown
-  /** Called when the layer has closed, whatever closed it. */
+  /** Called when the layer has closed, for any reason. */
   readonly onClose: () => void
 }
 

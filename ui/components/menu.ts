@@ -15,7 +15,7 @@ export interface MenuItem {
   readonly checked?: boolean
 }
 
-/** A button that opens a menu; without `trigger` three dots. `label`: what the button is for. */
+/** A button that opens a menu; without `trigger`, three dots. `label`: purpose of the button. */
 export function menu(label: string, items: readonly MenuItem[], trigger?: TemplateResult): TemplateResult {
   const chosen = (event: Event): void => {
     const item = (event as CustomEvent<{ item: Element & { value?: string } }>).detail.item

@@ -66,7 +66,7 @@ export abstract class PbPage extends PbElement {
   }
 }
 
-/** Tabs as links, one of which is the present one. `n`: a count behind the word. */
+/** Tabs as links, one of which is the present one. `n`: a count after the label. */
 export function tabs(
   label: string,
   entries: readonly { readonly id: string; readonly label: string; readonly n?: number | undefined }[],
@@ -92,7 +92,7 @@ export function moveAmongLinks(event: KeyboardEvent): void {
   all[(at + step + all.length) % all.length]?.focus()
 }
 
-/** Buttons of which one is pressed: a choice of few. */
+/** Buttons for a choice of few; one is pressed. */
 export function segments<T extends string>(
   label: string,
   entries: readonly { readonly id: T; readonly label: string }[],

@@ -8,13 +8,13 @@ import {
   setCommittedValue,
 } from 'lit/directive-helpers.js'
 
-/** What a row is drawn by. */
+/** Template of a row. */
 type Template<T> = (row: T, at: number) => unknown
 
 /**
- * Rows of a list of which only those near the view are drawn. As with `repeat`, a row that stays keeps its elements; but a row
- * that comes takes over the elements of one that goes, and those that stay are left where they are: while a list is filtered,
- * sorted or scrolled, texts change and hardly an element is made. The elements with the focus are never taken over.
+ * Renders those rows of a list that are near the view. As with `repeat`, a row that stays keeps its elements; but a new row
+ * takes over the elements of a removed one, and rows that stay are not moved: while a list is filtered, sorted or scrolled,
+ * texts change and hardly any element is created. The elements with the focus are never taken over.
  */
 class Recycled extends Directive {
   #keys: readonly unknown[] = []
@@ -54,7 +54,7 @@ class Recycled extends Directive {
   }
 }
 
-/** Draws rows by a template. `keyOf`: what tells one row from another, unique in the list. */
+/** Renders rows by a template. `keyOf`: returns a key that is unique in the list. */
 export const recycled = directive(Recycled) as <T>(
   rows: readonly T[],
   keyOf: (row: T) => unknown,
@@ -96,7 +96,7 @@ function holdsFocus({ parentNode }: ChildPart, part: ChildPart | undefined): boo
 
 /** The places of the longest rising sequence among the numbers: these elements need not be moved. */
 function longestRise(numbers: readonly (number | undefined)[]): ReadonlySet<number> {
-  /** Of each length, the place where the sequence with the smallest end stops. */
+  /** For each length, the place where the sequence with the smallest end stops. */
   const ends: number[] = []
   const previous: (number | undefined)[] = []
   numbers.forEach((number, place) => {

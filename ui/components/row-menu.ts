@@ -9,12 +9,12 @@ import { type MenuItem, menu } from './menu.ts'
  */
 export class PbRowMenu extends LitElement {
   static override properties = { label: {}, used: { state: true } }
-  /** What the button is for. */
+  /** Purpose of the button. */
   declare label: string
   declare used: boolean
   #items: () => readonly MenuItem[] = () => []
 
-  /** Asked when the menu is shown. */
+  /** Called when the menu is shown. */
   get items(): () => readonly MenuItem[] {
     return this.#items
   }

@@ -7,7 +7,7 @@ import { t } from '../text/t.ts'
 import './copy.ts'
 import './time.ts'
 
-/** What an empty place says: what this is, one action, and perhaps a link. */
+/** Text of an empty place: a description, one action, and perhaps a link. */
 export interface EmptyText {
   readonly icon: string
   readonly title: string
@@ -15,7 +15,7 @@ export interface EmptyText {
   readonly action?: unknown
 }
 
-/** An empty place; "nothing yet" and "nothing matches" are two. */
+/** An empty place; "nothing yet" and "nothing matches" are different. */
 export function emptyState({ icon: name, title, text, action }: EmptyText): TemplateResult {
   return html`<div class="empty">${icon(name, { class: 's20' })}<h2>${title}</h2>
     ${text === undefined ? nothing : html`<p>${text}</p>`}${action ?? nothing}</div>`
@@ -33,13 +33,13 @@ export function errorState(error: ApiError, retry?: () => void): TemplateResult 
   </div></div>`
 }
 
-/** What to do about an error, where that is known. */
+/** Advice about an error, if there is any. */
 export function hintLine(problem: Problem): unknown {
   const hint = hintText(problem)
   return hint === undefined ? nothing : html`<p>${hint}</p>`
 }
 
-/** The hub's own sentences, folded, where they name what the text in the language of the page does not. */
+/** The hub's own sentences, folded, if they contain details that the translated text does not. */
 export function ownWordsOf(problem: Problem): unknown {
   const words = ownWords(problem)
   if (words === undefined) return nothing
@@ -57,7 +57,7 @@ export function errorText(error: ApiError): string {
   return fields === undefined ? problemText(error) : `${problemText(error)}：${fields}`
 }
 
-/** Lines in the shape of what is to come, shown after 200 ms. */
+/** Placeholder lines in the shape of the expected content, shown after 200 ms. */
 export function skeleton(rows = 4): TemplateResult {
   return html`<div class="skeleton" aria-busy="true"><span class="vh" role="status">${t('Loading')}</span>${Array.from(
     { length: rows },
@@ -66,8 +66,8 @@ export function skeleton(rows = 4): TemplateResult {
 }
 
 /**
- * Data of a resource in the state they are in: a skeleton at first, an error with its retry, or the data; after a failed
- * reading the older data stay under a banner that says how old they are.
+ * Shows the data of a resource in their state: a skeleton at first, an error with a retry button, or the data; after a failed
+ * reading the older data stay under a banner with their age.
  */
 export function show<T>(
   resource: Resource<T>,

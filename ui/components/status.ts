@@ -5,13 +5,13 @@ import { icon } from '../text/icon.ts'
 import { problemText } from '../text/problem.ts'
 import { t } from '../text/t.ts'
 
-/** How a state looks: calm, in progress, failed, or at rest by somebody's will. */
+/** Look of a state: calm, in progress, failed, or stopped on purpose. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'rest'
 
-/** Reasons to be offline that nobody has to do anything about. */
+/** Reasons for being offline that need no action. */
 const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
 
-/** A start that nobody has to be told about, in milliseconds. */
+/** Duration of a start that is not reported, in milliseconds. */
 const SHORT_START_MS = 2_000
 
 /** Icon, word and tone of a server's state. */
@@ -23,7 +23,7 @@ export function stateOf(status: ServerStatus): { readonly tone: Tone; readonly i
   return { tone: 'bad', icon: 'circle-x', word: t('Offline') }
 }
 
-/** Whether an offline server is so by somebody's will, or until it is needed. */
+/** True when a server is offline on purpose, or until it is needed. */
 export function isResting(status: ServerStatus): boolean {
   return status.state === 'offline' && RESTING.has(status.reason?.code ?? '')
 }

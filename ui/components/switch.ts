@@ -3,9 +3,9 @@ import { live as asShown } from 'lit/directives/live.js'
 import { PbElement } from './element.ts'
 
 /**
- * A switch of something that the hub has on or off. It stands where the person put it until the page knows of the change, so
- * that a second click means the opposite of what is seen; what the hub refuses goes back. One change is sent after the other:
- * two on their way at once could arrive in either order.
+ * A switch for a setting of the hub. It stays as the person set it until the page has the change, so that a second click
+ * reverses the visible state; a rejected change is reverted. Changes are sent one after the other: two at once could arrive in
+ * either order.
  */
 export class PbSwitch extends PbElement {
   static override properties = {
@@ -18,9 +18,9 @@ export class PbSwitch extends PbElement {
   declare label: string
   declare isOn: boolean
   declare disabled: boolean
-  /** Makes the change. Resolves with whether the hub took it; does not reject. */
+  /** Makes the change. Resolves with true if the hub accepted it; does not reject. */
   declare set: (isOn: boolean) => Promise<boolean>
-  /** What the page does not know yet. */
+  /** State that the page does not have yet. */
   declare chosen: boolean | undefined
   #isSending = false
 

@@ -12,14 +12,14 @@ const VIRTUAL_FROM = 60
 /** A column of a {@link PbTable}. */
 export interface Column<T> {
   readonly id: string
-  /** What stands in its head, with the unit of numbers. */
+  /** Heading of the column, with the unit of numbers. */
   readonly head: string
-  /** Whether only those who do not see the table hear its head. */
+  /** True when the heading is only for screen readers. */
   readonly quiet?: boolean
   readonly cell: (row: T) => unknown
   /** Right-aligned figures. */
   readonly num?: boolean
-  /** What the column sorts by; absent: it does not. */
+  /** Value by which the column sorts; absent: not sortable. */
   readonly sort?: (row: T) => string | number
   /** Further classes of its cells, such as `c-name`; `x` hides them on a phone, `full` gives them a line of their own. */
   readonly class?: string
@@ -62,10 +62,10 @@ export class PbTable<T = unknown> extends PbElement {
   declare rows: readonly T[]
   declare columns: readonly Column<T>[]
   declare keyOf: (row: T) => string
-  /** What the table lists, for those who do not see it. */
+  /** Label of the table for screen readers. */
   declare label: string
   declare sort: Sort | undefined
-  /** Whether rows have a box to choose them. */
+  /** True when rows have a checkbox. */
   declare selectable: boolean
   declare selected: ReadonlySet<string>
   declare rowClass: ((row: T) => string) | undefined
@@ -77,7 +77,7 @@ export class PbTable<T = unknown> extends PbElement {
   declare head: unknown
   /** Further classes of the table, such as `tserv`. */
   declare kind: string
-  /** Key of the row that the arrows stand on. */
+  /** Key of the row with the keyboard focus. */
   declare focused: string | undefined
   readonly #window = new ListWindow(this, VIRTUAL_FROM, 37)
   #order: readonly string[] = []
@@ -98,7 +98,7 @@ export class PbTable<T = unknown> extends PbElement {
     if (changed.has('rows') || changed.has('sort') || changed.has('columns')) this.#arrange()
   }
 
-  /** Rows that were there keep their place until somebody sorts again; new ones come where they belong. */
+  /** Known rows keep their place until the next sorting by the user; new ones are inserted in their sorted place. */
   #arrange(): void {
     const wanted = this.#wanted()
     const arranged = this.#order.length === 0 ? wanted : merged(this.#order, wanted, this.keyOf)
@@ -113,7 +113,7 @@ export class PbTable<T = unknown> extends PbElement {
     const { sort } = column
     const sign = this.sort?.down ? -1 : 1
     const { compare } = collator()
-    // Sorting what is nearly in order takes a tenth of the comparisons: the rows begin as they were sorted last.
+    // The rows start in the last sorted order, since sorting a nearly sorted list takes a tenth of the comparisons.
     const places = new Map(this.#sorted.map((row, at) => [this.keyOf(row), at]))
     const entries = this.rows.map((row, at) => {
       const by = sort(row)
@@ -250,7 +250,7 @@ export class PbTable<T = unknown> extends PbElement {
 }
 customElements.define('pb-table', PbTable)
 
-/** Rows whose keys are in `order` in that order, and each new one behind the row that it follows in the wanted order. */
+/** Rows whose keys are in `order` in that order, and each new one after its predecessor in the wanted order. */
 function merged<T>(order: readonly string[], wanted: readonly T[], keyOf: (row: T) => string): readonly T[] {
   const known = new Set(order)
   const kept = new Map<string, T>()

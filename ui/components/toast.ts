@@ -4,7 +4,7 @@ import { icon } from '../text/icon.ts'
 import { t } from '../text/t.ts'
 import { PbElement } from './element.ts'
 
-/** How long a message stays, in milliseconds; with Undo the whole ten seconds are for it. */
+/** Time for which a message stays, in milliseconds; with Undo ten seconds. */
 const STAY_MS = 6000
 const UNDO_MS = 10_000
 
@@ -16,12 +16,12 @@ interface Message {
 
 const current = new Signal.State<Message | undefined>(undefined)
 
-/** Says what has happened, bottom right. `undo`: offered for ten seconds. */
+/** Shows a message at the bottom right. `undo`: offered for ten seconds. */
 export function toast(text: string, undo?: () => void): void {
   current.set({ text, undo, endsAtMs: Date.now() + (undo ? UNDO_MS : STAY_MS) })
 }
 
-/** Shows the messages of {@link toast}; stands once in the frame. */
+/** Shows the messages of {@link toast}; exists once in the frame. */
 export class PbToasts extends PbElement {
   #timer: ReturnType<typeof setInterval> | undefined
 

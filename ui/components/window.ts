@@ -1,6 +1,6 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
-/** Rows beyond what is in view that are rendered on each side. */
+/** Number of rows that are rendered beyond the view on each side. */
 const MARGIN_ROWS = 10
 /** With fewer rows than this left beyond the view, the list is rendered again. */
 const LEAST_ROWS = 4
@@ -22,7 +22,7 @@ export class ListWindow implements ReactiveController {
   readonly #from: number
   #rowHeight: number
   #topOfList = 0
-  // Kept, since asking for them makes the browser lay out what has just changed.
+  // Cached, since reading them forces the browser to lay out recent changes.
   #scrolledTo = 0
   #viewHeight = innerHeight
   #count = 0
@@ -31,7 +31,7 @@ export class ListWindow implements ReactiveController {
   // In the next frame, since a list that changes its size here would call the observer again.
   readonly #size = new ResizeObserver(() => requestAnimationFrame(this.#look))
 
-  /** `from`: lists of up to so many rows are rendered whole. `rowHeight`: guess until rows were measured. */
+  /** `from`: lists of up to this number of rows are rendered completely. `rowHeight`: estimate until rows were measured. */
   constructor(host: ReactiveControllerHost & Element, from: number, rowHeight: number) {
     this.#host = host
     this.#from = from
@@ -63,7 +63,7 @@ export class ListWindow implements ReactiveController {
     return Math.round(rows * this.#rowHeight)
   }
 
-  /** Gives the rows that stand for those left out (`data-spacer`: how many) their height. `body`: the element around the rows. */
+  /** Sets the height of the spacer rows (`data-spacer`: number of omitted rows). `body`: the element around the rows. */
   rendered(body: HTMLElement | null): void {
     if (!body) return
     for (const spacer of body.querySelectorAll<HTMLElement>(':scope > [data-spacer]')) {

@@ -1,6 +1,6 @@
 import { html } from 'lit'
 
-/** A text in which names stand between backticks, with those set as code. */
+/** Returns a text in which names between backticks are formatted as code. */
 export function codeWords(text: string): unknown {
   return text.split(/`([^`]+)`/).map((part, at) => (at % 2 === 0 ? part : html`<code>${part}</code>`))
 }

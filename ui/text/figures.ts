@@ -1,13 +1,13 @@
 import { t } from './t.ts'
 
-/** Says what figures of calls count, on a page that shows the calls of all servers. */
+/** Note about the figures of calls, on a page with the calls of all servers. */
 export function callsNote(): string {
   return t(
     'Calls are tool calls that ended, including those that reached no server. Failed calls have any outcome but success; the error rate is their share. Response times are those of calls that reached a server.',
   )
 }
 
-/** The same where the figures are those of one server or of its tools. */
+/** The same for figures of one server or of its tools. */
 export function serverCallsNote(): string {
   return t(
     'Calls are tool calls that ended and reached this server. Failed calls have any outcome but success; the error rate is their share.',
@@ -19,7 +19,7 @@ export function callRowsNote(): string {
   return t('A row of a server or tool counts the calls that ended and reached it.')
 }
 
-/** Says what the widget of this query counts; undefined where its source is unknown or has no sentence. */
+/** Describes what the widget of this query counts; undefined if its source is unknown or has no sentence. */
 export function queryNote(query: string): string | undefined {
   const [, name = '', rest = ''] = /^\s*([\w.]*)(.*)$/s.exec(query) ?? []
   const note = sourceNote(name.toLowerCase(), /\bserver\s*=/.test(rest))

@@ -20,7 +20,7 @@ function dateFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   return known as Intl.DateTimeFormat
 }
 
-/** What stands where a figure is not known; the reason belongs beside it. */
+/** Placeholder for an unknown figure; show the reason beside it. */
 export const UNKNOWN = '–'
 
 /** `1,234.5`; at most `digits` behind the point, default 1. */

@@ -3,8 +3,8 @@ import { html, nothing, type TemplateResult } from 'lit'
 const sprite = (): string => document.documentElement.dataset.sprite ?? ''
 
 /**
- * An icon of the sprite, by its lucide name. The build puts every icon into the sprite whose name stands between quotes in
- * the sources. `label`: what it says to those who do not see it; without one it is decoration.
+ * An icon of the sprite, by its lucide name. The build adds every icon to the sprite whose name is in quotes in the sources.
+ * `label`: text for screen readers; without one the icon is decoration.
  */
 export function icon(name: string, options: { readonly label?: string; readonly class?: string } = {}): TemplateResult {
   const { label } = options

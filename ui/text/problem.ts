@@ -1,8 +1,8 @@
 import type { ApiError, FieldProblem } from '../api/problem.ts'
 
 /**
- * Texts of the hub's errors in a language other than its own, by their codes. `{name}` is a place for a member of the
- * problem, `{detail}` for the hub's sentence; a part in brackets is left out where one of its values is not there.
+ * Texts of the hub's errors in a language other than its own, by their codes. `{name}` is a place for a member of the problem,
+ * `{detail}` for the hub's sentence; a part in brackets is left out if one of its values is missing.
  */
 export interface ProblemTexts {
   readonly titles: Readonly<Record<string, string>>
@@ -20,35 +20,35 @@ export interface Problem {
 
 let texts: ProblemTexts | undefined
 
-/** Sets the texts of the language in use; undefined where the hub's own are the right ones. */
+/** Sets the texts of the present language; undefined for the hub's own language. */
 export function useProblemTexts(given: ProblemTexts | undefined): void {
   texts = given
 }
 
-/** What an error says, in the language of the page; of a code that has no text, the hub's own sentence. */
+/** Text of an error in the language of the page; for a code without a text, the hub's own sentence. */
 export function problemText({ code, message, body = {} }: Problem): string {
   const text = texts?.titles[code]
   return text === undefined ? message : fill(text, { ...body, detail: message })
 }
 
-/** What to do about an error, in the language of the page. */
+/** Advice about an error, in the language of the page. */
 export function hintText({ code, hint }: Pick<Problem, 'code' | 'hint'>): string | undefined {
   return texts?.hints[code] ?? hint
 }
 
-/** What an error says and what to do about it, in one line. */
+/** Text of an error with the advice, in one line. */
 export function problemLine(problem: Problem): string {
   const parts = [problemText(problem), hintText(problem)].filter(part => part !== undefined)
   return parts.join(texts ? '。' : '. ')
 }
 
-/** What is wrong with a field, in the language of the page. */
+/** Error of a field, in the language of the page. */
 export function fieldText({ code, detail }: Pick<FieldProblem, 'code' | 'detail'>): string {
   const text = texts?.fields[code]
   return text === undefined ? detail : fill(text, { detail })
 }
 
-/** At most three wrong fields, each after its name; undefined in the hub's own language, whose sentence names them. */
+/** At most three invalid fields, each after its name; undefined in the hub's own language, whose sentence names them. */
 export function fieldsText({ fields }: Pick<ApiError, 'fields'>): string | undefined {
   if (!texts || fields.length === 0) return undefined
   const named = fields.slice(0, 3).map(field => {
@@ -58,7 +58,7 @@ export function fieldsText({ fields }: Pick<ApiError, 'fields'>): string | undef
   return `${named.join('；')}${fields.length > named.length ? '…' : ''}`
 }
 
-/** The hub's own sentences, where the text of the page's language has not what they name. */
+/** The hub's own sentences, if the translated text lacks the details in them. */
 export function ownWords({ code, message, hint, body = {} }: Problem): string | undefined {
   const text = texts?.titles[code]
   if (text === undefined || text.includes('{detail}') || message === body.title) return undefined

@@ -3,7 +3,7 @@ import type { TemplateResult } from 'lit'
 import { formatNumber } from './format.ts'
 import { useProblemTexts } from './problem.ts'
 
-/** Languages of the console. English stands in the code, the others in `locales/`. */
+/** Languages of the console. English texts are in the code, the others in `locales/`. */
 export const LANGUAGES = { en: 'English', zh: '中文' } as const
 /** Code of a language. */
 export type Language = keyof typeof LANGUAGES
@@ -50,7 +50,7 @@ export function plural(n: number, one: string, other: string, values: TextValues
   return t(n === 1 ? one : other, { n, ...values })
 }
 
-/** A text whose places hold templates, such as a bold name. */
+/** A text in which placeholders are replaced by templates, such as a bold name. */
 export function rich(text: string, values: Readonly<Record<string, string | number | TemplateResult>>): unknown[] {
   return msg(text, { id: text })
     .split(/\{(\w+)\}/g)

@@ -1,13 +1,13 @@
 import { hasHidden, visibleText } from '../../core/domain/text/visible-text.ts'
 
-/** Longest address that becomes a link, in characters. */
+/** Length of the longest address that becomes a link, in characters. */
 const LINK_CHARACTERS = 2_048
-/** Longest foreign text that a page shows; the rest is cut. */
+/** Longest foreign text that a page shows, in characters; longer ones are cut. */
 const SHOWN_CHARACTERS = 4_000
 
 /**
- * An address that somebody else wrote, for a link: `http` or `https` without a user name, at most 2,048 characters, none of
- * them invisible. Undefined for everything else, which belongs on a page as text alone. `href` is in ASCII.
+ * An address from another person, for a link: `http` or `https` without a user name, at most 2,048 characters, without invisible
+ * ones. Undefined for everything else, which is shown only as text. `href` is in ASCII.
  */
 export function webLink(address: unknown): URL | undefined {
   if (typeof address !== 'string' || address.length > LINK_CHARACTERS) return undefined

@@ -39,8 +39,8 @@ export async function readConfig(file: string): Promise<string> {
 }
 
 /**
- * Replaces a client's file, after a copy beside it, which keeps the mode of the file. The new one is for its user alone,
- * since it holds a key. Returns the copy; undefined: there was no file.
+ * Replaces a client's file, after copying it beside the original with the same mode. Only the file's user can read the new one,
+ * since it contains a key. Returns the path of the copy; undefined: there was no file.
  */
 export async function writeConfig(file: string, text: string): Promise<string | undefined> {
   const target = await realpath(file).catch(() => undefined)
@@ -65,7 +65,7 @@ export async function copiesOf(file: string): Promise<readonly string[]> {
   return copies.reverse().map(name => join(dirname(target), name))
 }
 
-/** The access key in an entry; undefined: it holds none of this kind. */
+/** The access key in an entry; undefined: it contains no key of this kind. */
 export function keyIn(entry: JsonObject): string | undefined {
   return /pb_[A-Za-z0-9_-]{16,}/.exec(JSON.stringify(entry))?.[0]
 }

@@ -93,7 +93,7 @@ function appended(lines: readonly string[], added: readonly string[]): readonly 
   return [...(kept === '' ? [] : [kept, '']), ...added, '']
 }
 
-/** Which lines belong to `[table.name]` and the tables below it. */
+/** True for each line that belongs to `[table.name]` or the tables below it. */
 function linesOf(lines: readonly string[], table: string, name: string): readonly boolean[] {
   const own = new RegExp(`^\\s*\\[{1,2}${part(table)}\\.${part(name)}[.\\]]`)
   let inside = false
@@ -130,7 +130,7 @@ function jsonOf(text: string): JsonObject {
 
 function tomlOf(text: string): JsonObject {
   try {
-    // Dates, which JSON has not, become texts: they are only compared.
+    // Dates, which JSON does not have, become texts: they are only compared.
     return JSON.parse(JSON.stringify(parseToml(text, { integersAsBigInt: 'asNeeded' }), bigToText)) as JsonObject
   } catch (error) {
     if (!(error instanceof TomlError)) throw error

@@ -13,7 +13,7 @@ export interface ImportPlace {
   readonly file: string
 }
 
-/** Where the clients that the hub knows keep their servers on this machine: the user's files, and the project's. */
+/** Files in which known clients keep their servers on this machine: the user's files, and the project's. */
 export async function importPlaces(client: HubClient, io: CommandIo): Promise<readonly ImportPlace[]> {
   const { items } = await client.get('/api/import/sources')
   return (Array.isArray(items) ? items.filter(isJsonObject) : []).flatMap(source =>
@@ -26,7 +26,7 @@ function placeIn({ id, label, places }: JsonObject, project: string | undefined,
   return file === undefined ? [] : [{ client: String(id), label: String(label), file }]
 }
 
-/** Those that exist, each file once. */
+/** The existing files, each once. */
 export async function presentPlaces(places: readonly ImportPlace[]): Promise<readonly ImportPlace[]> {
   const present: ImportPlace[] = []
   for (const place of places) {
@@ -64,8 +64,8 @@ const SECTIONS = new Set([
 ])
 
 /**
- * The part of a client's file that names servers: the rest can hold its history and its own sign-in, which are no
- * business of the hub. A text that is no JSON stays as it is.
+ * Returns the part of a client's file that names servers: other parts can contain its history and its own sign-in, which the hub
+ * must not get. A text that is not JSON is returned unchanged.
  */
 export function onlyServers(text: string): JsonValue {
   const value = jsonOf(text)

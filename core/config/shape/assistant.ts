@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import { type FileAlert, listed } from './monitoring.ts'
 
 /**
- * Reads `assistant.endpoints`, at the top level and in `systemConfig`; of two entries of one owner and name the first counts,
- * and the top level's before the other. Whether an entry is right is decided when it is mirrored.
+ * Reads `assistant.endpoints`, at the top level and in `systemConfig`. Of two entries with the same owner and name the first
+ * counts, those of the top level before the others. Entries are validated later, when they are mirrored.
  */
 export function readAssistant(document: JsonObject, warnings: string[]): readonly FileAlert[] {
   const inner = isJsonObject(document.systemConfig) ? document.systemConfig : {}

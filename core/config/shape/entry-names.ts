@@ -84,10 +84,10 @@ function legalName(text: string): string {
   return [...name].slice(0, 64).join('') || 'server'
 }
 
-/** Characters that nobody sees, and halves of characters: a name with one is no slip, and is refused. */
+/** Invisible characters and lone surrogates: a name that contains one is not a mere spelling mistake, and is rejected. */
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u
 
-/** A server's name for a text: the text itself where it can be one or has unseen characters, else what of it can. */
+/** Returns a server's name for a text: the text itself if it is valid or has invisible characters, else its valid characters. */
 export function fittingName(written: string): string {
   if (UNSEEN.test(written) || !isNameProblem(checkName('server', written))) return written
   const plain = written

@@ -14,7 +14,7 @@ export function readHubSettings(document: JsonObject, warnings: string[]): JsonO
   }
 }
 
-/** Sections that may also stand in `systemConfig`, without being settings of the hub. */
+/** Sections that may also be in `systemConfig`, without being settings of the hub. */
 const ELSEWHERE = [
   'alerting',
   'notifications',
@@ -42,7 +42,7 @@ const ROTATION = new Map([
   ['maxFiles', 'logMaxFiles'],
   ['compress', 'logCompress'],
 ])
-/** Of `logging.database`. */
+/** Members of `logging.database`, with their settings. */
 const DATABASE = new Map([
   ['enabled', 'logDatabase'],
   ['retention', 'logRetentionMs'],

@@ -3,21 +3,21 @@ import { pointerToken } from '../../domain/json/json-pointer.ts'
 
 /** One alert rule, channel, dashboard or assistant endpoint of the file. */
 export interface FileAlert {
-  /** Where it stands in the file: a JSON pointer. */
+  /** Place of the entry in the file: a JSON pointer. */
   readonly pointer: string
-  /** As for `POST /api/monitoring/rules`, `…/channels` or `…/dashboards`. */
+  /** Body as for `POST /api/monitoring/rules`, `…/channels` or `…/dashboards`. */
   readonly body: JsonObject
 }
 
-/** What the sections `alerting` and `notifications` say. */
+/** Entries of the sections `alerting` and `notifications`. */
 export interface FileAlerts {
   readonly rules: readonly FileAlert[]
   readonly channels: readonly FileAlert[]
 }
 
 /**
- * Reads both sections, at the top level and in `systemConfig`; of two entries with one name the top level's counts. Whether
- * an entry is right is evaluated later, by the kinds of channel that run.
+ * Reads both sections, at the top level and in `systemConfig`; of two entries with one name that of the top level counts.
+ * Entries are validated later, by the kinds of channels that run.
  */
 export function readAlerts(document: JsonObject, warnings: string[]): FileAlerts {
   const inner = isJsonObject(document.systemConfig) ? document.systemConfig : {}
@@ -55,7 +55,7 @@ function dashboardsOf(section: JsonValue | undefined, at: string, warnings: stri
   return []
 }
 
-/** Entries of a list; what is no object is refused later, with its place. */
+/** Returns the entries of a list; one that is not an object is rejected later, with its place. */
 export function listed(entries: readonly JsonValue[], at: string, what: string): FileAlert[] {
   return entries.map((entry, index) => ({
     pointer: `${at}/${index}`,

@@ -13,7 +13,7 @@ export interface ServerShape {
 
 /** The own fields of the bundled transports: a file is read before the plugins run that have their schemas. */
 const BUNDLED_FIELDS = ['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi']
-/** Fields of the API that a file says in another way, or not at all. */
+/** Fields of the API that files write differently, or do not have. */
 const NOT_IN_FILES: ReadonlySet<string> = new Set(['name', 'owner', 'disabled', 'reviewed'])
 
 /** Fields with the same meaning in a file and in the API. */
@@ -34,7 +34,7 @@ export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   toolsDefault: [...TOOL_LISTS, 'options'],
 }
 
-/** What `options` may say, by our name. */
+/** Members of `options`, by the hub's name of the field. */
 const IN_OPTIONS: Readonly<Record<string, string>> = {
   timeout: 'timeout',
   maxTimeout: 'maxTotalTimeout',
@@ -42,7 +42,7 @@ const IN_OPTIONS: Readonly<Record<string, string>> = {
   toolsDefault: 'toolFilter',
 }
 
-/** Whether this alias says anything of the field in this entry. */
+/** True when this alias sets the field in this entry. */
 export function standsFor(alias: string, field: string, entry: JsonObject): boolean {
   if (field === 'openapi') return isApi(entry) && Object.hasOwn(entry, alias)
   if (alias !== 'options') return Object.hasOwn(entry, alias)
@@ -53,7 +53,7 @@ export function standsFor(alias: string, field: string, entry: JsonObject): bool
 /** Fields without a meaning here that are ignored without a warning. */
 const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id'])
 
-/** Words for an address whose transport is to be found out, as for one without a word. */
+/** Words for an address whose transport is detected, as for one without a word. */
 const FOUND_OUT: ReadonlySet<string> = new Set(['remote'])
 
 /** Transports whose fields are in the list above. */
@@ -87,7 +87,7 @@ export function readServerEntry(name: string, entry: JsonObject): ServerShape {
   return { body, ...owner, warnings }
 }
 
-/** A plugin's transport has fields of its own, which the registry knows. */
+/** Copies the other fields: a plugin's transport has its own fields, which the registry validates. */
 function readOwnFields(entry: JsonObject, body: Record<string, JsonValue>, used: Set<string>): void {
   for (const [field, value] of Object.entries(entry)) {
     if (used.has(field) || SILENT.has(field)) continue
@@ -108,7 +108,7 @@ function isApi(entry: JsonObject): boolean {
   return transportWord(entry.transport ?? entry.type ?? entry.transportType ?? null) === 'openapi'
 }
 
-/** Gemini CLI prefers `httpUrl` where both stand, and speaks streamable HTTP alone with it. */
+/** Reads the address of an entry. Gemini CLI prefers `httpUrl` if both are present, and uses streamable HTTP with it. */
 function readAddress(entry: JsonObject, body: Record<string, JsonValue>): void {
   const url = entry.httpUrl ?? body.url ?? entry.serverUrl ?? entry.baseUrl ?? entry.endpoint ?? entry.uri
   if (url === undefined || url === null) return
@@ -164,7 +164,7 @@ function readArguments(body: Record<string, JsonValue>): void {
   }
 }
 
-/** Converts numbers and booleans, which files often have in place of strings. */
+/** Converts numbers and booleans, which files often have instead of strings. */
 function readTexts(body: Record<string, JsonValue>, field: string): void {
   const map = body[field]
   if (!isJsonObject(map)) return

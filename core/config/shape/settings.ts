@@ -20,8 +20,8 @@ export interface PluginUse {
 }
 
 /**
- * Users, servers and groups of the file. The registry's FileState has the same shape and is not imported, because
- * configuration lies below the registry.
+ * Users, servers and groups of the file. The registry's FileState has the same shape and is not imported, because configuration
+ * is a layer below the registry.
  */
 export interface FileEntries {
   readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
@@ -39,10 +39,10 @@ export interface SettingsState {
   readonly dashboards: readonly FileAlert[]
   /** Endpoints of assistants. */
   readonly assistant: readonly FileAlert[]
-  /** What servers of the file have that say nothing else of it. */
+  /** Default health check of the file's servers. */
   readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
-  /** Ignored or suspicious parts, as sentences; none prevents the use of the file. Never contains a secret. */
+  /** Ignored or suspicious parts, as sentences; they do not prevent the use of the file. Never contains a secret. */
   readonly warnings: readonly string[]
   /** The path of each server and group in the text, in the order of `file`. */
   readonly places: { readonly servers: readonly Path[]; readonly groups: readonly Path[] }
@@ -162,7 +162,7 @@ function usualHealthCheck({ healthCheck, systemConfig }: JsonObject): JsonObject
 function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
   if (Object.keys(usual).length === 0) return server
   const { healthCheck = {} } = server.body
-  // What is none is left as it is: the registry refuses it.
+  // A value that is not an object is kept: the registry rejects it.
   if (!isJsonObject(healthCheck)) return server
   return { ...server, body: { ...server.body, healthCheck: { ...usual, ...healthCheck } } }
 }

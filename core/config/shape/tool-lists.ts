@@ -1,19 +1,19 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
-/** Other programs' lists of the only tools of a server that are on: with an empty one, none is. */
+/** Other programs' lists of the only enabled tools of a server: with an empty list, no tool is enabled. */
 const ONLY = ['includeTools', 'enabledTools', 'enabled_tools', 'allowedTools', 'allowed_tools'] as const
-/** Other programs' lists of tools that are off, whatever the first ones say. */
+/** Lists of disabled tools in other programs; they take precedence over the lists of enabled ones. */
 const OFF = ['disabledTools', 'excludeTools', 'disabled_tools', 'disallowedTools', 'disallowed_tools'] as const
 
 /** Names of an entry's fields that hold lists of tools, or a filter of them. */
 export const TOOL_LISTS: readonly string[] = [...ONLY, ...OFF, 'toolFilter']
 
-/** What the lists of an entry say together. */
+/** Combined meaning of an entry's lists of tools. */
 export interface ToolLists {
   /** A tool has to be here to be on; absent: each tool is on that is not in `off`. */
   readonly only?: ReadonlySet<string>
   readonly off: ReadonlySet<string>
-  /** What cannot be said by names, as sentences. */
+  /** Sentences about parts that cannot be expressed by names. */
   readonly warnings: readonly string[]
 }
 
@@ -51,7 +51,7 @@ export function readToolLists(name: string, entry: JsonObject): ToolLists {
   }
 }
 
-/** Whether an object of `tools` is a filter, and no map of tools. */
+/** True when an object of `tools` is a filter, not a map of tools. */
 export function isToolFilter(tools: JsonObject): boolean {
   return listOf(tools.include) !== undefined || listOf(tools.exclude) !== undefined
 }

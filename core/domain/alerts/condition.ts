@@ -4,7 +4,7 @@ import { inRange, METRIC_NAMES, type MetricInfo, metricInfo, metricName, UNITS }
 
 /** Longest text of a condition, in characters. */
 export const CONDITION_CHARACTERS = 1_024
-/** The window of a metric that names none, and the limits of one, in milliseconds. */
+/** The default window of a metric, and the limits of a window, in milliseconds. */
 export const WINDOW_MS = { usual: 60_000, least: 10_000, most: 24 * 60 * 60_000 } as const
 
 export const STATES = ['online', 'connecting', 'offline'] as const
@@ -27,7 +27,7 @@ export interface ConditionTest {
   readonly value: number | 'threshold' | { readonly state: (typeof STATES)[number] }
 }
 
-/** What a test asks for: a metric, of which subjects, over which time. */
+/** Query of a test: a metric, its subjects, and its time range. */
 export interface MetricQuery {
   readonly metric: string
   readonly selector: readonly {
@@ -39,13 +39,13 @@ export interface MetricQuery {
   readonly windowMs?: number
 }
 
-/** Where a condition cannot be read; columns count from 1. */
+/** Position and reason of a syntax error in a condition; columns count from 1. */
 export interface ConditionError {
   readonly column: number
   readonly message: string
 }
 
-/** Reads a condition; the first mistake with its column when it is none. */
+/** Parses a condition; returns the first error with its column if it is invalid. */
 export function parseCondition(text: string): { readonly condition: Condition } | { readonly error: ConditionError } {
   try {
     return { condition: new Parser(text).whole() }

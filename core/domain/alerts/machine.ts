@@ -2,35 +2,35 @@ import type { Verdict } from './verdict.ts'
 
 /** The times of a rule that decide about an instance, in milliseconds. */
 export interface AlertTiming {
-  /** How long the condition must hold before the alert fires; 0: at once. */
+  /** Time for which the condition must hold before the alert fires, in milliseconds; 0: at once. */
   readonly durationMs: number
-  /** How long it must be false before a firing alert is resolved. */
+  /** Time for which it must be false before a firing alert is resolved, in milliseconds. */
   readonly keepFiringForMs: number
-  /** Time between two messages about an alert that goes on; 0: never a second one. */
+  /** Time between two messages about an alert that keeps firing, in milliseconds; 0: no second message. */
   readonly repeatIntervalMs: number
-  /** What a subject without data counts as: nothing for a time, false, or true. */
+  /** Result for a subject without data: unchanged for a time, false, or true. */
   readonly noData: 'keep' | 'ok' | 'alert'
 }
 
 /** One rule for one subject. All times are spans that the hub itself saw pass, so that no clock can shift them. */
 export interface AlertInstance {
   readonly phase: 'inactive' | 'pending' | 'firing'
-  /** How long the condition has held, while pending. */
+  /** Time for which the condition has held while pending, in milliseconds. */
   readonly heldMs: number
-  /** How long it has been false, while firing; absent: it holds. */
+  /** Time for which it has been false while firing, in milliseconds; absent: it holds. */
   readonly falseMs?: number
-  /** How long, and over how many evaluations, there was no data; absent: there is. */
+  /** Time in milliseconds, and number of evaluations, without data; absent: there is data. */
   readonly noDataMs?: number
   readonly noDataTimes?: number
-  /** How long ago the last three firings began, newest first. */
+  /** Times since the last three firings began, in milliseconds, newest first. */
   readonly firings: readonly number[]
   readonly flapping: boolean
-  /** Since the last message, and how many repeats there were. */
+  /** Milliseconds since the last message; `repeats`: number of repeated messages. */
   readonly sinceMessageMs: number
   readonly repeats: number
 }
 
-/** What an evaluation changed, for the incident and its messages. */
+/** Change made by an evaluation, for the incident and its messages. */
 export type AlertChange =
   | { readonly kind: 'pending' | 'cleared' | 'fired' }
   | { readonly kind: 'repeat'; readonly number: number }
@@ -48,18 +48,18 @@ export const INACTIVE: AlertInstance = {
 const HOUR_MS = 60 * 60_000
 /** A firing alert without data is resolved after this time. */
 const NO_DATA_MS = 15 * 60_000
-/** So many firings within an hour are flapping. */
+/** Number of firings within an hour that counts as flapping. */
 const FLAPPING_FIRINGS = 3
 const FLAPPING_FACTOR = 4
 
-/** `keepFiringFor` of a rule that names none: as long as its duration, between 30 s and 5 min. */
+/** Default of `keepFiringFor`: the rule's duration, but at least 30 s and at most 5 min. */
 export function usualKeepFiringFor(durationMs: number): number {
   return Math.max(30_000, Math.min(durationMs, 5 * 60_000))
 }
 
 /**
- * The next state of an instance. `elapsedMs`: since the last evaluation, 0 after a gap in which the hub did not look.
- * `gone`: the subject is there no longer. Pure.
+ * Returns the next state of an instance. `elapsedMs`: time since the last evaluation, 0 after a gap without evaluations. `gone`:
+ * the subject no longer exists. Pure.
  */
 export function evaluate(
   before: AlertInstance,
@@ -77,14 +77,17 @@ export function evaluate(
   return known ? holds(withData, elapsedMs, timing) : clear(withData)
 }
 
-/** How long until an unchanged verdict changes the state; undefined: never. For a timer that need not wait for a tick. */
+/**
+ * Milliseconds until an unchanged verdict changes the state; undefined: never. Used for a timer that does not wait for the next
+ * tick.
+ */
 export function dueInMs(instance: AlertInstance, timing: AlertTiming): number | undefined {
   if (instance.phase === 'pending') return Math.max(0, timing.durationMs - instance.heldMs)
   if (instance.falseMs === undefined) return undefined
   return Math.max(0, keepFiringFor(instance, timing) - instance.falseMs)
 }
 
-/** Nothing about it need be kept. */
+/** True when no state of the instance needs to be kept. */
 export function isForgettable(instance: AlertInstance): boolean {
   return instance.phase === 'inactive' && instance.firings.length === 0
 }

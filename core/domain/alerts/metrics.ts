@@ -1,6 +1,6 @@
 import { wordIn } from '../spelling/words.ts'
 
-/** What the numbers of a metric mean. Values are kept in the base unit: ms, a ratio of 0 to 1, per second, bytes. */
+/** Dimension of a metric's values. They are kept in the base unit: ms, a ratio of 0 to 1, per second, bytes. */
 export type Dimension = 'ratio' | 'time' | 'rate' | 'count' | 'state' | 'any'
 
 /** One metric that a condition may name. */
@@ -8,7 +8,7 @@ export interface MetricInfo {
   readonly dimension: Dimension
   /** Evaluated over a window such as `[5m]`; the others are evaluated as they are now. */
   readonly windowed: boolean
-  /** It has one value for all servers together, whatever the rule's `per` is. */
+  /** True if it has one value for all servers together, whatever the rule's `per` is. */
   readonly global: boolean
 }
 
@@ -45,7 +45,7 @@ export function metricInfo(name: string): MetricInfo | undefined {
   return /^custom\.[a-z][a-z0-9_]{0,63}$/.test(name) ? CUSTOM : undefined
 }
 
-/** The name of the metric that a condition means: `errorRate` is `error_rate`. Undefined for what is none. */
+/** The name of the metric that a condition means: `errorRate` is `error_rate`. Undefined if there is no such metric. */
 export function metricName(text: string): string | undefined {
   return metricInfo(text) ? text : wordIn(METRIC_NAMES, text)
 }
@@ -62,7 +62,7 @@ export const UNITS: Readonly<Record<string, { readonly factor: number; readonly 
   GB: { factor: 1e9, of: ['any'] },
 }
 
-/** Whether a number can be a value of this dimension, in its base unit. */
+/** True when a number can be a value of this dimension, in its base unit. */
 export function inRange(dimension: Dimension, value: number): boolean {
   if (dimension === 'any') return Number.isFinite(value)
   return Number.isFinite(value) && value >= 0 && (dimension !== 'ratio' || value <= 1)

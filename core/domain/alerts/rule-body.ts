@@ -8,7 +8,7 @@ import { CONDITION_CHARACTERS, type Condition, type MetricQuery, parseCondition,
 import { type AlertTiming, usualKeepFiringFor } from './machine.ts'
 import { inRange, metricInfo } from './metrics.ts'
 
-/** Of what a rule evaluates each one by itself. */
+/** Kinds of subjects that a rule evaluates separately. */
 export const SUBJECTS = ['server', 'tool', 'owner', 'total'] as const
 export const SEVERITIES = ['warning', 'critical'] as const
 const NO_DATA = ['keep', 'ok', 'alert'] as const
@@ -77,7 +77,7 @@ const DURATIONS = ['duration', 'keepFiringFor', 'repeatInterval'] as const
 export interface AlertRule extends AlertTiming {
   readonly name: string
   readonly enabled: boolean
-  /** As written. */
+  /** The condition's text as written. */
   readonly condition: string
   /** In the base unit of the metrics that are compared with it. */
   readonly threshold?: number
@@ -90,8 +90,8 @@ export interface AlertRule extends AlertTiming {
 }
 
 /**
- * Reads a rule's body. Throws `validation_failed` with all wrong fields. `unavailable` says why a metric cannot be had.
- * A duration is a text with a unit or milliseconds.
+ * Reads a rule's body. Throws `validation_failed` with all wrong fields. `unavailable` returns the reason why a metric is not
+ * available. A duration is a text with a unit or milliseconds.
  */
 export function parseRuleBody(
   body: JsonObject,
@@ -189,7 +189,7 @@ function readThreshold(fields: Fields, condition: Condition): number | undefined
   return fields.problem('threshold', 'range', `${value} is no value of the metric; ratios have 0 to 1`)
 }
 
-/** A threshold beside a comparison says the same number once more, in the metric's base unit. */
+/** Reads a threshold given beside a comparison: it must be the same number, in the metric's base unit. */
 function readEqualThreshold(fields: Fields, condition: Condition, threshold: number): number | undefined {
   const written = testsOf(condition).map(({ value }) => (typeof value === 'object' ? value.state : value))
   if (written.some(value => typeof value === 'number' && isClose(value, threshold))) return threshold
@@ -197,7 +197,7 @@ function readEqualThreshold(fields: Fields, condition: Condition, threshold: num
   return fields.problem('threshold', 'ambiguous', `${other}; leave "threshold" out, or give the same number`)
 }
 
-/** Percentages have rounding errors: 7 times 0.01 is no 0.07. */
+/** Percentages have rounding errors: 7 times 0.01 is not 0.07. */
 function isClose(a: number, b: number): boolean {
   return Math.abs(a - b) <= Math.max(Math.abs(a), Math.abs(b)) * 1e-9
 }

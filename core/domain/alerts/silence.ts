@@ -7,7 +7,7 @@ import { SEVERITIES } from './rule-body.ts'
 
 const LONGEST_MS = 30 * 24 * 60 * 60_000
 
-/** Which alerts a silence is about, and when. Absent: any. Times are ISO 8601 UTC. */
+/** Filter and period of a silence. Absent fields match any alert. Times are ISO 8601 UTC. */
 export interface Silence {
   readonly rule?: string
   readonly server?: string
@@ -17,10 +17,10 @@ export interface Silence {
   readonly endsAt: string
 }
 
-/** What of an alert a silence looks at. */
+/** Fields of an alert that a silence is matched with. */
 export interface Silenced {
   readonly rule: string
-  /** As `owner~name`. */
+  /** The server as `owner~name`. */
   readonly server?: string
   readonly severity: string
 }
@@ -52,7 +52,7 @@ export function parseSilence(body: JsonObject, nowMs: number): Silence {
   }
 }
 
-/** Whether the silence holds back messages about this alert at this time (ISO 8601 UTC). */
+/** True when the silence suppresses messages about this alert at this time (ISO 8601 UTC). */
 export function isSilenced(silence: Omit<Silence, 'comment'>, alert: Silenced, at: string): boolean {
   if (at < silence.startsAt || at >= silence.endsAt) return false
   if (silence.rule !== undefined && nameKey(silence.rule) !== nameKey(alert.rule)) return false

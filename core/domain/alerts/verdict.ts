@@ -1,14 +1,14 @@
 import type { Condition, ConditionTest } from './condition.ts'
 
-/** What a metric says of one subject; undefined: it has no data. */
+/** Value of a metric for one subject; undefined: it has no data. */
 export type FactValue = number | string | undefined
 
-/** Whether a condition holds; undefined: nobody can say, for want of data. */
+/** True when a condition holds; undefined: unknown, since data is missing. */
 export type Verdict = boolean | undefined
 
 /**
- * Evaluates a condition for one subject. What has no data is neither true nor false: `and` with something false is false
- * all the same, `or` with something true is true.
+ * Evaluates a condition for one subject. A test without data is neither true nor false: `and` is false if another part is false,
+ * `or` is true if another part is true.
  */
 export function verdictOf(
   condition: Condition,
@@ -29,7 +29,7 @@ export function verdictOf(
 function compare({ op, value }: ConditionTest, fact: FactValue, threshold: number | undefined): Verdict {
   const wanted = typeof value === 'object' ? value.state : value === 'threshold' ? threshold : value
   if (fact === undefined || wanted === undefined) return undefined
-  // A server that should not run now has none of the states.
+  // A server that should not run now has no state.
   if (typeof value === 'object' && fact === 'resting') return false
   if (op === '==' || op === '!=') return (fact === wanted) === (op === '==')
   if (op === '>' || op === '>=') return op === '>' ? fact > wanted : fact >= wanted

@@ -10,7 +10,7 @@ import { parseWidgetQuery, type WidgetQuery } from './widget-query.ts'
 export const WIDGETS = 40
 const TITLE_CHARACTERS = 128
 
-/** What each type of widget may look like; the first is its default. */
+/** Visualizations of each type of widget; the first is its default. */
 export const VISUALIZATIONS = {
   metric: ['single-stat'],
   chart: ['line-chart'],

@@ -1,9 +1,9 @@
 import { wordIn } from '../spelling/words.ts'
 
-/** What the numbers of a source mean: milliseconds, a part of 1, a number in a second, or a count. */
+/** Unit of a source's numbers: milliseconds, a part of 1, a number per second, or a count. */
 export type Unit = 'ms' | 'ratio' | 'per_second' | 'count' | 'any'
 
-/** What a duration is taken of. */
+/** Operations whose durations are measured. */
 export type MeasuredKind = 'server_startup' | 'tool_execution' | 'api_requests'
 /** A figure of the measured durations of one kind. */
 export type Figure =
@@ -19,12 +19,12 @@ export type Figure =
   | 'p95'
   | 'p99'
 
-/** Where the numbers of a query come from. */
+/** Origin and unit of the numbers of a query. */
 export type Source = {
   readonly unit: Unit
-  /** By what it can be selected and split. */
+  /** Fields by which it can be filtered and split. */
   readonly fields: readonly ('server' | 'tool')[]
-  /** It has a past; any other is what is now. */
+  /** True if values over time are available; otherwise only the present value is. */
   readonly overTime: boolean
 } & (
   | { readonly from: 'durations'; readonly kind: MeasuredKind; readonly figure: Figure }
@@ -86,16 +86,16 @@ const SOURCES: Readonly<Record<string, Source>> = {
 
 const CUSTOM = /^custom\.[a-z][a-z0-9_]{0,63}$/
 
-/** The names of all sources; the last stands for any number that a user reports. */
+/** The names of all sources; the last one represents any number that a user reports. */
 export const SOURCE_NAMES: readonly string[] = [...Object.keys(SOURCES), 'custom.NAME']
 
-/** The source of this name; undefined where there is none. */
+/** The source of this name; undefined if there is none. */
 export function sourceOf(name: string): Source | undefined {
   if (Object.hasOwn(SOURCES, name)) return SOURCES[name]
   return CUSTOM.test(name) ? { from: 'now', unit: 'any', fields: [], overTime: true } : undefined
 }
 
-/** The name of the source that a query means, in any letter case; undefined where there is none. */
+/** The name of the source that a query means, in any letter case; undefined if there is none. */
 export function sourceName(text: string): string | undefined {
   if (sourceOf(text)) return text
   return wordIn(Object.keys(SOURCES), text)

@@ -3,15 +3,15 @@ import { SOURCE_NAMES, type Source, sourceName, sourceOf } from './sources.ts'
 
 /** Longest text of a query, in characters. */
 export const QUERY_CHARACTERS = 512
-/** How far back a query goes, in milliseconds, and its steps: the least and a divisor of them. */
+/** Limits of a query's time range, in milliseconds; steps are a multiple of `STEP_MS` and at least that long. */
 const OVER_MS = { least: 10_000, most: 400 * 86_400_000 } as const
 const STEP_MS = 10_000
-/** Most lines of a chart and rows of a table, and how many there are without `limit`. */
+/** Highest number of lines of a chart and rows of a table, and their number without `limit`. */
 export const QUERY_LIMIT = { usual: 10, most: 100 } as const
 
 export type SplitField = 'server' | 'tool'
 
-/** What a widget asks for. */
+/** A widget's parsed query. */
 export interface WidgetQuery {
   /** The name of `source`. */
   readonly name: string
@@ -22,9 +22,9 @@ export interface WidgetQuery {
   readonly tool?: string
   /** One value for each of these. */
   readonly by?: SplitField
-  /** How far back, in milliseconds; absent: as far as the dashboard. */
+  /** Time range up to now, in milliseconds; absent: the dashboard's range. */
   readonly overMs?: number
-  /** Of a chart, in milliseconds; absent: a fitting one. */
+  /** Step of a chart, in milliseconds; absent: chosen by the time range. */
   readonly stepMs?: number
   readonly limit: number
 }
@@ -80,7 +80,7 @@ class Parser {
   }
 
   #options(source: Source): Partial<Pick<WidgetQuery, 'by' | 'overMs' | 'stepMs' | 'limit'>> {
-    // The rows of a table are what they are.
+    // The rows of a table cannot be split further.
     const fields = source.from === 'table' ? [] : source.fields
     const by = this.#read.take('by') ? { by: this.#field({ fields }) } : {}
     if (!source.overTime && ['over', 'step'].includes(this.#read.next.text)) {

@@ -53,7 +53,7 @@ export function parseAsWritten(text: string): JsonValue {
     : (JSON.parse(text) as JsonValue)
 }
 
-/** Whether a value is a number kept as its source text. */
+/** True when a value is a number kept as its source text. */
 export function isRawNumber(value: unknown): boolean {
   // Called for nearly every object; the check for the member first saves two thirds of the time.
   return typeof value === 'object' && value !== null && 'rawJSON' in value && json.isRawJSON(value)

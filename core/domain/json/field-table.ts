@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { Fields } from './fields.ts'
 
-/** One field of a body: what the validator reads and what the API document says. */
+/** One field of a body: its reader and its schema for the API document. */
 interface BodyField<T> {
   /** JSON Schema, with the description for the API document. */
   readonly schema: JsonObject
-  /** Undefined where the field is absent or invalid; problems are added to `fields`. */
+  /** Returns undefined if the field is absent or invalid; problems are added to `fields`. */
   readonly read: (fields: Fields) => T | undefined
 }
 

@@ -139,7 +139,7 @@ export class Fields {
     return this.problem(name, 'type', `"${name}" must be an array, not ${aKind(value)}`)
   }
 
-  /** Reports a list or map of more than `most` entries before any is read. Returns whether it may be read. */
+  /** Reports a list or map of more than `most` entries before any is read. Returns true when it may be read. */
   atMost(name: string, most: number): boolean {
     const value = this.raw(name)
     const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
@@ -177,7 +177,7 @@ export class Fields {
   }
 }
 
-/** Whether a text has no NUL and no lone surrogates, which UTF-8 cannot encode. */
+/** True when a text has no NUL and no lone surrogates, which UTF-8 cannot encode. */
 export function isPlainText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }

@@ -22,9 +22,8 @@ export function stringEnd(text: string, open: number): number {
 }
 
 /**
- * Whether a JSON text nests objects and arrays deeper than `levels`. JSON.parse accepts any depth, but JSON.stringify,
- * structuredClone and all recursive walkers overflow their stack. One pass, without recursion; meaningful for valid
- * JSON only.
+ * True when a JSON text nests objects and arrays deeper than `levels`. JSON.parse accepts any depth, but JSON.stringify,
+ * structuredClone and all recursive walkers overflow their stack. One pass, without recursion; meaningful for valid JSON only.
  */
 export function isDeeperThan(text: string, levels: number): boolean {
   // Every opened bracket needs a closing one.

@@ -18,8 +18,8 @@ export interface JsonLimits {
   /** Characters of all keys and strings in total, without foreign parts. Default: only the body's own limit. */
   readonly characters?: number
   /**
-   * Members and elements of a large body, once its inline OpenAPI documents are texts: so many are copied from the thread that
-   * parsed it, and walked through. Default: no limit of its own.
+   * Highest number of members and elements of a large body, with its inline OpenAPI documents counted as texts; all of them are
+   * copied from the thread that parsed the body, and visited. Default: no separate limit.
    */
   readonly copied?: number
   /** Keeps numbers as written (see `parseAsWritten`). Default: the nearest doubles. */
@@ -71,7 +71,7 @@ export function parseJsonObject(text: string, limits: JsonLimits = {}): JsonObje
   return value
 }
 
-/** Throws `json_too_large` when a value has more than so many members and elements. */
+/** Throws `json_too_large` when a value has more than this number of members and elements. */
 export function refuseMore(root: JsonValue, most: number): void {
   let left = most
   const count = (value: JsonValue): void => {
@@ -91,7 +91,7 @@ export function guardJson(root: JsonValue, limits: JsonLimits = {}): number {
   return guard.named
 }
 
-/** One walk over one value. Recursive: the depth of what it sees is limited. */
+/** One walk over one value. Recursive: the depth of the input is limited. */
 class Guard {
   /** Object members seen. */
   named = 0
@@ -174,7 +174,7 @@ export function forbiddenKey(root: JsonValue, foreign?: JsonLimits['foreign']): 
 }
 
 class KeySearch {
-  /** The path to the key once it is found. */
+  /** The path to the key after it was found. */
   readonly steps: (string | number)[] = []
   readonly #foreign: JsonLimits['foreign']
 

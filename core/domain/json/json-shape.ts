@@ -12,7 +12,7 @@ export interface JsonShape {
   readonly oddNumbers: boolean
 }
 
-/** Whether a text of this shape certainly has more than `members` members and elements, not counting empty objects. */
+/** True when a text of this shape certainly has more than `members` members and elements, not counting empty objects. */
 export function mustHoldMore({ commas, containers }: JsonShape, members: number): boolean {
   return commas > members || commas + containers > 2 * members
 }

@@ -16,7 +16,7 @@ export class LongText {
     return new LongText([Buffer.from(head), ...this.parts, Buffer.from(tail)])
   }
 
-  /** Whether one of the parts contains the ASCII text. */
+  /** True when one of the parts contains the ASCII text. */
   includes(text: string): boolean {
     return this.parts.some(part => asBuffer(part).includes(text))
   }
@@ -40,8 +40,8 @@ export function weightOfText(text: JsonText): number {
 export const SHARED_BYTES = 64 * 1024
 
 /**
- * Gives the memory of a text that nobody has any more back at once, while the collector would find it hundreds of megabytes
- * later, and then stop the thread for its search.
+ * Frees the memory of a text that is no longer used at once. The garbage collector would find it hundreds of megabytes later,
+ * and then pause the thread.
  */
 export function freeText(text: JsonText): void {
   if (typeof text !== 'string') for (const part of text.parts) freePart(part)

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { visibleName, visibleText } from '../text/visible-text.ts'
 import { isPlainObject } from './exact-json.ts'
 
-/** An object in which names of members are as `visibleName` has them, and texts as `visibleText` does. */
+/** Returns an object in which names of members are converted by `visibleName`, and texts by `visibleText`. */
 export function visibleJson(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [visibleName(name), visibleValue(value)]))
 }

@@ -20,7 +20,10 @@ export function outcomeOfCode(code: ErrorCode): 'timeout' | 'upstream_error' | '
   return UPSTREAM_STATUS.has(hubErrorKind(code)?.status ?? 0) && !OF_THE_HUB.has(code) ? 'upstream_error' : 'refused'
 }
 
-/** The level of a call's record: ERROR where the hub or the server failed it, WARN where the tool did or the caller gave up. */
+/**
+ * Returns the level of a call's record: ERROR if the hub or the server failed the call, WARN if the tool failed or the caller
+ * cancelled.
+ */
 export function levelOfOutcome(outcome: CallOutcome): LogLevel {
   if (outcome === 'ok') return 'INFO'
   return outcome === 'tool_error' || outcome === 'cancelled' ? 'WARN' : 'ERROR'

@@ -15,7 +15,7 @@ export class GatheredNotices {
     this.#everyMs = everyMs
   }
 
-  /** `count`: how many are reported with this text. */
+  /** `count`: number of events reported with this text. */
   add(text: string, count = 1): void {
     this.#count += count
     this.#last = text

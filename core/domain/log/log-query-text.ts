@@ -3,7 +3,7 @@ import { visibleText } from '../text/visible-text.ts'
 import { parseTime } from '../timestamp.ts'
 import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
 
-/** What is wrong with a query. `column`: of its text, from 1. */
+/** An error in a query. `column`: its position in the text, from 1. */
 export class QueryProblem extends Error {
   override readonly name = 'QueryProblem'
   readonly code: 'condition_invalid' | 'condition_unknown' | 'query_too_complex' | 'enum' | 'timestamp' | 'type'
@@ -89,7 +89,7 @@ export function fieldCondition(
   if (isPart && ['timestamp', 'level', 'duration'].includes(field)) {
     throw new QueryProblem('condition_unknown', `${where}: "${field}" is no text, which "${op}" looks into`)
   }
-  // A record has the id of its user alone, for which a whole name is replaced.
+  // Records hold only the user's id, so a user is matched by the full name.
   if (field === 'user' && op !== 'eq' && op !== 'in') {
     throw new QueryProblem('condition_unknown', `${where}: a user is named in full, alone or in a list`)
   }

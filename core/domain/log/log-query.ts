@@ -12,7 +12,7 @@ import {
   textTerms,
 } from './log-terms.ts'
 
-/** Fields of a record that can be searched; `server` and `user` are names, and become ids before a search. */
+/** Fields of a record that can be searched; `server` and `user` are names, and are replaced by ids before a search. */
 export const LOG_FIELDS = [
   ...['timestamp', 'level', 'message', 'server', 'tool', 'status', 'userId', 'requestId', 'duration'],
   ...['component', 'group', 'code', 'traceId', 'keyId', 'user', 'serverId', 'outcome', 'error', 'keyLabel'],
@@ -42,7 +42,7 @@ const LEVELS = Object.keys(SEVERITIES) as LogLevel[]
 
 /** The severity of a level in any letter case, WARNING as WARN; undefined for other words. */
 export function severityOf(word: string): number | undefined {
-  // Each record comes with a level as it is written here.
+  // Fast path: records hold levels in this spelling.
   const exact = SEVERITIES[word as LogLevel]
   if (exact !== undefined) return exact
   const level = wordIn(LEVELS, word)
@@ -56,29 +56,29 @@ export type TermExpression =
   | { readonly any: readonly TermExpression[] }
   | WantedText
 
-/** Some text of the record must contain this one, folded. A text that is no id of its own has these terms then. */
+/** Some text of the record must contain this one, folded. A text that is not an id then has these terms. */
 interface WantedText {
   readonly wanted: string
   readonly terms: TermExpression
 }
 
-/** What a record is found by. */
+/** Index entries by which a record is found. */
 export interface RecordIndex {
-  /** Joined by spaces; a term may stand there twice. */
+  /** Terms joined by spaces; a term may occur twice. */
   readonly terms: string
-  /** Ids that come again in other records, and are not among `terms` as texts. */
+  /** Ids that occur in many records; they are not among `terms` as texts. */
   readonly ids: readonly string[]
 }
 
-/** Members with ids that the hub makes, and that stand in many records. */
+/** Members with ids that the hub creates, and that occur in many records. */
 const ID_MEMBERS: ReadonlySet<string> = new Set(['serverId', 'userId', 'keyId'])
 
 /** A record as it is searched. */
 export type SearchedRecord = LogRecord & { readonly serverId?: string }
 
 /**
- * What a record is found by. `readers` are the ids of those who may read it besides administrators; `texts`: their terms, kept for
- * the next.
+ * Returns the index entries of a record. `readers`: ids of the users who may read it besides administrators; `texts`: cache of
+ * the terms of texts.
  */
 export function indexOf(
   record: SearchedRecord,
@@ -90,7 +90,7 @@ export function indexOf(
   const ids: string[] = []
   for (const [key, text] of textMembers(record)) {
     if (ID_MEMBERS.has(key) && text.length <= LONGEST_KEPT) ids.push(text)
-    // Those of a text that does not come again would only put others out of what is kept.
+    // Ids that occur once are not cached: they would only displace other texts.
     else terms.push(text === requestId || text === traceId ? textTerms(text) : texts.of(text))
   }
   return { terms: terms.filter(each => each !== '').join(' '), ids }
@@ -112,7 +112,7 @@ function nameTerms(record: SearchedRecord, readers: readonly string[]): string[]
   return terms
 }
 
-/** The message and the string members of a record, which free text is looked for in. */
+/** The message and the string members of a record, in which free text is searched. */
 function textMembers(record: SearchedRecord): (readonly [name: string, text: string])[] {
   const members: (readonly [string, string])[] = []
   for (const key in record) {
@@ -122,7 +122,7 @@ function textMembers(record: SearchedRecord): (readonly [name: string, text: str
   return members
 }
 
-/** What records that meet the condition have in common; undefined: nothing that terms show. */
+/** Terms that all records matching the condition have; undefined: the index cannot narrow the search. */
 export function termsFor(condition: LogCondition): TermExpression | undefined {
   if ('and' in condition)
     return joined(
@@ -141,7 +141,7 @@ export function termsFor(condition: LogCondition): TermExpression | undefined {
 function fieldTerms({ field, op, values }: FieldCondition): TermExpression | undefined {
   if (field === 'level') {
     const levels = LEVELS.filter(level => compare(op, SEVERITIES[level], values))
-    // All five are no condition.
+    // All five levels together are no restriction.
     return levels.length === LEVELS.length ? undefined : anyOf(levels.map(levelTerm))
   }
   if (op === 'contains' || op === 'prefix') {
@@ -191,7 +191,7 @@ function joined(kind: 'all' | 'any', parts: readonly TermExpression[]): TermExpr
   return kind === 'all' ? { all: parts } : { any: parts }
 }
 
-/** Whether a record meets the condition. */
+/** True when a record matches the condition. */
 export function meets(record: SearchedRecord, condition: LogCondition): boolean {
   if ('and' in condition) return condition.and.every(each => meets(record, each))
   if ('or' in condition) return condition.or.some(each => meets(record, each))
@@ -234,7 +234,7 @@ function compare(op: LogOperator, value: string | number, values: readonly (stri
   }
 }
 
-/** Whether conditions on `timestamp` that must all hold exclude every time of a range, both in ms since 1970. */
+/** True when conditions on `timestamp` that must all hold exclude every time of a range, both in ms since 1970. */
 export function excludesTimes(condition: LogCondition, from: number, to: number): boolean {
   if ('and' in condition) return condition.and.some(each => excludesTimes(each, from, to))
   if (!('field' in condition) || condition.field !== 'timestamp') return false

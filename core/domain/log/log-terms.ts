@@ -6,7 +6,7 @@ export const INDEXED = 2_048
 /** Scripts that are written without spaces: each character and each pair of these is a term. */
 const UNSPACED = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]$/u
 const TRIGRAM = 3
-/** Texts whose terms are kept, and the longest of them: names, ids and messages come again and again. */
+/** Number of texts whose terms are cached, and the longest of them: names, ids and messages are repeated often. */
 const KEPT_TEXTS = 4_096
 export const LONGEST_KEPT = 128
 
@@ -41,7 +41,7 @@ function hash(text: string): string {
   return (4_294_967_296 * (2_097_151 & low) + (high >>> 0)).toString(16)
 }
 
-/** Of a request id: its first 8 letters and digits. */
+/** Term of a request id: its first 8 letters and digits. */
 export function requestTerm(requestId: string): string {
   return `q${folded(requestId)
     .replaceAll(/[^a-z0-9]/g, '')
@@ -54,8 +54,8 @@ export function folded(text: string): string {
 }
 
 /**
- * Terms under which a text is found, joined by spaces: of unspaced scripts each character and pair, of all others each three
- * characters. A term may stand there twice.
+ * Terms under which a text is found, joined by spaces: for unspaced scripts each character and pair, for all others each three
+ * characters. A term may occur twice.
  */
 export function textTerms(text: string): string {
   if (text.length <= LONGEST_KEPT && isAscii(text)) return asciiTerms(text.toLowerCase())
@@ -89,8 +89,8 @@ function isAscii(text: string): boolean {
 }
 
 /**
- * Terms that a text has if it contains this one; none for a text that is too short for terms. All of them are there where it
- * is, and the reverse must be looked at.
+ * Terms that a text has if it contains this one; empty for a text that is too short for terms. A text with all of these terms
+ * need not contain it, so matches must be verified.
  */
 export function substringTerms(wanted: string): string[] {
   const terms = new Set<string>()
@@ -123,13 +123,13 @@ function runsOf(text: string): Run[] {
   return runs
 }
 
-/** A character of a folded text as it stands in a term. */
+/** Returns a character of a folded text in the form used in terms. */
 function indexed(code: number): string {
   const isPlain = (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
   return isPlain ? String.fromCharCode(code) : `${code.toString(16)}x`
 }
 
-/** The terms of texts, joined by spaces, kept for those that come again. */
+/** Returns the terms of texts, joined by spaces, and caches them for repeated texts. */
 export class TextTerms {
   readonly #known = new Map<string, string>()
 

@@ -13,8 +13,8 @@ export interface OutboundProxy {
    */
   readonly direct: readonly string[]
   /**
-   * The proxy resolves names for everybody's servers. Default false: a name of an ordinary user's server is resolved and
-   * judged by the hub, and the proxy is given the address. Administrators' names always go to the proxy.
+   * The proxy resolves names for all users' servers. Default false: a name of an ordinary user's server is resolved and checked
+   * by the hub, and the proxy gets the address. Administrators' names always go to the proxy.
    */
   readonly names: boolean
 }
@@ -24,7 +24,7 @@ export interface ProxyServer {
   /** A name or an address, IPv6 without brackets. */
   readonly host: string
   readonly port: number
-  /** Value of `Proxy-Authorization`; absent where the URL has no user. */
+  /** Value of `Proxy-Authorization`; absent if the URL has no user. */
   readonly authorization?: string
 }
 
@@ -44,7 +44,7 @@ export function proxyFor(url: URL, proxy: OutboundProxy): ProxyServer | undefine
   return proxy.direct.some(entry => covers(entry, host, port)) ? undefined : server
 }
 
-/** Reads a proxy's URL; without a scheme it is http, without a port 80. Undefined for anything that is no http proxy. */
+/** Parses a proxy's URL; without a scheme it is http, without a port 80. Undefined for anything that is not an http proxy. */
 export function parseProxy(text: string): ProxyServer | undefined {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`)
   if (url?.protocol !== 'http:' || url.hostname === '') return undefined

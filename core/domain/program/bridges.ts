@@ -59,7 +59,7 @@ function readWords(given: readonly string[], env: JsonObject): JsonObject {
   }
 }
 
-/** Such programs fill variables of their environment in; a variable that it does not have stays for the hub's own. */
+/** Replaces variables with those of the entry's environment, as such programs do; others are left for the hub. */
 function filled(text: string, env: JsonObject): string {
   return text.replace(/\$\{([A-Za-z_]\w*)\}/g, (whole, name: string) => {
     const value = Object.hasOwn(env, name) ? env[name] : undefined

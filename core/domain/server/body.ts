@@ -36,17 +36,17 @@ export interface ParsedServerBody {
   readonly owner?: string
   /** The hash of the stored configuration that the sender has reviewed and accepts. */
   readonly reviewed?: string
-  /** Whether the body listed the secrets itself. */
+  /** True when the body listed the secrets itself. */
   readonly secretsListed: boolean
   /** Unknown fields, when they are ignored. */
   readonly ignored: readonly FieldError[]
 }
 
-/** What differs between bodies of the API and of the settings file. */
+/** Differences between bodies of the API and of the settings file. */
 export interface ServerBodyOptions {
   /** The settings file is shared with other programs, so their fields are allowed there. Default `refuse`. */
   readonly unknownFields?: 'refuse' | 'ignore'
-  /** The stored server, opened, that the body is to replace: its own fields stay valid while its plugin is away. */
+  /** The stored server, opened, that the body is to replace: its own fields stay valid while its plugin does not run. */
   readonly stored?: ServerSettings
 }
 
@@ -146,7 +146,7 @@ export function readServerBody(
   }
 }
 
-/** The settings of a server of which nothing but the name can be read. */
+/** The settings of a server of which only the name can be read. */
 export function emptySettings(name: string, transport: string): ServerSettings {
   return { ...readCommon(new Fields({})).settings, name, transport, config: {}, secrets: [] }
 }
@@ -173,7 +173,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
     healthCheck: { ...settings.healthCheck } as JsonObject,
     ...(settings.logging === undefined ? {} : { logging: { ...settings.logging } }),
     passthroughHeaders: [...settings.passthroughHeaders],
-    // Not a copy: nobody changes a body in place, and a copy of thousands of overrides takes tens of milliseconds.
+    // Not copied: bodies are never changed in place, and a copy of thousands of overrides takes tens of milliseconds.
     tools: settings.tools as unknown as JsonObject,
     ...(settings.toolsDefault === undefined ? {} : { toolsDefault: settings.toolsDefault }),
     ...(settings.definitionPolicy === undefined ? {} : { definitionPolicy: settings.definitionPolicy }),
@@ -215,7 +215,7 @@ function readSecrets(
   return [...new Set(listed)]
 }
 
-/** The secrets of a stored server whose plugin does not run, so that nothing says which of its fields are secret. */
+/** Returns the secrets of a stored server whose plugin does not run, since no schema states its secret fields. */
 function keptSecrets(transports: Transports, flat: JsonObject, stored: ServerSettings | undefined): readonly string[] {
   if (!stored || flat.transport !== stored.transport || transports.of(stored.transport)) return []
   return stored.secrets

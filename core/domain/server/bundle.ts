@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../contract/json.ts'
 
-/** Where a server's bundle lies inside the sandbox, read-only. */
+/** Read-only folder of a server's bundle inside the sandbox. */
 export const BUNDLE_FOLDER = '/opt/package'
 
 /** SHA-256 of the bundle that a configuration of a process runs; undefined: none. */

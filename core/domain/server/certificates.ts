@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { pemBlocks, withLines } from '../../transport-kit/tls.ts'
 import type { Fields } from '../json/fields.ts'
 
-/** Bytes of a text in PEM where its schema says no `maxLength`. */
+/** Longest text in PEM, in bytes, if its schema has no `maxLength`. */
 const PEM_BYTES = 65_536
 
 /** Reads a chain of certificates in PEM, at least one. */

@@ -15,14 +15,14 @@ import {
 /** An inline document as a text, in JSON or YAML. */
 export interface DocumentText {
   readonly text: string
-  /** Whether the server names the address of the API itself. */
+  /** True when the server has the address of the API in its own settings. */
   readonly hasBaseUrl: boolean
 }
 
-/** What is wrong with an inline document, or what is known of it. */
+/** The problem of an inline document, or its facts. */
 export type DocumentCheck = { readonly problem: DocumentProblem } | { readonly known: StoredDocument }
 
-/** Checks a document that came as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
+/** Checks a document that was sent as a text. Takes seconds for some megabytes of YAML: call it in a worker. */
 export async function checkDocumentText({ text, hasBaseUrl }: DocumentText): Promise<DocumentCheck> {
   try {
     const document = (await parseOpenApiText(text)) as JsonObject

@@ -24,7 +24,7 @@ const FORBIDDEN: readonly RegExp[] = [
   /^GIT_(?:.*COMMAND|CONFIG.*|EXEC_PATH|ASKPASS|EDITOR|SEQUENCE_EDITOR|PAGER|SSH|EXTERNAL_DIFF|TEMPLATE_DIR|PROXY_.*)$/,
 ]
 
-/** Whether an ordinary user may not set this variable for a process. */
+/** True when an ordinary user may not set this variable for a process. */
 export function envKeyForbidden(name: string): boolean {
   const upper = name.toUpperCase()
   return FORBIDDEN.some(pattern => pattern.test(upper))

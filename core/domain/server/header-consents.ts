@@ -27,7 +27,7 @@ export function readHeaderConsents(settings: Readonly<Record<string, JsonValue>>
   return consents
 }
 
-/** The stored form of the consents; null when there are none. */
+/** The stored form of the consents; null if there are none. */
 export function storedHeaderConsents(consents: ReadonlyMap<string, HeaderConsent>): JsonObject | null {
   if (consents.size === 0) return null
   return Object.fromEntries(

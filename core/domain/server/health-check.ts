@@ -11,7 +11,7 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1
 const SHORTEST_INTERVAL_MS = 100
 const MOST_RETRIES = 100
 const PATH_BYTES = 2_048
-/** Regular checks of a server that says nothing of them; times in milliseconds. */
+/** Default health checks of a server; times in milliseconds. */
 export const HEALTH_CHECK: HealthCheck = { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 }
 
 /** The schema of a whole number of milliseconds. */
@@ -78,8 +78,8 @@ export function readHealthCheck(fields: Fields): HealthCheck {
 }
 
 /**
- * Both times. A check must end before the next one is due: of two given ones the interval is not the shorter, and the default
- * of one gives way to the other.
+ * Reads both times. A check must end before the next one is due: if both are given, the interval must not be shorter; otherwise
+ * the default of one is adjusted to the other.
  */
 function readTimes(block: Fields): Pick<HealthCheck, 'interval' | 'timeout'> {
   const interval = block.integer('interval', SHORTEST_INTERVAL_MS, LONGEST_TIMER_MS, 'milliseconds')

@@ -19,7 +19,7 @@ export interface KeptSecrets {
 
 /**
  * The rule for every stored secret that a change would send to another place: its owner may do that with a sign-in of the last
- * five minutes, as for an export of secrets. With an access key, with an older sign-in, or by somebody else, each secret must be
+ * five minutes, as for an export of secrets. With an access key, with an older sign-in, or by another user, each secret must be
  * entered again. `nowMs`: Unix time. Throws `validation_failed` with `secret_required` for each.
  */
 export function refuseMovedSecrets(actor: Actor, { kept, moved, isOwn }: KeptSecrets, nowMs: number): void {
@@ -53,7 +53,7 @@ export function looksLikeAddress(name: string, value: JsonValue): boolean {
   return ADDRESS_NAME.test(name) || (typeof value === 'string' && value.includes('://'))
 }
 
-/** Every field by which a configuration of unknown shape says where something is sent, as a text to compare. */
+/** Returns every field with an address in a configuration of unknown shape, as a text to compare. */
 export function addressesIn(config: JsonObject): string {
   const found: string[] = []
   const visit = (value: JsonValue, names: readonly string[]): void => {

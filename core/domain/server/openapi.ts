@@ -21,7 +21,7 @@ const AUTH_TEXTS = [
   'clientSecret',
 ]
 const AUTH_URLS = ['tokenUrl', 'openIdConnectUrl']
-/** Those that are sent unchanged in a header, query or cookie. */
+/** Fields of secrets that are sent unchanged in a header, query or cookie. */
 const SENT_AS_IS = ['value', 'token']
 const AUTH_FIELDS: readonly string[] = [...AUTH_TEXTS, ...AUTH_URLS, 'scopes']
 
@@ -44,25 +44,25 @@ export interface StoredDocument {
   readonly sha256: string
   /** Bytes of the text in UTF-8. */
   readonly bytes: number
-  /** Distinct origins of calls without a "baseUrl". Absent where the text was saved before it was checked. */
+  /** Distinct origins of calls without a "baseUrl". Absent if the text was saved before it was checked. */
   readonly servers?: readonly string[]
 }
 
-/** The placeholder of an inline document in the transport part of a configuration; undefined when there is none. */
+/** The placeholder of an inline document in the transport part of a configuration; undefined if there is none. */
 export function storedDocument(config: JsonObject): StoredDocument | undefined {
   const { openapi } = config
   const document = isJsonObject(openapi) ? openapi.document : undefined
   return isJsonObject(document) ? (document as unknown as StoredDocument) : undefined
 }
 
-/** The transport part with `document` in place of its "schema" and "url". */
+/** The transport part with `document` instead of its "schema" and "url". */
 export function withStoredDocument(config: JsonObject, document: StoredDocument): JsonObject {
   const { schema: _, document: __, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
   const { servers, ...rest } = document
   return { ...config, openapi: { ...openapi, document: { ...rest, ...(servers ? { servers: [...servers] } : {}) } } }
 }
 
-/** The transport part with `document` in place of the placeholder. */
+/** The transport part with `document` instead of the placeholder. */
 export function withInlineDocument(config: JsonObject, document: JsonValue): JsonObject {
   const { document: _, ...openapi } = isJsonObject(config.openapi) ? config.openapi : {}
   return { ...config, openapi: { ...openapi, schema: document } }
@@ -95,7 +95,7 @@ export function mapOwnTexts<T extends JsonValue>(
   return mapStrings(config, replace, pointer, LEFT_AS_IS)
 }
 
-/** Whether a pointer into a flat body leads to or into an inline OpenAPI document or its placeholder. */
+/** True when a pointer into a flat body leads to or into an inline OpenAPI document or its placeholder. */
 export function pointsIntoDocument(pointer: string): boolean {
   return [...LEFT_AS_IS].some(place => pointer === place || pointer.startsWith(`${place}/`))
 }
@@ -232,7 +232,7 @@ function asProblem(validate: () => void): DocumentProblem | undefined {
   }
 }
 
-/** The problem that an error of reading or checking a document says. Throws any other error. */
+/** Converts an error of reading or checking a document to a problem. Throws any other error. */
 export function asDocumentProblem(error: unknown): DocumentProblem {
   if (!(error instanceof HubError) || !DOCUMENT_CODES.has(error.code)) throw error
   return { field: 'schema', code: error.code as FieldCode, detail: error.message }

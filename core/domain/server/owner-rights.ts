@@ -8,8 +8,8 @@ export interface OwnerRights {
 }
 
 /**
- * Upper limit of one server's rights, whatever its owner may do: those of an ordinary user with this network grant. For
- * servers that were configured by an account with fewer rights than their present owner's.
+ * Upper limit of one server's rights, regardless of its owner's: those of an ordinary user with this network grant. For servers
+ * that were configured by an account with fewer rights than their present owner's.
  */
 export type RightsCap = UserGrants['network']
 
@@ -26,7 +26,7 @@ export function cappedRights<Rights extends OwnerRights>(rights: Rights, cap: Ri
   return { ...rights, role: 'user', grants: { network: cap } }
 }
 
-/** The lower of two caps; undefined is no cap. */
+/** The lower of two caps; undefined means no cap. */
 export function lowerCap(one: RightsCap | undefined, other: RightsCap | undefined): RightsCap | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return RANKS[one] <= RANKS[other] ? one : other

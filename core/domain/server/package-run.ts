@@ -12,7 +12,7 @@ export interface PackageRun {
 
 interface Grammar {
   readonly runner: PackageRun['runner']
-  /** Options that name a package to install; the value follows or comes after `=`. */
+  /** Options that name a package to install; the value follows or is after `=`. */
   readonly packages: readonly string[]
   /** Options for further packages, beside the one with the program. */
   readonly besides: readonly string[]
@@ -70,7 +70,7 @@ function readOptions(words: readonly string[], grammar: Grammar): PackageRun | u
   return undefined
 }
 
-/** The text before and behind the first divider; one part where there is none. */
+/** The text before and after the first divider; one part if there is none. */
 function splitOnce(text: string, divider: string): readonly string[] {
   const at = text.indexOf(divider)
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + divider.length)]

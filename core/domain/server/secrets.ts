@@ -10,7 +10,7 @@ const MASK = '••••'
 const MAY_HOLD_SECRETS: ReadonlySet<unknown> = new Set([
   ...['environment', 'http-headers', 'command-arguments', 'uri', 'openapi'],
 ])
-/** Formats whose entries are secret by their names. */
+/** Formats whose entries are secret if their names say so. */
 const SECRET_BY_NAME: ReadonlySet<unknown> = new Set(['environment', 'http-headers'])
 
 const SECRET_NAME = /key|token|secret|passw|pwd|authorization|credential|cookie/i
@@ -20,7 +20,7 @@ const ONLY_REFERENCE = /^\$\{[^{}]*\}$/
 const AUTH = '/openapi/auth'
 const NO_SECRET = new Set(['type', 'in', 'name', 'scheme', 'username', 'clientId', 'tokenUrl', 'openIdConnectUrl'])
 
-/** Whether the name of a variable or header says that its value is a secret. */
+/** True when the name of a variable or header indicates a secret. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name)
 }
@@ -93,7 +93,7 @@ export function maskedSecrets(transports: Transports, body: JsonObject): JsonObj
   return mapStrings(body, (text, pointer) => (secret.has(pointer) ? maskSecret(text) : text))
 }
 
-/** Whether a value is a mask, not a secret. */
+/** True when a value is a mask, not a secret. */
 export function looksMasked(value: string): boolean {
   return value.startsWith(MASK)
 }

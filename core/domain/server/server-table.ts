@@ -44,8 +44,8 @@ const LOGGING_SCHEMA: JsonObject = {
 }
 const TEXT: JsonObject = { type: 'string', maxLength: STRING_BYTES }
 /**
- * The fields of every server, whatever its transport, in the order in which they are validated. The API document, the
- * settings file's reader and forms come from it as well.
+ * The fields of every server, whatever its transport, in the order in which they are validated. The API document, the reader of
+ * the settings file and the forms use it as well.
  */
 export const SERVER_TABLE = {
   name: {

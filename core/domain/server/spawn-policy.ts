@@ -20,7 +20,7 @@ export interface UserGrants {
 /** The work folder inside the sandbox. */
 export const WORK_FOLDER = '/home/server'
 
-/** What decides whether and how a process may start. */
+/** Inputs of the decision whether and how a process may start. */
 export interface SpawnPolicyInput {
   readonly policy: 'sandboxed' | 'admin' | 'off'
   readonly level: SandboxLevel
@@ -30,7 +30,7 @@ export interface SpawnPolicyInput {
   readonly config: JsonObject
 }
 
-/** How to run the process. Outside the sandbox it shares the hub's network. */
+/** Settings for running the process. Outside the sandbox it shares the hub's network. */
 export type SpawnVerdict =
   | { readonly sandbox: 'off' }
   | { readonly sandbox: 'full'; readonly network: ChildNetwork; readonly cwd: string }
@@ -44,7 +44,7 @@ export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
   const { policy, level, ownerRole, grants, config } = input
   if (policy === 'off') throw refused('STDIO_POLICY is "off": nobody may run commands')
   const admin = ownerRole === 'admin'
-  // Where a bundle lies is a path inside the sandbox.
+  // The folder of a bundle is a path inside the sandbox.
   if (admin && config.sandbox !== 'full' && bundleOf(config) === undefined) return { sandbox: 'off' }
   if (!admin) refuseForbiddenKeys(config)
   const network = childNetwork(config)

@@ -2,9 +2,12 @@ import type { ErrorCode } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ConnectionState, ServerRequestKind, SessionScope, TransportName } from '../../contract/records.ts'
 
-/** What is known by regular checks (`healthCheck`) of whether a server lives. */
+/** Result of the regular checks (`healthCheck`) of a server. */
 export interface ServerHealth {
-  /** `off`: no checks are wanted; `unknown`: none was made since the last start; `failing`: the last check failed, or the server is offline by a fault. */
+  /**
+   * `off`: checks are disabled; `unknown`: none was made since the last start; `failing`: the last check failed, or the server
+   * is offline by a fault.
+   */
   readonly state: 'off' | 'unknown' | 'healthy' | 'failing'
   /** Failed checks in a row. */
   readonly misses?: number
@@ -22,16 +25,16 @@ export interface HealthCheckResult {
   readonly durationMs: number
 }
 
-/** How a server's connections are shared, with the reason in `why`. */
+/** Sharing of a server's connections, with the reason in `why`. */
 export interface ServerSession {
-  /** As configured; `auto` where nothing is. */
+  /** The configured scope; default `auto`. */
   readonly mode: SessionScope
-  /** `per-session`: each client session that can be asked has its own. */
+  /** `per-session`: each client session that declares support for server requests has its own. */
   readonly kind: 'shared' | 'per-session' | 'per-user'
   readonly why: string
-  /** What it was seen to ask of clients that can be asked. */
+  /** Kinds of requests that the server was seen to send to clients. */
   readonly serverRequests?: readonly ServerRequestKind[]
-  /** The hub is finding out what it does for clients that can be asked. */
+  /** The hub is checking whether the server sends requests to clients. */
   readonly probing?: true
 }
 
@@ -46,7 +49,7 @@ export const SERVER_WARNINGS = [
   'wrong_form',
 ] as const
 
-/** A restriction that clients of the server meet, whatever its state. */
+/** A restriction for clients of the server, whatever its state. */
 export interface ServerWarning {
   readonly code: (typeof SERVER_WARNINGS)[number]
   readonly message: string
@@ -75,10 +78,10 @@ export interface ServerStatus {
   readonly nextAttemptAt?: string
   /** While an attempt to start it lasts. */
   readonly starting?: ServerStart
-  /** The transport in effect: where only a URL is configured, the one that the server was found to speak. */
+  /** The transport in effect: if only a URL is configured, the detected one. */
   readonly transport?: TransportName
   readonly era?: 'legacy' | 'modern'
-  /** All that it was found to speak; the older one is looked for when an older client comes. */
+  /** All protocol eras that the server was found to support; the older one is probed when an older client connects. */
   readonly eras?: readonly ('legacy' | 'modern')[]
   readonly protocolVersion?: string
   readonly serverInfo?: JsonObject
@@ -92,9 +95,9 @@ export interface ServerStatus {
     readonly lease: number
     readonly user: number
   }
-  /** Who shares a connection to it, and why. */
+  /** Sharing of its connections, and the reason. */
   readonly session?: ServerSession
-  /** What callers may miss, each with its code. */
+  /** Restrictions for callers, each with its code. */
   readonly warnings?: readonly ServerWarning[]
   readonly pid?: number
   readonly latencyMs?: { readonly p50: number; readonly p95: number }

@@ -162,7 +162,7 @@ export function readNames(fields: Fields, field: 'prompts' | 'resources'): 'all'
   return names
 }
 
-/** Empty for any other value, whose problem is added to `fields`. */
+/** Returns an empty list for any other value, whose problem is added to `fields`. */
 export function allOrArray(fields: Fields, field: string): JsonValue[] {
   if (!fields.atMost(field, NAMES)) return []
   const value = fields.raw(field)

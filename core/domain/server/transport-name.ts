@@ -14,8 +14,8 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 const BUNDLED = ['stdio', 'sse', 'streamable-http', 'openapi'] as const
 
 /**
- * The transport that a word of a body or a file names: a bundled one in any letter case and punctuation (see `wordIn`), or by
- * another program's word for it. Any other value comes back as it is.
+ * Returns the transport that a word of a body or a file means: a bundled one in any letter case and punctuation (see `wordIn`),
+ * or under another program's word for it. Any other value is returned unchanged.
  */
 export function transportWord(written: JsonValue): JsonValue {
   if (typeof written !== 'string') return written

@@ -15,7 +15,7 @@ const ASSERTIONS = [
 ]
 const KEYWORDS: ReadonlySet<string> = new Set([...ANNOTATIONS, ...ASSERTIONS])
 const TYPES: ReadonlySet<JsonValue> = new Set(['string', 'integer', 'number', 'boolean', 'array', 'object'])
-/** Formats whose values are read as a whole, whatever the schema says of their inside. */
+/** Formats whose values are read as a whole, whatever the schema says about their members. */
 const WHOLE: ReadonlySet<JsonValue | undefined> = new Set(['openapi'])
 /** Levels of nesting of a schema. */
 const DEPTH = 16
@@ -173,7 +173,7 @@ function respelt(schema: JsonObject, value: JsonValue): JsonValue {
     const own = isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
     return [name, isJsonObject(own) ? respelt(own, member) : member] as const
   })
-  // An object whose members all stay is itself, so that a document of megabytes is not copied.
+  // If no member changes, the object itself is returned, so that a document of megabytes is not copied.
   return inner.every(([name, member]) => member === value[name]) ? value : Object.fromEntries(inner)
 }
 

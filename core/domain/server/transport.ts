@@ -24,7 +24,7 @@ export interface TransportPart {
   readonly filled: JsonObject
 }
 
-/** Reports each field that belongs to another transport, and an era that no server of this one speaks. */
+/** Reports each field that belongs to another transport, and an era that servers of this transport cannot have. */
 export function refuseForeignFields(
   fields: Fields,
   transports: Transports,
@@ -51,7 +51,7 @@ export function readTransport(
   return errors.length === before ? { config: raw, filled } : undefined
 }
 
-/** What core reads by its meaning, wherever a transport's schema has it. */
+/** Formats that core reads by their meaning, anywhere in a transport's schema. */
 const FORMATS: ReadonlyMap<string, FormatReader> = new Map<string, FormatReader>([
   ['command', checkCommand],
   ['command-arguments', checkArguments],
@@ -142,7 +142,7 @@ export interface ConfiguredAddress {
   readonly url: URL
 }
 
-/** All addresses of a filled-in transport part. None for a transport whose plugin does not run. */
+/** All addresses of a filled-in transport part. Empty for a transport whose plugin does not run. */
 export function addressesOf(transport: Transport | undefined, filled: JsonObject): readonly ConfiguredAddress[] {
   const found: { pointer: string; text: string }[] = []
   visitFields(transport, filled, (schema, value, pointer) => {
@@ -156,9 +156,9 @@ export function addressesOf(transport: Transport | undefined, filled: JsonObject
 }
 
 /**
- * Where a configuration sends its secrets, as a text to compare: its whole addresses, an inline document, the program with its
- * arguments, folder, environment and limits, headers that can name another host, and every other text that is no secret. Values
- * that only are secrets are left out: one that is given anew does not move the others.
+ * Describes the destination of a configuration's secrets, as a text to compare: its whole addresses, an inline document, the
+ * program with its arguments, folder, environment and limits, headers that can name another host, and every other text that is
+ * not secret. Pure secrets are left out: replacing one does not change the destination of the others.
  */
 export function destinationOf(transport: Transport | undefined, filled: JsonObject): string {
   if (!transport) return canonical([null, filled])

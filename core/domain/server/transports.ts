@@ -11,9 +11,9 @@ export interface Transport {
   readonly schema: JsonObject
   /** The names of its own fields, in the order of the schema. */
   readonly fields: readonly string[]
-  /** `process`: each connection starts a program; `remote`: it costs no process; `answers`: no MCP server behind it. */
+  /** `process`: each connection starts a program; `remote`: it needs no process; `answers`: there is no MCP server behind it. */
   readonly kind: 'process' | 'remote' | 'answers'
-  /** True when its servers may speak either era. */
+  /** True when its servers may use either era. */
   readonly modern: boolean
 }
 
@@ -23,7 +23,7 @@ export interface Transports {
   all(): readonly Transport[]
 }
 
-/** Filled by the plugin host as plugins contribute, and read by everything that must know a server's own fields. */
+/** The plugin host adds transports as plugins contribute them; all code that needs a server's own fields reads them here. */
 export class OpenTransports implements Transports {
   readonly #byName = new Map<string, Transport>()
   readonly #listeners: (() => void)[] = []
@@ -35,7 +35,7 @@ export class OpenTransports implements Transports {
     return [...this.#byName.values()]
   }
 
-  /** Throws an Error that says what is wrong with the contribution. */
+  /** Throws an Error with the reason if the contribution is invalid. */
   add(contribution: TransportContribution): void {
     const { transport: name, label, configSchema: schema, kind, modern = false, child } = contribution
     const refuse = (why: string): never => {
@@ -75,7 +75,7 @@ export function transportFields(transports: Transports): readonly string[] {
   return [...new Set(transports.all().flatMap(({ fields }) => fields))]
 }
 
-/** The schema of a field of a flat body: as its own transport has it, or any transport where that does not take it. */
+/** The schema of a field of a flat body: from its own transport, or else from any transport that has the field. */
 export function fieldSchema(transports: Transports, transport: unknown, field: string): JsonObject | undefined {
   const own = typeof transport === 'string' ? transports.of(transport) : undefined
   for (const { schema } of [...(own ? [own] : []), ...transports.all()]) {

@@ -13,7 +13,7 @@ const VARIABLE_DEPTH = 32
 /** Variables per server; checked when its body is parsed. */
 export const VARIABLE_COUNT = 1_000
 
-// `$${` stands for a plain `${`, for commands that use it themselves. One group around the whole, so that `split`
+// `$${` escapes a plain `${`, for commands that use it themselves. The one group spans the whole match, so that `split`
 // puts the references at odd indices.
 const REFERENCE = /(\$?\$\{[^{}]*\})/
 

@@ -3,7 +3,7 @@ import type { MarketInput, MarketVariant } from '../../features/market.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 
 const PLACE = /\{([^{}]+)\}/g
-/** What a package is started with. */
+/** Program that starts a package. */
 const RUNNERS = { npm: 'npx', pypi: 'uvx' } as const
 
 /** A variant with its inputs in their places. */
@@ -15,7 +15,7 @@ export interface Filled {
   readonly env: readonly string[]
   readonly url?: string
   readonly headers: readonly string[]
-  /** By input, the variable that holds what was entered. */
+  /** Variable that holds the entered value, by input. */
   readonly variables: Readonly<Record<string, string>>
   /** The variables that are secret. */
   readonly secrets: readonly string[]
@@ -28,8 +28,8 @@ export function usedInputs({ args = [], env, headers, url = '' }: MarketVariant)
 }
 
 /**
- * Fills `values` into a variant. Each becomes a variable of the server, named as `names` says or after the input, and
- * unlike those in `taken`; what an input without a value belongs to is left out.
+ * Fills `values` into a variant. Each becomes a variable of the server, named as `names` says or after the input, and different
+ * from those in `taken`; parts that need an input without a value are left out.
  */
 export function fillVariant(
   variant: MarketVariant,
@@ -64,13 +64,13 @@ export function fillVariant(
   }
 }
 
-/** `${` stands for itself, not for a variable of the server. */
+/** Escapes `${`, so that it is not a variable of the server. */
 function escaped(text: string): string {
   // In a replacement text a dollar sign would be one of two.
   return text.replaceAll('${', () => '$${')
 }
 
-/** What was entered, from the variable that holds it. */
+/** Returns the entered value from the variable that holds it. */
 export function entered(variable: string): string {
   return variable.replaceAll('$${', () => '${')
 }
@@ -81,7 +81,7 @@ function commandOf({ kind, package: id = '', version = '' }: MarketVariant): str
   return kind === 'npm' ? [RUNNERS.npm, '-y', `${id}${pinned}`] : [RUNNERS.pypi, `${id}${pinned}`]
 }
 
-/** Puts references to variables where inputs stand: what users enter is never part of another text. */
+/** Replaces inputs with references to variables, so that entered values are never inserted into another text. */
 class Filler {
   readonly secrets: string[] = []
   readonly #inputs: ReadonlyMap<string, MarketInput>
@@ -106,13 +106,13 @@ class Filler {
     return Object.fromEntries(this.#used)
   }
 
-  /** Words of a command; none where an input of them has no value. */
+  /** Words of a command; empty if one of their inputs has no value. */
   words(given: string | readonly string[]): string[] {
     const words = [given].flat()
     return words.every(text => this.#isFilled(text)) ? words.map(text => this.text(text)) : []
   }
 
-  /** The same for people: what was entered, and of secrets the name of the variable. */
+  /** The same for display: with entered values, and names of variables for secrets. */
   shown(given: string | readonly string[]): string[] {
     const words = [given].flat()
     if (!words.every(text => this.#isFilled(text))) return []
@@ -137,7 +137,7 @@ class Filler {
     })
   }
 
-  /** The members of a body that hold what was entered. */
+  /** The members of a body with the entered values. */
   held(): JsonObject {
     if (this.#used.size === 0) return {}
     const variables = Object.fromEntries(

@@ -7,15 +7,15 @@ const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
 const TITLE_CHARACTERS = 100
 const DESCRIPTION_CHARACTERS = 500
 const LABEL_CHARACTERS = 100
-/** Package registries whose packages the hub starts, with the address that an entry may name. */
+/** Package registries that the hub supports, with the addresses that an entry may name. */
 const REGISTRIES: Readonly<Record<string, { readonly kind: 'npm' | 'pypi'; readonly address: RegExp }>> = {
   npm: { kind: 'npm', address: /^https:\/\/registry\.npmjs\.org\/?$/ },
   pypi: { kind: 'pypi', address: /^https:\/\/(?:www\.)?pypi\.org\/?$/ },
 }
 
 /**
- * The template of a registry's entry (`server.json` with what the registry says of it). Undefined for an entry that is
- * deleted or not the latest, and for one that nothing here could start: no package of npm or PyPI, and no remote.
+ * Returns the template of a registry's entry (`server.json` with the registry's metadata). Undefined for an entry that is
+ * deleted or not the latest, and for one that cannot be started here: without a package of npm or PyPI, and without a remote.
  */
 export function serverJsonTemplate(entry: JsonValue): MarketTemplate | undefined {
   const { _meta, ...rest } = object(entry)
@@ -44,12 +44,12 @@ export function serverJsonTemplate(entry: JsonValue): MarketTemplate | undefined
   }
 }
 
-/** The name of an entry that is no template any more: deleted, or nothing here could start it. Else undefined. */
+/** The name of an entry that is no longer a template: deleted, or nothing here could start it. Otherwise undefined. */
 export function goneName(entry: JsonValue): string | undefined {
   const { _meta, ...rest } = object(entry)
   const { status, isLatest } = object(object(_meta)[OFFICIAL])
   const { name } = object(rest.server ?? rest)
-  // Of another version than the latest nothing follows.
+  // An entry of a version other than the latest is ignored.
   return typeof name === 'string' && (status === 'deleted' || isLatest !== false) ? name : undefined
 }
 
@@ -60,7 +60,7 @@ function packageVariant(given: JsonValue, at: number, inputs: Inputs): MarketVar
   const isUsual =
     registryBaseUrl === undefined || (typeof registryBaseUrl === 'string' && registry?.address.test(registryBaseUrl))
   if (!registry || !isUsual || typeof identifier !== 'string' || object(transport).type !== 'stdio') return undefined
-  // What a runner is given before the package could make it start anything else.
+  // Arguments of the runner before the package could make it start another program.
   const before = list(more.runtimeArguments).filter(one => object(one).value !== '-y' && object(one).name !== '-y')
   if (before.length > 0) return undefined
   const args = list(more.packageArguments).map(one => argument(object(one), inputs))
@@ -91,7 +91,7 @@ function remoteVariant(given: JsonValue, at: number, inputs: Inputs): MarketVari
   }
 }
 
-/** The words of an argument: none, one, or two that come together or not at all. Undefined: it cannot be understood. */
+/** The words of an argument: none, one, or two that are used together or not at all. Undefined if it is not supported. */
 function argument(about: JsonObject, inputs: Inputs): readonly string[] | undefined {
   const { type, name, value, valueHint } = about
   if (type === 'positional') {
@@ -108,12 +108,12 @@ function argument(about: JsonObject, inputs: Inputs): readonly string[] | undefi
   return name.endsWith('=') ? [`${name}${text}`] : [name, text]
 }
 
-/** A named argument of which nothing but its name is said is a flag. */
+/** True when a named argument takes a value; one that has only a name is a flag. */
 function asksForValue({ valueHint, format, default: preset, choices, placeholder, isSecret }: JsonObject): boolean {
   return [valueHint, format, preset, choices, placeholder, isSecret].some(one => one !== undefined)
 }
 
-/** Variables of the environment, or headers: fixed ones, and those that are asked for under their own name. */
+/** Variables of the environment, or headers: with fixed values, or as inputs under their own name. */
 function named(given: JsonValue | undefined, inputs: Inputs): Record<string, string> {
   const entries = list(given).flatMap(one => {
     const about = object(one)
@@ -125,7 +125,7 @@ function named(given: JsonValue | undefined, inputs: Inputs): Record<string, str
   return Object.fromEntries(entries)
 }
 
-/** What is asked for, by name: two places with one name ask once. */
+/** Inputs by name: two places with the same name are one input. */
 class Inputs {
   readonly #all = new Map<string, MarketInput>()
 
@@ -154,7 +154,7 @@ class Inputs {
     return `{${name}}`
   }
 
-  /** A fixed text, in which `{x}` stands for its own variables: what is said of the whole holds for them. */
+  /** Returns a fixed text, in which `{x}` is replaced by its own variables; properties of the whole text apply to them. */
   text(value: string, { variables, isSecret, isRequired, description }: JsonObject): string {
     const whole = { description, isSecret, isRequired }
     const known = Object.entries(whole).filter(([, one]) => one !== undefined && one !== false)

@@ -1,4 +1,4 @@
-/** Spreadsheets take a text that begins so for a formula, some also in full width or behind a blank. */
+/** Spreadsheets interpret a text that begins so as a formula, some also in full width or after a blank. */
 const FORMULA = /^\s*[=+\-@\t\r\n＝＋－＠]/
 
 /** One cell of CSV (RFC 4180). A text that a spreadsheet would take for a formula begins with `'`. */

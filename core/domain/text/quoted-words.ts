@@ -4,8 +4,8 @@ import { visibleName } from './visible-text.ts'
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/
 
 /**
- * A command as people read it before it runs: each word that has a blank, a quote or anything else than plain ASCII stands in
- * single quotes as a shell would take it, hidden characters shown, so that it is seen where a word begins and ends.
+ * Formats a command for people to read before it runs: each word with a blank, a quote or anything but plain ASCII is put in
+ * single quotes as for a shell, with hidden characters shown, so that the limits of each word are visible.
  */
 export function quotedWords(words: readonly string[]): string {
   return words.map(quotedWord).join(' ')

@@ -43,7 +43,7 @@ const FLAGS = ['gbeng', 'gbsct', 'gbwls'].map(letters =>
   [...letters, '\x7f'].map(letter => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join(''),
 )
 
-/** Sequences whose hidden characters belong to what is seen: emoji, keycaps, flags, and joiners within a script. */
+/** Sequences whose hidden characters belong to the visible text: emoji, keycaps, flags, and joiners within a script. */
 const LEGITIMATE = new RegExp(
   [
     String.raw`\u{1f3f4}(?:${FLAGS.join('|')})`,
@@ -56,17 +56,17 @@ const LEGITIMATE = new RegExp(
   'gu',
 )
 
-/** Characters of which a legitimate sequence has at least one. */
+/** Characters of which each legitimate sequence has at least one. */
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
 const JOINERS = /[\u200c\u200d\ufe0e\ufe0f\u180b-\u180f\udb40]/g
-/** A text with more of them is no text in any script: looking for sequences in it would cost milliseconds. */
+/** Number of them above which legitimate sequences are not searched: no real text has so many, and it would take milliseconds. */
 const MOST_JOINERS = 500
 const LINE_END = /\r\n/g
 
 /**
- * A text of several lines in which every character that cannot be seen, or that changes how others are shown, stands as
- * `⟨U+202E⟩`. Line feeds and tabs stay, CR LF becomes a line feed; emoji sequences and the joiners of scripts that need them
- * stay. The result is the same when it is applied again.
+ * Returns a text of several lines in which every character that is invisible, or that changes how others are shown, is written
+ * as `⟨U+202E⟩`. Line feeds and tabs stay, CR LF becomes a line feed; emoji sequences and the joiners of scripts that need them
+ * stay. Applying it twice gives the same result.
  */
 export function visibleText(text: string): string {
   return SUSPECT.test(text) ? replaced(text.replace(LINE_END, '\n'), mark, true) : text

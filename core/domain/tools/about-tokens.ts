@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../contract/json.ts'
 
-/** Of a group's tools together: from here on a model spends much of its context, and aim, on the list. */
+/** Limit for all tools of a group: above it, a model spends much of its context, and accuracy, on the list. */
 export const MANY_TOKENS = 20_000
-/** Of one tool. */
+/** Limit for one tool. */
 export const MANY_TOKENS_OF_A_TOOL = 2_000
 
 /** Chinese, Japanese and Korean characters, with their punctuation: each is about a token of its own. */
@@ -18,12 +18,12 @@ export function quarterTokens(text: string): number {
   return quarters
 }
 
-/** Of what a model reads of a definition: clients send it name, description and inputSchema alone. */
+/** Quarters of a token in the parts of a definition that a model reads: clients pass on only name, description and inputSchema. */
 export function quarterTokensOfTool({ name, description, inputSchema }: JsonObject): number {
   return quarterTokens(JSON.stringify({ name, description, inputSchema }))
 }
 
-/** About how many tokens so many quarters are. Models differ; this is near what the common ones count for JSON. */
+/** Converts quarters to an approximate number of tokens. Models differ; this is near the count of common ones for JSON. */
 export function aboutTokens(quarters: number): number {
   return Math.ceil(quarters / 4)
 }

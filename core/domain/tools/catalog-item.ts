@@ -29,11 +29,11 @@ export interface CatalogItem {
   readonly fingerprint: number
   /** Memory: one byte per character, two in a text with a character beyond Latin-1, plus 512. */
   readonly bytes: number
-  /** About what a model pays to read it, in quarters of a token. */
+  /** Approximate cost for a model to read it, in quarters of a token. */
   readonly quarterTokens: number
   /** SHA-256 (hex) of a tool's definition before redaction; empty for other kinds. */
   readonly hash: string
-  /** `description`, truncated to 1,024 characters; absent when there is none. */
+  /** `description`, truncated to 1,024 characters; absent if there is none. */
   readonly summary?: string
   /** UI resources of a tool (MCP Apps); mostly none. */
   readonly uiUris?: readonly string[]
@@ -91,7 +91,7 @@ function fingerprintOf(text: string): number {
   return createHash('sha256').update(text).digest().readUIntBE(0, 6)
 }
 
-/** Whether two lists have the same items in the same order. */
+/** True when two lists have the same items in the same order. */
 export function sameItems(one: readonly CatalogItem[], other: readonly CatalogItem[]): boolean {
   if (one === other) return true
   if (one.length !== other.length) return false

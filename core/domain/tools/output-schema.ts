@@ -13,7 +13,10 @@ const KEPT: ReadonlySet<string> = new Set([
   ...['contentEncoding', '$schema', '$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$ref', '$comment'],
 ])
 const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'unevaluatedProperties'])
-/** Lists of schemas, and the keyword that each becomes: of `oneOf` more than one would fit. */
+/**
+ * Keywords with lists of schemas, and their replacements: `oneOf` becomes `anyOf`, since more than one loosened schema would
+ * match.
+ */
 const MANY: ReadonlyMap<string, string> = new Map([
   ['allOf', 'allOf'],
   ['anyOf', 'anyOf'],
@@ -22,7 +25,7 @@ const MANY: ReadonlyMap<string, string> = new Map([
 ])
 const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 const MOST_EXAMPLES = 20
-/** Levels of a schema; what is deeper is not described. */
+/** Levels of a schema; deeper parts are not described. */
 const MAX_DEPTH = 64
 
 /**
@@ -42,9 +45,9 @@ export function mayHaveOutputSchema({ text }: { readonly text: string }): boolea
 }
 
 /**
- * The same schema as a description that no object violates: nothing is required, each value may be null or of another type
- * than it should have (which stands first), and listed values become examples. Clients that validate reject a whole result for
- * one wrong member, and the model would not see it.
+ * Returns the same schema as a description that no object violates: nothing is required, each value may be null or of another
+ * type than the stated one (which comes first), and listed values become examples. Clients that validate reject a whole result
+ * for one wrong member, and the model would not see it.
  */
 export function looseSchema(schema: JsonObject): JsonObject {
   const references: JsonObject[] = []
@@ -86,7 +89,7 @@ function anyType(type: JsonValue): JsonValue {
   return [...new Set([...named, ...TYPES])]
 }
 
-/** References to what was left out would make a validator reject the schema. */
+/** True when a reference resolves: a dangling one would make a validator reject the schema. */
 function leadsSomewhere(ref: JsonValue | undefined, root: JsonObject): boolean {
   if (typeof ref !== 'string' || !ref.startsWith('#/')) return true
   try {

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { type CatalogItem, itemJson } from './catalog-item.ts'
 
-/** Whether a tool can be called as a task (MCP 2025-11-25); without a value, or with `forbidden`, it cannot. */
+/** Support of a tool for being called as a task (MCP 2025-11-25). Without a value, or with `forbidden`, it cannot be. */
 export type TaskSupport = 'required' | 'optional'
 
-/** Whether a server with these capabilities accepts tool calls as tasks; otherwise its tools' own values do not count. */
+/** True when a server with these capabilities accepts tool calls as tasks; otherwise its tools' own values do not count. */
 export function takesTasks({ tasks }: JsonObject): boolean {
   const requests = isJsonObject(tasks) ? tasks.requests : undefined
   return isJsonObject(requests) && isJsonObject(requests.tools) && requests.tools.call !== undefined

@@ -15,7 +15,7 @@ export function overrideOf<T extends ToolOverride>(overrides: Readonly<Record<st
   return Object.entries(overrides).find(([name]) => visibleName(name) === key)?.[1]
 }
 
-/** Whether a server offers a tool: what the tool's own override says, else `toolsDefault`. */
+/** True when a server offers a tool: by the tool's own override, else by `toolsDefault`. */
 export function isToolOn(
   { toolsDefault }: Pick<ServerSettings, 'toolsDefault'>,
   override: Pick<ToolOverride, 'enabled'> | undefined,
@@ -24,8 +24,8 @@ export function isToolOn(
 }
 
 /**
- * Combines the rules of a server and of a group's member; undefined when there are none. What the server's owner pinned
- * or hid stays so in every group, since a group may belong to another user; a member may override the rest.
+ * Combines the rules of a server and of a group's member; undefined if there are none. Arguments that the server's owner pinned
+ * or hid stay so in every group, since a group may belong to another user; a member may override the rest.
  */
 export function joinRules(
   server: ArgumentRules | undefined,

@@ -3,21 +3,21 @@ import { isPlainObject } from '../json/exact-json.ts'
 
 /** A tool as one group shows it. */
 export interface ShownTool {
-  /** As callers name it. */
+  /** The name that callers use. */
   readonly name: string
   /** The server's name in the group. */
   readonly server: string
   readonly definition: JsonObject
 }
 
-/** Where the tools can be called. */
+/** Address at which the tools can be called. */
 export interface ToolsAddress {
   readonly title: string
   /** Absolute, without a slash at its end: a tool's name follows behind a slash. */
   readonly url: string
 }
 
-/** The address of the media type that asks for an answer as MCP has it. */
+/** Media type with which a client requests the answer in MCP's form. */
 export const MCP_RESULT_TYPE = 'application/vnd.patchbay.result+json'
 
 /**
@@ -124,7 +124,7 @@ const ONE = new Set([
 ])
 const MANY = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
 const NAMED = new Set(['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'])
-/** They name a schema that stands for itself, which it does not any more. */
+/** Keywords that identify a standalone schema; a moved schema is not one. */
 const DROPPED = new Set(['$schema', '$id', 'id', '$anchor', '$vocabulary', '$comment'])
 const DYNAMIC = new Set(['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor'])
 
@@ -133,13 +133,13 @@ class Foreign extends Error {}
 /** The schema that references beginning with `#` mean: the nearest one around them that has an address of its own. */
 interface Base {
   readonly schema: JsonObject
-  /** Where it stands in the new document; undefined: at no place that a reference could name. */
+  /** Place of the schema in the new document; undefined: no reference could name it. */
   readonly place: string | undefined
 }
 
 /**
- * The schema at another place: references within it lead there. Undefined when it refers to what is not in it, or has
- * references and no place (`place` undefined).
+ * Returns the schema for another place, with its references adjusted. Undefined if it refers to parts outside itself, or has
+ * references but no place (`place` undefined).
  */
 function movedSchema(schema: JsonValue | undefined, place: string | undefined): JsonValue | undefined {
   try {
@@ -178,7 +178,7 @@ function movedReference(reference: JsonValue, { schema, place }: Base): JsonValu
   return `${place}${reference.slice(1)}`
 }
 
-/** Whether a reference such as `#/$defs/a~1b` names something in a schema. */
+/** True when a reference such as `#/$defs/a~1b` names an existing part of a schema. */
 function leadsInto(schema: JsonObject, reference: string): boolean {
   if (reference === '#') return true
   if (!reference.startsWith('#/')) return false

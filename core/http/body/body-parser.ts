@@ -14,29 +14,32 @@ export const MAIN_THREAD_BYTES = 128 * 1024
 /** Longest text of a file that the main thread parses: TOML and YAML take some milliseconds for each KiB at worst. */
 const MAIN_THREAD_TEXT = 4 * 1024
 
-/** Whether the main thread parses a body: a number in its source spelling would lose its class on a port; such bodies have few values. */
+/**
+ * True when the main thread parses the body. Bodies with numbers in their source spelling are always parsed here, because those
+ * would lose their class on a port; such bodies have few values.
+ */
 export function parsedByMain(chunks: readonly Uint8Array[], limits: JsonLimits): boolean {
   return limits.asWritten === true || bytesOf(chunks) <= MAIN_THREAD_BYTES
 }
 
 /**
- * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and checks documents that came as texts in another
- * one: some megabytes of YAML take it seconds, in which bodies of others must not wait.
+ * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and checks documents that are texts in another one: some
+ * megabytes of YAML take seconds, for which other users' bodies must not wait.
  */
 export class BodyParser {
   readonly #bodies = new BodyThread('patchbay-bodies')
   readonly #documents: BodyThread
 
-  /** `documentMs`: how long a document may take to be checked; 60,000 by default. */
+  /** `documentMs`: longest time for the check of one document, in milliseconds; 60,000 by default. */
   constructor(documentMs?: number) {
     this.#documents = new BodyThread('patchbay-documents', documentMs)
   }
 
   /**
-   * Parses the object in a body that came in chunks. Transfers these, which become unusable. Inline OpenAPI documents of a body over 128
-   * KiB stay text, with their facts attached (`factsIn`). `sender`: a user id, or the address of an anonymous client.
-   * Throws what `parseJsonObject` throws, `json_encoding`, `validation_failed` for such a document, and `overloaded`
-   * when the worker ended, or 16 bodies of the sender wait already.
+   * Parses the object in a body that was received in chunks. The chunks are transferred and become unusable. Inline OpenAPI
+   * documents of a body over 128 KiB stay text, with their facts attached (`factsIn`). `sender`: a user id, or the address of an
+   * anonymous client. Throws the errors of `parseJsonObject`, `json_encoding`, `validation_failed` for such a document, and
+   * `overloaded` when the worker ended, or 16 bodies of the sender wait already.
    */
   async parse(chunks: readonly Uint8Array[], limits: JsonLimits, sender: string): Promise<JsonObject> {
     if (parsedByMain(chunks, limits)) return parseJsonObject(decodeBody(Buffer.concat(chunks)), limits)
@@ -66,8 +69,8 @@ export class BodyParser {
   }
 
   /**
-   * Checks an inline document that came as a text, in JSON or YAML; one that takes too long has a problem. Throws
-   * `overloaded` as `parse`.
+   * Checks an inline document that is a text, in JSON or YAML; one that takes too long gets a problem. Throws `overloaded` as
+   * `parse`.
    */
   async checkDocument(document: DocumentText, sender: string): Promise<DocumentCheck> {
     const answer = await this.#documents.ask({ kind: 'document', ...document }, sender).catch((error: unknown) => {

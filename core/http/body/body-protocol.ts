@@ -14,8 +14,8 @@ export type BodyJob =
   | ({ readonly kind: 'document' } & DocumentText)
 
 /**
- * The worker's answer to a job: a value with the facts of its inline documents (for an import per entry), what a document
- * is, what an imported file's text holds, a rejection, or a failure of the worker itself.
+ * The worker's answer to a job: a value with the facts of its inline documents (for an import per entry), the kind of a
+ * document, the content of an imported file's text, a rejection, or a failure of the worker itself.
  */
 export type BodyAnswer =
   | { readonly value: JsonObject; readonly documents: readonly DocumentFacts[] }

@@ -4,9 +4,9 @@ import { FairQueue } from '../../domain/fair-turns.ts'
 import { startThread } from '../../events/thread-starts.ts'
 import type { BodyAnswer, BodyJob } from './body-protocol.ts'
 
-/** How long an idle worker keeps the memory of its last job, in milliseconds. */
+/** Time for which an idle worker keeps the memory of its last job, in milliseconds. */
 const IDLE_MS = 10_000
-/** How long one job may take, in milliseconds; 4 MiB of YAML take some seconds. */
+/** Longest time for one job, in milliseconds; 4 MiB of YAML take some seconds. */
 const JOB_MS = 60_000
 
 type BodyResult = Exclude<BodyAnswer, { readonly error: unknown } | { readonly failure: unknown }>
@@ -38,14 +38,14 @@ export class BodyThread {
   #idle: ReturnType<typeof setTimeout> | undefined
   #late: ReturnType<typeof setTimeout> | undefined
 
-  /** `jobMs`: how long one job may take; 60,000 by default. */
+  /** `jobMs`: longest time for one job, in milliseconds; 60,000 by default. */
   constructor(name: string, jobMs = JOB_MS) {
     this.#name = name
     this.#jobMs = jobMs
   }
 
   /**
-   * Throws what the worker threw, `overloaded` when it ended, or 16 jobs of the sender wait already, and `JobTooLong`. The
+   * Throws the worker's error, `overloaded` when the worker ended or 16 jobs of the sender already wait, and `JobTooLong`. The
    * buffers of `transfer` become unusable.
    */
   async ask(job: BodyJob, sender: string, transfer: Transferable[] = []): Promise<BodyResult> {

@@ -23,7 +23,7 @@ export interface JsonBodyOptions extends BodyOptions {
   readonly json?: JsonLimits
   /** Default: parses in the main thread. */
   readonly parser?: Pick<BodyParser, 'parse'>
-  /** Awaited before the main thread works on what was received, in whatever thread it is parsed. */
+  /** Awaited before the main thread works on the received bytes, whichever thread parses them. */
   readonly turn?: (bytes: number) => Promise<unknown>
   /** The sender of the body, for the turns at the parser. */
   readonly sender?: string
@@ -31,7 +31,7 @@ export interface JsonBodyOptions extends BodyOptions {
 
 /**
  * The JSON object in a request's body; undefined when there is no body. Throws HubError: body_too_large, content_type,
- * encoding_not_supported, header_duplicate, json_encoding, and what {@link parseJsonObject} throws.
+ * encoding_not_supported, header_duplicate, json_encoding, and the errors of {@link parseJsonObject}.
  */
 export async function readJsonBody(request: Request, options: JsonBodyOptions = {}): Promise<JsonObject | undefined> {
   const { headers } = request
@@ -57,17 +57,17 @@ export async function readJsonBody(request: Request, options: JsonBodyOptions = 
   return parser ? parser.parse(chunks, json, sender) : parseJsonObject(decodeBody(await joined(chunks)), json)
 }
 
-/** The bytes of a body that is no JSON. Throws as {@link readBytes}, and `encoding_not_supported`. */
+/** The bytes of a body that is not JSON. Throws as {@link readBytes}, and `encoding_not_supported`. */
 export function readRawBody(request: Request, options: BodyOptions): Promise<Uint8Array> {
   refuseEncoded(request.headers)
   return readBytes(request, options)
 }
 
 /**
- * Reads the bytes of a body. The account is charged the announced length before the first byte is read, or each chunk
- * where none is announced; the limit always applies to the bytes received. Throws `body_too_large` at the first byte
- * over the limit, `quota_bytes` or `overloaded` from the account, `request_timeout` when nothing came for `silenceMs`,
- * and `json_invalid` when the client disconnected.
+ * Reads the bytes of a body. The account is charged the announced length before the first byte is read, or each chunk if no
+ * length is announced; the limit always applies to the bytes received. Throws `body_too_large` at the first byte over the limit,
+ * `quota_bytes` or `overloaded` from the account, `request_timeout` when nothing arrived for `silenceMs`, and `json_invalid`
+ * when the client disconnected.
  */
 export async function readBytes(request: Request, options: BodyOptions = {}): Promise<Uint8Array> {
   return joined(await readChunks(request, options))
@@ -106,7 +106,7 @@ function refuseAnnounced(headers: Headers, limit: number): void {
   if (announcedBytes(headers) > limit) throw tooLarge(limit)
 }
 
-/** The announced length in bytes; 0 where none is announced. */
+/** The announced length in bytes; 0 if none is announced. */
 function announcedBytes(headers: Headers): number {
   return Number(headers.get('content-length') ?? 0)
 }

@@ -3,7 +3,7 @@ import { nextTurn } from '../../domain/next-turn.ts'
 /** Chunks shorter than this are copied together, so that a body in single bytes costs no more than its size. */
 const SMALL_BYTES = 8 * 1024
 const BLOCK_BYTES = 64 * 1024
-/** So many bytes of a body are joined in one turn of the event loop. */
+/** Number of bytes of a body that are joined in one turn of the event loop. */
 const JOINED_IN_TURN_BYTES = 1024 * 1024
 
 /** The bytes of a body in order, in chunks of which at most every second one is short. */
@@ -24,14 +24,14 @@ export class ChunkList {
     this.#used += chunk.byteLength
   }
 
-  /** Everything that was pushed; none is empty. */
+  /** Returns all chunks that were pushed; no chunk is empty. */
   end(): readonly Uint8Array[] {
     this.#endBlock()
     return this.#chunks
   }
 
   #endBlock(): void {
-    // A copy, so that one block serves however often short and long chunks alternate.
+    // A copy, so that one block suffices however often short and long chunks alternate.
     if (this.#block && this.#used > 0) this.#chunks.push(this.#block.slice(0, this.#used))
     this.#used = 0
   }

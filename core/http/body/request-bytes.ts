@@ -39,7 +39,7 @@ export class RequestBytes {
     this.#taken += bytes
   }
 
-  /** Gives back what the request has taken: its answer is whole, and charged for itself from now on. */
+  /** Gives back the bytes that the request has taken: its answer is complete, and charged separately from now on. */
   settle(): void {
     this.#account?.give(this.#taken)
     this.#taken = 0

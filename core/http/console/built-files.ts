@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { acceptsGzip } from '../compress.ts'
 
-/** What a build of the console says of itself; paths are relative to its folder. */
+/** Manifest of a build of the console; paths are relative to its folder. */
 export interface ConsoleManifest {
   readonly theme: string
   readonly entry: string
@@ -28,7 +28,7 @@ interface Variants {
   readonly gzip: Uint8Array<ArrayBuffer> | undefined
 }
 
-/** The files of one build. They are read once and kept, about 1 MB; what is not among them does not exist. */
+/** The files of one build. They are read once and kept, about 1 MB; other names are not found. */
 export class BuiltFiles {
   readonly manifest: ConsoleManifest
   readonly #folder: string
@@ -41,7 +41,7 @@ export class BuiltFiles {
     this.#names = new Set(names)
   }
 
-  /** A file by its name, such as `main-1a2b3c4d.js`, compressed as the client accepts it; undefined: there is none. */
+  /** Returns a file by its name, such as `main-1a2b3c4d.js`, compressed as the client accepts it; undefined if there is none. */
   async answer(name: string, request: Request): Promise<Response | undefined> {
     const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
     if (type === undefined || !this.#names.has(name)) return undefined
@@ -73,7 +73,7 @@ export class BuiltFiles {
   }
 }
 
-/** The build in a folder; undefined: none is there. */
+/** The build in a folder; undefined if there is none. */
 export async function readBuild(folder: string): Promise<BuiltFiles | undefined> {
   try {
     const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as ConsoleManifest

@@ -2,13 +2,13 @@ import { headerItems } from '../../request/headers.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import { type BuiltFiles, type ConsoleManifest, readBuild } from './built-files.ts'
 
-/** What the console's pages need. */
+/** Dependencies of the console's pages. */
 export interface ConsoleOptions {
   /** Folder of the build, `ui/dist`. */
   readonly folder: string
-  /** Where the hub is mounted: empty, or `/hub`. */
+  /** Path at which the hub is mounted: empty, or such as `/hub`. */
   readonly basePath: string
-  /** Whether the first administrator is still to be made. */
+  /** True while there is no administrator yet. */
   readonly setupOpen: () => Promise<boolean>
 }
 
@@ -19,8 +19,8 @@ export interface Console {
 }
 
 /**
- * Scripts and styles from here alone, connections to the hub alone, text never as markup: what stands in a record of
- * somebody else cannot act. Lit needs the one policy of trusted types for its own templates.
+ * Allows scripts and styles from this hub only, connections to the hub only, and no text as markup: content of another user's
+ * record cannot run. Lit needs the one trusted-types policy for its own templates.
  */
 const POLICY = [
   "default-src 'none'",
@@ -36,10 +36,10 @@ const POLICY = [
   'trusted-types lit-html',
 ].join('; ')
 const ASSETS = '/assets/'
-/** Paths of the hub's own; a browser that opens one gets what a program gets. */
+/** Paths of the API and of files; a browser that opens one gets the same answer as a program. */
 const NOT_PAGES = /^\/(?:api|health|metrics|plugins|assets|\.well-known)(?:\/|$)/
 
-/** Creates the console from a build, which is looked for again until there is one. */
+/** Creates the console from a build. If there is no build, each request looks for it again. */
 export function createConsole(options: ConsoleOptions): Console {
   let build: Promise<BuiltFiles | undefined> | undefined
   const built = async (): Promise<BuiltFiles | undefined> => {
@@ -71,8 +71,8 @@ function page({ method }: Request, text: string, status: number, more: Readonly<
 }
 
 /**
- * At `/` everybody gets the page who does not ask for JSON alone; elsewhere a browser says that it wants HTML, and a program
- * gets the problem of a path that is not there.
+ * At `/` every request gets the page unless it accepts only JSON. Elsewhere only requests that accept HTML get a page; others
+ * get the 404 problem.
  */
 function wantsPage(request: Request, path: string): boolean {
   const accepted = headerItems(request.headers.get('accept')).map(item => item.split(';', 1)[0]?.trim() ?? '')
@@ -81,7 +81,7 @@ function wantsPage(request: Request, path: string): boolean {
   return named.length === 0 || !named.every(type => /^application\/(?:[\w.-]+\+)?json$/.test(type))
 }
 
-/** The set-up page is gone when there is an administrator; a reset link leads to a page of nobody who is signed in. */
+/** The set-up page exists only until there is an administrator. The page of reset links needs no sign-in. */
 function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boolean {
   if (path === '/setup') return setup
   if (path === '/reset-password') return true
@@ -95,7 +95,10 @@ function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boole
   })
 }
 
-/** No inline script or style: the policy forbids both. The name stands where the frame has it, until that is there. */
+/**
+ * The page has no inline script or style, since the policy forbids both. It shows the name in the frame's place until the frame
+ * is rendered.
+ */
 function pageText(manifest: ConsoleManifest, basePath: string, setup: boolean): string {
   const at = (path: string): string => `${basePath}/${path}`
   const preload = manifest.preload.map(path => `<link rel="modulepreload" href="${at(path)}">`).join('\n')

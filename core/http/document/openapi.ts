@@ -18,7 +18,7 @@ interface Access {
 type Operation = V31.OperationObject<Access>
 type ParameterSchema = NonNullable<V31.ParameterObject['schema']>
 
-/** What plugins add to the document: the own fields of transports, and the configuration of kinds of channels. */
+/** Parts that plugins add to the document: the fields of transports, and the configuration of kinds of channels. */
 export interface DescribedPlugins {
   readonly transports: Transports
   /** Each with `type`, `label` and `configSchema`. */
@@ -26,7 +26,10 @@ export interface DescribedPlugins {
   readonly routes: readonly PluginSchemaRoute[]
 }
 
-/** How long the work on the document may hold the event loop, but for one operation, which takes at most a few ms. */
+/**
+ * Longest time for which the work on the document holds the event loop, in milliseconds; one operation may exceed it by a few
+ * ms.
+ */
 const HELD_MS = 2
 
 /**

@@ -5,8 +5,8 @@ const BLOCK_BYTES = 16
 const NUMBER_BYTES = 6
 
 /**
- * Ids of the events of one process. An id is one encrypted block: it does not tell how many events there were before it,
- * which would count what all users do, and ids of another process are recognized.
+ * Ids of the events of one process. An id is one encrypted block. It does not reveal the number of earlier events, which would
+ * count the activity of all users, and ids of another process are recognized.
  */
 export class EventIds {
   readonly #key = randomBytes(BLOCK_BYTES)
@@ -20,7 +20,7 @@ export class EventIds {
     return Buffer.concat([cipher.update(block), cipher.final()]).toString('hex')
   }
 
-  /** The number of an id; undefined for a text that is no id of this process. */
+  /** The number of an id; undefined for a text that is not an id of this process. */
   numberOf(id: string): number | undefined {
     if (!/^[0-9a-f]{32}$/.test(id)) return undefined
     const decipher = createDecipheriv('aes-128-ecb', this.#key, null).setAutoPadding(false)

@@ -35,7 +35,7 @@ export interface LiveEvent {
   readonly number: number
   readonly ownerId: string | null
   readonly isPublic: boolean
-  /** Of an alert: what it is about, `owner~server` for most. */
+  /** Subject of an alert, mostly `owner~server`; undefined for other events. */
   readonly subject?: string
   /** JSON of `{id, event, at, owner, data}`. */
   readonly text: string
@@ -61,7 +61,7 @@ export function liveEvent(
   const { id: number, name, at, ownerId, audience } = event
   const id = ids.idOf(number)
   const owner = ownerId === null ? null : (ownerNames.get(ownerId) ?? null)
-  // The field that says who may read a log record is not part of it.
+  // `ownerId` determines who may read a log record, and is not sent.
   const { ownerId: reader, ...data } = event.data as Record<string, unknown>
   const text = JSON.stringify({ id, event: name, at, owner, data })
   const about = name.startsWith('alert.') && typeof data.subject === 'string' ? { subject: data.subject } : {}

@@ -6,11 +6,11 @@ import type { Socket, SocketHandler } from '../../request/request-info.ts'
 import type { LiveFeed, LiveSink } from './live.ts'
 import type { Topic } from './live-events.ts'
 
-/** How long a socket may stay unauthenticated, in milliseconds. */
+/** Longest time for which a socket may stay unauthenticated, in milliseconds. */
 const FIRST_MESSAGE_MS = 5_000
 const BAD_MESSAGES = 3
 
-/** What one live WebSocket needs; `since`: the id of the last event that its reader has seen. */
+/** Options of one live WebSocket. `since`: the id of the last event that the client has received. */
 export interface LiveSocketOptions {
   readonly feed: LiveFeed
   readonly authenticator: Pick<Authenticator, 'authenticateToken'>

@@ -28,7 +28,7 @@ export interface LiveSink {
   end(code: ErrorCode): void
 }
 
-/** What the live feed needs, and its times where they differ from the defaults. */
+/** Dependencies of the live feed, and times that replace the defaults. */
 export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>
@@ -37,7 +37,7 @@ export interface LiveFeedOptions {
   readonly bytes: Pick<BytesInFlight, 'user'>
   /** Milliseconds between two pings. Default 15_000: a peer that answers none is disconnected within 60 s. */
   readonly pingMs?: number
-  /** How long a reader may accept nothing while events wait, in milliseconds. Default 30_000. */
+  /** Longest time for which a reader may accept nothing while events wait, in milliseconds. Default 30_000. */
   readonly stuckMs?: number
 }
 

@@ -81,7 +81,7 @@ export interface ResourceRoutesDeps
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string
-  /** Of `performance.now()`. */
+  /** Value of `performance.now()` at the start. */
   readonly startedAtMs: number
   readonly draining: () => boolean
   readonly checks: HealthDeps['checks']

@@ -5,8 +5,8 @@ import type { RunnableRoute } from '../pipeline.ts'
 import type { Route } from '../route.ts'
 
 /**
- * The same routes, whose `version_conflict` says who changed the record, where the caller may see that: administrators, and
- * who has changed it by oneself.
+ * Returns the same routes. Their `version_conflict` names the user who changed the record, if the caller may see that: an
+ * administrator, or the one who made the change.
  */
 export function namingChanger(routes: readonly Route[], audit: Pick<AuditRegistry, 'changer'>): Route[] {
   return (routes as readonly unknown[] as readonly RunnableRoute[]).map(route => {

@@ -12,12 +12,15 @@ const MOST_POINTS = 10_000
 
 /** A duration in a query, as text. */
 export const durationField = z.string().min(1).max(64)
-/** Administrators may ask for less than they may read; see `asksForOwn`. */
+/** Administrators may request less than they may read; see `asksForOwn`. */
 export const scopeField = z.enum(['mine', 'all']).optional().meta({
   description: '`mine`: what an ordinary user would see; `all`: for administrators, to whom it is the default',
 })
 
-/** Whether an administrator asks for no more than an ordinary user. Throws `admin_only` for `all` by anybody else. */
+/**
+ * True when an administrator requests only the data that an ordinary user would see. Throws `admin_only` when another user
+ * requests `all`.
+ */
 export function asksForOwn(actor: UserActor, scope: 'mine' | 'all' | undefined): boolean {
   if (scope === 'all' && !isAdmin(actor))
     throw new HubError('admin_only', 'Only administrators read what belongs to everybody (scope=all)')

@@ -15,7 +15,7 @@ const PREFIXES = { alerts: 'alert', assistant: 'assistant' } as const
 /** Bytes of a body. */
 const BODY_BYTES = 64 * 1024
 
-/** One kind of record with a name: what it is called, what it looks like, and where it is. */
+/** One kind of named record: its label, its schemas and its path. */
 export interface RecordKind {
   readonly what: 'rule' | 'channel' | 'dashboard' | 'endpoint'
   readonly tag: 'alerts' | 'monitoring' | 'assistant'
@@ -23,9 +23,9 @@ export interface RecordKind {
   readonly records: OwnedRecords
   readonly audit: Pick<AuditRegistry, 'record'>
   readonly body: z.ZodType<JsonObject>
-  /** Of a change of some fields. */
+  /** Schema of a change of some fields. */
   readonly patch: z.ZodType<JsonObject>
-  /** A change in the form of the answers, before it is merged into what there is. Default: as it was sent. */
+  /** Converts a change to the form of the answers, before it is merged into the stored record. Default: unchanged. */
   readonly inForm?: (change: JsonObject) => JsonObject
   readonly schema: z.ZodType
   readonly example: object
@@ -114,7 +114,7 @@ export function ownedRecordRoutes(kind: RecordKind): Route[] {
       async handle({ actor, params, body: change, info, request }) {
         const before = await records.get(actor, params.ref)
         refuseOtherIdentity(change, before)
-        // What was read is what is changed: another change in between is a conflict.
+        // The change applies to the revision that was read: another change in between is a conflict.
         const options = { ifRevision: Number(before.revision), ...writeOptions(request.headers) }
         const changed = await records.replace(actor, params.ref, mergePatch(before, inForm(change)), options)
         note(kind, actor, info, 'update', changed)
@@ -152,7 +152,7 @@ export function note(
   action: string,
   record: JsonObject,
 ): void {
-  // The owner is the actor, or somebody whose things the actor may change: the name is in the target.
+  // The owner is the actor, or a user whose records the actor may change: the target contains the name.
   const target = String(record.ref)
   const what = kind.tag === 'monitoring' ? kind.what : `${PREFIXES[kind.tag]}_${kind.what}`
   kind.audit.record(actor, { action: `${what}.${action}`, target, ownerId: actor.userId, request: info })

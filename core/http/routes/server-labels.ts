@@ -2,15 +2,15 @@ import type { UserActor } from '../../contract/records.ts'
 import type { Registry } from '../../registry/api.ts'
 import { qualified } from './views.ts'
 
-/** A row of numbers about one server, or about none. */
+/** A row of numbers about one server, or about no server. */
 interface Row {
   readonly serverId?: string
   readonly server?: string
 }
 
 /**
- * What each server of an answer is called, by its id: its name, or `owner~name` where several of them have that name, as an
- * administrator may see. One that is gone has a part of its id instead of an owner.
+ * Returns the label of each server in an answer: its name, or `owner~name` if several of them have that name and the actor is an
+ * administrator. A removed server has a part of its id instead of an owner.
  */
 export async function serverLabels(
   registry: { readonly servers: Pick<Registry['servers'], 'byId'> },

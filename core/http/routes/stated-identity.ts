@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
 import { validationError } from '../../domain/validation-error.ts'
 
-/** What a record is known by. One of the hub itself has no owner and no id. */
+/** Fields that identify a record. A record of the hub itself has no owner and no id. */
 export interface Identity {
   readonly owner?: unknown
   readonly id?: unknown
@@ -11,9 +11,9 @@ export interface Identity {
 }
 
 /**
- * A body may repeat what an answer said of the record, so that what was read can be written back, and none of it changes
- * anything; with another owner, id or ref it was meant for another record, or meant to move this one. Letter case of names
- * does not count. Throws `validation_failed` with all wrong fields.
+ * Compares identity fields in a body with the record. A body may repeat them, so that an answer can be sent back; they change
+ * nothing. Another owner, id or ref means that the body was meant for another record, or to move this one. Names are compared
+ * without letter case. Throws `validation_failed` with all wrong fields.
  */
 export function refuseOtherIdentity(body: JsonObject, { owner, id, ref }: Identity): void {
   const problems: FieldError[] = []

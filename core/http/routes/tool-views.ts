@@ -19,7 +19,7 @@ export class ServerTool {
   readonly overridden: boolean
   /** Overrides of its arguments. */
   readonly rules: ArgumentRules | undefined
-  /** Of the upstream's definition; after a change, of the changed one, which may be that of either era of the server. */
+  /** Hash of the upstream's definition; after a change, of the changed definition, in either protocol era of the server. */
   readonly hash: string
   /** The definition differs from the approved one, or from the first one. */
   readonly changed: boolean
@@ -123,7 +123,10 @@ export function viewedTool(tool: ServerTool): JsonObject {
   return { ...exposed, tokens: tokensOf(exposed), ...(tool.appOnly ? { appOnly: true } : {}) }
 }
 
-/** About what a model pays to read an item: of a tool, without what clients keep from it. */
+/**
+ * Estimated number of tokens with which a model reads an item; for a tool, without the parts that clients do not pass to the
+ * model.
+ */
 export function tokensOf(item: JsonObject): number {
   return aboutTokens(item.inputSchema === undefined ? quarterTokens(JSON.stringify(item)) : quarterTokensOfTool(item))
 }

@@ -18,13 +18,13 @@ import { openTools, type ServerTool } from './tool-views.ts'
 /** Live data of a server for responses. */
 export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
 
-/** What a server's representation is built from. */
+/** Dependencies of a server's view. */
 export interface ServerViewDeps {
   readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'> }
   readonly upstreams: LiveView
 }
 
-/** Whether the actor gets the full record; the registry checks rights to change it. */
+/** True when the actor gets the full record; the registry checks rights to change it. */
 export function seesWhole(actor: UserActor | undefined, ownerId: string): boolean {
   return actor !== undefined && canEdit(actor, { ownerId })
 }
@@ -149,7 +149,10 @@ export function page<T>(
   return { items: items.slice(offset, offset + limit), total: items.length, limit, offset }
 }
 
-/** The limit of a page that may have ended before the one that was asked: added to the offset, it is where the next page begins. */
+/**
+ * Returns the limit to state for a page that may be shorter than requested: offset plus this limit is the start of the next
+ * page.
+ */
 export function appliedLimit(
   { length }: readonly unknown[],
   total: number,
@@ -162,9 +165,9 @@ export function appliedLimit(
 const PAGE_CHARACTERS = 1024 * 1024
 
 /**
- * One page of a list, whose items are shown one after the other in turns: fewer of them than the limit, but at least one, beyond
- * 1 MiB of JSON. The answered limit is that of the page, so that who adds it to the offset misses none. An item for which there
- * is no view any more is left out.
+ * Returns one page of a list, whose items are rendered in several turns of the event loop. It has fewer items than the limit,
+ * but at least one, if they exceed 1 MiB of JSON. The answered limit is that of the page, so that adding it to the offset skips
+ * no item. An item whose view no longer exists is left out.
  */
 export async function pageOfViews<T>(
   items: readonly T[],

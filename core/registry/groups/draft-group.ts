@@ -9,7 +9,7 @@ import { selectServers } from '../server-rows.ts'
 import { findMembers, refuseLargeSelections } from './group-members.ts'
 import { usableMembers } from './usable-members.ts'
 
-/** The group that a body would make, checked as for saving; nothing is written. */
+/** Returns the group that a body would create, checked as for saving; nothing is written. */
 export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBody, at: string): Promise<WrittenGroup> {
   const owner = await chooseOwner(db, actor, parsed.owner, undefined)
   const found = await findMembers(db, owner, parsed.members)

@@ -83,7 +83,7 @@ function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointe
   }
 }
 
-/** All owners' servers with these names, without their configuration: it may be large, and is not looked at here. */
+/** All owners' servers with these names, without their configuration, which may be large and is not needed here. */
 function namedServers(db: Reader, inputs: readonly MemberInput[]): Promise<readonly OwnedRow[]> {
   const keys = [...new Set(inputs.map(({ server }) => refKey(server)))]
   if (keys.length === 0) return Promise.resolve([])

@@ -119,7 +119,7 @@ export class GroupWriter {
       const { row: now, members } = await written(trx, row.id)
       const seen = row.visibility === 'public' || now.visibility === 'public' ? 'public' : 'owner'
       after(() => {
-        // For the former owner the group is gone, unless it is public.
+        // To the former owner, the group appears removed, unless it is public.
         const lost = now.owner_id !== row.owner_id && now.visibility !== 'public'
         if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
         emitGroupEvent(this.#deps, 'group.updated', now, seen)
@@ -196,7 +196,7 @@ export function groupColumns(
   }
 }
 
-/** Whether the change differs from the stored group. */
+/** True when the change differs from the stored group. */
 export function differs({ row, members }: KnownGroup, change: GroupChange): boolean {
   const columns = groupColumns(change.body)
   const names = Object.keys(columns) as (keyof typeof columns)[]
@@ -273,7 +273,7 @@ function nameTaken(name: string): HubError {
   })
 }
 
-/** Endpoints of others are no reason: they lose the group as other clients do. */
+/** Endpoints of other users do not prevent it: they lose the group as other clients do. */
 async function refuseBound(db: Reader, row: GroupRow): Promise<void> {
   const endpoints = await db
     .selectFrom('owned_setting')

@@ -173,7 +173,7 @@ export class Groups implements GroupRegistry {
     return groupBodyOf(record)
   }
 
-  /** Applies a change to the stored group and saves it; repeats both when somebody else saved meanwhile. */
+  /** Applies a change to the stored group and saves it; repeats both after a conflict with another save. */
   async #update(
     actor: Actor,
     ref: Ref,

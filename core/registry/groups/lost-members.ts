@@ -8,8 +8,8 @@ import { selectMembers, serverOf } from './group-rows.ts'
 const ROWS_AT_ONCE = 500
 
 /**
- * Records which groups lose members together with these servers, by the names that the groups' owners know; call it
- * before the servers are deleted. Servers that a group's owner could no longer see are not recorded.
+ * Records which groups lose members together with these servers, with the names that the groups' owners see; call it before the
+ * servers are deleted. Servers that a group's owner could no longer see are not recorded.
  */
 export async function rememberLostMembers(trx: Writer, serverIds: readonly string[], at: string): Promise<void> {
   if (serverIds.length === 0) return

@@ -45,7 +45,7 @@ export class Dashboards implements OwnedRecords {
     await this.#own.remove(actor, ref, async () => undefined)
   }
 
-  /** How many the actor has of its own. */
+  /** Number of the actor's own dashboards. */
   async count(actor: Actor): Promise<number> {
     return (await this.#own.list(actor)).length
   }

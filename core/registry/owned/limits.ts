@@ -5,7 +5,7 @@ import { isAdmin } from '../../domain/ownership.ts'
 import type { Owner } from '../owners.ts'
 import type { ReplaceOptions } from './records.ts'
 
-/** Whether a setting has the rights of an ordinary user alone. */
+/** `limited`: the setting has only the rights of an ordinary user. */
 export type SettingLimit = 'limited' | 'none'
 
 /** The owner with the rights that apply to a setting. */
@@ -22,9 +22,9 @@ interface Save {
 }
 
 /**
- * What a save writes, and whether the setting is limited then. An ordinary user's save limits it, also that of an administrator
- * outside ADMIN_ADDRESSES; only an administrator who sends the whole of it, with no mask for a part, lifts that. Throws
- * `review_required` where it would need more rights than it keeps.
+ * Returns the values that a save writes, and whether the setting is limited afterwards. A save by an ordinary user limits it,
+ * and so does one by an administrator outside ADMIN_ADDRESSES. Only an administrator who sends all of it, without masks, removes
+ * the limit. Throws `review_required` if the setting would need more rights than it keeps.
  */
 export function changedLimit<Written extends { readonly hidden?: boolean }>(
   { actor, account, before, options }: Save,

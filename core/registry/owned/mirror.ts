@@ -10,9 +10,9 @@ import { type OwnedSetting, type Prepare, settingOf } from './settings.ts'
 
 /** One entry of the settings file. */
 export interface FileEntry {
-  /** Where it stands in the file: a JSON pointer. */
+  /** Place of the entry in the file: a JSON pointer. */
   readonly pointer: string
-  /** As the API takes it. */
+  /** Body in the form of the API. */
   readonly body: JsonObject
 }
 
@@ -28,22 +28,22 @@ export interface MirroredKind {
   readonly entries: readonly FileEntry[]
   /** Throws `validation_failed` for an entry with mistakes. */
   prepare(entry: FileEntry): Prepare
-  /** Secrets in the open, to see whether they changed. */
+  /** Decrypted secrets, to detect changes. */
   secrets(setting: OwnedSetting): Readonly<Record<string, string>>
   /** Runs before one is removed. */
   removing?(trx: Writer, id: string): Promise<unknown>
 }
 
-/** What mirroring did. */
+/** Result of mirroring. */
 export interface Mirrored {
   readonly problems: readonly FileProblem[]
   readonly changed: boolean
 }
 
 /**
- * Makes the entries of the settings file things of this owner, under the ids that they had. One of the same name that was
- * made by the API is taken over. An entry with a mistake changes nothing: the one before stays. Those that the file does not
- * name any more are removed.
+ * Stores the entries of the settings file as records of this owner, with their previous ids. A record of the same name from the
+ * API is taken over. An entry with an error changes nothing: the previous one stays. Entries that were removed from the file are
+ * deleted.
  */
 export async function mirrorOwned(trx: Writer, owner: Owner, mirrored: MirroredKind): Promise<Mirrored> {
   const { kind, entries } = mirrored
@@ -80,7 +80,7 @@ function rowsOf(trx: Writer, owner: Owner, kind: OwnedSettingTable['kind']): Pro
   return rows.where('owner_id', '=', owner.id).where('kind', '=', kind).execute()
 }
 
-/** Returns whether anything was written. */
+/** Returns true if anything was written. */
 async function put(
   trx: Writer,
   owner: Owner,
@@ -121,7 +121,7 @@ async function put(
   return true
 }
 
-/** The wrong fields with pointers into the file. Anything but a mistake of the entry is thrown. */
+/** The wrong fields with pointers into the file. Throws any error that is not in the entry. */
 function mistakesOf(error: unknown, pointer: string): readonly FieldError[] {
   if (!(error instanceof HubError) || error.status >= 500) throw error
   if (!error.errors?.length) return [{ pointer, code: 'format', detail: error.message }]

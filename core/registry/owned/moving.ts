@@ -11,15 +11,21 @@ import type { OwnedSetting, OwnedSettings, Prepare } from './settings.ts'
 /** A rule, channel, dashboard or endpoint. */
 export type OwnedKind = OwnedSettingTable['kind']
 
-/** Gets each secret of a body with its place (a JSON Pointer into the body), and gives what stands there instead. */
+/** Receives each secret of a body with its place (a JSON Pointer into the body), and returns its replacement. */
 export type KeepSecret = (secret: string, pointer: string) => string
 
-/** How the records of one kind leave a hub with their owner, and come into one. */
+/** Operations by which the records of one kind are exported with their owner, and imported. */
 export interface MovingRecords {
   readonly settings: Pick<OwnedSettings, 'list' | 'create' | 'replace'>
-  /** The body as its POST takes it, by which another hub makes the same. References to the owner's own things are bare names. */
+  /**
+   * The body in the form of its POST, with which another hub can create the same record. References to the owner's own records
+   * are bare names.
+   */
   open(setting: OwnedSetting, keep: KeepSecret): Promise<JsonObject>
-  /** What would be written for this owner. Throws `validation_failed`; what it gives may throw so too, and `admin_only`. */
+  /**
+   * Returns the function that prepares the record for this owner. Throws `validation_failed`; the returned function may throw it
+   * too, and `admin_only`.
+   */
   prepare(actor: Actor, owner: Pick<Owner, 'id' | 'name'>, body: JsonObject, before?: OwnedSetting): Promise<Prepare>
   remove(actor: Actor, ref: string): Promise<void>
 }

@@ -6,7 +6,7 @@ import { isAdmin } from '../../domain/ownership.ts'
 import type { Reader } from '../../store/transact.ts'
 import { fileOwner, type Owner, ownerOf, userById, userByName } from '../owners.ts'
 
-/** Whose things a request is about: the actor's, or for an administrator those of the user who is named. */
+/** Returns the owner that a request applies to: the actor or, for an administrator, the named user. */
 export async function ownerFor(db: Reader, actor: Actor, named: string | undefined): Promise<Owner> {
   const own = actor.kind === 'user' ? await userById(db, actor.userId) : await fileOwner(db)
   if (!own) throw new HubError('token_revoked', 'The account behind this request does not exist any more')
@@ -32,7 +32,7 @@ export async function placeOf(
   }
 }
 
-/** The refusal for what is not there or not visible. */
+/** Error for a record that is missing or not visible. */
 export function missing(code: ErrorCode, ref: string): HubError {
   const what = code.replace('_not_found', '').replace('_', ' ')
   return new HubError(code, `There is no ${what} ${quoteName(ref)}`)

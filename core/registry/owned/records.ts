@@ -8,7 +8,7 @@ export interface ReplaceOptions extends WriteOptions {
   readonly whole?: true
 }
 
-/** Things of one kind for requests. A `ref` is `name` or `owner~name`; what is not the actor's is as if missing. */
+/** Records of one kind for requests. A `ref` is `name` or `owner~name`; records of other owners are treated as missing. */
 export interface OwnedRecords {
   list(actor: Actor, ownerName?: string): Promise<readonly JsonObject[]>
   get(actor: Actor, ref: string): Promise<JsonObject>

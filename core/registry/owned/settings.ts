@@ -18,7 +18,7 @@ import type { ReplaceOptions } from './records.ts'
 /** A stored rule, channel, dashboard or assistant endpoint. */
 export interface OwnedSetting {
   readonly id: string
-  /** With the rights that the setting has: an ordinary user’s where it is `limited`. */
+  /** The owner with the rights that the setting has: those of an ordinary user if it is `limited`. */
   readonly owner: Owner
   /** It was saved last with the rights of an ordinary user, and has no more, although its owner may be an administrator. */
   readonly limited: boolean
@@ -31,16 +31,19 @@ export interface OwnedSetting {
   readonly updatedAt: string
 }
 
-/** What is written of a body: the name with which it is found, and the part that is sealed. */
+/** Stored form of a body: the name by which it is found, and the encrypted part. */
 export interface WrittenSetting {
   readonly name: string
   readonly body: JsonObject
   readonly secrets: string | null
-  /** A mask stands for a part of it: it was not seen whole by who saves it. */
+  /** True if a mask replaces a part: the user who saves it did not see all of it. */
   readonly hidden?: boolean
 }
 
-/** Makes what is written of a body; `before`: what it replaces; `place`: what secrets are sealed for. */
+/**
+ * Converts a body to its stored form. `before`: the setting that it replaces; `place`: the place to which encrypted secrets are
+ * bound.
+ */
 export type Prepare = (
   owner: Owner,
   place: { readonly owner: string; readonly record: string },
@@ -55,7 +58,7 @@ const KINDS = {
   dashboard: { missing: 'dashboard_not_found', quota: 'quota_dashboards', most: LIMITS.dashboardsPerUser },
   endpoint: { missing: 'endpoint_not_found', quota: 'quota_endpoints', most: LIMITS.assistantEndpointsPerUser },
 } as const satisfies Record<Kind, { missing: ErrorCode; quota: ErrorCode; most: number }>
-/** Where the settings file holds them. */
+/** Sections of the settings file, by kind. */
 const SECTIONS: Readonly<Record<Kind, string>> = {
   rule: 'alerting',
   channel: 'notifications',
@@ -89,7 +92,7 @@ export class OwnedSettings {
     return read(this.#store, db => this.#find(db, actor, ref))
   }
 
-  /** `unseen`: it came from somebody else, and its owner has not looked at it. */
+  /** `unseen`: another user sent it, and its owner has not viewed it yet. */
   async create(
     actor: Actor,
     ownerName: string | undefined,
@@ -115,7 +118,7 @@ export class OwnedSettings {
     })
   }
 
-  /** `limit`: what a rollback puts back; by default what the save of this actor gives. Throws `review_required`. */
+  /** `limit`: the limit to restore in a rollback; by default it follows from this actor's save. Throws `review_required`. */
   async replace(
     actor: Actor,
     ref: string,
@@ -165,7 +168,7 @@ export class OwnedSettings {
     return settingOf(row, owner)
   }
 
-  /** Throws `setting_locked` for what the settings file holds. */
+  /** Throws `setting_locked` for a setting from the settings file. */
   #unlocked(setting: OwnedSetting): OwnedSetting {
     if (setting.origin !== 'file') return setting
     throw new HubError('setting_locked', `The ${this.#kind} ${quoteName(setting.name)} is held by the settings file`, {
@@ -207,7 +210,7 @@ export class OwnedSettings {
   }
 }
 
-/** All of one kind of owners who are not disabled, for the hub itself. */
+/** Settings of one kind whose owners' accounts are not disabled, for the hub itself. */
 export async function activeSettings(
   db: Reader,
   kind: Kind,

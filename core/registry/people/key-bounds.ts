@@ -28,8 +28,8 @@ export function boundedExpiry(actor: Actor, wanted: string | null, errors: Field
 
 /**
  * Throws `insufficient_scope` when an actor with an access key would obtain one with more scopes, a later expiry or another
- * owner: a key cannot extend the rights that its owner gave it. An administrator’s key sees the keys of others, but theirs open
- * what is private to them.
+ * owner: a key cannot extend the rights that its owner gave it. An administrator’s key can see other users' keys, but these give
+ * access to private data of theirs.
  */
 export function refuseWiderKey(actor: Actor, wanted: KeyReach): void {
   const maker = keyOf(actor)

@@ -13,7 +13,7 @@ import { selectServers, serverRowsByKey } from '../server-rows.ts'
 
 const SCOPES = 50
 
-/** The scopes of a key for the API: refs in place of ids; deleted servers and groups are left out. */
+/** The scopes of a key for the API: refs instead of ids; deleted servers and groups are left out. */
 export async function publicScopes(db: Reader, { scopes }: KeyRecord): Promise<JsonValue[]> {
   const ids = (kind: 'groupId' | 'serverId') =>
     scopes.flatMap(scope => (typeof scope === 'object' && kind in scope ? [Object.values(scope)[0] as string] : []))

@@ -83,7 +83,7 @@ export class Keys implements KeyRegistry {
     return write(this.#deps.store, async (trx, after) => {
       const owner = await userById(trx, ownerId)
       if (!owner || !canEdit(actor, { ownerId })) throw new HubError('user_not_found', 'The user does not exist')
-      // As the owner sees servers and groups, so that the key opens nothing more.
+      // Scopes are resolved as the owner sees servers and groups, so that the key gives no further access.
       const self: Actor = { ...asUser(owner), credential: { kind: 'local' } }
       const scopes = await readScopes(trx, self, input.scopes, errors)
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be taken over')
@@ -121,7 +121,7 @@ export class Keys implements KeyRegistry {
     })
   }
 
-  /** Makes `rotated` a key of its own, and lets the old one expire after `overlapMs` unless it ends before. */
+  /** Stores `rotated` as a separate key, and lets the old one expire after `overlapMs` unless it ends before. */
   async #addBeside(trx: Writer, old: AccessKeyTable, rotated: AccessKeyTable, overlapMs: number): Promise<void> {
     await checkQuota(trx, old.owner_id)
     const end = new Date((this.#deps.now?.() ?? new Date()).getTime() + overlapMs).toISOString()
@@ -243,7 +243,7 @@ async function checkQuota(db: Reader, ownerId: string): Promise<void> {
   throw new HubError('quota_keys', `A user may have ${LIMITS.keysPerUser} access keys`)
 }
 
-/** A new secret would keep the key's end, and open nothing; with another end it would bring back what somebody let end. */
+/** A new secret would keep the key's end, and be useless; with another end it would revive a key that was left to expire. */
 function refuseEnded({ label, expires_at: end }: AccessKeyTable, now: string): void {
   if (end === null || end > now) return
   throw new HubError('key_expired', `The access key ${quoteName(label)} has ended at ${end}`)

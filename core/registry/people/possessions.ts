@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Reader } from '../../store/transact.ts'
 import type { Possessions } from '../people-api.ts'
 
-/** What each of these users has; `now`: ISO 8601 UTC, before which a sign-in has ended. */
+/** Possessions of each of these users; `now`: ISO 8601 UTC, before which a sign-in has ended. */
 export async function possessionsOf(
   db: Reader,
   ids: readonly string[],

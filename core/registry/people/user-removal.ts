@@ -55,7 +55,7 @@ export async function removeUser(
     if (row.role === 'admin' && (await otherAdmins(trx, row.id)) === 0) throw lastAdmin(name)
     const { servers, groups } = await belongings(trx, row.id)
     if (heir) {
-      // As it is by now: somebody who has become an administrator meanwhile gets what comes for review.
+      // The heir's present state: if the heir has become an administrator meanwhile, the servers need a review.
       await handOver(deps, trx, after, { servers, groups }, await presentHeir(trx, heir))
       if ((await fileOwner(trx)).id === row.id) await setInternal(trx, 'fileOwner', heir.id, timestamp(deps))
     } else await removeAll(deps, trx, after, { servers, groups })
@@ -155,7 +155,7 @@ async function handOver(
 }
 
 /**
- * Removes members that the leaving user could no longer use (a public server that became private) from its groups: they
+ * Removes members that the leaving user could no longer use (a public server that became private) from the user's groups: they
  * could be servers of the heir, who did not choose them.
  */
 async function removeUnusableMembers(trx: Writer, groups: readonly GroupRow[]): Promise<void> {

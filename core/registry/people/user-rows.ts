@@ -54,14 +54,15 @@ async function nextNumber(trx: Writer, at: string): Promise<number> {
   return number
 }
 
-/** The first user while it has no name, which set-up will give it. */
+/** The first user while it has no name; the set-up sets the name. */
 export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
   return db.selectFrom('user').selectAll().where('name', 'is', null).orderBy('number').executeTakeFirst()
 }
 
 /**
  * Call it before an ordinary user becomes an administrator: caps the rights of the user's servers, rules, channels and endpoints
- * at the present ones, until each is confirmed. Their revisions change, so that a save under way begins anew and sees the cap.
+ * at the present ones, until each is confirmed. Their revisions change, so that a concurrent save is repeated and applies the
+ * cap.
  */
 export async function capRightsOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
   const held = trx
@@ -75,7 +76,7 @@ export async function capRightsOf(trx: Writer, { id, network_grant }: UserTable)
     .set(({ eb }) => ({ limited: 1, revision: eb('revision', '+', 1) }))
     .where('owner_id', '=', id)
     .where('kind', '!=', 'dashboard')
-    // Nobody changes those of the settings file but who may write it.
+    // Settings from the file can be changed only by those who may write the file.
     .where('origin', '=', 'api')
     .execute()
 }

@@ -18,7 +18,7 @@ export function authorCap(actor: Actor, owner: Owner): RightsCap | undefined {
   return isAdmin(actor) ? undefined : capOfMove({ role: 'user', grants: owner.grants }, owner)
 }
 
-/** Whether a change of these fields is a new configuration, which has no more rights than its author. */
+/** True when a change of these fields is a new configuration, which has no more rights than its author. */
 export function reconfigures(changed: readonly string[]): boolean {
   return changed.some(field => !HARMLESS.has(field))
 }

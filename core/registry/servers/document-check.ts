@@ -12,8 +12,8 @@ import { type Draft, draftServer, type Stored } from './server-draft.ts'
 import { findingOf, withFinding } from './server-form.ts'
 
 /**
- * The draft of a body, its document checked. `actor` is who waits for it. Throws `validation_failed` with all invalid fields;
- * what is wrong with a document in YAML is reported when nothing else is.
+ * Returns the draft of a body after checking its document. `actor`: the user who waits for it. Throws `validation_failed` with
+ * all invalid fields; errors in a YAML document are reported only if there are no others.
  */
 export async function checkedDraft(
   deps: Pick<RegistryDeps, 'sealer' | 'checkDocument' | 'transports'>,
@@ -61,14 +61,14 @@ async function checkTextDocument(
   { filled, document }: Draft,
   sender: string,
 ): Promise<DocumentCheck | undefined> {
-  // A document whose servers are known has been checked by the thread that read the body.
+  // A document with known servers was checked by the thread that parsed the body.
   if (typeof document?.value !== 'string' || document.servers || !checkDocument) return undefined
   const { openapi } = filled
   const hasBaseUrl = isJsonObject(openapi) && openapi.baseUrl !== undefined
   return checkDocument({ text: document.value, hasBaseUrl }, sender)
 }
 
-/** The parsed body with what is known of its document, or the document's problem. */
+/** Returns the parsed body with the facts of its document, or the document's problem. */
 export function withDocumentCheck<P extends ParsedServerBody & { readonly document?: NewDocument }>(
   parsed: P,
   check: DocumentCheck,

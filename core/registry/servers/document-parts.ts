@@ -11,7 +11,7 @@ const PART_BYTES = 1024 * 1024
 
 /** A document as it is written. */
 export interface WrittenDocument extends Pick<StoredDocument, 'sha256' | 'bytes'> {
-  /** Of this one writing: two servers with the same document have one each. */
+  /** Id of this stored copy: two servers with the same document have one each. */
   readonly id: string
   /** Its text in UTF-8. */
   readonly content: Buffer
@@ -46,7 +46,7 @@ export async function insertDocumentWithParts(trx: Writer, document: WrittenDocu
   for (const row of partsOf(document)) await trx.insertInto('openapi_document_part').values(row).execute()
 }
 
-/** Gives a written document to its server, in the place of the one before. Throws `storage_busy` when it is gone. */
+/** Assigns a written document to its server, replacing the previous one. Throws `storage_busy` if it no longer exists. */
 export async function assignDocument(trx: Writer, serverId: string, id: string): Promise<void> {
   await trx.deleteFrom('openapi_document').where('server_id', '=', serverId).execute()
   const { numUpdatedRows } = await trx
@@ -99,8 +99,8 @@ function gone(): HubError {
 }
 
 /**
- * Removes documents that were given to no server: this one, or at the start of the hub all that one before has left when it
- * ended in the middle. What a database refuses to remove now is removed at the next start.
+ * Removes documents without a server: the given one or, at the start of the hub, all that a crashed process left. If the
+ * database fails to remove them, the next start tries again.
  */
 export async function removeUnownedDocuments(store: Store, id?: string): Promise<void> {
   const removal = write(store, async trx => {

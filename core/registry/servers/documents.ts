@@ -17,13 +17,13 @@ import { assignDocument, type WrittenDocument } from './document-parts.ts'
 
 /** A new inline OpenAPI document. */
 export interface NewDocument extends StoredDocument, WrittenDocument {
-  /** As received: an object, or a text in JSON or YAML. */
+  /** The document as received: an object, or a text in JSON or YAML. */
   readonly value: JsonValue
 }
 
 /**
- * Takes the inline document out of a parsed body: `settings` and `filled` get the placeholder. `known`: the already
- * known facts about a document that comes as a text.
+ * Takes the inline document out of a parsed body: `settings` and `filled` get the placeholder. `known`: facts about a document
+ * that is a text.
  */
 export function takeDocument<P extends ParsedServerBody>(
   parsed: P,

@@ -6,8 +6,10 @@ import type { EffectiveServer } from '../api.ts'
 import type { Owner } from '../owners.ts'
 import { configHash } from './server-secrets.ts'
 
-/** What a connection needs of a server. `owner`: with the rights that apply to it. `stored`: the same
- * settings as saved, with secrets sealed. */
+/**
+ * Settings that a connection to a server needs. `owner`: with the rights that apply to it. `stored`: the same settings as saved,
+ * with secrets encrypted.
+ */
 export function effectiveServer(
   settings: ServerSettings,
   owner: Owner,

@@ -10,7 +10,7 @@ import { serverRowsByKey } from '../server-rows.ts'
 import type { Draft } from './server-draft.ts'
 import { nameTaken } from './server-errors.ts'
 
-/** The entries of servers in the settings file: a server that comes from it is changed there first. */
+/** Writes entries of servers in the settings file: a server from the file is changed there first. */
 export class FileEntries {
   readonly #deps: RegistryDeps
 
@@ -22,7 +22,7 @@ export class FileEntries {
     await this.#writer(row).writeServer(fileOrigin(row)?.owner, row.name, null)
   }
 
-  /** Writes the body of a server; `draft`: what it comes from. Throws where the entry may not be changed so. */
+  /** Writes the body of a server; `draft`: the draft made from it. Throws if the entry must not be changed in this way. */
   async write(row: ServerRow, owner: Owner, draft: Draft, body: JsonObject): Promise<void> {
     if (owner.id !== row.owner_id) {
       throw new HubError('settings_read_only', 'Whose an entry of the settings file is, is changed in the file itself')

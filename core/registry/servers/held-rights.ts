@@ -60,8 +60,8 @@ export function heldByAuthor(actor: Actor, owner: Owner, held: HeldRights): Held
 }
 
 /**
- * The columns of these limits for an owner that was read before the transaction: who has become an administrator since gives the
- * server no more than what it was checked for.
+ * Returns the columns of these limits for an owner that was read before the transaction: an owner who has become an
+ * administrator since then gives the server no rights beyond the checked ones.
  */
 export async function heldColumnsNow(
   trx: Writer,
@@ -92,7 +92,7 @@ function checkReviewed(record: ServerRecord, reviewed: string): void {
 }
 
 /**
- * Nobody can confirm what is hidden: a masked secret of the former owner must not be a part of the command or the
+ * Rejects hidden parts, which cannot be confirmed: a masked secret of the former owner must not be a part of the command or the
  * address. Throws `validation_failed` with `secret_required`.
  */
 function refuseHiddenParts(settings: ServerSettings, kept: readonly string[]): void {

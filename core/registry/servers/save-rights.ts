@@ -8,7 +8,7 @@ import { fullyFilled } from './documents.ts'
 import { checkHeldRights, type heldAfterSave } from './held-rights.ts'
 import type { Draft } from './server-draft.ts'
 
-/** What a save would make of a server. */
+/** Result of a save before it is stored. */
 interface Save {
   readonly owner: Owner
   readonly held: ReturnType<typeof heldAfterSave>
@@ -19,7 +19,7 @@ interface Save {
   readonly moved: boolean
 }
 
-/** Throws where the change is forbidden. Disabling is always allowed, also when the rules have become stricter. */
+/** Throws if the change is forbidden. Disabling is always allowed, even if the rules have become stricter. */
 export function checkSave(
   deps: RegistryDeps,
   actor: Actor,

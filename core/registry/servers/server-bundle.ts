@@ -5,8 +5,8 @@ import { validationError } from '../../domain/validation-error.ts'
 import type { Reader } from '../../store/transact.ts'
 
 /**
- * Checks that the owner has the bundle that a server is to run: a hash that somebody has heard of opens nobody else's file.
- * One that the server had before stays, no matter who owns it now. Throws `validation_failed`.
+ * Checks that the owner has the bundle of a server: knowing a hash does not give access to another user's file. The server's
+ * previous bundle stays allowed, regardless of its owner. Throws `validation_failed`.
  */
 export async function requireBundle(
   db: Reader,

@@ -54,14 +54,14 @@ function requireFewFields(transports: Transports, body: JsonObject): void {
 }
 
 /**
- * Rejects an invalid body before any look-up, so that the response reveals nothing about a server that the sender may
- * not see.
+ * Rejects an invalid body before any record is read, so that the response reveals nothing about a server that the sender may not
+ * see.
  */
 export function validateBody({ transports }: Pick<RegistryDeps, 'transports'>, body: JsonObject): void {
   requireFewFields(transports, body)
   const errors: FieldError[] = []
   const flat = flattenServerBody(body, errors)
-  // Whether the transport's plugin runs is everybody's business; without it the fields are checked with the record.
+  // The absence of a transport's plugin is not secret; without the plugin, the fields are checked with the record.
   if (typeof flat.transport === 'string' && isAbsent(transports, flat.transport)) return
   const { flat: unmasked, masked } = withoutMasks(transports, flat)
   readServerBody(transports, unmasked, errors)
@@ -83,7 +83,7 @@ export function draftServer(deps: DraftDeps, body: JsonObject, stored: Stored | 
   const flat = keepDocument(restored.flat, stored?.settings, errors)
   const read = readServerBody(transports, flat, errors, opened ? { stored: opened } : {})
   if (!read || errors.length > 0) {
-    // What else is found where such a mask stood says nothing.
+    // Other errors at the place of such a mask are meaningless.
     const wrong = errors.filter(({ code, pointer }) => code === 'secret_mask' || !unknownMasks.has(pointer))
     throw serverInvalid(wrong, body)
   }
@@ -121,7 +121,7 @@ export function patchedSecrets(
   return [...stored.filter(pointer => typeof valueAt(after, pointer) === 'string'), ...added]
 }
 
-/** Keeps an inferred transport as inferred when the body repeats what is stored. */
+/** Keeps an inferred transport as inferred when the body repeats the stored one. */
 function keepInferred(settings: ServerSettings, stored: Stored | undefined): ServerSettings {
   const same =
     stored?.settings.transportInferred === true &&

@@ -7,8 +7,8 @@ import type { Owner } from '../owners.ts'
 type Weight = Pick<ServerSettings, 'transport' | 'enabled'>
 
 /**
- * Whether the owner may have this server, which may replace one of its others. Throws `quota_servers` beyond the limit
- * of servers, or of an ordinary user's enabled commands. Administrators have no limit of commands.
+ * Checks that the owner may have this server, which may replace another one. Throws `quota_servers` beyond the limit of servers,
+ * or of an ordinary user's enabled commands. Administrators have no limit of commands.
  */
 export async function checkServerQuota(
   db: Reader,

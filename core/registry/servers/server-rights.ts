@@ -17,10 +17,10 @@ interface StoredServer {
 }
 
 /**
- * Checks whether a server of this owner may have this configuration; the owner's rights count, no matter who saves it. Throws
- * HubError: field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted,
- * url_address_blocked, and `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is
- * undefined for a new server.
+ * Checks whether a server of this owner may have this configuration; the owner's rights count, regardless of the user who saves
+ * it. Throws HubError: field_forbidden, network_not_permitted, env_key_forbidden, cwd_forbidden, stdio_not_permitted,
+ * url_address_blocked, and `validation_failed` with `loop_detected`. `filled` has its variables filled in. `stored` is undefined
+ * for a new server.
  */
 export function checkServerRights(
   deps: Pick<RegistryDeps, 'transports' | 'stdio' | 'outboundAllow' | 'ownPorts' | 'leavesWorkFolder'>,

@@ -62,7 +62,7 @@ export function sealedTexts(stored: Held): string[] {
   return [...secretTexts(stored).values()]
 }
 
-/** Stored settings with `replace` applied to each sealed text; the same object when there is none. */
+/** Stored settings with `replace` applied to each encrypted text; the same object if there is none. */
 export function resealSettings<S extends Held>(stored: S, replace: (sealed: string, pointer: string) => string): S {
   return mapSecrets(stored, replace)
 }
@@ -83,7 +83,7 @@ export function sealedFileTexts(flat: JsonObject): { readonly text: string; read
   return found
 }
 
-/** Any field may be a transport's own, whether its plugin runs or not; the other ones hold no secrets. */
+/** True for any field of a transport, whether its plugin runs or not; common fields hold no secrets. */
 function isSealedField(text: string, pointer: string): boolean {
   if (!isSealed(text)) return false
   const field = pointer.split('/')[1] ?? ''
@@ -123,8 +123,8 @@ export function restoreMasks(
 }
 
 /**
- * Replaces masks in a flat body with a text of no meaning, so that the rest can be validated before its record is
- * known. `masked`: where they stood, as in problems; what is found there says nothing.
+ * Replaces masks in a flat body with a neutral text, so that the other fields can be validated before the record is known.
+ * `masked`: their pointers; problems at these places are meaningless.
  */
 export function withoutMasks(
   transports: Transports,
@@ -202,8 +202,8 @@ export function changedFields(before: ServerSettings, after: ServerSettings): st
 }
 
 /**
- * SHA-256 of all settings whose change requires a new connection. Secrets are hashed in sealed form, so that the hash
- * cannot be used to test guesses.
+ * SHA-256 of all settings whose change requires a new connection. Secrets are hashed in encrypted form, so that the hash cannot
+ * be used to test guesses.
  */
 export function configHash(settings: ServerSettings, owner: { id: string; role: string }): string {
   const {
@@ -217,7 +217,7 @@ export function configHash(settings: ServerSettings, owner: { id: string; role: 
     healthCheck,
   } = settings
   const { enabled, endpoints } = healthCheck
-  // Left out when empty, so that hashes stored by earlier versions stay valid.
+  // Left out if empty, so that hashes stored by earlier versions stay valid.
   const asked = enabled && endpoints && Object.keys(endpoints).length > 0 ? { endpoints: { ...endpoints } } : {}
   const all = { owner: owner.id, role: owner.role, transport, transportInferred, config, variables: { ...variables } }
   return createHash('sha256')

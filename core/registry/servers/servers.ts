@@ -233,8 +233,7 @@ export class Servers implements ServerRegistry {
     return readDocument(this.#deps.store, id, sha256)
   }
 
-  /** Builds the new body from the stored server, validates and saves it; repeats all when somebody else saved
-   * meanwhile. */
+  /** Builds the new body from the stored server, validates and saves it; repeats all after a conflict with another save. */
   async #update(
     actor: Actor,
     ref: Ref,
@@ -301,7 +300,7 @@ export class Servers implements ServerRegistry {
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
       after(() => {
-        // For the former owner the server is gone, unless it is public.
+        // To the former owner, the server appears removed, unless it is public.
         const lost = owner.id !== row.owner_id && record.visibility !== 'public'
         if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
         emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)

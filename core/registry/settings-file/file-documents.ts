@@ -8,13 +8,13 @@ import type { RegistryDeps } from '../context.ts'
 import { serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
 
-/** What the documents of a file's entries are, by their `openapi` blocks. */
+/** Check results of the documents in a file, by their `openapi` blocks. */
 export type FileDocuments = ReadonlyMap<JsonObject, DocumentCheck>
 
-/** Whom the hub's own documents wait for, beside the users. */
+/** Sender of the hub's own documents in the queue of checks, beside the users. */
 const SENDER = 'settings file'
 
-/** Checks the documents that stand in the file as texts; those that are stored already were checked before. */
+/** Checks the documents that are texts in the file; stored ones were checked before. */
 export async function checkFileDocuments(deps: RegistryDeps, entries: FileState['servers']): Promise<FileDocuments> {
   const checked = new Map<JsonObject, DocumentCheck>()
   const { checkDocument } = deps

@@ -5,7 +5,7 @@ import type { OpenTransports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { FileMirror } from '../api.ts'
 
-/** What following the settings file needs. */
+/** Dependencies of following the settings file. */
 export interface FollowOptions {
   readonly settings: Pick<SettingsFile, 'state' | 'path' | 'watch'>
   readonly mirror: FileMirror
@@ -15,9 +15,9 @@ export interface FollowOptions {
 }
 
 /**
- * Mirrors the settings file into the store, now and after every valid edit, in order. An invalid edit changes nothing:
- * it is logged and emitted as `config.rejected`. The settings file's own `dispose` ends the watch. Mirrors it
- * again when a transport comes, by which its entries are read.
+ * Mirrors the settings file into the store, now and after every valid edit, in order. An invalid edit changes nothing: it is
+ * logged and emitted as `config.rejected`. The settings file's own `dispose` ends the watch. When a transport is added, the file
+ * is mirrored again, since its entries can be read then.
  */
 export async function followSettingsFile({ settings, mirror, transports, bus, log }: FollowOptions): Promise<void> {
   const apply = async (state: SettingsState): Promise<readonly string[]> => {

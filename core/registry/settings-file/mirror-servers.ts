@@ -68,7 +68,7 @@ export async function mirrorServers(run: MirrorRun, entries: FileState['servers'
     seen.add(place)
     const row = known.get(place)
     const id = row?.id ?? randomUUID()
-    // Checked again when its plugin runs; what is stored of it stays until then.
+    // Checked again when its plugin runs; until then the stored entry stays.
     if (row && !row.problem && isAbsent(run, entry) && row.transport === entry.body.transport) continue
     const held = row ? heldRights(row) : heldAfterRenaming(rows, entries, plainOwner, owner, key)
     const written = held.cap === undefined ? entry : inOwnFolder(entry)
@@ -210,7 +210,7 @@ function absent({ body }: FileState['servers'][number]): Problem {
   return { code: 'transport_unavailable', message, pointer: '#/transport' }
 }
 
-/** Listed in place of an entry that cannot be parsed. */
+/** Listed instead of an entry that cannot be parsed. */
 function placeholder(name: string, flat: JsonObject): ServerSettings {
   const isRemote = flat.url !== undefined || flat.openapi !== undefined
   const settings = emptySettings(name, isRemote ? 'streamable-http' : 'stdio')

@@ -91,7 +91,7 @@ async function allowedRole(run: MirrorRun, row: UserTable, user: FileUser): Prom
   return 'admin'
 }
 
-/** Whether the file's hash differs from the last run's. */
+/** True when the file's hash differs from the last run's. */
 async function rememberHash(run: MirrorRun, userId: string, hash: string | undefined): Promise<boolean> {
   if (hash === undefined) return false
   const digest = createHash('sha256').update(hash).digest('hex')

@@ -7,7 +7,7 @@ import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
 import { mirrorUsers, removeVanishedUsers } from './mirror-users.ts'
 
-/** Applies states one at a time, so that the last one given takes effect. */
+/** Applies states one at a time, so that the last one takes effect. */
 export function createMirror(deps: RegistryDeps): FileMirror {
   let turn: Promise<unknown> = Promise.resolve()
   return {
@@ -27,7 +27,7 @@ async function applyState(deps: RegistryDeps, state: FileState): ReturnType<File
     const vanished = await mirrorUsers(run, state.users)
     await mirrorServers(run, state.servers)
     await mirrorGroups(run, state.groups)
-    // Done last: their entries in the file have been removed by now.
+    // Last, since their entries have been removed from the file before.
     await removeVanishedUsers(run, vanished)
     return { applied: run.applied, problems: run.problems }
   })

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** The era of MCP that each server speaks, so that it is not probed at every start. */
+/** The MCP era of each server, so that it is not probed at every start. */
 export const serverEra: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

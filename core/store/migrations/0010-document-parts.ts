@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Of one row. A later change of this size takes a new migration or none: parts are put together whatever their size. */
+/** Bytes of one row. A later change of this size takes a new migration or none: parts of any size can be joined. */
 const PART_BYTES = 1024 * 1024
 
 interface Row {
@@ -12,7 +12,7 @@ interface Row {
 
 /**
  * Inline OpenAPI documents are stored in parts, each written and read in a turn of its own, and before the server that they
- * belong to: until then they are nobody's. Documents are moved one by one, so that only one is in memory.
+ * belong to: until then they have no server. Documents are moved one by one, so that only one is in memory.
  */
 export function documentParts(dialect: 'sqlite' | 'postgres'): Migration {
   return {

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Dashboards stand beside rules and channels, and each may be held by the settings file. */
+/** Dashboards share a table with rules and channels, and each may come from the settings file. */
 export const ownedSettings: Migration = {
   async up(db: Kysely<never>) {
     await db.schema.alterTable('alert_setting').renameTo('owned_setting').execute()

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** What imports have made, so that each can be taken back, and the paths that imported groups had before. */
+/** Records created by imports, so that each import can be undone, and the paths that imported groups had before. */
 export const imports: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

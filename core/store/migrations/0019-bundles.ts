@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Bundles of servers (MCPB), in parts, once for all users who have the same one. */
+/** Bundles of servers (MCPB), in parts, stored once for all users who have the same one. */
 export function bundles(dialect: 'sqlite' | 'postgres'): Migration {
   return {
     async up(db: Kysely<never>) {

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Servers that an administrator configured outside ADMIN_ADDRESSES have a rights cap in place of a setting. */
+/** Servers that an administrator configured outside ADMIN_ADDRESSES have a rights cap instead of a setting. */
 export const oneRightsCap: Migration = {
   async up(db: Kysely<never>) {
     const { rows } = await sql<{ id: string; config: string; cap: string | null; network: string }>`

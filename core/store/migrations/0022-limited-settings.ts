@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Rules, channels and endpoints that have the rights of an ordinary user, no matter who owns them. */
+/** Marks rules, channels and endpoints that have the rights of an ordinary user, whoever their owner is. */
 export const limitedSettings: Migration = {
   async up(db: Kysely<never>) {
     await db.schema

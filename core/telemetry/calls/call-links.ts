@@ -3,17 +3,17 @@ import { type EndedCall, isFailedCall, reachedServer } from './ended-call.ts'
 const MINUTE_MS = 60_000
 /** Minutes that are kept of a link. */
 export const LINK_MINUTES = 60
-/** Links of one user, of which the one that was used least recently gives way, and of all users. */
+/** Limits of links: of one user, above which the least recently used one is dropped, and of all users. */
 const MOST_PER_USER = 500
 const MOST = 5_000
-/** In keys, where there is no client. */
+/** Part of keys if there is no client. */
 const REST = '\0'
 
-/** Who calls through what: a user's client or key, the group that it called at, and the server that answered. */
+/** Ends of a link: a user's client or key, the group at which it called, and the server that answered. */
 export interface LinkEnds {
   readonly userId: string
   readonly keyId: string | undefined
-  /** As the MCP client named itself; undefined for calls through the REST API. */
+  /** Name that the MCP client stated; undefined for calls through the REST API. */
   readonly clientName: string | undefined
   readonly groupId: string
   readonly group: string
@@ -85,7 +85,7 @@ export class CallLinks {
     return found.filter(({ calls }) => calls > 0)
   }
 
-  /** The time that `list` covers, in milliseconds: whole minutes and what has passed of the present one. */
+  /** The time that `list` covers, in milliseconds: whole minutes plus the elapsed part of the present one. */
   coveredMs(minutes: number): number {
     return (minutes - 1) * MINUTE_MS + Math.max(1_000, this.#now() % MINUTE_MS)
   }

@@ -1,6 +1,6 @@
 import type { ToolCallRecord } from '../../contract/records.ts'
 
-/** The record of a tools/call as the parts of the hub count and log it. `error` holds secrets until it is logged. */
+/** The record of a tools/call as the parts of the hub count and log it. `error` may contain secrets until it is logged. */
 export interface EndedCall extends ToolCallRecord {
   /** The server that was named where a server itself was called and the call was refused before it was sent. */
   readonly calledServer?: { readonly id: string; readonly name: string } | undefined

@@ -14,8 +14,8 @@ interface Sums {
 }
 
 /**
- * Emits `metrics.tick` each 10 s while somebody listens: for each user whose servers were called or who called, once more with
- * zeros when there are no more calls, and for all together.
+ * Emits `metrics.tick` every 10 s while there are listeners: for each user whose servers were called or who called, once more
+ * with zeros after the last calls, and for all users together.
  */
 export class MetricsTicks {
   readonly #bus: Pick<EventBus, 'wants' | 'emit'>

@@ -43,11 +43,11 @@ interface Window {
 }
 
 /**
- * Records of calls: the first 200 of a user in a second are written each, and those beyond as one record a second for each server,
- * tool and outcome, so that a user who calls without end leaves others room in the queues and the history, and a search by tool,
- * outcome or level still finds the calls. Such a record has what its calls have in common, and besides `count`, `errors`,
- * `outcomes` (their number by outcome), `duration` (the longest) and `durationTotal`, in ms. Its `status` is `error` where those of
- * its calls differ.
+ * Writes records of calls: the first 200 of a user in a second separately, and the others as one record a second for each
+ * server, tool and outcome. So a user with endless calls leaves others room in the queues and the history, and a search by tool,
+ * outcome or level still finds the calls. Such a record has the fields that its calls share, and also `count`, `errors`,
+ * `outcomes` (their number by outcome), `duration` (the longest) and `durationTotal`, in ms. Its `status` is `error` if its
+ * calls have different ones.
  */
 export class FoldedCalls {
   readonly #write: WriteCall
@@ -83,7 +83,7 @@ export class FoldedCalls {
       for (const { level, fields, readers, ownerId, count, errors, outcomes, longest, total } of folds.values()) {
         const counted = { count, errors, outcomes, durationTotal: total }
         const status = fields.status ?? 'error'
-        // The numbers come first: a sink that cuts long records keeps them.
+        // The numbers are first: a sink that truncates long records keeps them.
         const made = { ...(count > 1 ? counted : {}), ...fields, status, duration: longest }
         this.#write(level, made as unknown as CallFields, readers, ownerId)
       }

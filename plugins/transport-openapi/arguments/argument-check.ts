@@ -3,9 +3,9 @@ import type { JsonObject, JsonValue } from 'patchbay/contract'
 import { isObject, numberOf } from '../values.ts'
 import { hasFormat } from './formats.ts'
 
-/** Most faults in one error; a model that fixes these gets the rest with its next attempt. */
+/** Highest number of errors in one message; a model that fixes these gets the others at its next attempt. */
 const MAX_FAULTS = 8
-/** Most schemas that are applied to the arguments of one call. The rest is left to the API, which validates anyway. */
+/** Highest number of schemas that are applied to the arguments of one call. The API validates further ones itself. */
 const MAX_STEPS = 20_000
 const MAX_DEPTH = 64
 const SHOWN = 64
@@ -57,7 +57,7 @@ class Check {
     else if (isObject(value)) this.#object(schema, value, at, depth)
     for (const one of listOf(schema.allOf)) this.value(one, value, at, depth + 1)
     this.#alternatives(listOf(schema.anyOf), value, at, depth)
-    // Whether two of them match is left to the API: documents often have overlapping forms.
+    // The API checks whether two of them match: documents often have overlapping forms.
     this.#alternatives(listOf(schema.oneOf), value, at, depth)
   }
 
@@ -126,7 +126,7 @@ class Check {
     const names = Object.keys(value)
     this.#requiredMembers(schema, value, at)
     this.#memberCount(schema, names.length, at)
-    // Which of the others match a pattern is not known here.
+    // The patterns are not evaluated here, so other members may match one of them.
     const others = schema.patternProperties === undefined ? schema.additionalProperties : undefined
     for (const name of names) {
       if (this.#steps < 0 || this.faults.length >= MAX_FAULTS) return

@@ -3,16 +3,16 @@ import type { JsonObject, JsonValue } from 'patchbay/contract'
 import { isObject } from '../values.ts'
 import { findFaults } from './argument-check.ts'
 
-/** Most values that are looked at in the arguments of one call; the rest stay as they are. */
+/** Highest number of values that are checked in the arguments of one call; further ones are unchanged. */
 const MAX_STEPS = 2_000
 const MAX_DEPTH = 16
 /** Most alternatives that are tried for one value. */
 const MAX_ALTERNATIVES = 32
 
 /**
- * The same arguments with each text that cannot be valid replaced by the value that it spells, where the schema leaves one
- * reading: many agents send numbers, booleans, lists and objects as texts. A text that spells no value of the wanted type
- * stays, and is refused.
+ * The same arguments with each invalid text replaced by the value that it spells, if the schema allows only one reading: many
+ * agents send numbers, booleans, lists and objects as texts. A text that is no value of the wanted type stays, and is rejected
+ * later.
  */
 export function coerced(schema: JsonObject, given: JsonObject): JsonObject {
   return new Coercion(schema).object(schema, given, 0)
@@ -52,7 +52,7 @@ class Coercion {
     return value.map((item, index) => this.#value(index < first.length ? first[index] : items, item, depth + 1))
   }
 
-  /** The value that all fitting alternatives read in it; unchanged where it fits as it is, or they differ. */
+  /** The value that all matching alternatives read in it; unchanged if it matches as it is, or they differ. */
   #alternatives(schemas: readonly JsonValue[], value: JsonValue, depth: number): JsonValue {
     if (schemas.length === 0 || schemas.length > MAX_ALTERNATIVES) return value
     if (schemas.some(schema => this.#fits(schema, value))) return value
@@ -78,7 +78,7 @@ class Coercion {
   }
 }
 
-/** The value that a text spells, if the schema does not take the text and takes that value; otherwise undefined. */
+/** The value that a text spells, if the schema accepts that value and not the text; otherwise undefined. */
 function readingOf(schema: JsonObject, text: string): JsonValue | undefined {
   const { type, enum: listed, const: only } = schema
   const own = { ...(type === undefined ? {} : { type }), ...(listed === undefined ? {} : { enum: listed }) }
@@ -104,7 +104,7 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-/** A number that is written in another way than its source becomes that source, as the arguments of a call have it. */
+/** Keeps the source text of a number that would be written differently, as in the arguments of a call. */
 function keepDigits(_: string, value: unknown, { source }: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || source === undefined || String(value) === source) return value
   // The TypeScript library does not describe this member of JSON yet.

@@ -1,8 +1,8 @@
 /**
- * Stdio: has resources that can be subscribed to, and floods with notices for clients when `flood` is called; `mode` says
- * with which: `updates` (of one resource that is subscribed to), `others` (of resources that nobody subscribed to), `lists`
- * (all lists changed), `elicitations` (completed ones that nobody was asked for), `progress` (of unknown calls), `logs`, or
- * `all`. `burst` sends updates with these params and answers.
+ * Stdio: has resources that can be subscribed to, and floods with notifications when `flood` is called; `mode` selects them:
+ * `updates` (of one subscribed resource), `others` (of resources without subscribers), `lists` (all lists changed),
+ * `elicitations` (completions of unknown ones), `progress` (of unknown calls), `logs`, or `all`. `burst` sends updates with
+ * these params and answers.
  */
 import { handleBasics, onMessages, say, sendResult, sendText, tool } from './lines.ts'
 

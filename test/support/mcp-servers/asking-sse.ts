@@ -1,4 +1,7 @@
-/** HTTP with SSE, built on the SDK: one server per stream, with tools that ask their client. Prints `listening on URL`. */
+/**
+ * HTTP with SSE, built on the SDK: one server per stream, with tools that send requests to their client. Prints `listening on
+ * URL`.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'

@@ -1,4 +1,7 @@
-/** Stdio, on the official SDK: tools that ask the client for sampling, elicitation and roots, and one that sends log messages. */
+/**
+ * Stdio, on the official SDK: tools that request sampling, elicitation and roots from the client, and one that sends log
+ * messages.
+ */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import {

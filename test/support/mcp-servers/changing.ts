@@ -1,6 +1,6 @@
 /**
- * Stdio: `deploy` says what it was sent; `change` gives it the description `to` and tells that the list changed.
- * DESCRIPTION is what it says at first.
+ * Stdio: `deploy` returns its arguments; `change` gives it the description `to` and notifies that the list changed. DESCRIPTION
+ * is the first description.
  */
 import { handleBasics, onMessages, say, sendText, tool } from './lines.ts'
 

@@ -1,4 +1,4 @@
-/** Writes 60 lines that are no messages before each of its answers, as programs do that log to their output. */
+/** Writes 60 lines that are not messages before each of its answers, as programs do that log to their output. */
 import { onMessages, say, sendResult, sendText, tool } from './lines.ts'
 
 onMessages(({ id, method, params }) => {

@@ -1,6 +1,6 @@
 /**
- * Stdio: ends where MODE says: `start` (default) at once, `initialize` at the first message, `call` in the middle of each call
- * of `crash`, or after CALLS calls. Says why on stderr, and ends with CODE (default 3).
+ * Stdio: ends at the point that MODE selects: `start` (default) at once, `initialize` at the first message, `call` in the middle
+ * of each call of `crash`, or after CALLS calls. Writes the reason to stderr, and ends with CODE (default 3).
  */
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'
 

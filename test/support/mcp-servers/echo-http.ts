@@ -1,10 +1,9 @@
 /**
- * Streamable HTTP written by hand on Bun.serve: sessions, JSON answers, no validation to speak of, so that it is no limit for
- * who calls it. `echo` gives its text back, `whoami` the environment's WHO, the session's number and the headers it saw.
- * `emit` answers with its text; a call with a progress token gets a stream, with `count` progress notices of that text before the
- * answer, `gapMs` apart.
- * `POST /control/forget` makes it forget all sessions (as a restart does); UNKNOWN is the status that it has for those: 404,
- * or 400 as with many servers. PORT: 0 by default. Prints `listening on URL`.
+ * Streamable HTTP written by hand on Bun.serve: sessions, JSON answers, hardly any validation, so that it does not limit its
+ * callers. `echo` returns its text, `whoami` the environment's WHO, the session's number and the received headers. `emit`
+ * answers with its text; a call with a progress token gets a stream, with `count` progress notifications of that text before the
+ * answer, `gapMs` apart. `POST /control/forget` drops all sessions (as a restart does); UNKNOWN is the status for these: 404, or
+ * 400 as with many servers. PORT: 0 by default. Prints `listening on URL`.
  */
 const TOOLS = [
   {

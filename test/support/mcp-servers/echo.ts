@@ -1,6 +1,6 @@
 /**
- * Stdio: `echo` gives its text back, `whoami` the environment's WHO and the process id, `env` one variable.
- * Calls of `echo` are answered by cutting the text out of the line, so that the bench measures what stands before it.
+ * Stdio: `echo` returns its text, `whoami` the environment's WHO and the process id, `env` one variable. Calls of `echo` are
+ * answered by cutting the text out of the line, so that the benchmark measures the parts before the server.
  */
 import { handleBasics, type Message, onMessages, say, sendError, sendText, tool } from './lines.ts'
 

@@ -1,4 +1,4 @@
-/** HTTP with SSE as of 2024-11-05 that never says anything: its stream holds comments without end. */
+/** HTTP with SSE as of 2024-11-05 that never sends a message: its stream has endless comments. */
 const ENDPOINT = new TextEncoder().encode('event: endpoint\ndata: /messages\n\n')
 const COMMENTS = new TextEncoder().encode(':\n'.repeat(30_000))
 

@@ -1,7 +1,7 @@
 /**
  * One server of the official package on every wire: `WIRE` (stdio, http, sse) and `ERA` (legacy, modern; SSE is always legacy).
- * `VERSION` is the only one that a legacy server knows, whatever it is asked for in `initialize`. Prints `listening on URL`
- * unless it speaks stdio.
+ * `VERSION` is the only one that a legacy server supports, whatever `initialize` requests. Prints `listening on URL` unless it
+ * uses stdio.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -63,7 +63,7 @@ function serveSse(): void {
       response.on('close', () => transports.delete(transport.sessionId))
       const server = build(watched)
       watched.serve(server)
-      // The class is of the older package, whose interface differs from the newer one's in optional members alone.
+      // The class is from the older package, whose interface differs from the newer one's only in optional members.
       void server.connect(transport as unknown as Transport)
       return
     }

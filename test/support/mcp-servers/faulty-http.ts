@@ -1,9 +1,9 @@
 /**
  * Streamable HTTP on raw sockets, which fails as a call's `arguments` say: `status` (with `retryAfter` seconds, or `location`
- * for a redirect), `drip` ("head" or "body": one byte each 50 ms, for ever), `cut` (the connection ends in the middle of the
- * body), `silent`. Else it answers how often each method came. INIT in the environment does the same to initialize. Each
- * connection ends after its answer; with UNSAID in the environment no header says so.
- * Prints `listening on URL`.
+ * for a redirect), `drip` ("head" or "body": one byte each 50 ms, forever), `cut` (the connection ends in the middle of the
+ * body), `silent`. Otherwise it answers with the number of requests by method. INIT in the environment does the same to
+ * initialize. Each connection ends after its answer; with UNSAID in the environment no header announces that. Prints `listening
+ * on URL`.
  */
 import { createServer, type Socket } from 'node:net'
 

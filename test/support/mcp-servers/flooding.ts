@@ -1,8 +1,8 @@
 /**
- * Stdio: breaks out in one of several ways when `flood` is called, or at once after initialize when MODE is set.
- * MODE or the argument `mode`: `notices` (endless log messages), `stderr`, `garbage` (lines that are no JSON),
- * `mixed` (2,000 lines that are no JSON in 2 s, a valid notification after each),
- * `huge` (one line of 11 MiB), `partial` (half a line, then silence for good), `answers` (answers to ids that nobody asked).
+ * Stdio: misbehaves in one of several ways when `flood` is called, or right after initialize when MODE is set. MODE or the
+ * argument `mode`: `notices` (endless log messages), `stderr`, `garbage` (lines that are not JSON), `mixed` (2,000 lines that
+ * are not JSON in 2 s, a valid notification after each), `huge` (one line of 11 MiB), `partial` (half a line, then permanent
+ * silence), `answers` (answers with unknown ids).
  */
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Stdio: starts a process in a session of its own, as a build tool's daemon does; `pids` tells both process ids.
- * SECONDS: how long that one sleeps, 600 by default. With HOLDS=1 it has this server's standard output too.
+ * Stdio: starts a process in a session of its own, as a build tool's daemon does; `pids` returns both process ids. SECONDS:
+ * duration of that process, 600 by default. With HOLDS=1 it has this server's standard output too.
  */
 import { spawn } from 'node:child_process'
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'

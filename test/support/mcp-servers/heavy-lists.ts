@@ -2,7 +2,7 @@
  * Lists as large as can be, over stdio, or over streamable HTTP with the argument `http`, which prints the port. MEGABYTES of
  * each list in pages of 4 MB; CHANGES_MS: the time between two notifications that all of them changed (0: none); SHAPE `wide`
  * (items of 200 KB), `small` (5,000 items of some bytes), or `values` (a page of millions of empty arrays). HUGE_HELLO: an
- * initialize result of 8 MB. NOTICES: notifications of 200 KB without end.
+ * initialize result of 8 MB. NOTICES: endless notifications of 200 KB.
  */
 import { type Message, onMessages, say } from './lines.ts'
 
@@ -74,7 +74,7 @@ if (process.argv[2] === 'http') {
       try {
         stream.enqueue(`data: ${text}\n\n`)
       } catch {
-        // Its client has gone: an exception here would end the server.
+        // Its client has disconnected: an exception here would end the server.
         streams.delete(stream)
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Stdio: answers tools/call (`hold`), prompts/get, resources/read and completion/complete when the file RELEASE is there, and
- * says so by log messages until then and by the file `RELEASE.begun`. `long` answers at once, with a long text.
+ * Stdio: answers tools/call (`hold`), prompts/get, resources/read and completion/complete when the file RELEASE exists, and
+ * reports the wait by log messages until then and by the file `RELEASE.begun`. `long` answers at once, with a long text.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { handleBasics, type Message, onMessages, say, sendResult, sendText, tool } from './lines.ts'

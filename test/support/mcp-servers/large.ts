@@ -1,6 +1,6 @@
 /**
- * A server whose answers are as large as asked for: `WIRE` is stdio, json, events (both streamable HTTP) or sse. Prints
- * `listening on URL` unless it speaks stdio. `hold` answers when `release` is called.
+ * A server with answers of a requested size: `WIRE` is stdio, json, events (both streamable HTTP) or sse. Prints `listening on
+ * URL` unless it uses stdio. `hold` answers when `release` is called.
  */
 import { createInterface } from 'node:readline'
 

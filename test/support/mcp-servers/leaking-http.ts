@@ -1,7 +1,7 @@
 /**
- * HTTP servers that refuse, and say in it what they were sent: headers and query. The path says how: `/body` 500 with all of it,
- * `/redirect` a Location with it, `/challenge` 401 with it in WWW-Authenticate, `/garbage` 200 with a body that is no JSON,
- * `/rpc` a JSON-RPC error. Prints `listening on URL`.
+ * HTTP servers that reject requests, and repeat the received headers and query in the answer. The path selects how: `/body` 500
+ * with all of it, `/redirect` a Location with it, `/challenge` 401 with it in WWW-Authenticate, `/garbage` 200 with a body that
+ * is not JSON, `/rpc` a JSON-RPC error. Prints `listening on URL`.
  */
 const leaking = Bun.serve({
   hostname: '127.0.0.1',

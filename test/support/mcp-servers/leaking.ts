@@ -1,7 +1,7 @@
 /**
- * Stdio: a server that says its secrets wherever a server can say something: the values of its variables that end in _KEY and
- * its arguments that begin with `canary`, in several encodings. Tools: `leak` answers with them, `fail` with an error that has
- * them, `garble` writes them as a line that is no JSON, `die` ends with them as its last words, `shout` sends a log message.
+ * Stdio: a server that outputs its secrets in every possible place: the values of its variables that end in _KEY and its
+ * arguments that begin with `canary`, in several encodings. Tools: `leak` answers with them, `fail` with an error that has them,
+ * `garble` writes them as a line that is not JSON, `die` ends with them as its last output, `shout` sends a log message.
  */
 import { writeSync } from 'node:fs'
 import { type Message, onMessages, say, sendError, sendResult, sendText, tool } from './lines.ts'

@@ -37,7 +37,7 @@ export function onMessages(handle: Handler): void {
   process.stdin.on('end', () => process.exit(0))
 }
 
-/** Each message is a write of its own, as it is for a server under Node, whose writes to a pipe are synchronous. */
+/** Writes each message separately, as a server under Node does, whose writes to a pipe are synchronous. */
 export function say(line: string): void {
   writeSync(1, `${line}\n`)
 }

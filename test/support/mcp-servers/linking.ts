@@ -1,9 +1,9 @@
-/** Stdio: its tools ask the user to open an address that a page must not break on, and with members of wrong types. */
+/** Stdio: its tools ask the user to open an address that must not break a page, and with members of wrong types. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { z } from 'zod'
 
-/** Addresses that are no link, and one that is. */
+/** Addresses that are not links, and one that is. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   percent: 'https://%',
   bracket: 'https://[',
@@ -30,7 +30,7 @@ const ask = (name: string, params: Record<string, unknown>) =>
 
 for (const [name, url] of Object.entries(ADDRESSES))
   ask(name, { mode: 'url', message: 'Sign in', elicitationId: name, url })
-// What lit would take for one of its own templates, and a schema that is none.
+// Values that lit would treat as its own templates, and an invalid schema.
 ask('template', { mode: 'form', message: { _$litType$: 1, strings: ['x'] }, requestedSchema: ['x'] })
 
 await server.connect(new StdioServerTransport())

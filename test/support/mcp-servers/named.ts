@@ -1,7 +1,7 @@
 /**
  * A server that names everything after NAMES (a JSON array) over stdio: tools, prompts, resources, their titles and
  * descriptions. A tool answers with the name by which it was called, and with `fail` by an error that holds the name. At the
- * handshake each name goes to stderr and into a log message. With ARGUMENTS=true the names also stand in addresses, names of
+ * handshake each name goes to stderr and into a log message. With ARGUMENTS=true the names are also used in addresses, names of
  * arguments, enumerations and defaults, which programs send back.
  */
 import { type Message, onMessages, say, sendError, sendResult } from './lines.ts'

@@ -1,8 +1,8 @@
 /**
- * Stdio: answers in forms that MCP does not have, as the caller asks: the argument `result` of the tool `say`, and the texts
- * after `odd://` (resource) and in the argument `result` of the prompt `say`, are the JSON of the result. `seen` returns the last
- * request as it came. ERA=modern: 2026-07-28. INFO, CAPABILITIES and LISTED (tools) replace parts of the handshake and
- * the list; PAGES are the results of tools/list by the JSON of the cursor, `null` for the first.
+ * Stdio: answers in forms that MCP does not have, selected by the caller: the argument `result` of the tool `say`, and the texts
+ * after `odd://` (resource) and in the argument `result` of the prompt `say`, are the JSON of the result. `seen` returns the
+ * last request unchanged. ERA=modern: 2026-07-28. INFO, CAPABILITIES and LISTED (tools) replace parts of the handshake and the
+ * list; PAGES are the results of tools/list by the JSON of the cursor, `null` for the first.
  */
 import { type Message, onMessages, say, sendError, sendResult, sendText, tool } from './lines.ts'
 

@@ -1,8 +1,8 @@
 /**
- * Speaks only VERSIONS (separated by commas, the newest first) and refuses every other one as REFUSE says: `list` (JSON-RPC error
- * with `data.supported`), `silent` (without a list), `exit` (the same, and the program ends). ANSWER replaces the version in the
- * answer. Stdio, or HTTP with BY=http, where `status` refuses with 400 and a text. `asked`: all versions in order, kept in the
- * file ASKED where it is set.
+ * Supports only VERSIONS (separated by commas, the newest first) and rejects every other one as REFUSE says: `list` (JSON-RPC
+ * error with `data.supported`), `silent` (without a list), `exit` (the same, and the program ends). ANSWER replaces the version
+ * in the answer. Stdio, or HTTP with BY=http, where `status` rejects with 400 and a text. `asked`: all requested versions in
+ * order, kept in the file ASKED if it is set.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

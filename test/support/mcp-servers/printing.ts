@@ -1,6 +1,6 @@
 /**
- * Stdio: prints what is no MCP message to standard output. BANNER: lines before anything else, by BANNER_FORM `text` or `json`.
- * Tools: `print` writes `count` lines before its answer; `glue` writes text without a line end right before its answer;
+ * Stdio: prints text that is not an MCP message to standard output. BANNER: lines before anything else, by BANNER_FORM `text` or
+ * `json`. Tools: `print` writes `count` lines before its answer; `glue` writes text without a line end right before its answer;
  * `rest` prints from then on ten lines every 50 ms; `pid` is quiet.
  */
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'

@@ -1,8 +1,9 @@
 /**
- * A server of SDK 1 on every wire (`WIRE`: stdio, sse, http), one instance per connection, whose questions name no call:
- * `ask` (after `delayMs`) answers with what the client said, `later` answers first and asks then, `answers` lists what was said to those, `slow`
- * answers after `ms`, `roots` lists what the client said right after `initialized` and after each change of its roots, `shout`
- * sends a notification that is not MCP's own. Prints `listening on URL` unless it speaks stdio.
+ * A server of SDK 1 on every wire (`WIRE`: stdio, sse, http), one instance per connection, whose requests to the client name no
+ * call: `ask` (after `delayMs`) answers with the client's answer, `later` answers first and sends a request afterwards,
+ * `answers` lists the answers to those, `slow` answers after `ms`, `roots` lists the client's answers right after `initialized`
+ * and after each change of its roots, `shout` sends a notification that is not MCP's own. Prints `listening on URL` unless it
+ * uses stdio.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,7 +1,7 @@
 /**
- * The reference upstream of the conformance leg: all that the suite asks of a server, in either protocol era.
- * `PORT` (0 takes a free one) and `ERA` (both, legacy, modern) come from the environment. Prints `listening on URL`.
- * `POST /control/updated?uri=…` sends an update notice for a resource to whoever subscribed to it.
+ * The reference upstream of the conformance leg: all features that the suite tests in a server, in either protocol era. `PORT`
+ * (0 takes a free one) and `ERA` (both, legacy, modern) come from the environment. Prints `listening on URL`. `POST
+ * /control/updated?uri=…` sends an update notification for a resource to its subscribers.
  */
 
 import { randomBytes } from 'node:crypto'

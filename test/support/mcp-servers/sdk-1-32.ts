@@ -1,7 +1,7 @@
 /**
- * A reference upstream of the conformance leg as its users write one with the official package of version 1.32, which speaks
- * the older era alone: a server object per session, tools that ask through the server object, log messages that name no call.
- * `PORT` (0 takes a free one) comes from the environment; prints `listening on URL`.
+ * A reference upstream of the conformance leg as its users write one with the official package of version 1.32, which supports
+ * only the older era: a server object per session, tools that send requests through the server object, log messages that name no
+ * call. `PORT` (0 takes a free one) comes from the environment; prints `listening on URL`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js'

@@ -1,8 +1,9 @@
 /**
- * A reference upstream of the conformance leg as its users write one with the official package of version 2: one factory for both
- * eras. Some tools ask by push, which the older era alone has; others by their results, and are there in the newer one. Log
- * levels are the older era's too. `PORT` (0 takes a free one) comes from the environment; prints `listening on URL`. With `WIRE=stdio` it
- * speaks over its standard streams; with `VARIED=1` too, it lists a tool more for older clients that can be asked.
+ * A reference upstream of the conformance leg as its users write one with the official package of version 2: one factory for
+ * both eras. Some tools send requests to the client, which only the older era has; others request input by their results, and
+ * exist in the newer one. Log levels exist only in the older era too. `PORT` (0 takes a free one) comes from the environment;
+ * prints `listening on URL`. With `WIRE=stdio` it uses its standard streams; with `VARIED=1` too, it lists one more tool for
+ * older clients that accept requests.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -55,7 +56,7 @@ const toSession = (server: McpServer): ChangeNotices => ({
   prompts: () => server.sendPromptListChanged(),
 })
 
-/** Lists a tool more for clients that can be asked. */
+/** Lists one more tool for clients that accept requests. */
 function listForAskable(mcp: McpServer): void {
   const name = 'test_for_askable'
   const { server } = mcp

@@ -1,6 +1,6 @@
 /**
- * Stdio: tries what a program in the sandbox must not be able to do and tells what came of it. It is handed over whole as
- * an argument of the runtime (see `shutIn`), since a sandboxed program sees no file of the tests.
+ * Stdio: tries actions that the sandbox must prevent and reports the results. The program is passed completely as an argument of
+ * the runtime (see `shutIn`), since a sandboxed program sees no file of the tests.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'

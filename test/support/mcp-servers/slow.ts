@@ -1,6 +1,6 @@
 /**
- * Stdio: `wait` answers after `ms`, and tells of progress each 20 ms when asked to; `cancelled` lists the ids it was told to give up.
- * INIT_MS delays initialize, LIST_MS delays tools/list. SAY is written to stderr first, without an end of the line.
+ * Stdio: `wait` answers after `ms`, and sends progress each 20 ms if requested; `cancelled` lists the ids of cancelled requests.
+ * INIT_MS delays initialize, LIST_MS delays tools/list. SAY is written to stderr first, without a line end.
  */
 import { handleBasics, type Message, onMessages, say, sendText, tool } from './lines.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A server of 2025-11-25 over stdio whose tool `required` is a task of `polls` looks, `optional` need not be one. Names of tasks
- * are `t-1`, `t-2` and so on. `seen` says what was asked of each task.
+ * A server of 2025-11-25 over stdio whose tool `required` is a task that ends after `polls` polls, `optional` may be one. Names
+ * of tasks are `t-1`, `t-2` and so on. `seen` returns the requests for each task.
  */
 import { createInterface } from 'node:readline'
 

@@ -3,6 +3,6 @@ import { handleBasics, onMessages, tool } from './lines.ts'
 
 onMessages(message => {
   if (handleBasics(message, 'unread', [tool('stop', 'Stops reading')])) return
-  // The thread stands still, and the pipe fills.
+  // The thread is blocked, and the pipe fills.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 })

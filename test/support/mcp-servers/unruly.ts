@@ -1,8 +1,8 @@
 /**
- * Stdio: lives through TERM and the end of its input when STUBBORN=1; `line` writes one line of `megabytes` MB; `late` answers
- * after `ms` whatever it was told meanwhile; `cancelled` counts what it was told to give up; CATALOG makes its tools/list
- * `many` (10,000 tools), `endless` (a next page for ever), `fat` (one tool of 5 MB beside a small one), `malformed` (tools that
- * MCP does not allow beside those that it does) or `same` (the same page for ever).
+ * Stdio: ignores TERM and the end of its input when STUBBORN=1; `line` writes one line of `megabytes` MB; `late` answers after
+ * `ms` even if it is cancelled; `cancelled` returns the number of cancellations; CATALOG makes its tools/list `many` (10,000
+ * tools), `endless` (endless pages), `fat` (one tool of 5 MB beside a small one), `malformed` (invalid tools beside valid ones)
+ * or `same` (the same page forever).
  */
 import { handleBasics, type Message, onMessages, say, sendResult, sendText, tool } from './lines.ts'
 

@@ -38,7 +38,7 @@ const seen: { readonly method: string; readonly params: unknown }[] = []
 /** Lists that later answers give instead: `{"tools": […]}`. */
 const replaced: Record<string, object[]> = {}
 
-/** Who waits for the answer to which request of this server, in order. */
+/** Callbacks that wait for the answers to this server's requests, in order. */
 const waiting: ((answer: object) => void)[] = []
 
 const notify = (method: string, params: object): void => say(JSON.stringify({ jsonrpc: '2.0', method, params }))

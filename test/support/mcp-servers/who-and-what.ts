@@ -1,4 +1,4 @@
-/** Stdio: the tools that TOOLS names, each of which answers with WHO and its own name. */
+/** Stdio: the tools that TOOLS names; each answers with WHO and its own name. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 

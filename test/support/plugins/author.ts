@@ -4,12 +4,12 @@ import { makeTemp, removeTemp } from '../temp.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 
-/** A folder outside of the repository in which somebody writes plugins, with the exported types and none of the sources. */
+/** A folder outside of the repository in which a person writes plugins, with the exported types and without the sources. */
 export interface Author extends AsyncDisposable {
   readonly folder: string
   /** Writes a plugin, for its owner alone; returns its path. */
   write(file: string, source: string): Promise<string>
-  /** What the repository's tsc says about all files in the folder; empty when they are right. */
+  /** Output of the repository's tsc for all files in the folder; empty if there are no errors. */
   typeCheck(): Promise<string>
 }
 

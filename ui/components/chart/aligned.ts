@@ -1,4 +1,4 @@
-/** A time in milliseconds since 1970, and the value then; null: none was measured. */
+/** A time in milliseconds since 1970, and the value then; null: nothing was measured. */
 export type ChartPoint = readonly [atMs: number, value: number | null]
 
 /** A line of a chart. */

@@ -8,20 +8,20 @@ import { type ChartGap, type ChartThreshold, colorName, DASHES, drawPlot } from 
 import { formatPointTime } from './time-axis.ts'
 import { type ChartUnit, valueText } from './units.ts'
 
-/** Rows of the table view; more points are told in its caption. */
+/** Rows of the table view; the caption mentions further points. */
 const TABLE_ROWS = 500
 
 /**
  * Lines over time in a card of their own: heading, figure, plot, legend of buttons, and the same as a table.
  *
- *   <pb-chart heading="Errors" note="share of calls" unit="ratio" .series=${[{ label: 'Failed', points: [[atMs, 0.01]] }]}
- *     label="Errors over one hour: 0.9 % now, at most 4 %." .thresholds=${[{ value: 0.02, name: 'alert at 2 %' }]}></pb-chart>
+ * <pb-chart heading="Errors" note="share of calls" unit="ratio" .series=${[{ label: 'Failed', points: [[atMs, 0.01]] }]}
+ * label="Errors over one hour: 0.9 % now, at most 4 %." .thresholds=${[{ value: 0.02, name: 'alert at 2 %' }]}></pb-chart>
  *
- * Properties: `heading`, without which there is no card; `note` behind it (the unit); `foot`, a sentence below all; `figure` and `figureNote` above the
- * plot; `series` (up to six lines are told apart well; one unit for all); `unit`; `label`, the finding in words, which
- * stands for the picture; `stepMs`: a missing step is a gap; `gaps`: bands with their reason; `thresholds`; `from`, `to`:
- * ends of the axis in milliseconds since 1970; `endLabels`: names at the ends of lines; `height` of the plot in pixels,
- * default 130; `empty`: what stands in place of a plot without a point.
+ * Properties: `heading`, without which there is no card; `note` behind it (the unit); `foot`, a sentence below all; `figure` and
+ * `figureNote` above the plot; `series` (up to six lines can be distinguished well; one unit for all); `unit`; `label`, the
+ * finding in words, as the text alternative of the picture; `stepMs`: a missing step is a gap; `gaps`: bands with their reason;
+ * `thresholds`; `from`, `to`: ends of the axis in milliseconds since 1970; `endLabels`: names at the ends of lines; `height` of
+ * the plot in pixels, default 130; `empty`: the text in place of a plot without a point.
  *
  * Keys on the plot: left and right read values, Home and End go to the ends, Escape stops reading.
  */

@@ -16,7 +16,7 @@ export interface ChartGap {
   readonly reason: string
 }
 
-/** All that the plot of a chart is drawn from. */
+/** Inputs for drawing the plot of a chart. */
 export interface PlotOptions {
   readonly series: readonly ChartSeries[]
   readonly hidden: ReadonlySet<string>
@@ -149,7 +149,7 @@ function xOf(plot: uPlot, ms: number): number {
   return Math.min(Math.max(plot.valToPos(ms / 1000, 'x', true), left), left + width)
 }
 
-/** What lies over the lines: thresholds, reasons of gaps, and the ends of the lines. */
+/** Draws the parts above the lines: thresholds, reasons of gaps, and the ends of the lines. */
 function drawOver(plot: uPlot, options: PlotOptions, font: string): void {
   const { ctx, bbox } = plot
   const { color } = options
@@ -212,7 +212,7 @@ function drawEnds(plot: uPlot, { data, series, hidden, color, endLabels }: PlotO
   }
 }
 
-/** Labels at the ends are at most so long; the legend has them whole. */
+/** Longest label at the ends, in characters; the legend has the full names. */
 const END_CHARACTERS = 18
 
 function cut(label: string): string {

@@ -10,7 +10,7 @@ function format(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
 
 const DAY_S = 86_400
 
-/** A time below an axis that covers so many seconds, in the language and the zone of the reader. */
+/** Formats a time below an axis that covers this many seconds, in the language and time zone of the reader. */
 export function formatAxisTime(atMs: number, spanS: number): string {
   const time = new Date(atMs)
   if (spanS > 2 * DAY_S) return format({ day: 'numeric', month: 'short' }).format(time)

@@ -4,7 +4,7 @@ import { linter, lintGutter } from '@codemirror/lint'
 import { tags } from '@lezer/highlight'
 import { basicSetup, EditorView } from 'codemirror'
 
-/** What the editor is made with. */
+/** Options of the editor. */
 export interface EditorOptions {
   readonly text: string
   readonly label: string
@@ -50,7 +50,7 @@ const theme = EditorView.theme({
   },
 })
 
-/** Puts an editor into a shadow root: there its styles are adopted sheets, which the page's policy lets through. */
+/** Creates an editor in a shadow root: its styles are adopted sheets there, which the page's policy allows. */
 export function createEditor(root: ShadowRoot, options: EditorOptions): JsonEditor {
   const view = new EditorView({
     doc: options.text,

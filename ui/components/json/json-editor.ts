@@ -9,9 +9,8 @@ import { type JsonMistake, jsonMistake } from './lines.ts'
 const WIDE = matchMedia('(min-width: 700px)')
 
 /**
- * A field for JSON: `<pb-json-editor label="Arguments" .text=${text} @pb-change=${changed}></pb-json-editor>`. It is a
- * textarea at once; on wide screens an editor replaces it when its chunk has come. A mistake stands below with its place.
- *
+ * A field for JSON: `<pb-json-editor label="Arguments" .text=${text} @pb-change=${changed}></pb-json-editor>`. It is a textarea
+ * at first; on wide screens an editor replaces it when its chunk has loaded. A syntax error is shown below with its place.
  * @fires pb-change - `detail: { text: string, mistake?: JsonMistake }`, with every edit
  */
 export class PbJsonEditor extends PbElement {
@@ -24,13 +23,13 @@ export class PbJsonEditor extends PbElement {
     rich: { state: true },
   }
   declare text: string
-  /** What is written here; names the field. */
+  /** Label of the field. */
   declare label: string
   /** Lines of the textarea. Default 12. */
   declare rows: number
   declare readonly: boolean
   declare mistake: JsonMistake | undefined
-  /** Whether the editor stands in the textarea's place. */
+  /** True when the editor has replaced the textarea. */
   declare rich: boolean
   #editor: JsonEditor | undefined
   #loading = false
@@ -92,7 +91,7 @@ export class PbJsonEditor extends PbElement {
     return html`<p class="hint bad" role="status">${icon('circle-x')}${text}</p>`
   }
 
-  /** Without its chunk the textarea stays: it does everything that is needed. */
+  /** If its chunk cannot be loaded the textarea stays: it has all needed functions. */
   async #load(): Promise<void> {
     this.#loading = true
     const module = await import('./codemirror.ts').catch(() => undefined)

@@ -12,16 +12,16 @@ const COLOURED_LINES = 4000
 const DEEPEST = 40
 
 /**
- * JSON in colours, read-only: `<pb-json .value=${result} label="Result"></pb-json>`. Long texts begin with 400 lines and a
- * button for the rest; numbers of `text` are shown as they are written.
+ * Read-only JSON in colours: `<pb-json .value=${result} label="Result"></pb-json>`. Long texts show 400 lines and a button for
+ * the others; numbers of `text` are shown as they are written.
  */
 export class PbJson extends PbElement {
   static override properties = { value: { attribute: false }, text: {}, label: {}, limit: { state: true } }
   /** Any value that JSON can hold. */
   declare value: unknown
-  /** JSON text, in place of a value. Text that is no JSON is shown as it is. */
+  /** JSON text, instead of a value. Text that is not JSON is shown unchanged. */
   declare text: string | undefined
-  /** What this is, for those who do not see it. Default "JSON". */
+  /** Label for screen readers. Default "JSON". */
   declare label: string
   declare limit: number
   #source = ''
@@ -65,7 +65,7 @@ function lineOf({ depth, tokens }: JsonLine): unknown {
   return html`${'  '.repeat(Math.min(depth, DEEPEST))}${tokens.map(({ kind, text }) => html`<span class=${CLASSES[kind]}>${text}</span>`)}${'\n'}`
 }
 
-/** JSON.stringify gives up on depths that JSON.parse takes. */
+/** JSON.stringify fails at depths that JSON.parse accepts. */
 function written(value: unknown): string {
   try {
     return JSON.stringify(value, null, 2) ?? ''

@@ -1,4 +1,4 @@
-/** What a piece of JSON text is: a key, a string, a number or word, a bracket or comma. */
+/** Kind of a piece of JSON text: a key, a string, a number or word, a bracket or comma. */
 export type TokenKind = 'key' | 'string' | 'number' | 'mark'
 
 /** A piece of JSON text in one colour. */
@@ -16,23 +16,23 @@ export interface JsonLine {
 /** JSON as lines, up to a limit. */
 export interface JsonLines {
   readonly lines: readonly JsonLine[]
-  /** Whether the text goes on behind the last line. */
+  /** True when the text continues after the last line. */
   readonly cut: boolean
 }
 
 const TOKEN = /\s*("(?:[^"\\]|\\[\s\S])*"|-?\d[\d.eE+-]*|true|false|null|[{}[\],:])/y
-/** A list of simple values up to so many characters stays on one line. */
+/** Longest list of simple values, in characters, that stays on one line. */
 const SHORT_LIST = 60
 const VALUE = String.raw`(?:"(?:[^"\\]|\\[\s\S])*"|-?\d[\d.eE+-]*|true|false|null)`
 const SHORT = new RegExp(String.raw`^\s*\[\s*(?:${VALUE}(?:\s*,\s*${VALUE})*)?\s*\]`)
 /** Longer strings are cut in coloured lines, in characters. */
 const LONGEST = 5000
-/** A line of more pieces is no JSON. */
+/** Number of pieces in one line above which reading stops. */
 const LONGEST_LINE = 200
 
 /**
- * The lines of a JSON text as it is written: no number is parsed, so that none changes. Reads no further than the limit and
- * never recurses, whatever the depth. Undefined: the text is no JSON.
+ * Returns the lines of a JSON text as it is written: no number is parsed, so that none changes. Reads only up to the limit and
+ * never recurses, whatever the depth. Undefined: the text is not JSON.
  */
 export function jsonLines(text: string, limit: number): JsonLines | undefined {
   const writer = new Writer(limit)
@@ -55,7 +55,7 @@ export function jsonLines(text: string, limit: number): JsonLines | undefined {
   return { lines: writer.done(), cut: writer.full && text.slice(at).trim() !== '' }
 }
 
-/** Only the beginning is looked at: the match cannot run on over a large text. */
+/** Only the beginning is matched, since the pattern could run through a large text. */
 function shortList(text: string, at: number): string | undefined {
   return SHORT.exec(text.slice(at, at + SHORT_LIST))?.[0]
 }
@@ -128,14 +128,14 @@ function kindOf(text: string): TokenKind {
   return /^[[\],{}:]/.test(text) ? 'mark' : 'number'
 }
 
-/** A mistake in a JSON text; line and column count from 1 and are absent where the browser does not say them. */
+/** A syntax error in a JSON text; line and column count from 1 and are absent if the browser does not report them. */
 export interface JsonMistake {
   readonly message: string
   readonly line?: number
   readonly column?: number
 }
 
-/** The first mistake of a text; undefined: it is JSON. */
+/** The first syntax error of a text; undefined: it is JSON. */
 export function jsonMistake(text: string): JsonMistake | undefined {
   try {
     JSON.parse(text)

@@ -12,7 +12,7 @@ interface Row {
   readonly rate: number
 }
 
-/** The patch bay in words. `plain`: without links, for those who hear the page. */
+/** The patch bay as a table. `plain`: without links, for screen readers. */
 export function bayTable(bay: Bay, plain = false): TemplateResult {
   const link = (node: BayNode): unknown =>
     plain || node.path === undefined ? node.name : html`<a href=${href(node.path)}>${node.name}</a>`

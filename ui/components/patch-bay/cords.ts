@@ -12,10 +12,10 @@ const TALL_HEIGHT = 62
 const APART = 4.5
 const SAG = 5
 
-/** How the plates of a view behave. */
+/** Data and handlers of the plates of a view. */
 export interface BayView {
   readonly bay: Bay
-  /** What is followed. */
+  /** Id of the followed node. */
   readonly followed: string | undefined
   /** Everything on its way. */
   readonly way: ReadonlySet<string>
@@ -80,7 +80,7 @@ function cordsOf(
   const cords = bay.cords.filter(cord => from.has(cord.from) && to.has(cord.to))
   const starts = spread(cords, 'from', from, to)
   const ends = spread(cords, 'to', to, from)
-  // Cords that matter are drawn last, and so lie on top.
+  // Highlighted cords are drawn last, and so are on top.
   const lit = (cord: BayCord): boolean => followed !== undefined && way.has(cord.from) && way.has(cord.to)
   const sorted = cords.map((cord, at) => ({ cord, at })).sort((a, b) => Number(lit(a.cord)) - Number(lit(b.cord)))
   return html`<svg class="cords" viewBox="0 0 100 ${height}" height=${height} preserveAspectRatio="none" aria-hidden="true">${repeat(
@@ -93,7 +93,7 @@ function cordsOf(
   )}</svg>`
 }
 
-/** Where each cord leaves its jack: side by side, in the order of their other ends. */
+/** Positions at which cords leave their jacks: side by side, in the order of their other ends. */
 function spread(
   cords: readonly BayCord[],
   end: 'from' | 'to',
@@ -113,7 +113,7 @@ function spread(
   return places
 }
 
-/** What the cords mean. */
+/** Legend of the cords. */
 export function cordsLegend(): TemplateResult {
   const sample = (width: number, dash?: string, cls = ''): TemplateResult =>
     html`<svg class="sw ${cls}" viewBox="0 0 26 8" aria-hidden="true">${svg`<path d="M0 4h26" stroke-width=${width} stroke-dasharray=${dash ?? nothing}></path>`}</svg>`

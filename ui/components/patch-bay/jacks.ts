@@ -52,7 +52,7 @@ export function countsText(jacks: readonly Pick<Jack, 'tone'>[]): string {
   return shown.length === 0 ? servers : `${servers}: ${shown.join(', ')}`
 }
 
-/** What the jacks mean. */
+/** Legend of the jacks. */
 export function jackLegend(): TemplateResult {
   const samples: readonly (readonly [Jack, string])[] = [
     [{ id: '', tone: 'ok', rate: 40 }, t('busy')],

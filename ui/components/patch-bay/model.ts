@@ -17,11 +17,11 @@ export interface BayNode {
   readonly rate: number
   /** Second line. */
   readonly sub: string
-  /** What stands at the right: the calls in a minute, or why there are none. */
+  /** Text at the right: calls per minute, or the reason why there are none. */
   readonly note: string
   /** Path of its own page. */
   readonly path?: string
-  /** Of a group: its servers, faults first, then by calls. */
+  /** Servers of a group: faulty ones first, then by calls. */
   readonly servers?: readonly string[]
 }
 
@@ -51,7 +51,7 @@ export function rateText(rate: number): string {
   return t('{n}/min', { n: formatNumber(rate, rate < 1 ? 2 : rate < 10 ? 1 : 0) })
 }
 
-/** The patch bay of an answer; `known`: the one before, whose order is kept while the same things are in it. */
+/** Builds the patch bay from a response; `known`: the previous one, whose order is kept while it has the same items. */
 export function bayOf(data: Connections, known?: Bay): Bay {
   const clientIds = merged(data.clients)
   const cords = cordsOf(data, clientIds)
@@ -74,7 +74,7 @@ export function bayOf(data: Connections, known?: Bay): Bay {
   return { clients: first, groups: second, servers: third, cords, nodes }
 }
 
-/** Everything on the way through a node: the node, what reaches it, and what it reaches. */
+/** All nodes on paths through a node: the node, those that reach it, and those that it reaches. */
 export function wayOf({ cords }: Bay, id: string): ReadonlySet<string> {
   const way = new Set([id])
   const follow = (start: string, from: 'from' | 'to', to: 'from' | 'to'): void => {

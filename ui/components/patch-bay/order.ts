@@ -9,12 +9,12 @@ interface Placed {
   readonly name: string
 }
 
-/** Passes over the columns; the order hardly changes after so many. */
+/** Number of passes over the columns; further passes hardly change the order. */
 const SWEEPS = 4
 
 /**
- * Columns in an order in which few connections cross: each thing at the mean place of its neighbours. While a column holds
- * the same things as before it keeps its order, so that nothing jumps.
+ * Columns in an order in which few connections cross: each node at the mean place of its neighbours. While a column has the same
+ * nodes as before it keeps its order, so that nothing jumps.
  */
 export function ordered<T extends Placed>(
   columns: readonly (readonly T[])[],
@@ -55,7 +55,7 @@ function sortByNeighbours<T extends Placed>(
   const mean = new Map(
     column.map(({ id }, place) => {
       const places = (neighbours.get(id) ?? []).flatMap(other => around.get(other) ?? [])
-      // What is connected to nothing goes to the end.
+      // Nodes without connections are placed at the end.
       if (places.length === 0) return [id, 2 + place / column.length]
       return [id, places.reduce((sum, each) => sum + each, 0) / places.length]
     }),

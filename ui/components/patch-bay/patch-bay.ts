@@ -18,19 +18,19 @@ import { phoneView, stripsView } from './strips.ts'
 const CORDS_TO = 24
 /** The picture changes at most so often, in milliseconds. */
 const EVERY_MS = 5000
-/** Where there is no room for cords, the groups are listed in their place. */
+/** True if there is no room for cords; the groups are listed instead. */
 const PHONE = matchMedia('(max-width: 699px)')
 
 type Look = 'cords' | 'strips' | 'table'
 
 /**
- * Who reaches what, and where it breaks: clients, groups and servers with the calls between them, live. The address holds
- * what is followed (`follow`), the marked jack (`jack`) and the kind of picture (`bay`): cords, strips or table; without
- * it cords up to 24 servers, strips above. Properties: `scope`; `query`, that of the page; `match`, a text that nodes must
- * contain to stay in the picture; `only`: `faults`, `traffic` or `ungrouped`.
+ * Live picture of clients, groups and servers with the calls and faults between them. The address holds the followed node
+ * (`follow`), the marked jack (`jack`) and the kind of picture (`bay`): cords, strips or table; without it cords up to 24
+ * servers, strips above. Properties: `scope`; `query`, that of the page; `match`, a text that nodes must contain to stay in the
+ * picture; `only`: `faults`, `traffic` or `ungrouped`.
  *
- * Keys: up and down move along a column, left and right across, Enter follows, Escape ends following; in strips `[` and
- * `]` go from jack to jack.
+ * Keys: up and down move along a column, left and right across, Enter follows, Escape ends following; in strips `[` and `]` go
+ * from jack to jack.
  */
 export class PbPatchBay extends PbElement {
   static override properties = { scope: {}, query: { attribute: false }, match: {}, only: {} }
@@ -179,7 +179,7 @@ export class PbPatchBay extends PbElement {
 }
 customElements.define('pb-patch-bay', PbPatchBay)
 
-/** Only what matches, and what it is connected to. */
+/** Keeps only matching nodes, and those connected to them. */
 function narrowed(bay: Bay, match: string, only: string | undefined): Bay {
   const wanted = match.trim().toLowerCase()
   if (wanted === '' && only === undefined) return bay

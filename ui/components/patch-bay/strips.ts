@@ -10,7 +10,7 @@ import { type Bay, type BayNode, rateText } from './model.ts'
 /** Height of a group's row, in pixels. */
 const STRIP_HEIGHT = 60
 
-/** How strips behave beyond {@link BayView}. */
+/** Data and handlers of strips beyond {@link BayView}. */
 export interface StripsView extends BayView {
   /** The server whose jack is marked in all strips. */
   readonly jack: string | undefined

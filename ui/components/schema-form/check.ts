@@ -3,13 +3,13 @@ import { plural, t } from '../../text/t.ts'
 import { isObject, type JsonSchema, type Path, pointerOf } from './json-value.ts'
 import { DEEPEST, type FieldKind, propertiesOf, type Resolved, type SchemaReader } from './schema.ts'
 
-/** Values that one check looks at; what comes behind is left to the server. */
+/** Number of values that one check reads; further ones are left to the server. */
 const MOST_VALUES = 5000
 const MOST_PROBLEMS = 100
-/** Choices within choices that are looked into. */
+/** Depth of choices within choices that are checked. */
 const MOST_NESTED = 4
 
-/** Mistakes of a value by a schema, as far as a form can tell; the server has the last word. */
+/** Errors of a value by a schema, as far as a form can determine them; the server decides. */
 export function problemsOf(reader: SchemaReader, schema: unknown, value: unknown): readonly FieldProblem[] {
   const check = new Check(reader)
   check.value(schema, value, [])
@@ -36,7 +36,7 @@ class Check {
   readonly #budget: { left: number }
   readonly #nesting: number
 
-  /** `nesting`: how many choices this check stands in; they share one budget, since their branches multiply. */
+  /** `nesting`: number of choices around this check; they share one budget, since their branches multiply. */
   constructor(reader: SchemaReader, budget = { left: MOST_VALUES }, nesting = 0) {
     this.#reader = reader
     this.#budget = budget
@@ -91,7 +91,7 @@ class Check {
   }
 }
 
-/** Whether a value has no mistake by a schema. */
+/** True when a value has no error by a schema. */
 export function fits(reader: SchemaReader, schema: unknown, value: unknown): boolean {
   return problemsOf(reader, schema, value).length === 0
 }
@@ -121,8 +121,8 @@ function formatMistake(format: string, value: string): string | undefined {
 }
 
 /**
- * A pattern comes from a server and may take for ever: only short texts are matched, by patterns without repeated groups and
- * with few repetitions, whose work is bounded by a small power of the length.
+ * A pattern comes from a server and may take forever: only short texts are matched, by patterns without repeated groups and with
+ * few repetitions, whose work is bounded by a small power of the length.
  */
 function violates(pattern: string, value: string): boolean {
   const repetitions = pattern.match(/[*+]|\{\d+,\d*\}/g)?.length ?? 0

@@ -12,13 +12,13 @@ import { type Property, propertiesOf, type Resolved } from './schema.ts'
 /** Longer lists are edited as raw JSON. */
 const MOST_ENTRIES = 100
 
-/** The fields of an object without a frame: short ones stand in pairs. */
+/** The fields of an object without a frame: short ones are drawn in pairs. */
 export function fieldsOf(form: FormContext, resolved: Resolved, path: Field['path']): unknown {
   const rows: unknown[] = []
   let pair: Property[] = []
   const draw = ({ name, schema, required }: Property): unknown => {
     const title = schemaText(form.reader.read(schema).schema, 'title')
-    // A title helps where a name is cryptic, but the name is what the tool's text talks about.
+    // A title helps if a name is cryptic, but the tool's description uses the name.
     const label = title !== '' && title.length < 60 ? title : name
     return form.draw({ schema, path: [...path, name], name: label, required })
   }
@@ -110,7 +110,7 @@ export function mapField(form: FormContext, field: Field, resolved: Resolved): u
     })}<span><button type="button" class="btn sm" ?disabled=${form.disabled} @click=${add}>${icon('plus')}${t('Add entry')}</button></span></fieldset>`
 }
 
-/** One of several shapes: the shape is picked first, its fields stand below. */
+/** A choice of several shapes: the shape is picked first, its fields are below. */
 export function choiceField(form: FormContext, field: Field, resolved: Resolved): unknown {
   const { branches } = resolved
   const value = form.get(field.path)

@@ -9,18 +9,18 @@ import { plural, t } from '../../text/t.ts'
 import type { JsonSchema, Path } from './json-value.ts'
 import type { Resolved, SchemaReader } from './schema.ts'
 
-/** What the parts of a form share with their element. */
+/** State that the parts of a form share with their element. */
 export interface FormContext {
   readonly reader: SchemaReader
   readonly disabled: boolean
-  /** What stands at a path. */
+  /** Value at a path. */
   get(path: Path): unknown
   /** Changes the value; undefined takes it out. */
   set(path: Path, value: unknown): void
-  /** Text that was typed and is no value yet, such as `1e`. */
+  /** Entered text that is not a value yet, such as `1e`. */
   draft(path: Path): string | undefined
   setDraft(path: Path, text: string | undefined): void
-  /** Which shape of a choice was picked. */
+  /** Index of the picked shape of a choice. */
   choice(path: Path): number | undefined
   setChoice(path: Path, index: number): void
   /** From now on mistakes of this field are shown. */
@@ -39,17 +39,17 @@ export interface Field {
   readonly path: Path
   readonly name: string
   readonly required: boolean
-  /** The name stands elsewhere already: only those who do not see it hear it. */
+  /** True if the name is already visible elsewhere: the label is only for screen readers. */
   readonly quiet?: true
 }
 
-/** A field with its label before and its hint or mistake behind; `control` gets the id. */
+/** A field with its label before and its hint or error after it; `control` gets the id. */
 export function fieldFrame(form: FormContext, field: Field, resolved: Resolved, control: unknown): TemplateResult {
   const id = form.idOf(field.path)
   return html`<div class="field"><label for=${id} class=${field.quiet ? 'vh' : ''}>${labelOf(field, resolved)}</label>${control}${hints(form, field, resolved)}</div>`
 }
 
-/** Name or title of a field, and beside it what it takes. */
+/** Name or title of a field, followed by its type and limits. */
 export function labelOf(field: Field, resolved: Resolved): unknown {
   const notes = [field.required ? t('required') : '', kindNote(resolved), defaultNote(resolved.schema)].filter(
     note => note !== '',
@@ -93,7 +93,7 @@ function shortened(text: string): string {
 
 const FORMATS: Readonly<Record<string, string>> = { uri: 'URI', url: 'URL', uuid: 'UUID', ipv4: 'IPv4', ipv6: 'IPv6' }
 
-/** What a field takes: "1 to 100", "one of 4", "URI", "text". */
+/** Type and limits of a field: "1 to 100", "one of 4", "URI", "text". */
 function kindNote({ schema, kind, branches }: Resolved): string {
   if (kind === 'enum') return plural((schema.enum as unknown[]).length, 'one of {n}', 'one of {n}')
   if (kind === 'choice') return t('one of {n} shapes', { n: branches.length })

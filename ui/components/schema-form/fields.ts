@@ -5,7 +5,7 @@ import { jsonMistake } from '../json/lines.ts'
 import { type Field, type FormContext, fieldFrame, hints, labelOf, marks } from './context.ts'
 import type { Resolved } from './schema.ts'
 
-/** Whether two of these fields stand beside each other. */
+/** True when two of these fields fit beside each other. */
 export function isShort({ kind, schema }: Resolved): boolean {
   if (typeof schema.description === 'string' && schema.description.length > 80) return false
   return kind === 'number' || kind === 'integer' || kind === 'enum'
@@ -16,7 +16,7 @@ export function textField(form: FormContext, field: Field, resolved: Resolved): 
   const { schema } = resolved
   const value = form.get(field.path)
   const text = typeof value === 'string' ? value : ''
-  // An optional text that is empty is no text; a required one may be.
+  // An empty optional text counts as absent; a required one may be empty.
   const change = (event: Event): void => {
     const next = (event.target as HTMLInputElement).value
     form.set(field.path, next === '' && !field.required ? undefined : next)
@@ -54,7 +54,7 @@ function placeholderOf({ examples, default: value }: Readonly<Record<string, unk
   return typeof example === 'string' || typeof example === 'number' ? String(example).slice(0, 80) : nothing
 }
 
-/** A number; what is typed stays as typed until it is one. */
+/** A number field; invalid text stays as typed until it is a number. */
 export function numberField(form: FormContext, field: Field, resolved: Resolved): unknown {
   const value = form.get(field.path)
   const text = form.draft(field.path) ?? (typeof value === 'number' ? String(value) : '')
@@ -63,7 +63,7 @@ export function numberField(form: FormContext, field: Field, resolved: Resolved)
     const number = Number(typed)
     const isNumber = typed !== '' && Number.isFinite(number)
     form.setDraft(field.path, typed === '' || String(number) === typed ? undefined : typed)
-    // A text that is no number is kept as a value that the check refuses, so that it is never sent as another one.
+    // A text that is not a number is kept as a value that the check rejects, so that it is never sent as another one.
     form.set(field.path, typed === '' ? undefined : isNumber ? number : typed)
   }
   const { id, invalid, hint, required } = marks(form, field, resolved)

@@ -1,7 +1,7 @@
-/** An object of JSON Schema, whatever stands in it. */
+/** A JSON Schema with any members. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object and no list. */
+/** True when a value is an object and not a list. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -14,7 +14,7 @@ export function pointerOf(path: Path): string {
   return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** What stands at a path. */
+/** Value at a path. */
 export function valueAt(value: unknown, path: Path): unknown {
   let part = value
   for (const step of path) {

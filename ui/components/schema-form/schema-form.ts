@@ -10,7 +10,7 @@ import { initialValue } from './initial.ts'
 import { isObject, type Path, pointerOf, valueAt, withValue } from './json-value.ts'
 import { DEEPEST, type FieldKind, type Resolved, SchemaReader } from './schema.ts'
 
-/** Fields that one form draws; the rest is raw JSON. */
+/** Number of fields that one form draws; the others are raw JSON. */
 const MOST_DRAWN = 500
 let forms = 0
 
@@ -37,12 +37,12 @@ export interface SchemaFormChange {
 
 /**
  * Fields from a JSON Schema: required ones first, with limits, choices, lists, objects, defaults, descriptions, secrets, and
- * mistakes at their fields. What has no fields (too deep, too large, free objects) is raw JSON. The value is the owner's:
+ * errors at their fields. Parts without fields (too deep, too large, free objects) are raw JSON. The value is the owner's:
  * `<pb-schema-form .schema=${schema} .value=${value} @pb-change=${event => (value = event.detail.value)}></pb-schema-form>`;
  * {@link newValue} makes the first one.
  *
- * `check()` shows every mistake, takes the focus to the first and answers them: call it before sending. `problems` are
- * mistakes that the hub found.
+ * `check()` shows every error, focuses the first and returns them: call it before sending. `problems` are errors that the hub
+ * found.
  *
  * @fires pb-change - `detail: SchemaFormChange`, with every edit
  */
@@ -55,7 +55,7 @@ export class PbSchemaForm extends PbElement implements FormContext {
   }
   declare schema: Readonly<Record<string, unknown>>
   declare value: unknown
-  /** Mistakes found elsewhere, such as `errors` of the hub's answer. */
+  /** Errors found elsewhere, such as `errors` of the hub's answer. */
   declare problems: readonly FieldProblem[]
   declare disabled: boolean
   reader = new SchemaReader({})

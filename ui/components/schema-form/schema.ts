@@ -1,6 +1,6 @@
 import { isObject, type JsonSchema } from './json-value.ts'
 
-/** How a schema is drawn. `json`: as raw JSON, being too deep, too large, or of a shape without a field. */
+/** Kind of field for a schema. `json`: raw JSON, because it is too deep, too large, or of a shape without a field. */
 export type FieldKind =
   | 'text'
   | 'number'
@@ -22,13 +22,13 @@ const MOST_BRANCHES = 20
 /** Parts of one schema that are put together, and references that are followed. */
 const MOST_STEPS = 32
 
-/** A schema without references, `allOf` and null types at its top: what a field is drawn from. */
+/** A schema without references, `allOf` and null types at its top, from which a field is drawn. */
 export interface Resolved {
   readonly schema: JsonSchema
   readonly kind: FieldKind
   /** Shapes to choose from, if the kind is `choice`. */
   readonly branches: readonly JsonSchema[]
-  /** Whether null is a value too. */
+  /** True when null is a value too. */
   readonly nullable: boolean
 }
 
@@ -51,7 +51,7 @@ export class SchemaReader {
     return resolved
   }
 
-  /** Follows references and puts `allOf` together; what one part says goes over what the others say. */
+  /** Follows references and merges `allOf`; the part itself overrides the merged ones. */
   #merged(part: JsonSchema, steps: { left: number }): JsonSchema {
     let schema = part
     while (typeof schema.$ref === 'string') {

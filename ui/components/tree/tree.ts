@@ -3,10 +3,10 @@ import { repeat } from 'lit/directives/repeat.js'
 import { icon } from '../../text/icon.ts'
 import { PbElement } from '../element.ts'
 
-/** Whether a thing is chosen; `mixed`: some of what is below it. */
+/** True for a chosen node; `mixed`: some of the nodes below it are chosen. */
 export type Choice = boolean | 'mixed'
 
-/** A thing in a {@link PbTree}, with what is below it. */
+/** A node of a {@link PbTree}, with the nodes below it. */
 export interface TreeNode {
   readonly id: string
   readonly label: string
@@ -26,10 +26,10 @@ interface Line {
 }
 
 /**
- * Things of two levels that are chosen by boxes of three states, as a real ARIA tree.
+ * Items of two levels that are selected by checkboxes with three states, as a real ARIA tree.
  *
- * Keys: up and down move, right opens, left closes or goes to the parent, Space chooses, Home and End go to the ends, a
- * letter goes to the next thing that begins with it.
+ * Keys: up and down move, right opens, left closes or goes to the parent, Space chooses, Home and End go to the ends, a letter
+ * goes to the next item that begins with it.
  *
  * @fires pb-choose - `detail: { id, parent, chosen }`
  */
@@ -46,7 +46,7 @@ export class PbTree extends PbElement {
   /** Ids of the opened ones; a search opens all. */
   declare open: ReadonlySet<string>
   declare disabled: boolean
-  /** Key of the line that the keys stand on. */
+  /** Key of the focused line. */
   declare at: string | undefined
 
   constructor() {

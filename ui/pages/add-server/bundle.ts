@@ -19,7 +19,7 @@ import { sandboxNote } from './entry.ts'
 
 type Value = string | boolean
 
-/** Sends a bundle (.mcpb, .dxt), shows what it is and would run, and installs it as a server that is switched off. */
+/** Uploads a bundle (.mcpb, .dxt), shows its content and command, and installs it as a disabled server. */
 export class PbBundleForm extends PbElement {
   static override properties = {
     bundle: { state: true },

@@ -2,7 +2,7 @@ import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
 import type { FieldProblem } from '../../api/problem.ts'
 import { patched } from '../server/merge-patch.ts'
 
-/** What `POST /api/servers/import?dryRun=true` says of one entry. */
+/** Result of `POST /api/servers/import?dryRun=true` for one entry. */
 export interface Verdict {
   readonly name: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
@@ -24,18 +24,18 @@ export interface Verdict {
 /** The configuration of a server, as the API takes it. */
 export type Body = Readonly<Record<string, unknown>>
 
-/** What to do with an entry whose name is taken. */
+/** Handling of an entry whose name is taken. */
 export type IfExists = 'skip' | 'rename' | 'replace'
 
 /** A value that the document leaves open, or that is secret. */
 export interface Blank {
-  /** Where it belongs: a pointer in the body, or the name of a variable. */
+  /** Place of the value: a pointer in the body, or the name of a variable. */
   readonly target: { readonly pointer: string } | { readonly variable: string }
   readonly label: string
   readonly secret: boolean
-  /** What the document had there, such as `<YOUR_KEY>`. */
+  /** Text at this place in the document, such as `<YOUR_KEY>`. */
   readonly had: string | undefined
-  /** Whether it must be filled in before the server can work. */
+  /** True when it must be filled in before the server can work. */
   readonly missing: boolean
 }
 
@@ -51,9 +51,9 @@ const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 const SECRET_NAME = /key|token|secret|password|auth/i
 
 /**
- * One entry of what was pasted, on its way to a server: the configuration with the document's own secrets put back, the
- * values that somebody has to fill in, and what happens when its name is taken. Secrets never come back from the hub, so they
- * are read from the document here.
+ * One entry of the pasted document on its way to a server: the configuration with the document's own secrets restored, the
+ * values that a person has to fill in, and the handling of a taken name. The hub never returns secrets, so they are read from
+ * the document here.
  */
 export class Draft {
   readonly verdict: Verdict
@@ -99,7 +99,7 @@ export class Draft {
     )
   }
 
-  /** Whether nothing but a person's values can be missing. */
+  /** True when only values that a person enters can be missing. */
   get usable(): boolean {
     return this.verdict.body !== undefined && (this.verdict.verdict !== 'invalid' || onlyVariables(this.verdict))
   }
@@ -117,7 +117,7 @@ export class Draft {
     return this.blanks.filter(({ label, missing }) => missing && !this.values.get(label)).length
   }
 
-  /** Whether it will be saved. */
+  /** True when it will be saved. */
   get taken(): boolean {
     return this.chosen && this.usable && (this.verdict.verdict !== 'exists' || this.ifExists !== 'skip')
   }
@@ -150,7 +150,7 @@ export class Draft {
   }
 }
 
-/** Where a pointer leads in a JSON text; undefined: the text is none, or has no such place. */
+/** Position of a pointer in a JSON text; undefined if the text is invalid, or has no such place. */
 export function positionOf(document: string, pointer: string): Position | undefined {
   const root = parseTree(document, undefined, { allowTrailingComma: true })
   if (!root) return undefined
@@ -163,7 +163,7 @@ export function positionOf(document: string, pointer: string): Position | undefi
   return undefined
 }
 
-/** Tokens of a pointer do not say whether they are names or places in a list. */
+/** Tokens of a pointer do not show whether they are names or indices of a list. */
 function nodeAt(root: Node, tokens: readonly string[]): Node | undefined {
   return tokens.reduce<Node | undefined>(
     (node, token) => node && findNodeAtLocation(node, [node.type === 'array' ? Number(token) : token]),
@@ -219,7 +219,7 @@ function blanksOf(verdict: Verdict, config: Body): readonly Blank[] {
   return blanks
 }
 
-/** Whether every mistake is a variable that a value is asked for. */
+/** True when every error is a variable whose value is requested. */
 function onlyVariables({ error }: Verdict): boolean {
   return (
     error?.errors !== undefined &&

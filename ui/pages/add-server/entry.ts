@@ -15,7 +15,7 @@ import type { Blank, Draft } from './draft.ts'
 import { type Step, Trial } from './trial.ts'
 
 /**
- * The entry in hand: its name, the values that it lacks, where it will run, and the test.
+ * The present entry: its name, missing values, the place where it will run, and the test.
  *
  * @fires pb-draft - `detail: Draft`, when a field was changed
  */
@@ -101,7 +101,7 @@ export class PbEntry extends PbElement {
     this.shown = next
   }
 
-  /** What was tested is not what is here any more, but for the name. */
+  /** The test result is outdated after a change of anything but the name. */
   #change(draft: Draft, clear = true): void {
     if (clear && this.trial.steps.length > 0) this.trial.clear()
     this.dispatchEvent(new CustomEvent('pb-draft', { detail: draft, bubbles: true }))
@@ -121,7 +121,7 @@ export function verdictTag({ verdict, usable }: Draft): unknown {
   return html`<span class="tag ok">${t('New')}</span>`
 }
 
-/** What will run, or where it leads, whole. */
+/** The complete command or address. */
 export function target(body: Readonly<Record<string, unknown>>): string {
   if (typeof body.url === 'string') return visibleName(body.url)
   if (typeof body.command === 'string')
@@ -164,7 +164,7 @@ function stepName(name: string): string {
   return name === 'tools/list' ? t('List tools') : name
 }
 
-/** As whom a program will run, before anything is typed. */
+/** Note about the user that a program will run as, shown before anything is entered. */
 export function sandboxNote(): unknown {
   if (session.isAdmin)
     return html`<div class="callout">${icon('shield-alert')}<p>${t('Runs on this machine as the hub itself, outside of the sandbox, since you are an administrator. “sandbox”: “full” in its configuration puts it inside.')}</p></div>`

@@ -16,10 +16,10 @@ import { pathOf, saveDrafts } from './save.ts'
 import './bundle.ts'
 import './manual.ts'
 
-/** Other pages leave what was pasted there, and go here. */
+/** Key under which other pages store pasted text before they navigate here. */
 const HANDED_OVER = 'patchbay.paste'
 
-/** Adds servers: by what is pasted, or by a form for each kind. Nothing is saved or started before Save. */
+/** Adds servers from pasted text, or by a form for each kind. Nothing is saved or started before Save. */
 export class PbPageAddServer extends PbPage {
   static override properties = {
     text: { state: true },
@@ -30,7 +30,7 @@ export class PbPageAddServer extends PbPage {
     busy: { state: true },
   }
   declare text: string
-  /** What was found; undefined: nothing was read yet. */
+  /** Entries found; undefined: nothing was read yet. */
   declare drafts: readonly Draft[] | undefined
   /** The draft in hand. */
   declare at: number
@@ -265,7 +265,7 @@ export class PbPageAddServer extends PbPage {
     toast(plural(records.length, '{n} server added', '{n} servers added'))
   }
 
-  /** Tests what is in hand unless that was done; the others connect after saving, where their state shows. */
+  /** Tests the present entry if that was not done; other entries connect after saving, and then show their state. */
   async #test(drafts: readonly Draft[]): Promise<boolean> {
     const at = drafts[this.at]?.taken ? this.at : drafts.findIndex(draft => draft.taken)
     this.at = at
@@ -277,7 +277,7 @@ export class PbPageAddServer extends PbPage {
     return entry.trial.run(draft.body())
   }
 
-  /** Asks before what was pasted is left behind. */
+  /** Asks for confirmation before pasted text is lost. */
   #watch(): void {
     this.#unguard?.()
     this.#unguard =

@@ -3,7 +3,7 @@ import { type ApiError, asApiError } from '../../api/problem.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import type { Draft } from './draft.ts'
 
-/** What became of the drafts that were to be saved. */
+/** Result of saving the drafts. */
 export interface Saved {
   readonly records: readonly ServerRecord[]
   /** By the position of a draft. */
@@ -33,7 +33,7 @@ async function save(draft: Draft): Promise<ServerRecord> {
   return api.put<ServerRecord>(`/api/servers/${segment(ref)}`, { body })
 }
 
-/** Where a saved server is shown. */
+/** Path of a saved server's page. */
 export function pathOf(record: ServerRecord): string {
   return `/servers/${segment(refOf(record))}`
 }

@@ -9,14 +9,14 @@ export interface Step {
   readonly name: string
   readonly ok?: boolean
   readonly durationMs?: number
-  /** Of a step that failed. */
+  /** Code of a failed step. */
   readonly code?: string
-  /** Of the step that lists the tools. */
+  /** Number of tools, for the step that lists them. */
   readonly count?: number
   readonly detail?: string
 }
 
-/** What a trial found. */
+/** Result of a trial. */
 export interface TrialReport {
   readonly ok: boolean
   readonly steps: readonly Step[]
@@ -53,7 +53,7 @@ export class Trial implements ReactiveController {
     this.#abort = undefined
   }
 
-  /** Forgets what was found, when the configuration has changed. */
+  /** Removes the results after a change of the configuration. */
   clear(): void {
     this.cancel()
     this.steps = []
@@ -62,7 +62,7 @@ export class Trial implements ReactiveController {
     this.#host.requestUpdate()
   }
 
-  /** Never rejects; answers whether the server can be used. */
+  /** Never rejects; resolves with true if the server can be used. */
   async run(body: Body): Promise<boolean> {
     this.clear()
     const abort = new AbortController()

@@ -2,7 +2,7 @@ import { asApiError } from '../../api/problem.ts'
 import { errorText } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 
-/** Does something and says so; what fails is said with its code. Undefined: it failed. */
+/** Runs an action and shows a message; an error is shown with its code. Undefined: it failed. */
 export async function attempt<T>(act: () => Promise<T>, done?: string, undo?: () => void): Promise<T | undefined> {
   try {
     const result = await act()

@@ -2,14 +2,14 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { metricNote } from '../../text/figures.ts'
 import { t } from '../../text/t.ts'
 
-/** A condition of one comparison, as the builder has it. */
+/** A condition of one comparison, in the form of the builder. */
 export interface Simple {
   readonly metric: string
   /** Field of the selector and its value; absent: all servers. */
   readonly field: 'server' | 'owner' | 'tool' | undefined
   readonly name: string
   readonly op: string
-  /** As written, without its unit; a state for `server_status`. */
+  /** Value as written, without its unit; a state for `server_status`. */
   readonly value: string
   readonly unit: string
   /** Window in brackets, such as `5m`; empty: the usual one. */
@@ -51,7 +51,7 @@ export function readSimple(condition: string): Simple | undefined {
   return { metric, field: field as Simple['field'], name, op, value: state ?? number ?? '', unit, window }
 }
 
-/** The expression of what the builder has. */
+/** The expression built from the fields. */
 export function simpleText({ metric, field, name, op, value, unit, window }: Simple): string {
   const selector = field === undefined || name === '' ? '' : `{${field}=${JSON.stringify(name)}}`
   return `${metric}${selector}${window === '' ? '' : `[${window}]`} ${op} ${value}${unit}`

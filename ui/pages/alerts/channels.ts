@@ -10,7 +10,7 @@ import { t } from '../../text/t.ts'
 import { deliveryMark, outcomeText, outcomeWords } from './words.ts'
 
 const ICONS: Readonly<Record<string, string>> = { webhook: 'webhook', chat: 'hash', email: 'mail' }
-/** Channels whose last delivery is asked for. */
+/** Number of channels whose last delivery is requested. */
 const MOST_ASKED = 30
 
 /** The channels with what became of their last message. */

@@ -14,9 +14,9 @@ import { attempt } from './attempt.ts'
 import { alertSentence, reasonText, severityTag } from './words.ts'
 
 /**
- * What fires, what is pending with its countdown, and what ended last.
+ * Firing alerts, pending ones with their countdown, and the last ended ones.
  *
- * @fires pb-silence - `detail: {rule?, server?}`, what shall be silenced
+ * @fires pb-silence - `detail: {rule?, server?}`, filter of a new silence
  */
 export class PbAlertsFiring extends PbElement {
   static override properties = { rules: { attribute: false } }

@@ -18,7 +18,7 @@ import { reasonText, severityTag, valueText } from './words.ts'
 
 const PAGE = 200
 
-/** What fired, the newest first. */
+/** Past alerts, newest first. */
 export class PbAlertsHistory extends PbElement {
   static override properties = { limit: { state: true } }
   declare limit: number
@@ -129,14 +129,15 @@ export class PbAlertsSilences extends PbElement {
 customElements.define('pb-alerts-silences', PbAlertsSilences)
 
 /**
- * Asks what to silence, and until when.
+ * Dialog for creating a silence: its filter and its end.
  *
  * @fires pb-close
- * @fires pb-changed - when a silence was made
+ *
+ * @fires pb-changed - when a silence was created
  */
 export class PbSilenceDialog extends PbElement {
   static override properties = { about: { attribute: false }, rules: { attribute: false }, error: { state: true } }
-  /** What the silence is about; undefined: closed. */
+  /** Filter of the silence; undefined: closed. */
   declare about: { readonly rule?: string; readonly server?: string } | undefined
   declare rules: readonly Rule[]
   declare error: ApiError | undefined

@@ -10,7 +10,7 @@ const WIDTH = 380
 const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [44, 370, 8, 130, 150]
 const MOST_ROWS = 20
 
-/** What the rule would have said over the last 24 hours: a line, and when it would have fired. */
+/** Preview of a rule over the last 24 hours: a line, and the times at which it would have fired. */
 export function previewCard(
   condition: string,
   preview: RulePreview | undefined,

@@ -24,7 +24,7 @@ import { outcomeText, valueText } from './words.ts'
 const USUAL: RuleBody = { name: '', condition: 'error_rate[5m] > 5%', duration: '5m', severity: 'warning' }
 
 /**
- * The form of one rule, with what it would have said over the last 24 hours.
+ * The form of one rule, with a preview over the last 24 hours.
  *
  * @fires pb-changed - when the rule was written
  */
@@ -67,7 +67,7 @@ export class PbRuleForm extends PbElement {
     return this.#rule.data && bodyOf(this.#rule.data)
   }
 
-  /** What the preview depends on, as JSON. */
+  /** Fields on which the preview depends, as JSON. */
   #asked(): string | undefined {
     const body = this.#present
     if (!body || body.condition.trim() === '') return undefined
@@ -221,7 +221,7 @@ export class PbRuleForm extends PbElement {
     )
   }
 
-  /** It fires on for as long as it waits, unless something else was chosen. */
+  /** The alert keeps firing for the duration too, unless another value was chosen. */
   readonly #setDuration = (duration: string): void => {
     const { keepFiringFor, ...rest } = this.#present ?? USUAL
     if (keepFiringFor === rest.duration) this.body = rest

@@ -35,7 +35,7 @@ function stateWord(state: string): string {
   return state === 'connecting' ? t('connecting') : state
 }
 
-/** What fires, as a sentence. */
+/** Sentence about a firing alert. */
 export function alertSentence({ subject, condition, value }: Alert): TemplateResult {
   const name = subject === 'total' ? t('All servers together') : subject
   return html`<b class="med">${name}</b> ${
@@ -53,14 +53,14 @@ export function reasonText(reason: string | undefined): string {
   return reason === 'no_data' ? t('no data for 15 minutes') : ''
 }
 
-/** What a message was about. */
+/** Label of a message's kind. */
 export function kindText(kind: Delivery['kind']): string {
   if (kind === 'fired') return t('Fired')
   if (kind === 'resolved') return t('Resolved')
   return kind === 'repeat' ? t('Repeat') : t('Test')
 }
 
-/** What became of a message. */
+/** Delivery state of a message. */
 export function deliveryMark({ state }: Delivery): TemplateResult {
   if (state === 'sent') return html`<span class="st ok">${icon('circle-check')}${t('Delivered')}</span>`
   if (state === 'waiting') return html`<span class="st warn">${icon('clock')}${t('Waiting')}</span>`
@@ -68,12 +68,12 @@ export function deliveryMark({ state }: Delivery): TemplateResult {
   return html`<span class="st bad">${icon('circle-x')}${t('Given up')}</span>`
 }
 
-/** Why a message was not taken, in the language of the page; of one that was, what its receiver said. */
+/** Reason why a message was not accepted, in the language of the page; for an accepted one, the receiver's answer. */
 export function outcomeText({ code, detail = '' }: Pick<Delivery, 'code' | 'detail'>): string {
   return problemText(outcomeProblem({ code, detail }))
 }
 
-/** The same, with the words of the hub folded below where the page has its own. */
+/** The hub's own words, folded, if the page has translated ones. */
 export function outcomeWords({ code, detail = '' }: Pick<Delivery, 'code' | 'detail'>): unknown {
   return ownWordsOf(outcomeProblem({ code, detail }))
 }

@@ -11,7 +11,7 @@ import { chosenTarget, targetField, targetsFor } from './targets.ts'
 
 const SECRET = /(^|[?&/])(token|key|access_token|apikey|api_key|auth|secret)=([^&#]+)/gi
 
-/** An address with what is secret in it hidden. */
+/** Returns the address with its secret parts hidden. */
 export function maskUrl(url: string): string {
   return url.replace(
     SECRET,
@@ -29,7 +29,7 @@ export function nameFrom(url: string): string {
 }
 
 /**
- * Takes the address of a platform, or makes an inbound endpoint.
+ * Adds the address of a platform, or creates an inbound endpoint.
  *
  * @fires pb-made - `detail: Endpoint`
  */

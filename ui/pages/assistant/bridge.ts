@@ -6,7 +6,7 @@ import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import '../../components/copy.ts'
 
-/** Whether assistants are served, what that is set by, and where devices dial in. */
+/** Card with the state of the service for assistants, the sources of its settings, and the address for devices. */
 export function bridgeCard({
   enabled,
   source,

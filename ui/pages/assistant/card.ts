@@ -12,7 +12,7 @@ import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import { faultText } from './words.ts'
 
-/** What the page does with an endpoint. */
+/** Actions of the page on an endpoint. */
 export interface EndpointActs {
   readonly switch: (endpoint: Endpoint, isOn: boolean) => Promise<boolean>
   readonly items: (endpoint: Endpoint) => readonly MenuItem[]

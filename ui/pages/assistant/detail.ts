@@ -66,7 +66,7 @@ export class PbAssistantDetail extends PbElement {
     const isFixed = origin === 'file'
     const limit = (id: string, field: string, label: string, value: number, min: number, max: number) =>
       html`<div class="field"><label for=${id}>${label} <span class="o">${formatNumber(min)}–${formatNumber(max)}</span></label><input id=${id} name=${field} type="number" min=${min} max=${max} required class="in ${this.#mistake(`/limits/${field}`) ? 'err' : ''}" .value=${String(value)} ?disabled=${isFixed}>${this.#hint(`/limits/${field}`)}</div>`
-    // Another endpoint, or another state of this one, has a form of its own: what was typed before belongs to neither.
+    // Another endpoint, or another revision of it, gets a new form: text entered before belongs to neither.
     return keyed(
       `${ref} ${revision}`,
       html`<form class="stack" @submit=${this.#save}>${limitedNote(this.endpoint, t('Look at it and save it to give it yours.'))}${this.error ? errorState(this.error) : nothing}
@@ -95,7 +95,7 @@ export class PbAssistantDetail extends PbElement {
     }</span></span><time datetime=${at} title=${formatDateTime(at)}>${formatClock(at)}</time></li>`
   }
 
-  /** All of it at once: that is what gives a limited endpoint the rights of the administrator who has looked at it. */
+  /** Sends all fields: this gives a limited endpoint the rights of the administrator who has reviewed it. */
   readonly #save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
     const data = new FormData(event.target as HTMLFormElement)

@@ -28,9 +28,9 @@ class PbPageAssistant extends PbPage {
     pasting: { state: true },
     tested: { state: true },
   }
-  /** An inbound endpoint whose token is in view. */
+  /** An inbound endpoint whose new token is shown. */
   declare fresh: Endpoint | undefined
-  /** The endpoint whose address is replaced. */
+  /** The endpoint whose address is being replaced. */
   declare pasting: Endpoint | undefined
   declare tested: Tested | undefined
   #timer: ReturnType<typeof setInterval> | undefined

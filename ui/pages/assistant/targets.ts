@@ -7,10 +7,10 @@ import { Resource } from '../../app/resource.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
-/** All that the owner may use, found by search. */
+/** Target for everything that the owner may use, by search. */
 const ALL = '$smart'
 
-/** What an endpoint can be bound to. */
+/** Things to which an endpoint can be bound. */
 export type Targets = Resource<readonly Target[]>
 
 interface Target {
@@ -33,7 +33,7 @@ export function targetsFor(host: ReactiveControllerHost): Targets {
   })
 }
 
-/** A choice of what to offer, whole or by search. `present`: the endpoint whose binding is chosen. */
+/** Fields for the offered target, whole or by search. `present`: the endpoint whose binding is chosen. */
 export function targetField(
   id: string,
   targets: Targets,
@@ -59,7 +59,7 @@ function isKnown(chosen: string | undefined, found: readonly Target[]): boolean 
   return chosen === ALL || found.some(({ ref }) => ref === chosen)
 }
 
-/** What the fields of {@link targetField} say, as the hub takes it. */
+/** The values of {@link targetField} in the form of the hub. */
 export function chosenTarget(data: FormData): string {
   const chosen = String(data.get('group') ?? '')
   return data.has('smart') && chosen !== ALL ? `${ALL}/${chosen}` : chosen

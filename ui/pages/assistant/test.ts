@@ -41,7 +41,7 @@ function failure(problem: Problem): TemplateResult {
   return html`<p class="t2">${faultText(problem.code, problem.message)} <span class="mono">${problem.code}</span></p>${ownWordsOf(problem)}`
 }
 
-/** What a step found that did not fail; a code that is not known here in the words of the hub. */
+/** Text of a step's result that is not a failure; for an unknown code, the hub's words. */
 function saidText(code = '', params: Readonly<Record<string, string | number>> = {}, detail = ''): string {
   const texts: Readonly<Record<string, () => string>> = {
     earlier_step_failed: () => t('A step before it failed'),

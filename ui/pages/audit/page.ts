@@ -17,7 +17,7 @@ interface AuditEntry {
   readonly action: string
   readonly target: string | null
   readonly requestId: string | null
-  /** Of the client; null where no request was the cause. */
+  /** Address of the client; null if no request was the cause. */
   readonly address: string | null
   readonly detail?: Readonly<Record<string, unknown>>
 }
@@ -25,7 +25,7 @@ interface AuditEntry {
 /** Entries that are read at once. */
 const STEP = 200
 
-/** Who did what, newest first. */
+/** Actions of users, newest first. */
 export class PbPageAudit extends PbPage {
   static override properties = { ...PbPage.properties, most: { state: true } }
   declare most: number

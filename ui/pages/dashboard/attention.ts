@@ -14,7 +14,7 @@ import { fieldText, problemLine, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { valueText } from '../alerts/words.ts'
 
-/** Rows that are shown; the rest is behind the list of servers. */
+/** Number of rows that are shown; further ones are in the list of servers. */
 const ROWS = 6
 
 interface Line {
@@ -28,7 +28,7 @@ interface Line {
   readonly act: unknown
 }
 
-/** Does something and says what came of it. */
+/** Runs an action and shows the result. */
 async function act(deed: () => Promise<unknown>, done: string, after: () => void): Promise<void> {
   try {
     await deed()
@@ -39,7 +39,7 @@ async function act(deed: () => Promise<unknown>, done: string, after: () => void
   after()
 }
 
-/** What needs somebody, each with its cause and the one act that helps. */
+/** Card of problems that need an action, each with its cause and that action. */
 export function attentionCard(
   { attention, servers: counts }: Overview,
   servers: readonly ServerRecord[],
@@ -112,7 +112,8 @@ function otherLine(attention: Attention): Line {
 function attentionText({ kind, code = '', message }: Attention): string {
   if (kind === 'settings_problem') return fieldText({ code, detail: message })
   if (kind !== 'sink_failing') return problemText({ code, message: hubWords(message) })
-  // How many wait is told beside the reason, which has a text only where the page is not in the hub’s own language.
+  // The number of waiting records is shown after the reason, which has a text only if the page is not in the hub’s own
+  // language.
   const reason = problemText({ code, message: '' })
   return [reason, hubWords(message)].filter(part => part !== '').join(': ')
 }

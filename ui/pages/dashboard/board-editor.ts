@@ -15,9 +15,10 @@ import { answerCard } from './widget.ts'
 type Preview = WidgetAnswer | ApiError
 
 /**
- * Form of an own dashboard: its name and widgets, each with its query and a preview of what it answers.
+ * Form of an own dashboard: its name and widgets, each with its query and a preview of its data.
  *
  * @fires pb-saved - `detail: Dashboard`
+ *
  * @fires pb-cancel
  */
 export class PbBoardEditor extends PbElement {

@@ -64,7 +64,7 @@ export class PbBoard extends PbElement {
     return html`<div class="wmetrics">${of('metric')}</div><div class="grid2 even">${of('chart')}</div><div class="grid2 even">${of('table')}</div>`
   }
 
-  /** Asks for one widget alone. */
+  /** Reads a single widget again. */
   async #retry(index: number): Promise<void> {
     const { data } = this.#data
     const widget = data?.widgets[index]

@@ -10,13 +10,13 @@ import { t } from '../../text/t.ts'
 /** Under this name Add server finds the text that was pasted here. */
 const PASTED = 'patchbay.paste'
 
-/** What a newcomer is greeted with. */
+/** Greeting of a new user. */
 export function greeting(): string {
   const name = session.user?.name ?? ''
   return t('Welcome, {name}', { name })
 }
 
-/** The page of somebody who has nothing of their own yet: paste, the four steps, and what it will look like. */
+/** The page of a user without any servers or groups: a paste box, the four steps, and a preview of the result. */
 export function newcomer(servers: readonly ServerRecord[], groups: readonly GroupRecord[]): TemplateResult {
   const sample = servers.find(({ name }) => name === 'sample')
   return html`<p class="lede">${t('Patchbay runs your MCP servers and hands them to your clients through one address. Five minutes, four steps; you can leave at any point.')}</p>
@@ -31,7 +31,7 @@ function paste(): TemplateResult {
   }
   const go = (event: Event): void =>
     handOver((event.currentTarget as Element).closest('section')?.querySelector('textarea')?.value ?? '')
-  // What is pasted into the empty box is read at once; nothing is saved or started by that.
+  // Text pasted into the empty box is read at once; that saves or starts nothing.
   const pasted = (event: ClipboardEvent): void => {
     const text = event.clipboardData?.getData('text/plain') ?? ''
     if ((event.currentTarget as HTMLTextAreaElement).value !== '' || text.trim() === '') return
@@ -52,7 +52,7 @@ function paste(): TemplateResult {
       <span class="hint push">${t('Nothing is saved or started before you have seen it.')}</span></div></div></section>`
 }
 
-/** The box has the focus when the page comes, unless somebody is in another field already. */
+/** Focuses the box when the page appears, unless another field has the focus. */
 function focusFirst(box: Element | undefined): void {
   const at = document.activeElement
   if (at instanceof HTMLInputElement || at instanceof HTMLTextAreaElement || at instanceof HTMLSelectElement) return

@@ -31,10 +31,10 @@ interface Calls {
   readonly health: Health
 }
 
-/** How often figures are read anew, in milliseconds. */
+/** Interval at which figures are read again, in milliseconds. */
 const EVERY_MS = 15_000
 
-/** The overview: counts, what needs somebody, calls over the range, the patch bay, activity and the machine. */
+/** The overview: counts, problems that need an action, calls over the range, the patch bay, activity and the machine. */
 class PbDashboardOverview extends PbElement {
   static override properties = { range: {}, scope: {}, query: { attribute: false } }
   declare range: string

@@ -22,7 +22,7 @@ interface Own {
   readonly dashboards: readonly Dashboard[]
 }
 
-/** The first page: what needs somebody, how calls go, who reaches what; built-in and own dashboards as tabs. */
+/** The first page: problems that need an action, figures of calls, and the patch bay; built-in and own dashboards are tabs. */
 class PbPageDashboard extends PbPage {
   readonly #own = new Resource<Own>(this, {
     read: async signal => {
@@ -41,7 +41,7 @@ class PbPageDashboard extends PbPage {
     return [{ label: this.#isNew ? greeting() : t('Dashboard') }]
   }
 
-  /** Nothing of one's own yet but what came with the hub, and no wish to see the figures anyway. */
+  /** True when the user has only the sample server, and has not opened the figures explicitly. */
   get #isNew(): boolean {
     const own = this.#own.data
     if (!own || this.view('tab') !== undefined) return false

@@ -83,7 +83,7 @@ export function columnHead(name: string): string | TemplateResult {
   return heads[name] ?? html`<code>${name}</code>`
 }
 
-/** Which columns are shown: the code of a reason stands in its words. */
+/** Indices of the shown columns: the code of a reason is left out, since its text is shown. */
 export function shownColumns(columns: readonly Column[]): readonly number[] {
   const hasReason = columns.some(({ name }) => name === 'reason')
   return columns.flatMap(({ name }, at) => (hasReason && name === 'code' ? [] : [at]))

@@ -8,7 +8,7 @@ import { plural, t } from '../../text/t.ts'
 import { builtInTitle, cellOf, columnHead, shownColumns, unitOf } from './widget-words.ts'
 import '../../components/chart/chart.ts'
 
-/** A widget with what it shows; one that failed says why, alone, and is tried again by its button. */
+/** Card of a widget with its data; a failed widget shows its own error and a retry button. */
 export function widgetCard(
   widget: DashboardData['widgets'][number],
   isBuiltIn: boolean,
@@ -23,7 +23,7 @@ export function widgetCard(
   return answerCard(title, widget.type, widget, widget.query)
 }
 
-/** What a query answers, as its type is shown. */
+/** Data of a query, shown by its type. */
 export function answerCard(title: string, type: string, answer: WidgetAnswer, query = ''): TemplateResult {
   if (type === 'metric')
     return html`<section class="card wmetric"><div class="ch"><h2>${title}</h2></div><div class="cb"><p class="stat"><b>${valueText(answer.value, unitOf(answer.unit))}</b>${answer.value == null ? html`<span>${t('no number yet')}</span>` : ''}</p>${noteLine(query)}</div></section>`
@@ -31,7 +31,7 @@ export function answerCard(title: string, type: string, answer: WidgetAnswer, qu
   return tableCard(title, answer, query)
 }
 
-/** Says what the figures of a widget count. */
+/** Note that explains the figures of a widget. */
 function noteLine(query: string): unknown {
   const note = queryNote(query)
   return note === undefined ? nothing : html`<p class="xs q">${note}</p>`

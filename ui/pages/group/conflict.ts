@@ -6,7 +6,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { type Draft, draftOf } from './draft.ts'
 
-/** Somebody else has saved the group meanwhile: the difference, and the two ways on. */
+/** Another user has saved the group meanwhile: shows the differences, and the two options. */
 export function conflictCard(
   theirs: GroupRecord,
   refusal: ApiError | undefined,

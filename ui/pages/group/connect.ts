@@ -15,9 +15,9 @@ import { icon } from '../../text/icon.ts'
 import { plural, rich, t } from '../../text/t.ts'
 import '../../components/copy.ts'
 
-/** Stands in the hub's texts for the key, which it cannot show again. */
+/** Placeholder in the hub's texts for the key, which it cannot show again. */
 const PLACE = '<ACCESS_KEY>'
-/** How often it is looked whether the client has come, in milliseconds. */
+/** Interval of checks whether the client has connected, in milliseconds. */
 const LOOK_MS = 1500
 
 interface ClientText {
@@ -104,7 +104,7 @@ export class PbConnect extends PbElement {
     if (changed.has('client')) this.#wait(this.client !== undefined)
   }
 
-  /** Who is connected when the drawer opens is not the client that is waited for. */
+  /** Starts the wait for a new client; clients that are connected when the drawer opens do not count. */
   #wait(open: boolean): void {
     if (!open) {
       clearInterval(this.#timer)
@@ -233,7 +233,7 @@ export class PbConnect extends PbElement {
 }
 customElements.define('pb-connect', PbConnect)
 
-/** Whether a key opens this group. */
+/** True when a key gives access to this group. */
 function opens({ scopes }: Key, group: GroupRecord): boolean {
   return scopes.some(
     scope =>

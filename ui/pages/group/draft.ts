@@ -25,7 +25,7 @@ export interface Draft {
   readonly members: readonly DraftMember[]
 }
 
-/** A group with nothing in it. */
+/** An empty group. */
 export const EMPTY: Draft = { name: '', description: '', visibility: 'private', naming: 'auto', members: [] }
 
 /** A saved group, to be edited. */
@@ -41,7 +41,7 @@ function memberOf({ server, alias, tools, prompts, resources }: GroupMember): Dr
   }
 }
 
-/** The body that saves it. `owner`: of a group of somebody else. */
+/** The body that saves it. `owner`: for a group of another user. */
 export function bodyOf(
   { name, description, visibility, naming, members }: Draft,
   owner?: string,
@@ -58,12 +58,15 @@ export function bodyOf(
   }
 }
 
-/** Whether a member selects a tool. */
+/** True when a member selects a tool. */
 export function selects({ tools }: DraftMember, tool: string): boolean {
   return tools === 'all' || tools.some(({ name }) => name === tool)
 }
 
-/** With a tool chosen or left out. `known`: all tools of the server, which "all" becomes when one is left out. */
+/**
+ * Returns the member with a tool selected or left out. `known`: all tools of the server, which replace "all" when one is left
+ * out.
+ */
 export function withTool(
   member: DraftMember,
   tool: string,
@@ -84,7 +87,7 @@ export function renamed(member: DraftMember, tool: string, as: string, known: re
   }
 }
 
-/** A server as a member with everything it has, also what comes later. */
+/** Returns a server as a member with everything it has, including later additions. */
 export function newMember(server: ServerRecord): DraftMember {
   return { server: refOf(server), tools: 'all', prompts: 'all', resources: 'all' }
 }

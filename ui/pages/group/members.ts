@@ -58,7 +58,7 @@ export class PbGroupMembers extends PbElement {
 
   async #read(server: string): Promise<void> {
     this.#asked.add(server)
-    // A public server of somebody else, or one that is gone: its tools are not told.
+    // For a public server of another user, or a removed one, the tools are not available.
     const tools = await readAll<ToolRecord>(`${serverPath(server)}/tools`, {}).catch(() => [])
     this.tools = new Map(this.tools).set(server, tools)
   }

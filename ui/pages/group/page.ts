@@ -21,7 +21,7 @@ import { type Preview, previewCard, wholePreview } from './preview.ts'
 import './connect.ts'
 import './members.ts'
 
-/** How long the form rests before its preview is asked for, in milliseconds. */
+/** Pause in typing before the preview is requested, in milliseconds. */
 const REST_MS = 300
 
 interface Loaded {
@@ -30,7 +30,7 @@ interface Loaded {
   readonly saved: Preview | undefined
 }
 
-/** One group: its members and tools, what a client will see, and connecting one. `/groups/new` makes one. */
+/** One group: its members and tools, the client's view, and connecting a client. `/groups/new` creates one. */
 class PbPageGroup extends PbPage {
   static override properties = {
     ...PbPage.properties,
@@ -44,7 +44,7 @@ class PbPageGroup extends PbPage {
   declare draft: Draft | undefined
   declare preview: Preview | ApiError | undefined
   declare error: ApiError | undefined
-  /** The group as somebody else has saved it meanwhile. */
+  /** The group as another user has saved it meanwhile. */
   declare conflict: GroupRecord | undefined
   /** Why saving was refused when there is a conflict. */
   declare refusal: ApiError | undefined
@@ -156,7 +156,7 @@ class PbPageGroup extends PbPage {
     this.#rest = setTimeout(() => void this.#ask(draft), REST_MS)
   }
 
-  /** Asks the hub what a client would see; a name is not needed for that. */
+  /** Requests the view of a client; that does not need a name. */
   async #ask(draft: Draft): Promise<void> {
     const body = bodyOf({ ...draft, name: draft.name || 'preview' }, this.#foreignOwner)
     const preview = await wholePreview(query => api.post('/api/groups/preview', { body, query })).catch(asApiError)

@@ -42,7 +42,7 @@ const WINDOW_TOKENS = 128_000
 /** From this part of the window on the list is costly. */
 const COSTLY = 0.25
 
-/** What a client will see; `saved`: what it sees now. */
+/** Preview of the client's view; `saved`: the present view. */
 export function previewCard(preview: Preview, saved: Preview | undefined, clients: number): TemplateResult {
   const { counts, tokens, warnings } = preview
   return html`<section class="card pv"><div class="ch line"><h2>${t('A client will see')}</h2><span class="r"><span class="tag acc">${plural(counts.tools, '{n} tool', '{n} tools')}</span></span></div>

@@ -12,7 +12,7 @@ import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import '../../components/copy.ts'
 
-/** A group with what is known of its connections. */
+/** A group with its connections, if known. */
 export interface GroupRow {
   readonly group: GroupRecord
   readonly bay: Bay | undefined
@@ -24,7 +24,7 @@ export function groupPath(group: GroupRecord): string {
   return `/groups/${encodeURIComponent(refOf(group))}`
 }
 
-/** What the list of groups shows of each. */
+/** Columns of the list of groups. */
 export function groupColumns(): Column<GroupRow>[] {
   return [
     { id: 'name', head: t('Name'), sort: ({ group }) => group.name, cell: nameCell },

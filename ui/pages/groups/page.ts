@@ -84,7 +84,7 @@ class PbPageGroups extends PbPage {
       @pb-open=${(event: CustomEvent<GroupRow>) => void router.go(`/groups/${encodeURIComponent(refOf(event.detail.group))}`)}></pb-table>`
   }
 
-  /** What a newcomer needs next: the sample's group holds none of the servers that were added. */
+  /** Next step for a new user: the sample group contains none of the added servers. */
   #offer(): TemplateResult {
     return html`<div class="callout">${icon('cable')}<div class="row wrap grow"><p>${t('This group came with the sample server. One of your own servers takes a click.')}</p><span class="push">${groupOnlineButton()}</span></div></div>`
   }

@@ -15,9 +15,10 @@ import { t } from '../../text/t.ts'
 const DAY_MS = 86_400_000
 
 /**
- * Asks for label, scopes and expiry of a new key.
+ * Form for label, scopes and expiry of a new key.
  *
  * @fires pb-made - `detail: NewKey`
+ *
  * @fires pb-close
  */
 export class PbKeyForm extends PbElement {

@@ -23,7 +23,7 @@ const UNUSED_MS = 90 * 86_400_000
 /** The access keys: made, shown once, replaced, revoked. */
 class PbPageKeys extends PbPage {
   static override properties = { ...PbPage.properties, fresh: { state: true } }
-  /** A key whose secret is in view. */
+  /** A key whose secret is shown. */
   declare fresh: NewKey | undefined
   #release: (() => void) | undefined
   readonly #keys = new Resource<Page<AccessKey>>(this, { read: signal => keysApi.list(signal), everyMs: 30_000 })
@@ -206,7 +206,7 @@ function isUnused({ createdAt, lastUsedAt }: AccessKey): boolean {
   return Date.now() - Date.parse(lastUsedAt ?? createdAt) > UNUSED_MS
 }
 
-/** What a key opens, in words. */
+/** Text for the scopes of a key. */
 function scopeText(scopes: readonly KeyScope[]): string {
   return scopes.map(scopeWord).join(', ')
 }

@@ -7,20 +7,21 @@ import { plural, rich, t } from '../../text/t.ts'
 import { type Part, queryOf } from './view.ts'
 import { partLabel } from './words.ts'
 
-/** Parts of which each is left out once; more would be too many searches. */
+/** Number of parts that are each left out once; more would be too many searches. */
 const MOST_PARTS = 8
 
 /**
- * Says which part of the query excludes everything.
+ * Shows which part of the query excludes all records.
  *
- * @fires pb-without - `detail: Part`, a part that shall go
+ * @fires pb-without - `detail: Part`, a part to be removed
+ *
  * @fires pb-widen
  */
 export class PbLogEmpty extends PbElement {
   static override properties = { parts: { attribute: false }, mine: { type: Boolean }, canWiden: { attribute: false } }
   declare parts: readonly Part[]
   declare mine: boolean
-  /** Whether there is a longer range. */
+  /** True when there is a longer range. */
   declare canWiden: boolean
   readonly #without = new Resource<
     readonly { readonly part: Part; readonly total: number; readonly isExact: boolean }[]

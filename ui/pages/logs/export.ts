@@ -6,7 +6,7 @@ export const EXPORT_RECORDS = 10_000
 /** Members that have a column of their own, in this order; others follow by name. */
 const FIRST = ['timestamp', 'level', 'message', 'server', 'tool', 'duration', 'status', 'requestId', 'userId']
 
-/** Reads what a query finds, at most 10,000 records. `isCut`: there are more. Throws ApiError. */
+/** Reads the results of a query, at most 10,000 records. `isCut`: there are more. Throws ApiError. */
 export async function readAll(
   query: LogQuery,
   scope: 'mine' | undefined,

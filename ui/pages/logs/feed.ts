@@ -15,10 +15,12 @@ const FILL_PAGES = 5
 const RATE_MS = 5000
 /** Shortest time between two renderings of live records, in milliseconds: few new rows at a time make short tasks. */
 const PAUSE_MS = 40
-/** While a live list has fewer rows than a screen, it takes so few in a frame: making elements costs the most. */
+/** Number of rows of a screen; until a live list has as many, it adds few rows in a frame: creating elements costs the most. */
 const SCREEN_ROWS = 40
 const FIRST_ROWS = 4
-/** So many in each frame later; where more than a screen waits they are drawn at once, since most are out of view then. */
+/**
+ * Number of rows drawn in each later frame; if more than a screen waits they are drawn at once, since most are out of view then.
+ */
 const FRAME_ROWS = 12
 
 /** A record of the list. */
@@ -29,8 +31,8 @@ export interface LogRow {
 }
 
 /**
- * The records of the page: those that a search finds and, while the view asks for it, those that come live. Live records are
- * taken over together, 25 times a second at most.
+ * The records of the page: results of a search and, if the view has it, live records. Live records are taken over in batches, at
+ * most 25 times a second.
  */
 export class LogFeed implements ReactiveController {
   rows: readonly LogRow[] = []
@@ -41,7 +43,7 @@ export class LogFeed implements ReactiveController {
   paused: 'hand' | 'scroll' | undefined
   /** Records that came while the list was paused. */
   waiting = 0
-  /** Whether older records have left the live list. */
+  /** True when older records were removed from the live list. */
   cut = false
   readonly #host: ReactiveControllerHost
   readonly #view: () => LogView
@@ -76,7 +78,7 @@ export class LogFeed implements ReactiveController {
 
   hostUpdate(): void {
     const { columns: _columns, wrap: _wrap, parsed, text, ...asked } = this.#view()
-    // The list keeps what was asked before a mistake.
+    // While the query has an error, the list keeps the previous one.
     const key = JSON.stringify([asked, parsed.terms.map(({ start, end }) => text.slice(start, end))])
     if (key === this.#key) return
     this.#key = key
@@ -103,7 +105,7 @@ export class LogFeed implements ReactiveController {
     await this.#read(undefined)
   }
 
-  /** Reads the next page of what was found. */
+  /** Reads the next page of results. */
   async more(): Promise<void> {
     const cursor = this.found?.nextCursor
     if (cursor !== undefined && !this.loading) await this.#read(cursor)
@@ -151,7 +153,7 @@ export class LogFeed implements ReactiveController {
     this.#userIds = new Set(found.records.map(({ userId }) => userId).filter(id => id !== undefined))
     const fresh = this.#seen.addFound(found.records).map(record => this.#row(record))
     if (isMore) this.rows = [...this.rows, ...fresh]
-    // What came live meanwhile stays in front of what was found.
+    // Live records that arrived meanwhile stay before the results.
     else this.rows = this.#view().tail ? inOrder([...this.#liveRows(), ...fresh]) : fresh
   }
 
@@ -196,7 +198,7 @@ export class LogFeed implements ReactiveController {
     const record = data as LogRecord
     if (!this.#heard) {
       this.#heard = true
-      // The stream has begun only now: what was logged since the search is stored when this is.
+      // The stream has only just started: records logged since the search are stored by the time of this request.
       clearTimeout(this.#fill)
       const since = this.#lastAt
       this.#fill = setTimeout(() => void this.#readGap(since), FILL_MS)
@@ -208,7 +210,7 @@ export class LogFeed implements ReactiveController {
     if (!shows(view, record, this.#userIds) || !this.#seen.addLive(record)) return
     this.#incoming.push(record)
     this.#times.push(performance.now())
-    // A tab in the background gets no frames, and records go on coming.
+    // A tab in the background gets no frames, but still receives records.
     if (this.#incoming.length >= 2 * LIVE_RECORDS) {
       this.#incoming = this.#incoming.slice(-LIVE_RECORDS)
       this.#times = this.#times.slice(-LIVE_RECORDS)
@@ -221,7 +223,7 @@ export class LogFeed implements ReactiveController {
     this.#frame = requestAnimationFrame(() => this.#takeOver())
   }
 
-  /** Takes over what came since the last time. */
+  /** Takes over the records that arrived since the last time. */
   #takeOver(): void {
     this.#tookOverMs = performance.now()
     const since = performance.now() - RATE_MS
@@ -230,7 +232,7 @@ export class LogFeed implements ReactiveController {
     const isMany = this.rows.length >= SCREEN_ROWS && this.#incoming.length > SCREEN_ROWS
     const taken = this.#incoming.splice(0, isMany ? this.#incoming.length : inFrame)
     this.#add(taken.map(record => this.#row(record)).reverse())
-    // While it is set, records that come ask for no frame of their own.
+    // While it is set, new records do not request a frame.
     if (this.#incoming.length > 0) this.#atNextFrame()
     else this.#pause = undefined
   }
@@ -248,7 +250,7 @@ export class LogFeed implements ReactiveController {
     return rows.slice(0, LIVE_RECORDS)
   }
 
-  /** Reads what the stream did not bring, from a time on. What fails is tried with the next break. */
+  /** Reads records that the stream missed, from a time on. If it fails, the next interruption tries again. */
   async #readGap(since: string): Promise<void> {
     const view = this.#view()
     const subscription = this.#unsubscribe
@@ -267,7 +269,7 @@ export class LogFeed implements ReactiveController {
   }
 }
 
-/** Live records come in order but for those that a search has found between: sorting is needed only then. */
+/** Live records arrive in order, except between those of a search: only then sorting is needed. */
 function inOrder(rows: readonly LogRow[]): readonly LogRow[] {
   const isSorted = rows.every((row, at) => at === 0 || row.record.timestamp <= (rows[at - 1]?.record.timestamp ?? ''))
   // Times in one form are in order as plain text; comparing by a language costs many times as much.

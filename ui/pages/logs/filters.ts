@@ -21,7 +21,7 @@ export function levelsText(levels: readonly Level[]): string | undefined {
   return levels.length === LEVELS.length || levels.length === 0 ? undefined : levels.join(',')
 }
 
-/** What a filter is called. */
+/** Label of a filter. */
 export function filterLabel(name: Filter): string {
   const labels: Readonly<Record<Filter, string>> = {
     server: t('Server'),

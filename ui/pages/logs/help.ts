@@ -5,7 +5,7 @@ import { t } from '../../text/t.ts'
 import { QUERY_FIELDS } from './query.ts'
 
 /**
- * How a query is written.
+ * Help on the syntax of queries.
  *
  * @fires pb-close
  */

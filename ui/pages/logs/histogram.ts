@@ -29,10 +29,10 @@ const FILLS: Readonly<Record<Level, string>> = {
 }
 
 /**
- * Numbers of records over time, errors at the bottom. A part is chosen by pointer, or by keys: arrows move, Shift extends,
- * Home and End go to the ends, Enter takes it, Escape gives it up.
+ * Numbers of records over time, errors at the bottom. A range is selected by pointer, or by keys: arrows move, Shift extends,
+ * Home and End go to the ends, Enter confirms it, Escape cancels it.
  *
- * @fires pb-span - `detail: Span | undefined`, when a part was chosen or given up
+ * @fires pb-span - `detail: Span | undefined`, when a range was selected or cleared
  */
 export class PbLogHistogram extends PbElement {
   static override properties = {
@@ -51,7 +51,7 @@ export class PbLogHistogram extends PbElement {
   /** The chosen part. */
   declare span: Span | undefined
   declare width: number
-  /** Bar that the keys or the pointer stand on, and where they began to extend. */
+  /** Index of the bar at the keyboard cursor or pointer, and of the start of the selection. */
   declare cursor: number | undefined
   declare anchor: number | undefined
   readonly #resize = new ResizeObserver(([entry]) => {
@@ -182,7 +182,7 @@ export class PbLogHistogram extends PbElement {
 
   readonly #pressed = (event: KeyboardEvent): void => {
     const last = this.bars.length - 1
-    // Not read yet: there is nothing to choose.
+    // Not read yet: nothing can be selected.
     if (last < 0) return
     const at = this.cursor ?? (event.key === 'ArrowRight' ? -1 : last + 1)
     const target = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key]
@@ -261,7 +261,7 @@ export function axisTime(ms: number, rangeMs: number, seconds = false): string {
   return seconds ? formatClock(ms) : formatClock(ms).slice(0, 5)
 }
 
-/** Both ends of a part in words, in full where it is longer than a day. */
+/** Both ends of a range in words, with dates if it is longer than a day. */
 export function spanText({ from, to }: Span): string {
   if (to - from > 86_400_000 || Date.now() - from > 86_400_000)
     return t('{from} to {to}', { from: formatDateTime(from), to: formatDateTime(to) })

@@ -11,7 +11,7 @@ import './rows.ts'
 import { type LogView, type Part, partsOf, RANGES, type Range } from './view.ts'
 import { extentText } from './words.ts'
 
-/** What the list needs of the page. */
+/** Data and handlers of the list. */
 export interface ListOptions {
   readonly view: LogView
   readonly feed: LogFeed
@@ -22,7 +22,7 @@ export interface ListOptions {
   readonly onWiden: (range: Range) => void
 }
 
-/** The list of what was found, or of what comes live. */
+/** The list of results, or of live records. */
 export function recordList(options: ListOptions): TemplateResult {
   const { view } = options
   return view.tail ? liveList(options) : foundList(options)
@@ -100,7 +100,7 @@ function liveList(options: ListOptions): TemplateResult {
     <div class="tf"><span>${cut ? t('The newest {n}; older ones have left the list', { n: LIVE_RECORDS }) : plural(rows.length, '{n} record', '{n} records')}</span></div></section>`
 }
 
-/** Records around a moment, whatever the filters. */
+/** Records around a moment, regardless of the filters. */
 export function aroundList(
   options: Omit<ListOptions, 'feed' | 'onWithout' | 'onWiden'>,
   rows: readonly LogRow[],

@@ -38,7 +38,7 @@ export class PbLogOverTime extends PbElement {
       logTimeline(this.view.range, RANGES[this.view.range].step, this.view.mine ? 'mine' : undefined, signal),
     everyMs: 30_000,
   })
-  /** How many records the query and the filters find, whichever levels and part of the range are shown. */
+  /** Number of records matching the query and the filters, for all levels and the whole range. */
   readonly #matches = new Resource<Found>(this, {
     key: () => {
       const { range, mine, text, filters } = this.view
@@ -90,7 +90,7 @@ export class PbLogOverTime extends PbElement {
     return { from: from ?? Date.now() - RANGES[this.view.range].ms, to: to ?? Date.now() }
   }
 
-  /** Of all records, or of those that the query and the filters find, of which the hub counts 10,000 at most. */
+  /** Bars of all records, or of those that match the query and the filters, of which the hub counts at most 10,000. */
   #bars(): { readonly bars: readonly Bar[]; readonly isPartial: boolean } {
     const all = (this.#timeline.data?.points ?? []).map(({ timestamp, counts }) => ({
       at: Date.parse(timestamp),

@@ -36,7 +36,7 @@ class PbPageLogs extends PbPage {
     key: () => this.view('around'),
     read: signal => readAround(this.view('around') ?? '', signal),
   })
-  /** The record of the address, where it is not in the list. */
+  /** The record of the address, if it is not in the list. */
   readonly #single = new Resource<LogRow | undefined>(this, {
     key: () => (this.#feed.found && !this.#inList() ? this.view('record') : undefined),
     read: signal => readSingle(this.view('record') ?? '', signal),
@@ -172,7 +172,7 @@ class PbPageLogs extends PbPage {
     const { draft } = this
     if (draft === undefined) return
     this.setView({ q: draft.trim() === '' ? undefined : draft, around: undefined })
-    // Behind a mistake the text stays as typed; else the address has it.
+    // After a syntax error the text stays as entered; otherwise it is in the address.
     this.draft = draft === this.#view.text ? draft : undefined
   }
 

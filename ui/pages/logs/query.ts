@@ -1,14 +1,14 @@
 import { LEVELS } from '../../api/log-levels.ts'
 import type { LogQuery, LogRecord } from '../../api/logs.ts'
 
-/** Fields of a query, as the hub knows them. */
+/** Fields of a query, in the hub's spelling. */
 export const QUERY_FIELDS = [
   ...(['level', 'server', 'tool', 'user', 'status', 'code', 'message', 'requestId', 'duration', 'component'] as const),
   ...(['group', 'timestamp', 'userId', 'keyId', 'serverId', 'traceId'] as const),
   ...(['outcome', 'error', 'clientName', 'clientVersion', 'keyLabel'] as const),
 ]
 
-/** What a term compares with. */
+/** Comparison operator of a term. */
 export type QueryOperator = 'eq' | 'gte' | 'gt' | 'lte' | 'lt'
 
 /** One term of a query. All terms must hold. */
@@ -19,7 +19,7 @@ export interface QueryTerm {
   /** Several: one of them. */
   readonly values: readonly string[]
   readonly excluded: boolean
-  /** Where it begins in the text, from 0, and behind its end. */
+  /** Start in the text, from 0, and the offset after its end. */
   readonly start: number
   readonly end: number
 }
@@ -28,9 +28,9 @@ export interface QueryTerm {
 export interface QueryMistake {
   readonly position: number
   readonly kind: 'equals' | 'field' | 'level' | 'duration' | 'time' | 'empty' | 'quote' | 'bracket' | 'choice' | 'long'
-  /** What stands there. */
+  /** Text at this place. */
   readonly found: string
-  /** What to write instead, where that is known. */
+  /** Suggested replacement, if there is one. */
   readonly instead?: string
 }
 
@@ -56,8 +56,8 @@ class Mistake extends Error {
 }
 
 /**
- * Reads the text of the query box: `word`, `"a phrase"`, `field:value`, `field:>=500`, `field:(a or b)`; `-` in front
- * excludes. What stands before a mistake is still answered.
+ * Parses the text of the query box: `word`, `"a phrase"`, `field:value`, `field:>=500`, `field:(a or b)`; a leading `-`
+ * excludes. The terms before an error are still returned.
  */
 export function parseQuery(text: string): ParsedQuery {
   const terms: QueryTerm[] = []
@@ -203,7 +203,7 @@ function milliseconds(text: string): number {
   return Number(number) * (UNITS[unit] ?? 1)
 }
 
-/** Whether a record that comes live meets a term as the hub would decide it. */
+/** True when a live record matches a term, by the same rules as in the hub. */
 export function meetsTerm(record: LogRecord, term: QueryTerm): boolean {
   return holds(record, term) !== term.excluded
 }

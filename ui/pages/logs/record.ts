@@ -26,7 +26,7 @@ const FIRST = [
 ]
 const SHOWN_ELSEWHERE = new Set(['timestamp', 'level', 'message', 'serverId'])
 
-/** What the address says of a record: its time, and a hash that tells it from others of the same millisecond. */
+/** Identifies a record in the address: its time, and a hash that distinguishes it from others of the same millisecond. */
 export function recordKey(record: LogRecord): string {
   const { timestamp, level, message, server, tool, requestId } = record
   let hash = 5381

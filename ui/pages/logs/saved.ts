@@ -14,7 +14,7 @@ interface SavedView {
 }
 
 const MOST_VIEWS = 50
-/** What belongs to a moment and not to a view. */
+/** Parameters of the address that belong to a moment and not to a view. */
 const MOMENTARY = ['record', 'around', 'from', 'to']
 
 /**

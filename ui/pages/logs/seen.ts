@@ -4,14 +4,14 @@ import type { LogRecord } from '../../api/logs.ts'
 const MOST_KEYS = 20_000
 
 /**
- * Tells records that come live from those that a search found too. Records have no id, so that equal ones are counted: of
- * each, as many are shown as the way that saw more of them.
+ * Avoids showing records twice that are both live and in a search. Records have no id, so equal ones are counted: each is shown
+ * as often as the source that had more of them.
  */
 export class SeenRecords {
   readonly #live = new Map<string, number>()
   readonly #found = new Map<string, number>()
 
-  /** Whether a record that came live is not shown yet. */
+  /** True when a live record is not shown yet. */
   addLive(record: LogRecord): boolean {
     const key = keyOf(record)
     const count = (this.#live.get(key) ?? 0) + 1
@@ -19,7 +19,7 @@ export class SeenRecords {
     return count > (this.#found.get(key) ?? 0)
   }
 
-  /** Those of the records of one search that are not shown yet. */
+  /** Returns the records of one search that are not shown yet. */
   addFound(records: readonly LogRecord[]): readonly LogRecord[] {
     const counts = new Map<string, number>()
     const fresh = records.filter(record => {

@@ -18,9 +18,9 @@ export const FILTERS = ['server', 'tool', 'outcome', 'user', 'requestId'] as con
 /** One of {@link FILTERS}. */
 export type Filter = (typeof FILTERS)[number]
 
-/** Columns that can be shown or left out; time, level and message always stand there. */
+/** Optional columns; time, level and message are always shown. */
 export const COLUMNS = ['server', 'tool', 'component', 'status', 'outcome', 'requestId', 'duration'] as const
-/** How a call of a tool can end. */
+/** Outcomes of a tool call. */
 export const OUTCOMES = [
   ...(['ok', 'tool_error', 'upstream_error', 'timeout', 'refused', 'blocked', 'cancelled'] as const),
 ]
@@ -28,7 +28,7 @@ export const OUTCOMES = [
 export type ColumnName = (typeof COLUMNS)[number]
 const USUAL_COLUMNS: readonly ColumnName[] = ['server', 'duration']
 
-/** What the page shows, as the address has it. */
+/** The view of the page, as in the address. */
 export interface LogView {
   readonly range: Range
   /** Part of the range that was chosen, in milliseconds since 1970. */
@@ -87,7 +87,7 @@ export function columnsText(columns: readonly ColumnName[]): string | undefined 
   return text === USUAL_COLUMNS.join(',') ? undefined : text || 'none'
 }
 
-/** One reason why a record is not shown, for those who look for what excludes everything. */
+/** A part of the query that excludes records, for finding the part that excludes all. */
 export interface Part {
   readonly kind: 'levels' | 'time' | 'term' | Filter
   /** The term as written, the value of the filter. */
@@ -96,7 +96,7 @@ export interface Part {
   readonly term?: QueryTerm
 }
 
-/** The parts of the view's query. A request's records are looked for at all times, unless a range was chosen. */
+/** The parts of the view's query. A search for a request covers all times, unless a range was chosen. */
 export function partsOf(view: LogView, now = Date.now()): readonly Part[] {
   const { from, to, levels, filters, text, parsed } = view
   const parts: Part[] = []
@@ -124,7 +124,7 @@ export function queryOf(parts: readonly Part[]): LogQuery {
   return { and: parts.map(({ condition }) => condition) }
 }
 
-/** Whether a record that comes live belongs into the view. `userIds`: of the user of the filter. */
+/** True when a live record belongs into the view. `userIds`: ids of the user of the filter. */
 export function shows(view: LogView, record: LogRecord, userIds: ReadonlySet<string>): boolean {
   if (!view.levels.includes(record.level)) return false
   const { user, ...others } = view.filters

@@ -20,7 +20,7 @@ export function levelMark(level: Level): TemplateResult {
   return html`<span class="lvl ${level.toLowerCase()}">${icon(ICONS[level] ?? 'info')}${level}</span>`
 }
 
-/** What the head of a column says. */
+/** Heading of a column. */
 export function columnLabel(name: ColumnName): string {
   const labels: Readonly<Record<ColumnName, string>> = {
     server: t('Server'),
@@ -34,7 +34,7 @@ export function columnLabel(name: ColumnName): string {
   return labels[name]
 }
 
-/** How a call of a tool ended, in words. */
+/** Text of a tool call's outcome. */
 export function outcomeLabel(outcome: string): string {
   const labels: Readonly<Record<string, string>> = {
     ok: t('Succeeded'),
@@ -48,7 +48,7 @@ export function outcomeLabel(outcome: string): string {
   return labels[outcome] ?? outcome
 }
 
-/** A part of the query in words, for whoever looks for what excludes everything. */
+/** Text for a part of the query, in the list of parts that may exclude all records. */
 export function partLabel({ kind, text }: Part): string {
   if (kind === 'levels') return t('Levels {list}', { list: text })
   if (kind === 'time') return t('the chosen time')
@@ -59,7 +59,7 @@ export function partLabel({ kind, text }: Part): string {
   return kind === 'requestId' ? t('Request {name}', { name: text }) : text
 }
 
-/** Where a query has a mistake, what it is, and what the list shows meanwhile. */
+/** Position and text of a query's error, and the query that the list shows meanwhile. */
 export function mistakeText(text: string, { terms, mistake }: ParsedQuery): TemplateResult | undefined {
   if (!mistake) return undefined
   const kept = terms.map(({ start, end }) => text.slice(start, end)).join(' ')
@@ -91,7 +91,7 @@ function reason({ kind, found }: QueryMistake): string {
   return texts[kind]
 }
 
-/** How much of what there is the list has: "First 1,000 of 48,210". */
+/** Number of shown records out of all: "First 1,000 of 48,210". */
 export function extentText(shown: number, found: Found): string {
   const { total, totalIsExact, nextCursor } = found
   if (totalIsExact && shown >= total) return plural(shown, '{n} record', '{n} records')

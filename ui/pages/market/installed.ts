@@ -4,7 +4,7 @@ import { href } from '../../app/router.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
-/** What a source lists beside what is installed, as icon and words. */
+/** Relation of the listed version to the installed one, as icon and words. */
 function stateMark({ state, installed, available }: Update): unknown {
   if (state === 'removed')
     return html`<span class="st st-warn">${icon('triangle-alert')}${t('not listed any more; {version} runs on', { version: installed })}</span>`
@@ -15,7 +15,7 @@ function stateMark({ state, installed, available }: Update): unknown {
   return html`<span class="st rest tn">${icon(state === 'newer' ? 'circle-arrow-up' : 'git-compare')}${installed} → ${available}</span>`
 }
 
-/** The reader's servers whose source lists something else; nothing where there is none. */
+/** The reader's servers with another listed version; nothing if there is none. */
 export function updatesCard(updates: readonly Update[]): unknown {
   if (updates.length === 0) return nothing
   return html`<section class="card updates"><div class="ch line"><h2>${t('Other versions of what you installed')}</h2></div><ul class="list">${updates.map(
@@ -32,7 +32,7 @@ export function updatesCard(updates: readonly Update[]): unknown {
   )}</ul></section>`
 }
 
-/** The reader's servers of one template with the ways to another version; nothing where there is none. */
+/** The reader's servers of one template with links to other versions; nothing if there is none. */
 export function installedCard({ id, installed, version }: Template): unknown {
   if (installed.length === 0) return nothing
   const path = `/market/${encodeURIComponent(id.replaceAll('/', '~'))}`

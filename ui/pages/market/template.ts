@@ -20,7 +20,7 @@ import { inputField } from './input-field.ts'
 import { installedCard } from './installed.ts'
 import { categoryName, kindMark } from './words.ts'
 
-/** One template: what it does, what it asks for, exactly what will run, and installing it, which starts nothing. */
+/** One template: its description, inputs, exact command, and installation, which starts nothing. */
 export class PbTemplate extends PbElement {
   static override properties = {
     id: {},
@@ -30,11 +30,11 @@ export class PbTemplate extends PbElement {
     busy: { state: true },
   }
   declare values: Readonly<Record<string, string>>
-  /** Of the server that is made. */
+  /** Name of the new server. */
   declare name: string
   declare variant: string | undefined
   declare busy: boolean
-  /** The answer's hash is what the installation is held against. */
+  /** The installation is compared with the hash of this answer. */
   readonly #plan = new Plan<InstallPlan>(this, () =>
     api.post(`/api/market/templates/${segment(this.id)}/install`, { query: { dryRun: true }, body: this.#wish() }),
   )
@@ -55,7 +55,7 @@ export class PbTemplate extends PbElement {
   }
 
   override render(): unknown {
-    // Until it is there, and where it is not, the page is named by its address.
+    // Until the template has loaded, and if it does not exist, the heading is taken from the address.
     const named = this.#template.data
       ? nothing
       : html`<div class="head"><h1 tabindex="-1">${this.id.split(':').pop()}</h1></div>`

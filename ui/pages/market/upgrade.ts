@@ -17,8 +17,8 @@ import { inputField } from './input-field.ts'
 type Choice = 'keep' | 'take'
 
 /**
- * The drawer of a change to another version: what would change, what stays, where both sides changed the same place, and
- * only then the deed. Emits `pb-changed` when it is done, and `pb-close`.
+ * The drawer of a change to another version: what would change, what stays, conflicts of both sides, and only then the button.
+ * Emits `pb-changed` after the change, and `pb-close`.
  */
 export class PbUpgrade extends PbElement {
   static override properties = {
@@ -30,7 +30,7 @@ export class PbUpgrade extends PbElement {
   }
   /** `owner~name`; undefined: closed. */
   declare server: string | undefined
-  /** To what its source lists now, or back to what it was upgraded from. */
+  /** Direction: to the version that its source lists now, or back to the one before the last upgrade. */
   declare way: 'up' | 'back'
   declare busy: boolean
   declare inputs: Readonly<Record<string, string>>
@@ -67,7 +67,7 @@ export class PbUpgrade extends PbElement {
     })
   }
 
-  /** Whether something is still to be filled in or chosen. */
+  /** True when a value or a choice is still missing. */
   #open({ missing, conflicts }: UpgradePlan): boolean {
     return missing.length > 0 || conflicts.some(({ pointer }) => this.choices[pointer] === undefined)
   }

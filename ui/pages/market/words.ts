@@ -3,7 +3,7 @@ import type { Template } from '../../api/market.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
-/** The name of a category in the language of the page; one that is not known stays as it is. */
+/** The name of a category in the language of the page; an unknown one is unchanged. */
 export function categoryName(name: string): string {
   const names: Readonly<Record<string, () => string>> = {
     ai: () => t('AI'),
@@ -30,7 +30,7 @@ export function categoryName(name: string): string {
   return names[name]?.() ?? name
 }
 
-/** How a template runs, as icon and word. */
+/** Transport of a template, as icon and word. */
 export function kindMark({ variants }: Template): TemplateResult {
   const [first] = variants
   const remote = first?.url !== undefined

@@ -45,8 +45,8 @@ export interface CallLines {
 }
 
 /**
- * Lines of calls over time. A step without calls is zero while the hub ran, and unknown before its start: there the gap
- * stays a gap, and a band says why.
+ * Lines of calls over time. A step without calls is zero while the hub was running, and unknown before its start: that gap
+ * stays, with a band that states the reason.
  */
 export function callLines({ from, to, series = [] }: Metrics, stepMs: number, startedAtMs: number): CallLines {
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)]
@@ -111,7 +111,7 @@ export function thresholdsOf(
   })
 }
 
-/** Least, greatest and last value of a line, for the sentence that stands for its picture. */
+/** Least, greatest and last value of a line, for the sentence that describes its picture. */
 export function extentOf({
   points,
 }: ChartSeries): { readonly least: number; readonly most: number; readonly last: number } | undefined {

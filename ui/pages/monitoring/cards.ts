@@ -8,7 +8,7 @@ import { t } from '../../text/t.ts'
 import { type CallLines, extentOf, type Range, rangeLabel, type ThresholdRule, thresholdsOf } from './calls.ts'
 import '../../components/chart/chart.ts'
 
-/** Everything that the page shows. */
+/** Data of the page. */
 export interface MonitoringData {
   readonly range: Range
   readonly metrics: Metrics

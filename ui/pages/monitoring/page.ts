@@ -17,7 +17,7 @@ import { t } from '../../text/t.ts'
 import { callLines, RANGES, rangeLabel, rangeOf, type ThresholdRule } from './calls.ts'
 import { charts, type MonitoringData, resourcesCard, responseGroups, rowsCard } from './cards.ts'
 
-/** Choices of how often figures are read anew, in seconds; 0: never. */
+/** Choices of the refresh interval, in seconds; 0: never. */
 const REFRESHES = [0, 5, 15, 60]
 
 /** Numbers over time: calls, errors and response times by server and tool, the machine, exports. */

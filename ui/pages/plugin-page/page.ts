@@ -18,7 +18,7 @@ export class PbPagePlugin extends PbPage {
   declare error: ApiError | undefined
   /** The script is another one than this tab has loaded. */
   declare outdated: boolean
-  /** What is shown, or loaded. */
+  /** Name of the page that is shown or being loaded. */
   #wanted: string | undefined
   #element: HTMLElement | undefined
   readonly #repaint = (): void => this.#provide()
@@ -53,7 +53,7 @@ export class PbPagePlugin extends PbPage {
   }
 
   override content(): unknown {
-    // Read here, so that another language draws anew.
+    // Read here, so that a change of the language renders again.
     const { language } = preferences
     if (pluginPages.items === undefined) return skeleton(4)
     if (!this.#page) {
@@ -126,7 +126,7 @@ export class PbPagePlugin extends PbPage {
     }
   }
 
-  /** Hands the element what it may use; again whenever theme or language change. */
+  /** Passes the console's functions to the element, and again whenever theme or language change. */
   #provide(): void {
     if (!this.#element) return
     const given: PageConsole = {

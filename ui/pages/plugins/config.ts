@@ -18,8 +18,8 @@ import '../../components/schema-form/schema-form.ts'
 const BELOW = '#/config'
 
 /**
- * The configuration of a plugin: a form from its schema, and the same as JSON. What was typed stays until it is saved or the
- * place is left.
+ * The configuration of a plugin: a form from its schema, and the same as JSON. Entered values stay until they are saved or the
+ * page is left.
  *
  * @fires pb-saved - `detail: Plugin`, as it is afterwards
  */
@@ -53,7 +53,7 @@ export class PbPluginConfig extends PbElement {
     super.willUpdate(changed)
     const { name, config, configSchema } = this.plugin
     const shown = JSON.stringify([name, config])
-    // The same plugin read again must not take away what is being typed.
+    // Reading the same plugin again must not discard entered values.
     if (shown === this.#shown || (this.changed && this.#shown.startsWith(`["${name}",`))) return
     this.#shown = shown
     this.#restart(configSchema === undefined)
@@ -108,7 +108,7 @@ export class PbPluginConfig extends PbElement {
     }}></pb-json-editor>`
   }
 
-  /** Where there are fields, each mistake is a link to its one. */
+  /** List of errors; with a form, each is a link to its field. */
   #summary(): unknown {
     const problems = this.#problems()
     if (problems.length === 0) return nothing
@@ -134,7 +134,7 @@ export class PbPluginConfig extends PbElement {
     this.querySelector<PbSchemaForm>('pb-schema-form')?.focusField(pointer)
   }
 
-  /** Form and JSON are the same value; what cannot be read stays where it is. */
+  /** Switches between form and JSON of the same value; a text that cannot be parsed stays as it is. */
   #show(raw: boolean): void {
     if (raw) this.text = JSON.stringify(this.value ?? {}, null, 2)
     else {
@@ -180,7 +180,7 @@ export class PbPluginConfig extends PbElement {
 }
 customElements.define('pb-plugin-config', PbPluginConfig)
 
-/** An object in a JSON text; undefined: it is none, which the editor says. */
+/** The object in a JSON text; undefined if it is invalid, which the editor reports. */
 function parsed(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -20,7 +20,7 @@ import '../../components/table.ts'
 import '../../components/time.ts'
 import './config.ts'
 
-/** The plugins of the hub: state, what they contribute, switching and configuring them without a restart. */
+/** The plugins of the hub: their state and contributions; they are switched and configured without a restart. */
 export class PbPagePlugins extends PbPage {
   readonly #plugins = new Resource<Page<Plugin>>(this, {
     read: signal => api.get('/api/admin/plugins', { query: { limit: 1000 }, signal }),
@@ -115,7 +115,7 @@ function stateMark({ state }: Plugin): unknown {
   return mark('rest', 'circle-minus', state === 'disabled' ? t('Switched off') : t('Stopped'))
 }
 
-/** What the plugin is, what depends on it, and where its log is. */
+/** Facts about the plugin, its users, and a link to its log. */
 function facts(plugin: Plugin): unknown {
   const { name, version, isolated, starts, startedAt, heapBytes, contributions, middleware, usedBy, sha256 } = plugin
   return html`<dl class="kv"><dt>${t('State')}</dt><dd>${stateMark(plugin)}</dd>

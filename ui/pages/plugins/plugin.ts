@@ -11,9 +11,9 @@ export interface Plugin {
   readonly stack?: string
   readonly version?: string
   readonly sha256?: string
-  /** With masks in place of secrets. */
+  /** Configuration with masks instead of secrets. */
   readonly config?: Readonly<Record<string, unknown>>
-  /** JSON Schema of its configuration, once it was loaded and where it has one. */
+  /** JSON Schema of its configuration, if it was loaded and has one. */
   readonly configSchema?: Readonly<Record<string, unknown>>
   /** False: it takes no configuration. */
   readonly configurable?: boolean

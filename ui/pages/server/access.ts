@@ -18,7 +18,7 @@ import { groupsWith } from '../servers/bulk.ts'
 import { factCard } from './facts.ts'
 import '../../components/copy.ts'
 
-/** Who may use a server, and whose it is. */
+/** Access to a server, and its owner. */
 export class PbServerAccess extends PbElement {
   static override properties = {
     server: { attribute: false },

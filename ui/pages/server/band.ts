@@ -102,7 +102,7 @@ function drawing(spans: readonly Span[], now: number, text: string): TemplateRes
     <div class="bandticks xs f tn" aria-hidden="true">${ticks.map(part => html`<span>${part === 1 ? t('now') : formatClock(now - DAY_MS * (1 - part)).slice(0, 5)}</span>`)}</div>`
 }
 
-/** The last fault: from when to when, why in our words, and how often the hub tried. */
+/** The last fault: its start and end, the reason in the console's words, and the number of attempts. */
 function lastFault(server: ServerRecord, spans: readonly Span[], changes: readonly StateChange[]): unknown {
   const fault = spans.findLast(({ tone }) => tone === 'bad')
   const reason = fault?.change.reason

@@ -4,7 +4,7 @@ import { ApiError, asApiError } from '../../api/problem.ts'
 import { refOf, serverPath } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 
-/** How a call ended. `upstream`: the server failed or was not there; `hub`: the hub refused it. */
+/** Outcome of a call. `upstream`: the server failed or was not available; `hub`: the hub rejected it. */
 export type Outcome =
   | { readonly kind: 'result'; readonly result: ToolResult; readonly text: string }
   | { readonly kind: 'rpc'; readonly code: number; readonly message: string; readonly data: unknown }
@@ -76,8 +76,8 @@ export function startCall(
 }
 
 /**
- * Whether calls go through MCP, where the server can ask and notify. Tools of HTTP APIs do neither, and their failures are
- * results there. A group of the same owner and name stands at the server's address in its place.
+ * True when calls use MCP, by which the server can send requests and notifications. Tools of HTTP APIs send neither, and their
+ * failures are results there. False if a group of the same owner and name has the server's address.
  */
 export function canBeClient(server: ServerRecord, groups: readonly GroupRecord[] | undefined): boolean {
   if (server.transport === 'openapi' || groups === undefined) return false
@@ -91,7 +91,7 @@ function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
   return { kind: UPSTREAM_FAULT.test(problem.code) ? 'upstream' : 'hub', error: problem }
 }
 
-/** Codes by which the hub says that the server failed or is not there; everything else is its own refusal. */
+/** Codes of errors of a server that failed or is not available; all others are rejections by the hub. */
 const UPSTREAM_FAULT =
   /^(upstream_.*|connection_lost|server_offline|stopped|idle|authorization_required|crash_loop|command_not_found|command_not_executable|cwd_not_found|spawn_failed|sandbox_lost|redirect_blocked|result_too_large)$/
 
@@ -185,7 +185,7 @@ function noteMessage(run: Run, { data, logger }: Readonly<Record<string, unknown
   run.notifications = [entry, ...run.notifications].slice(0, MOST_NOTIFICATIONS)
 }
 
-/** The same call for a shell; the key is a variable, so that none is copied. */
+/** The same call for a shell; the key is a variable, so that it is not copied. */
 export function curlOf(server: ServerRecord, tool: string, input: unknown): string {
   const url = `${location.origin}${document.documentElement.dataset.base ?? ''}${serverPath(refOf(server))}/tools/${segment(tool)}/call`
   const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -5,11 +5,11 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { differences, type JsonObject, mergePatch, patched } from './merge-patch.ts'
 
-/** Settings that somebody else saved while they were edited here. */
+/** Settings that another user saved while they were edited here. */
 export interface Conflict {
-  /** What both began with. */
+  /** Version from which both changes started. */
   readonly base: JsonObject
-  /** The refusal, which says who saved it and when. */
+  /** The rejection, with the user who saved it and the time. */
   readonly refusal: ApiError | undefined
   readonly theirs: JsonObject
   readonly mine: JsonObject
@@ -18,7 +18,7 @@ export interface Conflict {
   keepMine(): void
 }
 
-/** Says what differs, and leaves the choice: nothing is lost before it is made. */
+/** Shows the differences, with the choice: nothing is lost before it is made. */
 export function conflictView({ base, refusal, theirs, mine, takeTheirs, keepMine }: Conflict): TemplateResult {
   const both = patched(theirs, mergePatch(base, mine))
   const text = (value: unknown): string => (value === undefined ? t('not set') : JSON.stringify(value))

@@ -10,7 +10,7 @@ import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import '../../components/time.ts'
 
-/** A card of facts: pairs of a label and what is so; undefined ones are left out. */
+/** A card of facts: pairs of a label and a value; undefined values are left out. */
 export function factCard(
   title: string,
   facts: readonly (readonly [string, unknown])[],
@@ -75,7 +75,7 @@ function sharing(kind: string): string {
   return kind === 'per-user' ? t('one for each user') : t('one for all')
 }
 
-/** What the server said of itself when it was connected. */
+/** Facts that the server stated when it was connected. */
 export function protocolCard(server: ServerRecord): TemplateResult {
   const { serverInfo, protocolVersion, era, counts, capabilities } = server.status
   const warnings =
@@ -166,7 +166,7 @@ function pairs(values: unknown): unknown {
     )}${entries.length > SHOWN_PAIRS ? html`<span class="q">${t('and {n} more', { n: entries.length - SHOWN_PAIRS })}</span>` : nothing}`
 }
 
-/** Which Authorization goes to the server, who uses it, and what its end would cost. */
+/** The Authorization that the server gets, its users, and the effect of its removal. */
 export function useCard(server: ServerRecord, groups: readonly GroupRecord[]): TemplateResult {
   const using = groups.filter(({ members }) => members.some(member => member.server === refOf(server)))
   const passed = (server.passthroughHeaders as readonly string[] | undefined) ?? []

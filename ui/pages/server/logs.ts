@@ -32,7 +32,7 @@ const LEVELS: Readonly<Record<string, readonly [string, string]>> = {
   TRACE: ['footprints', 'rest'],
 }
 
-/** What a server wrote to stderr, and what the hub's log has of it. */
+/** A server's output on stderr, and its records in the hub's log. */
 export class PbServerLogs extends PbElement {
   static override properties = { server: { attribute: false } }
   declare server: ServerRecord

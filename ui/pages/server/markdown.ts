@@ -5,7 +5,7 @@ const LONGEST = 100_000
 
 /**
  * A small part of Markdown as templates: headings, lists, code, paragraphs, emphasis, links to http and https. Images and HTML
- * stay text, so that nothing is loaded from elsewhere.
+ * stay text, so that nothing is loaded from other hosts.
  */
 export function markdown(text: string): unknown {
   if (text.length > LONGEST) return html`<pre class="code wrap">${text}</pre>`

@@ -4,7 +4,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether two JSON values are the same, whatever the order of their keys. */
+/** True when two JSON values are equal, whatever the order of their keys. */
 export function isSame(left: unknown, right: unknown): boolean {
   if (left === right) return true
   if (Array.isArray(left) && Array.isArray(right))
@@ -47,7 +47,7 @@ export interface Difference {
   readonly after: unknown
 }
 
-/** What differs between two objects, by JSON pointer, at most 200. */
+/** Differences between two objects, by JSON pointer, at most 200. */
 export function differences(
   before: JsonObject,
   after: JsonObject,

@@ -10,10 +10,10 @@ import { contentView } from './result.ts'
 import '../../components/copy.ts'
 import '../../components/json/json.ts'
 
-/** How a result is looked at. */
+/** Views of a result. */
 export type ResultView = 'structured' | 'text' | 'raw'
 
-/** Icon, tone and word of an outcome: a tool that failed, a server that failed and a hub that refused look different. */
+/** Icon, tone and word of an outcome: a failed tool, a failed server and a rejection by the hub look different. */
 export function outcomeMark(outcome: Outcome): { readonly icon: string; readonly tone: string; readonly word: string } {
   if (outcome.kind === 'cancelled') return { icon: 'ban', tone: 'rest', word: t('Cancelled') }
   if (outcome.kind === 'rpc') return { icon: 'unplug', tone: 'bad', word: t('The server answered with an error') }
@@ -80,7 +80,7 @@ function notifications({ notifications: notes }: Run): unknown {
   )}</ul></div></div>`
 }
 
-/** About what a model pays to read a text: four characters a token. */
+/** Approximate number of characters in a token. */
 const CHARACTERS_A_TOKEN = 4
 
 function foot(run: Run, outcome: Outcome): unknown {

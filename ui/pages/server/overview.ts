@@ -30,7 +30,7 @@ interface Metrics {
   }[]
 }
 
-/** The first tab of a server: its state over the day, four figures, and what it is. */
+/** The first tab of a server: its state over the day, four figures, and facts. */
 export class PbServerOverview extends PbElement {
   static override properties = { server: { attribute: false }, groups: { attribute: false }, now: { attribute: false } }
   declare server: ServerRecord
@@ -63,7 +63,7 @@ export class PbServerOverview extends PbElement {
       }${useCard(server, this.groups)}</div>`
   }
 
-  /** Why it is offline, in our words; what it said itself is folded. */
+  /** Reason why it is offline, in the console's words; the server's own message is folded. */
   #fault(): unknown {
     const { status, problem } = this.server
     const { reason } = status

@@ -25,10 +25,10 @@ import './settings.ts'
 import './tools.ts'
 
 type Tab = 'overview' | 'tools' | 'prompts' | 'resources' | 'logs' | 'metrics' | 'settings' | 'access'
-/** Tabs of those who only see a public server of somebody else. */
+/** Tabs for users who only see a public server of another user. */
 const PUBLIC_TABS: ReadonlySet<string> = new Set(['overview', 'tools', 'prompts', 'resources'])
 
-/** One server: its state, what it offers, its records and its settings. */
+/** One server: its state, lists, records and settings. */
 class PbPageServer extends PbPage {
   static override properties = { ...PbPage.properties, busy: { state: true }, now: { state: true } }
   /** The deed under way. */
@@ -56,7 +56,7 @@ class PbPageServer extends PbPage {
     super.connectedCallback()
     this.#timer = setInterval(() => {
       this.now = Date.now()
-      // No event says how a start goes on.
+      // The progress of a start causes no events.
       const isStarting = this.#server.data?.status.starting !== undefined
       if (isStarting && document.visibilityState === 'visible' && !this.#server.loading) void this.#server.reload()
     }, 1000)
@@ -160,7 +160,7 @@ class PbPageServer extends PbPage {
       )}</select></label>`
   }
 
-  /** What matters on every tab: whose it is, where it comes from, whether it waits for somebody. */
+  /** Notes on every tab: the owner, the origin, and a pending review. */
   #notes(server: ServerRecord): unknown {
     const review = server.review as { readonly required?: boolean; readonly hash: string } | undefined
     return html`${

@@ -28,7 +28,7 @@ interface Part {
 
 const keyOf = (part: Part): string => part.uri ?? part.uriTemplate ?? part.name ?? ''
 
-/** Prompts or resources of a server, each of which can be read as a client reads it. */
+/** Prompts or resources of a server; each can be read as a client reads it. */
 export class PbServerParts extends PbElement {
   static override properties = {
     server: { attribute: false },
@@ -43,7 +43,7 @@ export class PbServerParts extends PbElement {
   declare groups: readonly GroupRecord[] | undefined
   declare kind: 'prompts' | 'resources'
   declare chosen: string | undefined
-  /** What the server answered for the chosen one. */
+  /** The server's answer for the chosen item. */
   declare read: unknown
   declare error: ApiError | undefined
   declare busy: boolean
@@ -71,7 +71,7 @@ export class PbServerParts extends PbElement {
       this.chosen = isOpen ? undefined : key
       this.read = undefined
       this.error = undefined
-      // What needs no arguments is read at once.
+      // Items without arguments are read at once.
       if (!isOpen && part.uriTemplate === undefined && !part.arguments?.length) void this.#read(part, {})
     }
     return html`<li><button type="button" class="partrow" aria-expanded=${isOpen ? 'true' : 'false'} @click=${toggle}>${icon(isOpen ? 'chevron-down' : 'chevron-right', { class: 's14' })}

@@ -15,7 +15,7 @@ export class PbServerQuestion extends PbElement {
     text: { state: true },
   }
   declare question: Question
-  /** Name of the server that asks. */
+  /** Name of the server that sent the request. */
   declare name: string
   declare value: unknown
   declare text: string

@@ -3,7 +3,7 @@ import type { ToolRecord } from '../../api/types.ts'
 import { dialog, hide } from '../../components/layer.ts'
 import { t } from '../../text/t.ts'
 
-/** What the dialog needs of its tab. */
+/** Inputs of the dialog from its tab. */
 export interface RenameOptions {
   /** Undefined: it is closed. */
   readonly tool: ToolRecord | undefined
@@ -11,7 +11,7 @@ export interface RenameOptions {
   save(tool: ToolRecord, changes: Readonly<Record<string, unknown>>): void
 }
 
-/** Gives a tool another name or description towards clients; empty takes the change back. */
+/** Dialog to give a tool another name or description for clients; empty fields revert the change. */
 export function renameDialog({ tool, close, save }: RenameOptions): TemplateResult {
   const press = (event: Event): void => {
     const layer = (event.currentTarget as Element).closest('.layer')

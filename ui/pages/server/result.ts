@@ -8,7 +8,7 @@ import '../../components/json/json.ts'
 /** Texts that are read as Markdown: headings, lists, code, links. */
 const MARKDOWN = /^#{1,6} |^\s*[-*] |\*\*[^*]+\*\*|^```|\[[^\]]+\]\(https?:/m
 const IMAGES = /^image\/(png|jpeg|gif|webp|avif)$/
-/** Longer texts are cut until asked for, in characters. */
+/** Length above which texts are cut until expanded, in characters. */
 const LONG = 100_000
 
 /** One piece of a result as it is best read. */

@@ -4,7 +4,7 @@ import { t } from '../../text/t.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Fields of the API's record that are none of the configuration. */
+/** Fields of the API's record that are not configuration. */
 const NOT_SETTINGS: ReadonlySet<string> = new Set([
   ...['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt'],
   ...['status', 'review', 'problem', 'tools', 'toolsDefault', 'prompts', 'resources', 'visibility'],

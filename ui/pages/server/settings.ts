@@ -38,7 +38,7 @@ export class PbServerSettings extends PbElement {
   declare draft: JsonObject
   declare text: string
   declare error: ApiError | undefined
-  /** What somebody else has saved meanwhile. */
+  /** The record that another user has saved meanwhile. */
   declare theirs: ServerRecord | undefined
   declare busy: boolean
   /** The settings that the draft began with. */
@@ -58,7 +58,7 @@ export class PbServerSettings extends PbElement {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
     if (!changed.has('server') || this.server.revision === this.#revision) return
-    // A draft stays: saving it says what has changed meanwhile.
+    // A draft stays: saving it shows the changes made meanwhile.
     if (this.#revision === undefined || !this.#isChanged) this.#take(this.server)
   }
 

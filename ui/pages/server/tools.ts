@@ -20,7 +20,7 @@ import './try.ts'
 import '../../components/json/json.ts'
 import '../../components/row-menu.ts'
 
-/** Tools beyond this number are found by the search alone. */
+/** Number of tools above which further ones are found only by the search. */
 const MOST_SHOWN = 300
 
 type Filter = 'all' | 'writes' | 'changed' | 'off'
@@ -37,7 +37,7 @@ export class PbServerTools extends PbElement {
   }
   declare server: ServerRecord
   declare groups: readonly GroupRecord[] | undefined
-  /** Of the address: `tool` is the chosen one. */
+  /** Parameters of the address: `tool` is the chosen one. */
   declare query: URLSearchParams
   declare text: string
   declare filter: Filter
@@ -164,7 +164,7 @@ export class PbServerTools extends PbElement {
     ]}></pb-row-menu>`
   }
 
-  /** A definition that is another one than was approved: what it says now must be read before it is trusted. */
+  /** A definition that differs from the approved one: the new text must be read before it is approved. */
   #changed(tool: ToolRecord): unknown {
     if (tool.changed !== true || !isEditable(this.server)) return nothing
     const text = tool.waiting

@@ -23,7 +23,7 @@ const MOST_RUNS = 20
 const history = new Map<string, readonly Run[]>()
 const inputs = new Map<string, unknown>()
 
-/** Tries a tool: its input as a form or JSON in step, the call, what comes of it, and the calls before. */
+/** Tries a tool: its input as a synchronized form and JSON, the call, its result, and previous calls. */
 export class PbTryTool extends PbElement {
   static override properties = {
     server: { attribute: false },

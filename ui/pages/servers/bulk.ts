@@ -12,7 +12,7 @@ import { plural, t } from '../../text/t.ts'
 /** Requests of one deed that run at a time. */
 const AT_ONCE = 4
 
-/** What the bar does for the page. */
+/** Actions of the bar. */
 export interface BulkActions {
   readonly disabled: boolean
   control(verb: ServerVerb): void
@@ -21,7 +21,7 @@ export interface BulkActions {
   clear(): void
 }
 
-/** The bar over the table while servers are chosen: how many, what can be done, and who is left out. */
+/** The bar above the table while servers are selected: their number, the actions, and excluded servers. */
 export function bulkBar(chosen: readonly ServerRecord[], total: number, actions: BulkActions): TemplateResult {
   const others = chosen.filter(server => !isEditable(server))
   const none = actions.disabled || others.length === chosen.length
@@ -48,7 +48,7 @@ function leftOut(others: readonly ServerRecord[], total: number): string {
   return t('{n} of {total} belong to {owners}: only added to groups', values)
 }
 
-/** Does the same to several servers, a few at a time, and says how it went. Answers those that it worked for. */
+/** Runs the same action on several servers, a few at a time, and shows the result. Returns the servers for which it succeeded. */
 export async function each(
   servers: readonly ServerRecord[],
   deed: (server: ServerRecord) => Promise<unknown>,
@@ -113,7 +113,7 @@ export function groupsWith(servers: readonly ServerRecord[], groups: readonly Gr
   return groups.filter(({ members }) => members.some(({ server }) => gone.has(server)))
 }
 
-/** Asks, naming what else is lost, and deletes; true: it was done. */
+/** Asks for confirmation, with the further losses, and deletes; true: deleted. */
 export async function deleteServers(
   servers: readonly ServerRecord[],
   groups: readonly GroupRecord[],
@@ -137,7 +137,7 @@ export async function deleteServers(
   return true
 }
 
-/** What is lost beside the servers: their secrets, and members of groups with the clients behind them. */
+/** Losses beside the servers: their secrets, and members of groups with the clients that use them. */
 export function lossText(servers: readonly ServerRecord[], groups: readonly GroupRecord[]): TemplateResult {
   const losing = groupsWith(servers, groups)
   const tools = servers.reduce((sum, { status }) => sum + status.counts.tools, 0)

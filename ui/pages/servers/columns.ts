@@ -12,10 +12,10 @@ import { formatCount, formatNumber, UNKNOWN } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
 import { lastError, rankOf } from './list.ts'
 
-/** What the columns need of their page. */
+/** Data and actions of the columns. */
 export interface RowActions {
   readonly checks: ReadonlyMap<string, ServerHealthRecord> | undefined
-  /** Whether a server is switched on, as wanted by a press that the hub has not answered yet. */
+  /** True when a server is switched on, including a click that the hub has not answered yet. */
   isOn(server: ServerRecord): boolean
   isPending(server: ServerRecord): boolean
   /** Why a server cannot be switched now; undefined: it can. */

@@ -33,15 +33,15 @@ interface StateData {
 }
 
 /**
- * Keeps a list of servers in step with events: a new state is seen at once, and what else changed is read for the changed
- * servers alone.
+ * Keeps a list of servers up to date by events: a new state is shown at once, and other changes are read only for the changed
+ * servers.
  */
 export class ServerChanges {
   readonly #changed = new Set<string>()
   readonly #read: (ids: readonly string[]) => void
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `read` is called with the ids of servers to be read anew; none: all of them. */
+  /** `read` is called with the ids of servers to be read again; empty: all of them. */
   constructor(read: (ids: readonly string[]) => void) {
     this.#read = read
   }
@@ -57,7 +57,7 @@ export class ServerChanges {
     if (event.event === 'server.removed') return servers.filter(({ id }) => id !== serverId)
     if (event.event === 'server.created') return 'stale'
     if (serverId === undefined || !/^(server|connection|catalog|tool)\./.test(event.event)) return 'same'
-    // Public servers of others come without an id.
+    // Public servers of other users have no id.
     if (!servers.some(({ id }) => id === serverId)) return 'stale'
     this.#note(serverId)
     if (event.event !== 'connection.state') return 'same'
@@ -80,7 +80,7 @@ function withState(server: ServerRecord, { data, at }: LiveEvent): ServerRecord 
   return { ...server, status: { ...rest, state, since: at, attempts, ...(reason ? { reason } : {}) } }
 }
 
-/** The list with these servers read anew; those that are gone by now are left out. */
+/** Returns the list with these servers read again; removed ones are left out. */
 export async function withFresh(
   servers: readonly ServerRecord[],
   ids: readonly string[],

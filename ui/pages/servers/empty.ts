@@ -6,7 +6,7 @@ import { t } from '../../text/t.ts'
 import { type ServersView, wordOf } from './filters.ts'
 import type { Condition } from './list.ts'
 
-/** What somebody without any server reads. `mine`: the list shows own servers alone. */
+/** Text for a user without any server. `mine`: the list shows only own servers. */
 export function nothingYet(mine: boolean): TemplateResult {
   const text = mine
     ? t(
@@ -22,7 +22,7 @@ export function nothingYet(mine: boolean): TemplateResult {
   })
 }
 
-/** What stands in place of the list when the filter leaves nothing of it. */
+/** Placeholder for the list when the filter matches nothing. */
 export function noHits(view: ServersView, clear: () => void): TemplateResult {
   const parts = [
     view.q === '' ? '' : `“${view.q}”`,

@@ -5,7 +5,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { CONDITIONS, type Condition } from './list.ts'
 
-/** The view of the list, as the address has it. */
+/** The view of the list, from the address. */
 export interface ServersView {
   readonly q: string
   readonly state: string
@@ -14,7 +14,7 @@ export interface ServersView {
   readonly group: string
 }
 
-/** What the filters need of their page. */
+/** Data and actions of the filters. */
 export interface FilterOptions {
   readonly view: ServersView
   readonly counts: Readonly<Record<Condition, number>>

@@ -4,7 +4,7 @@ import { href } from '../../app/router.ts'
 import { dialog, hide } from '../../components/layer.ts'
 import { plural, t } from '../../text/t.ts'
 
-/** What the dialog needs of its page. */
+/** Data and actions of the dialog. */
 export interface GroupDialogOptions {
   /** Undefined: it is closed. */
   readonly servers: readonly ServerRecord[] | undefined
@@ -14,7 +14,7 @@ export interface GroupDialogOptions {
   add(group: GroupRecord): void
 }
 
-/** Asks which group servers are added to. */
+/** Dialog for the group to which servers are added. */
 export function groupDialog({ servers, groups, close, add }: GroupDialogOptions): TemplateResult {
   const count = servers?.length ?? 0
   const press = (event: Event): void => {

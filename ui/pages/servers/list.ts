@@ -3,7 +3,7 @@ import type { ServerRecord } from '../../api/types.ts'
 import { isResting } from '../../components/status.ts'
 import { problemText } from '../../text/problem.ts'
 
-/** States that the chips filter by; servers at rest by somebody's will are no faults. */
+/** States that the chips filter by; servers that are stopped on purpose are not faulty. */
 export type Condition = 'online' | 'connecting' | 'offline' | 'stopped'
 export const CONDITIONS: readonly Condition[] = ['online', 'connecting', 'offline', 'stopped']
 
@@ -12,16 +12,16 @@ export function conditionOf({ status }: ServerRecord): Condition {
   return status.state === 'offline' && isResting(status) ? 'stopped' : status.state
 }
 
-/** Faults first: what needs somebody stands at the top. */
+/** Order of states: servers that need an action are at the top. */
 const RANK: Readonly<Record<Condition, number>> = { offline: 0, connecting: 1, stopped: 3, online: 4 }
 
-/** What the list is sorted by in the column of states. */
+/** Sort key of the column of states. */
 export function rankOf(server: ServerRecord): string {
   const waits = server.review !== undefined && (server.review as { required?: boolean }).required === true
   return `${waits ? 2 : RANK[conditionOf(server)]} ${server.name}`
 }
 
-/** What the list is narrowed to; absent parts narrow nothing. */
+/** Filter of the list; absent parts match all servers. */
 export interface ServerFilter {
   readonly text?: string | undefined
   readonly condition?: string | undefined
@@ -31,7 +31,7 @@ export interface ServerFilter {
   readonly members?: ReadonlySet<string> | undefined
 }
 
-/** Whether all but the state fits: the chips count these. */
+/** True when all filters but the state match: the chips count these servers. */
 export function fitsBeyondState(server: ServerRecord, { text, transport, owner, members }: ServerFilter): boolean {
   if (transport && server.transport !== transport) return false
   if (owner && server.owner !== owner) return false
@@ -55,14 +55,14 @@ function searchText(server: ServerRecord): string {
   return text
 }
 
-/** How many servers are in each condition. */
+/** Number of servers in each condition. */
 export function countConditions(servers: readonly ServerRecord[]): Readonly<Record<Condition, number>> {
   const counts = { online: 0, connecting: 0, offline: 0, stopped: 0 }
   for (const server of servers) counts[conditionOf(server)] += 1
   return counts
 }
 
-/** The last error of a server in one line, where there is something wrong. */
+/** The last error of a server in one line, if there is one. */
 export function lastError(server: ServerRecord): string | undefined {
   if (server.problem) return problemText(server.problem)
   const { reason, state } = server.status

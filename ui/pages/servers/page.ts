@@ -30,7 +30,7 @@ const DEFAULT_SORT: Sort = { by: 'state', down: false }
 const keyOf = refOf
 const nameOf = ({ name }: ServerRecord): string => name
 
-/** The list of servers: what is wrong stands at the top, what is well is quiet. */
+/** The list of servers: faulty ones are at the top and stand out. */
 class PbPageServers extends PbPage implements RowActions {
   static override properties = {
     ...PbPage.properties,
@@ -55,7 +55,7 @@ class PbPageServers extends PbPage implements RowActions {
   })
   #checksScope: 'mine' | 'all' = 'mine'
   readonly #checks = new Resource(this, {
-    // Those of all servers hold one's own: a narrower scope needs none that are not here.
+    // The checks of all servers include one's own: a narrower scope needs no further ones.
     key: () => {
       if (scopeOf(this.query) !== 'mine') this.#checksScope = 'all'
       return this.#checksScope
@@ -66,7 +66,7 @@ class PbPageServers extends PbPage implements RowActions {
   })
   readonly #groups = new Resource(this, { read: readGroups })
   #columns: readonly Column<ServerRecord>[] = []
-  /** What the cells depend on besides their row. */
+  /** Values on which the cells depend besides their row. */
   #columnsFor: readonly unknown[] = []
   #presses = 0
   #sort = DEFAULT_SORT
@@ -156,7 +156,7 @@ class PbPageServers extends PbPage implements RowActions {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
     const view = this.#view()
-    // Another view is sorted anew: rows keep their place only while the same list is looked at.
+    // Another view is sorted again: rows keep their place only while the list is the same.
     const sortKey = JSON.stringify([this.view('sort'), view, scopeOf(this.query), this.#servers.outdated])
     if (sortKey !== this.#sortKey) {
       this.#sortKey = sortKey
@@ -222,7 +222,7 @@ class PbPageServers extends PbPage implements RowActions {
     return html`${bar}${shown.length === 0 ? noHits(view, () => this.setView({ q: undefined, state: undefined, transport: undefined, owner: undefined, group: undefined })) : this.#table(servers, shown)}`
   }
 
-  /** The same list again while nothing in it changed, so that the table does not arrange it anew. */
+  /** Returns the same list while nothing in it changed, so that the table does not arrange it again. */
   #kept(fitting: readonly ServerRecord[], state: string): readonly ServerRecord[] {
     const shown = state === '' ? fitting : fitting.filter(server => conditionOf(server) === state)
     const same = shown.length === this.#shown.length && shown.every((server, at) => server === this.#shownFor[at])

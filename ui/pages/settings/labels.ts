@@ -1,6 +1,6 @@
 import { t } from '../../text/t.ts'
 
-/** What a setting of the hub is called; one that is not known here by its key: `trustedProxies` is "Trusted proxies". */
+/** Label of a hub setting; an unknown one is derived from its key: `trustedProxies` is "Trusted proxies". */
 export function settingLabel(key: string): string {
   return labels()[key] ?? worded(key)
 }

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { formatBytes, formatMs, formatNumber, formatSpan } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
 
-/** A limit of the hub, with what the reader uses of it where it is counted for each user. */
+/** A limit of the hub, with the reader's use if it is counted for each user. */
 export interface Limit {
   readonly name: string
   readonly value: number
@@ -10,7 +10,7 @@ export interface Limit {
   readonly used?: number
 }
 
-/** What somebody has used comes first, the nearest to its limit on top; then what holds for each request and server. */
+/** Limits with a use are first, the nearest to its limit on top; then limits of each request and server. */
 export function limitTables(limits: readonly Limit[]): TemplateResult {
   const share = ({ used = 0, value }: Limit): number => used / value
   const counted = limits.filter(({ used }) => used !== undefined).sort((left, right) => share(right) - share(left))

@@ -24,9 +24,9 @@ interface Platform {
   readonly name: string
   readonly label: string
   readonly hosts: readonly string[]
-  /** Where a key is made. */
+  /** Address at which a key is created. */
   readonly docs?: string
-  /** Whose key is used: `own`, `system` or `none`. */
+  /** Origin of the key in use: `own`, `system` or `none`. */
   readonly key: { readonly from: string }
   /** Servers that the key is sent to. */
   readonly servers: readonly string[]
@@ -179,10 +179,10 @@ export class PbOwnSettings extends PbElement {
 }
 customElements.define('pb-own-settings', PbOwnSettings)
 
-/** How the test of a key went. */
+/** Result of testing a key. */
 interface KeyReport {
   readonly ok: boolean
-  /** Of the plugin, or of the error that the hub met on the way to the platform. */
+  /** Code of the plugin, or of an error on the way to the platform. */
   readonly code: string
   readonly status?: number
   readonly detail: string
@@ -197,7 +197,7 @@ function reportText({ ok, code, status = 0, detail }: KeyReport, platform: strin
   return problemText({ code, message: detail })
 }
 
-/** Which servers get the key, and which have an Authorization of their own. */
+/** Servers that get the key, and those with an Authorization of their own. */
 function keyUse({ servers, overridden, key, docs }: Platform): unknown {
   return html`<p class="xs q">${servers.length > 0 ? t('Used by {servers}.', { servers: servers.join(', ') }) : t('No server of yours uses it yet.')} ${
     overridden.length > 0 ? t('Own Authorization: {servers}.', { servers: overridden.join(', ') }) : nothing

@@ -21,10 +21,10 @@ interface SignIn {
   readonly client: string | null
 }
 
-/** As many are in view at first; scripts that sign in leave more behind than anybody reads. */
+/** Number of sign-ins shown at first; scripts can leave more behind than anybody reads. */
 const FIRST = 10
 
-/** Where somebody is signed in, with a way to end each. */
+/** The user's open sign-ins, with a button to end each. */
 export class PbSignIns extends PbElement {
   static override properties = { error: { state: true }, all: { state: true } }
   declare error: ApiError | undefined

@@ -32,7 +32,7 @@ interface Source {
 
 interface Settings {
   readonly values: Values
-  /** Counts the changes; somebody else's change in between refuses the own one. */
+  /** Counts the changes; a change by another user in between makes the own one fail. */
   readonly revision: number
   readonly sources: Readonly<Record<string, Source>>
 }
@@ -43,9 +43,9 @@ interface Sink {
   readonly waiting: number
   readonly sent: number
   readonly dropped: Readonly<Record<string, number>>
-  /** Whose records a full queue lost, most first. */
+  /** Users or components whose records a full queue lost, most first. */
   readonly losses: readonly { readonly user?: string; readonly component?: string; readonly dropped: number }[]
-  /** Why it takes nothing now. */
+  /** Reason why it accepts nothing now. */
   readonly reason?: Problem
 }
 
@@ -58,7 +58,7 @@ interface Logging {
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'] as const
 const IS_LOG = /^log|^history|^request|^syslog|^search|^otel/
 
-/** The settings of the hub, each with where it comes from; what is set in the environment is locked. */
+/** The settings of the hub, each with its source; settings of the environment are locked. */
 export class PbSystemSettings extends PbElement {
   static override properties = {
     section: {},
@@ -155,7 +155,7 @@ export class PbSystemSettings extends PbElement {
   }
 
   #set(changes: Readonly<Record<string, unknown>>): void {
-    // Settings that are read again while something is typed must not hide that somebody changed them.
+    // Reading the settings again during an edit must not hide that another user changed them.
     if (Object.keys(changes).length === 0) this.#basis = undefined
     else this.#basis ??= this.#settings.data?.revision
     this.changes = changes
@@ -186,11 +186,11 @@ export class PbSystemSettings extends PbElement {
       await this.#settings.reload()
     } catch (error) {
       const problem = asApiError(error)
-      // What the others saved is shown beside what was typed, so that it is read before.
+      // The values that another user saved are shown beside the entered ones.
       if (problem.code === 'version_conflict') await this.#settings.reload()
       this.error = problem
       await this.updateComplete
-      // The button stands below a long list, at whose top it is said what is wrong.
+      // The button is below a long list, and the error is shown at its top.
       this.querySelector('[role="alert"]')?.scrollIntoView({ block: 'center' })
     }
     this.busy = false
@@ -266,7 +266,7 @@ declare global {
   }
 }
 
-/** Who lost records because the queue was full. */
+/** Users or components that lost records because the queue was full. */
 function lossesOf({ losses }: Sink) {
   if (losses.length === 0) return nothing
   const who = losses

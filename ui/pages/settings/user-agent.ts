@@ -1,4 +1,4 @@
-/** Browsers by their mark in a User-Agent, those first whose text holds the marks of others too. */
+/** Browsers by their mark in a User-Agent; those whose text also contains the marks of others are first. */
 const BROWSERS: readonly (readonly [mark: RegExp, name: string])[] = [
   [/\bEdg(?:e|A|iOS)?\/(\d+)/, 'Edge'],
   [/\bOPR\/(\d+)/, 'Opera'],
@@ -15,7 +15,7 @@ const SYSTEMS: readonly (readonly [mark: RegExp, name: string])[] = [
   [/Linux/, 'Linux'],
 ]
 
-/** What people call the program of a User-Agent: "Firefox 140 · Linux", or its first word; undefined without one. */
+/** Common name of a User-Agent's program: "Firefox 140 · Linux", or its first word; undefined without one. */
 export function programOf(userAgent: string | null): string | undefined {
   if (!userAgent) return undefined
   const browser = BROWSERS.find(([mark]) => mark.test(userAgent))

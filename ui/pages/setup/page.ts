@@ -26,8 +26,8 @@ interface SystemSettings {
 type Sources = Readonly<Record<string, { readonly source: string; readonly locked: boolean }>>
 
 /**
- * The first run: the token from the log, the administrator, then what may be skipped. Once the administrator is there the
- * page can be left: the dashboard goes on with what is missing.
+ * The first run: the token from the log, the administrator, then optional steps. Once the administrator exists the page can be
+ * left: the dashboard offers the missing steps.
  */
 export class PbSetup extends PbElement {
   static override properties = {
@@ -43,7 +43,7 @@ export class PbSetup extends PbElement {
   declare step: number
   declare error: ApiError | undefined
   declare busy: boolean
-  /** Of the password, from 0 to 4; undefined: nothing typed yet. */
+  /** Strength of the password, from 0 to 4; undefined: nothing was entered yet. */
   declare strength: number | undefined
   /** Entries of the file that was chosen. */
   declare found: readonly Entry[] | undefined
@@ -158,7 +158,7 @@ export class PbSetup extends PbElement {
     const body = { token: this.#token, username: String(form.get('username')), password: String(form.get('password')) }
     void this.#try(async () => {
       const made = await api.post<Session>('/api/setup', { body })
-      // The address says where to go on when the page is loaded again.
+      // After a reload, the address shows where to continue.
       await router.go('/setup', { replace: true })
       session.accept(made)
       this.#go(2)

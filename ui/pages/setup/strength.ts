@@ -1,9 +1,9 @@
-/** Bits of guessing work from which a password is as strong as the scale says. */
+/** Bits of guessing work for each step of the scale. */
 const STEPS = [28, 40, 56, 72] as const
 
 /**
  * A rough strength from 0 (very weak) to 4 (strong): the size of the alphabet times the characters that do not repeat or
- * continue the one before. The hub itself refuses what is too short or too common.
+ * continue the one before. The hub itself rejects passwords that are too short or too common.
  */
 export function strengthOf(password: string): number {
   const classes = [/[a-z]/, /[A-Z]/, /\d/, /[^A-Za-z\d]/].filter(one => one.test(password)).length

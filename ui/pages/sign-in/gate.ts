@@ -3,7 +3,7 @@ import { brandMark } from '../../components/brand.ts'
 
 const JACKS = [20, 60].flatMap(y => Array.from({ length: 10 }, (_, at) => ({ x: 16 + 32 * at, y })))
 
-/** What stands around the forms that come before the console: the field of jacks, the name, one card. */
+/** Frame of the forms before the console: the picture of jacks, the name, one card. */
 export function gate(content: unknown): TemplateResult {
   return html`<main class="gate"><div class="gatebox"><svg class="jackart" viewBox="0 0 320 96" aria-hidden="true">${JACKS.map(
     ({ x, y }) => svg`<circle class="ja" cx=${x} cy=${y} r="7"/>`,

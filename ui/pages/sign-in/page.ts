@@ -22,12 +22,12 @@ export class PbSignIn extends PbElement {
   }
   declare error: ApiError | undefined
   declare busy: boolean
-  /** Whether the password is readable. */
+  /** True when the password is readable. */
   declare shown: boolean
   /** Seconds until the next attempt is allowed. */
   declare wait: number
   #timer: ReturnType<typeof setInterval> | undefined
-  /** Kept in this element alone, for the change that a first sign-in asks for. */
+  /** Kept only in this element, for the change that is required at a first sign-in. */
   #password = ''
 
   override disconnectedCallback(): void {

@@ -12,12 +12,12 @@ import { gate } from './gate.ts'
 
 type Session = Parameters<typeof session.accept>[0]
 
-/** Where a reset link leads: a new password, and its user is signed in. The link's secret leaves the address at once. */
+/** Page of a reset link: sets a new password and signs its user in. The link's secret is removed from the address at once. */
 export class PbResetPassword extends PbElement {
   static override properties = { error: { state: true }, busy: { state: true }, shown: { state: true } }
   declare error: ApiError | undefined
   declare busy: boolean
-  /** Whether the password is readable. */
+  /** True when the password is readable. */
   declare shown: boolean
   readonly #token = location.hash.slice(1)
 

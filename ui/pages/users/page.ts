@@ -283,7 +283,7 @@ export class PbPageUsers extends PbPage {
 }
 customElements.define('pb-page-users', PbPageUsers)
 
-/** What would be given away or deleted with the user; nothing is quiet. */
+/** Records that would be transferred or deleted with the user. */
 function possessionsOf({ has }: UserRecord): unknown {
   const parts = [
     ...(has.servers > 0 ? [plural(has.servers, '{n} server', '{n} servers')] : []),

@@ -11,9 +11,10 @@ import type { UserRecord } from './page.ts'
 type Owned = 'transfer' | 'cascade'
 
 /**
- * Asks what becomes of a user's servers and groups, and deletes the account.
+ * Dialog for deleting an account, with the choice for its servers and groups.
  *
  * @fires pb-removed
+ *
  * @fires pb-closed
  */
 export class PbRemoveUser extends PbElement {

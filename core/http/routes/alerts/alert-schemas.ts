@@ -153,7 +153,7 @@ export const deliveryExample = {
   ...{ createdAt: at, updatedAt: at },
 }
 
-/** How a trial message went. */
+/** Result of a test message. */
 export const testDelivery = z.object({
   channel: z.string(),
   ok: z.boolean(),
@@ -166,7 +166,7 @@ export const testDelivery = z.object({
 /** An example of {@link testDelivery}. */
 export const testDeliveryExample = { channel: 'ops', ok: true, detail: '200', at, durationMs: 41.5 }
 
-/** What a test of a rule says. */
+/** Result of testing a rule. */
 export const testResult = z.object({
   rule: z.string(),
   condition: z.string(),

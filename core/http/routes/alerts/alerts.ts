@@ -10,11 +10,11 @@ import { page } from '../views.ts'
 import * as shapes from './alert-schemas.ts'
 import { rulePreviewRoute } from './preview.ts'
 
-/** What the routes of alerts need. */
+/** Dependencies of the routes of alerts. */
 export interface AlertRoutesDeps {
   readonly alerts: Alerts
   readonly registry: Pick<Registry, 'audit'>
-  /** Undefined where the hub stores no history. */
+  /** Undefined if the hub stores no history. */
   readonly history: Pick<History, 'for'> | undefined
 }
 

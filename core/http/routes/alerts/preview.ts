@@ -53,13 +53,13 @@ const example = {
   },
 }
 
-/** What the route needs; without stored history it says only what a rule says now. */
+/** Dependencies of the route. Without stored history, only the present result of a rule is shown. */
 export interface RulePreviewDeps {
   readonly alerts: Pick<Alerts, 'preview'>
   readonly history: Pick<History, 'for'> | undefined
 }
 
-/** What a rule would have said before it is saved. */
+/** Route that shows the results that a rule would have had, before it is saved. */
 export function rulePreviewRoute({ alerts, history }: RulePreviewDeps): Route {
   return route({
     method: 'POST',

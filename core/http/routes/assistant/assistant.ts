@@ -12,7 +12,7 @@ import { tokensOf } from '../tool-views.ts'
 import { page, recordReply, writeOptions } from '../views.ts'
 import * as shapes from './endpoint-schemas.ts'
 
-/** What the routes of assistants need. */
+/** Dependencies of the routes of assistants. */
 export interface AssistantRoutesDeps {
   readonly assistant: Assistant
   readonly registry: Pick<Registry, 'audit'>
@@ -20,7 +20,7 @@ export interface AssistantRoutesDeps {
     readonly values: Pick<HubConfig, 'assistantApiKey'>
     readonly sources: Readonly<Partial<Record<keyof HubConfig, ConfigSource>>>
   }
-  /** What of the settings file cannot be used. */
+  /** Errors in the settings file. */
   readonly fileProblems: () => readonly FieldError[]
 }
 
@@ -28,7 +28,7 @@ const tag = 'assistant'
 const path = '/api/assistant/endpoints'
 const one = { description: 'The endpoint', schema: shapes.endpoint, example: shapes.endpointExample }
 
-/** Endpoints at which assistants meet the tools of a group, and the socket at which they dial in. */
+/** Routes of endpoints that offer the tools of a group to assistants, and of the socket to which devices connect. */
 export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
   const { assistant, registry } = deps
   const kind = { what: 'endpoint', tag, audit: registry.audit } as const
@@ -108,7 +108,7 @@ export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
   ]
 }
 
-/** What the page of assistants shows above the endpoints. */
+/** Route of the settings that the page of assistants shows above the endpoints. */
 function bridgeRoute({ assistant, config, fileProblems }: AssistantRoutesDeps): Route {
   const { values, sources } = config
   return route({

@@ -143,7 +143,7 @@ export const toolsExample = {
   ...{ total: 1, leftOut: [], tokens: 20 },
 }
 
-/** What a test of an endpoint found. */
+/** Result of testing an endpoint. */
 export const test = z.object({
   ok: z.boolean().meta({ description: 'No step failed' }),
   steps: z.array(

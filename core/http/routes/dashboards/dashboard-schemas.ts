@@ -3,7 +3,7 @@ import { timestamp, validatedByRegistry } from '../schemas.ts'
 
 export const at = '2026-11-22T09:30:00.000Z'
 
-/** What a widget shows: one number, lines over time, or rows. */
+/** Kinds of widgets: one number, lines over time, or rows. */
 export const widgetType = z.enum(['metric', 'chart', 'table'])
 
 const widget = z.object({
@@ -47,7 +47,7 @@ export const dashboardExample = {
 const unit = z.enum(['ms', 'ratio', 'per_second', 'count', 'any'])
 const number = z.number().nullable()
 
-/** What a widget shows; which members there are depends on its type. */
+/** Data of a widget; its members depend on its type. */
 export const widgetAnswer = {
   unit: unit.optional(),
   value: number.optional().meta({ description: 'Of a metric; null: there is no number' }),
@@ -62,7 +62,7 @@ export const widgetAnswer = {
   rows: z.array(z.array(z.union([z.string(), z.number(), z.null()]))).optional(),
 }
 
-/** What a dashboard shows. */
+/** Data of a dashboard. */
 export const dashboardData = z.object({
   dashboard: z.string(),
   timestamp,

@@ -12,7 +12,7 @@ import { wrong } from '../wrong-field.ts'
 import * as shapes from './dashboard-schemas.ts'
 import { numberOf, rowsOf, seriesOf, type Viewer, type WidgetDeps } from './widget-data.ts'
 
-/** What the routes of dashboards need. */
+/** Dependencies of the routes of dashboards. */
 export interface DashboardRoutesDeps extends Omit<WidgetDeps, 'registry'> {
   readonly dashboards: OwnedRecords
   readonly registry: WidgetDeps['registry'] & { readonly audit: Pick<AuditRegistry, 'record'> }
@@ -25,7 +25,7 @@ const asked = { range: rangeField('1h'), scope: scopeField }
 /** Dashboards, and what their widgets show. */
 export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
   const { dashboards, registry } = deps
-  /** Users whose widgets are read now. */
+  /** Users for whom widgets are being read. */
   const reading = new Set<string>()
   return [
     ...ownedRecordRoutes({
@@ -96,7 +96,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
   ]
 }
 
-/** A widget that cannot be shown says why; the others are shown. */
+/** A widget that cannot be shown has an error; the others are shown. */
 async function answerOf(deps: DashboardRoutesDeps, viewer: Viewer, widget: Widget): Promise<object> {
   try {
     return await dataOf(deps, viewer, widget)

@@ -10,20 +10,20 @@ import { type PerformanceDeps, serversOf } from '../monitoring/performance.ts'
 import { serverLabels } from '../server-labels.ts'
 import { type TableDeps, tableOf } from './widget-tables.ts'
 
-/** What widgets read from. */
+/** Sources of the data of widgets. */
 export interface WidgetDeps extends TableDeps, Pick<OverviewDeps, 'mcp'>, Pick<PerformanceDeps, 'usage'> {
   readonly custom: Pick<CustomMetrics, 'value'>
 }
 
-/** Whose numbers are asked for, and over which time if the query does not say. */
+/** The actor whose numbers are read, and the default time range. */
 export interface Viewer {
   readonly actor: UserActor
-  /** Administrators: only what an ordinary user would see. */
+  /** For administrators: true to read only the data that an ordinary user would see. */
   readonly mine: boolean
   readonly rangeMs: number
 }
 
-/** One number; null: there is none. */
+/** One number; null if there is none. */
 export interface WidgetValue {
   readonly unit: Unit
   readonly value: number | null
@@ -60,7 +60,7 @@ const COUNTS: ReadonlySet<Figure> = new Set([
 const STEP_MS = 10_000
 /** Steps that are read easily, in steps of 10 s: 10 s, 30 s, 1 m, 5 m, 15 m, 1 h, 3 h, 6 h, 1 d. */
 const STEPS = [1, 3, 6, 30, 90, 360, 1_080, 2_160, 8_640]
-/** Most rows that the history is asked for. */
+/** Highest number of rows that are requested from the history. */
 const MEASURES = 10_000
 
 /** The single number of a query. */
@@ -153,7 +153,7 @@ function counted(
   return history.count(stepMs === undefined ? question : { ...question, stepMs })
 }
 
-/** Null where nothing was measured, or nothing can be divided by. */
+/** Null if nothing was measured, or the divisor is zero. */
 function figureOf(figure: Figure, measure: Measure | undefined, ms: number): number | null {
   const { count, failed } = measure ?? { count: 0, failed: 0 }
   if (figure === 'count') return count

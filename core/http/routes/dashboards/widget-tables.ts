@@ -8,7 +8,7 @@ import { shown } from '../monitoring/performance.ts'
 import { serverLabels } from '../server-labels.ts'
 import { qualified } from '../views.ts'
 
-/** What tables read from. */
+/** Sources of the data of tables. */
 export type TableDeps = Pick<OverviewDeps, 'history' | 'registry' | 'upstreams' | 'alerts'>
 
 interface Asked {

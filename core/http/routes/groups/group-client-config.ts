@@ -1,12 +1,12 @@
 import type { ClientConfig, EndpointInfo } from '../../../contract/points.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 
-/** What a user adds to a client so that it connects to a group. */
+/** Configuration that a user adds to a client to connect it to a group. */
 export interface ClientConfigText {
   readonly client: string
   readonly endpoint: string
   readonly format: ClientConfig['format']
-  /** The file for the text; absent for a command. The name alone where the folder differs with the system. */
+  /** The file for the text; absent for a command. Only the name if the folder depends on the system. */
   readonly path?: string
   /** The client's files; one that begins with neither `~` nor `%` is of a project. */
   readonly places: ClientConfig['places']
@@ -19,12 +19,12 @@ export interface ClientConfigText {
   readonly note?: string
 }
 
-/** Stands for the access key, which the hub cannot show again. */
+/** Placeholder for the access key, which the hub cannot show again. */
 const KEY_PLACEHOLDER = '<ACCESS_KEY>'
 
 /**
  * The configuration with which a client connects to one endpoint of this hub. `name` is the group's name. Throws
- * validation_failed for a client that no plugin knows.
+ * validation_failed for a client that no plugin supports.
  */
 export async function clientConfig(
   clients: ReadonlyMap<string, ClientConfig>,

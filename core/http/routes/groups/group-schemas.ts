@@ -12,7 +12,7 @@ export const groupPatch = validatedByRegistry(
   { type: 'object', properties: GROUP_SCHEMAS },
   { description: 'For every day' },
 )
-/** What a member selects of its server. */
+/** Selection that a member makes among the items of its server. */
 export const memberBody = validatedByRegistry(
   { type: 'object', properties: schemasOf(MEMBER_TABLE) },
   { tools: ['search'] },
@@ -111,7 +111,7 @@ export const exampleGroupTools = {
   warnings: [],
 }
 
-/** What a user adds to a client so that it connects to a group. */
+/** Configuration that a user adds to a client to connect it to a group. */
 export const groupClientConfig = z.object({
   client: z.string(),
   endpoint: z.string(),

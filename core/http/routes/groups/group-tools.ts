@@ -18,7 +18,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { type Reply, type Route, route } from '../../route.ts'
 import { anyJson, anyObject, refParams, refToolParams } from '../schemas.ts'
 
-/** What the tools of groups as HTTP routes need. */
+/** Dependencies of the routes of groups' tools. */
 export interface GroupToolsDeps {
   readonly registry: Pick<Registry, 'groups'>
   readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
@@ -41,7 +41,7 @@ const ARGUMENTS_JSON: JsonLimits = {
   foreign: { endings: [''], depth: LIMITS.jsonDepth, members: LIMITS.jsonMembers, anyKey: true },
 }
 
-/** The tools of a group for programs that speak no MCP: an OpenAPI document, and a route for each tool. */
+/** The tools of a group for programs that do not support MCP: an OpenAPI document, and a route for each tool. */
 export function groupToolRoutes(deps: GroupToolsDeps): Route[] {
   return [documentRoute(deps), callRoute(deps)]
 }
@@ -85,7 +85,7 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
   })
 }
 
-/** One text of many, a part of which is encoded in each turn; `take` is charged for every part. */
+/** Joins texts into one, encoding a part in each turn of the event loop; `take` is charged for every part. */
 async function inPieces(texts: Iterable<string>, take: (bytes: number) => void): Promise<LongText> {
   const pieces: Buffer<ArrayBuffer>[] = []
   let open = ''
@@ -143,9 +143,9 @@ function callRoute({ registry, mcp, credentials }: GroupToolsDeps): Route {
 }
 
 /**
- * The group, and the caller with the rights for its tools: a key that opens the API acts as its user; another one opens
- * what it names. Throws `group_not_found` for what the caller cannot use under /mcp, `insufficient_scope` for a key that
- * calls nothing.
+ * Returns the group, and the caller with the rights for its tools: a key that opens the API acts as its user; another key is
+ * limited to the groups that it names. Throws `group_not_found` for a group that the caller cannot use under /mcp,
+ * `insufficient_scope` for a key that may call nothing.
  */
 async function openedGroup(
   registry: GroupToolsDeps['registry'],
@@ -177,7 +177,8 @@ function answer(tool: string, outcome: Outcome, headers: Headers): Reply {
   const { resultText } = outcome
   if ((headers.get('accept') ?? '').toLowerCase().includes(MCP_RESULT_TYPE))
     return { text: resultText, type: MCP_RESULT_TYPE }
-  // Reading and writing it anew takes the main thread's time, up to half a second for what a server may answer.
+  // Parsing and serializing it again takes time of the main thread, up to half a second for the longest answer of a
+  // server.
   if (weightOfText(resultText) > LIMITS.plainResultBytes) {
     freeText(resultText)
     throw tooLong(tool)

@@ -42,7 +42,7 @@ import {
 } from './group-schemas.ts'
 import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
 
-/** What the routes of `/api/groups` need. */
+/** Dependencies of the routes of `/api/groups`. */
 export interface GroupRoutesDeps extends GroupToolsDeps {
   readonly registry: Pick<Registry, 'groups' | 'audit'>
   readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
@@ -55,7 +55,7 @@ const tag = 'groups'
 const path = '/api/groups/{ref}'
 const one = { description: 'The group', schema: group, example: exampleGroup }
 
-/** Routes to list, create and edit groups and their members, and to show what a client of a group sees. */
+/** Routes to list, create and edit groups and their members, and to show the tools that clients of a group see. */
 export function groupRoutes(deps: GroupRoutesDeps): Route[] {
   return [
     listGroups(deps),
@@ -119,7 +119,7 @@ function previewGroup({ registry, mcp }: GroupRoutesDeps): Route {
     responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
     async handle({ actor, body, query: { limit, offset } }) {
       const { usable, lost: _, ...record } = await registry.groups.draft(actor, body)
-      // As for a written group: merging is a piece of work of its own.
+      // A turn of its own, as when a group is written: merging takes a while.
       await nextTurn()
       const { tools, counts, tokens, warnings } = mcp.groupView(actor, record, serversOf(usable))
       return { body: { items: tools(offset, limit), total: counts.tools, limit, offset, counts, tokens, warnings } }
@@ -276,7 +276,7 @@ async function groupView(
   info: RequestInfo,
   record: WrittenGroup,
 ): Promise<object> {
-  // Merging the members' lists is a piece of work of its own beside what was read or written.
+  // A turn of its own after reading or writing: merging the members' lists takes a while.
   await nextTurn()
   const { usable } = record
   const whole = seesWhole(actor, record.ownerId)

@@ -13,7 +13,7 @@ import { type Route, route } from '../../route.ts'
 import { anyObject, exampleList, listOf, pageFields, pageQuery, timestamp } from '../schemas.ts'
 import { page, qualified } from '../views.ts'
 
-/** What the routes for administrators need. */
+/** Dependencies of the routes for administrators. */
 export interface AdminRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'processes' | 'status'>

@@ -9,7 +9,7 @@ import { openApiDocument } from '../../document/openapi.ts'
 import type { PluginSchemaRoute } from '../../plugin-routes.ts'
 import { type Route, route } from '../../route.ts'
 
-/** What the API document and its page are generated from. */
+/** Sources of the API document and its page. */
 export interface DocsRoutesDeps {
   /** All other routes of the hub. */
   readonly routes: readonly Route[]
@@ -20,7 +20,7 @@ export interface DocsRoutesDeps {
   readonly pluginRoutes: () => readonly PluginSchemaRoute[]
 }
 
-/** What is made of one state of the API and of its plugins. */
+/** Documents generated for one state of the API and of its plugins. */
 interface Described {
   readonly document: Promise<JsonObject>
   /** The document as JSON, written once and sent to all readers. */
@@ -86,7 +86,7 @@ export function docsRoutes({ routes, version, transports, alerts, pluginRoutes }
   return own
 }
 
-/** A text in parts so small that an answer that ends leaves them: many readers at once cost no copy each. */
+/** Returns a text in small parts, which an ended answer releases: many readers at once need no copy each. */
 function shared({ parts }: LongText): LongText {
   const pieces = parts.flatMap(part =>
     Array.from(

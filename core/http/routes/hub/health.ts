@@ -18,11 +18,11 @@ export interface HealthChecks {
   /** Isolation of child processes that this machine supports; `lost` when the sandbox's programs vanished after the
    * start. */
   readonly sandbox: 'full' | 'uid' | 'none' | 'lost'
-  /** Human-readable limitations of the sandbox despite its level; absent when there are none. */
+  /** Human-readable limitations of the sandbox despite its level; absent if there are none. */
   readonly sandboxNotes?: readonly string[]
 }
 
-/** What `/health` and its relatives need. */
+/** Dependencies of `/health` and related routes. */
 export interface HealthDeps {
   readonly version: string
   /** Time of `performance.now()`, which is independent of the clock. */

@@ -13,7 +13,7 @@ import type { Dashboards } from '../../../registry/owned/dashboards.ts'
 import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { type Route, route } from '../../route.ts'
 
-/** Where a user's use of each limit is read. */
+/** Sources for a user's use of each limit. */
 export interface LimitRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'settings'>
   readonly signIns: Pick<SignIns, 'list'>

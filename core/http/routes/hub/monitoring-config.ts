@@ -24,7 +24,7 @@ import {
   writtenAmount,
 } from './system-settings.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface MonitoringConfigDeps {
   readonly alerts: Pick<Alerts, 'rules' | 'channels'>
   readonly dashboards: Pick<Dashboards, 'list'>
@@ -32,7 +32,7 @@ export interface MonitoringConfigDeps {
   readonly config: ConfigView
   /** The section `healthCheck` of the settings file. */
   readonly usualHealthCheck: () => JsonObject
-  /** What of the file's rules, channels and dashboards cannot be used. */
+  /** Errors in the rules, channels and dashboards of the settings file. */
   readonly fileProblems: () => readonly FieldError[]
 }
 
@@ -130,7 +130,7 @@ const DATABASE = {
 /** Settings that are written with a unit. */
 const AMOUNTS = ['logMaxSizeBytes', 'logRetentionMs', 'historyMaxBytes'] as const satisfies readonly Key[]
 
-/** How this hub watches and keeps what it sees. */
+/** Routes to show and change how this hub monitors servers and keeps records. */
 export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
   const responses = { 200: { description: 'The configuration', schema: shown, example } }
   return [
@@ -198,7 +198,7 @@ async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
   }
 }
 
-/** The settings that are to become others; what is sent as it was read, or means the same as what holds, is none of them. */
+/** Returns the settings that change. A setting that is sent unchanged, or with an equivalent value, is not included. */
 function changedOf(
   config: ConfigView,
   stored: Readonly<Record<string, JsonValue>>,
@@ -212,7 +212,7 @@ function changedOf(
   return Object.fromEntries(Object.entries(asked).filter(entry => !isSame(entry)))
 }
 
-/** Throws `validation_failed` with `read_only` for each part that is sent and is not what the answer has. */
+/** Throws `validation_failed` with `read_only` for each part that is sent and differs from the answer. */
 function refuseChanged(body: z.output<typeof changes>, answer: object): void {
   const shown = new Map(Object.entries(asJson(answer)))
   const errors = Object.entries(ELSEWHERE).flatMap(([member, place]): FieldError[] => {
@@ -252,7 +252,7 @@ function settingsOf(
   }
 }
 
-/** Off is the interval `none`; on without an interval is the default one, unless there is one already. */
+/** Disabled is stored as the interval `none`; enabled without an interval as the default one, unless there is one already. */
 function switched(
   enabled: boolean | undefined,
   interval: string | undefined,

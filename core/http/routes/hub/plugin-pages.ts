@@ -15,7 +15,7 @@ export interface PluginPage {
   readonly script: Uint8Array<ArrayBuffer>
 }
 
-/** What the routes of plugins' pages need. */
+/** Dependencies of the routes of plugins' pages. */
 export interface PluginPageDeps {
   /** The pages that there are now. */
   readonly pages: () => readonly PluginPage[]

@@ -15,14 +15,14 @@ export interface PluginView {
   readonly name: string
   readonly state: 'running' | 'failed' | 'disabled' | 'stopped'
   readonly bundled: boolean
-  /** As `point/id`. */
+  /** Names of the form `point/id`. */
   readonly contributions: readonly string[]
   readonly isolated: boolean
   /** Stable code of the failure. */
   readonly code?: string
   /** The failure's reason. */
   readonly message?: string
-  /** As the plugin says. */
+  /** The version that the plugin states. */
   readonly version?: string
 }
 
@@ -30,8 +30,9 @@ export interface PluginView {
 export interface PluginsView {
   list(): readonly PluginView[]
   /**
-   * Stops the plugin and starts it with the change. Resolves afterwards, with state `failed` when the plugin did not
-   * start. Masks stand for the secrets that it has. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin rejects.
+   * Stops the plugin and starts it with the change. Resolves afterwards, with state `failed` when the plugin did not start.
+   * Masked secrets keep their stored values. Throws `plugin_not_found`, `validation_failed` for a configuration that the plugin
+   * rejects.
    */
   configure(
     actor: UserActor,
@@ -53,7 +54,7 @@ export interface PluginsView {
   remove(name: string): Promise<void>
 }
 
-/** What the routes of `/api/plugins` need. */
+/** Dependencies of the routes of `/api/plugins`. */
 export interface PluginRoutesDeps {
   readonly plugins: PluginsView
   readonly registry: {

@@ -6,7 +6,7 @@ import type { ServerRegistry } from '../../../registry/api.ts'
 import type { Reply } from '../../route.ts'
 import { type LiveView, page, viewedServer } from '../views.ts'
 
-/** What the public lists need. */
+/** Dependencies of the public lists. */
 export interface PublicPagesDeps {
   readonly registry: { readonly servers: Pick<ServerRegistry, 'list'> }
   readonly upstreams: LiveView
@@ -23,7 +23,7 @@ interface KeptPage {
   readonly etag: string
 }
 
-/** How long a page is cached, in milliseconds, for changes of state without an event in `CHANGES`. */
+/** Time for which a page is cached, in milliseconds, for changes of state without an event in `CHANGES`. */
 const KEPT_MS = 1_000
 /** Cached pages (by limit and offset). */
 const PAGES = 32

@@ -4,7 +4,7 @@ import { exampleList, listOf, pageQuery } from '../schemas.ts'
 import { exampleViewedServer, viewedServer as viewedServerSchema } from '../servers/server-schemas.ts'
 import { PublicPages, type PublicPagesDeps } from './public-pages.ts'
 
-/** What the routes without a credential need. */
+/** Dependencies of the routes without a credential. */
 export interface PublicRoutesDeps extends PublicPagesDeps {
   readonly version: string
   /** Features of this hub, such as `{assistant: false}`. */

@@ -12,7 +12,7 @@ import { type Route, route } from '../../route.ts'
 import { limitedRecord, timestamp } from '../schemas.ts'
 import { changedConsents, shownConsents } from '../servers/header-consents.ts'
 
-/** What the routes of a user's own settings need. */
+/** Dependencies of the routes of a user's own settings. */
 export interface SettingsRoutesDeps {
   readonly registry: Pick<Registry, 'settings' | 'servers' | 'audit'>
 }

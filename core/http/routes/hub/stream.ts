@@ -7,7 +7,7 @@ import { liveSocket } from '../../live/live-socket.ts'
 import { liveEventStream } from '../../live/live-sse.ts'
 import { type Route, route } from '../../route.ts'
 
-/** What the routes of the live stream need. */
+/** Dependencies of the routes of the live stream. */
 export interface StreamRoutesDeps {
   readonly feed: LiveFeed
   readonly authenticator: Authenticator

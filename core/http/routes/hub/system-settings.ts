@@ -23,7 +23,7 @@ export interface ConfigView {
   readonly live?: ReadonlySet<keyof HubConfig>
 }
 
-/** What the routes of the system settings need. */
+/** Dependencies of the routes of the system settings. */
 export interface SystemSettingsDeps {
   readonly registry: Pick<Registry, 'settings' | 'audit'>
   readonly config: ConfigView
@@ -185,7 +185,7 @@ function parsedSetting(key: string, value: JsonValue) {
   return VARIABLES.find(variable => variable.key === key)?.parse(settingText(value))
 }
 
-/** A size or duration as it was written; where nobody wrote one, the default as a text. */
+/** Returns a size or duration as it was written; if it was not set, the default as a text. */
 export function writtenAmount(config: ConfigView, stored: Stored, key: Key): JsonValue {
   const written = locked(config, key) ? config.written?.[key] : (stored[key] ?? config.written?.[key])
   const { type = 'text' } = VARIABLES.find(variable => variable.key === key)?.parse ?? {}
@@ -204,7 +204,7 @@ export function systemSettings({ values: inForce, ...rest }: ConfigView, given: 
   return Object.fromEntries([...fixed, ...changeables].filter(([, value]) => value !== undefined))
 }
 
-/** For each setting: its source, whether it is locked, needs a restart, and waits for one, and how it is written. */
+/** Returns for each setting: its source, whether it is locked, needs a restart, and waits for one, and its written form. */
 export function settingSources(config: ConfigView, given: Stored): object {
   const stored = readStored(given)
   const fixed = FIXED.map(
@@ -233,7 +233,7 @@ function origin(
   return { source: config.sources[key] ?? 'default', variable: variableOf(key) }
 }
 
-/** What the value of a setting is, and its text in the variable's form. */
+/** Returns the type of a setting's value, and its text in the variable's form. */
 function written(key: keyof HubConfig, value: unknown): object {
   const { type = 'text', choices } = VARIABLES.find(variable => variable.key === key)?.parse ?? {}
   const text = typeof value === 'number' ? NUMBERS[type]?.(value) : undefined
@@ -249,7 +249,7 @@ const NUMBERS: Readonly<Partial<Record<ValueType, (value: number) => string>>> =
   duration: durationText,
 }
 
-/** Whether the store differs from the values at the start: another value, or a removed one. */
+/** True when the store differs from the values at the start: another value, or a removed one. */
 function waits(config: ConfigView, key: Key, stored: Stored): boolean {
   const value = stored[key]
   if (value === undefined) return config.sources[key] === 'store'
@@ -261,8 +261,9 @@ function variableOf(key: keyof HubConfig): string {
 }
 
 /**
- * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would
- * prevent it. Null stays null, and sizes and durations stay as they are written. Throws `validation_failed` with each invalid one, at `pointerOf` its key.
+ * Parses values like environment variables, so that a stored value is valid at the next start: an invalid one would prevent it.
+ * Null stays null, and sizes and durations stay in their written form. Throws `validation_failed` with each invalid one, at
+ * `pointerOf` its key.
  */
 export function readSettings(
   body: Readonly<Record<string, JsonValue>>,

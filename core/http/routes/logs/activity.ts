@@ -8,7 +8,7 @@ import { scopeField } from '../history-range.ts'
 import { pageFields, timestamp } from '../schemas.ts'
 import { findRecords, type LogSearchDeps, manyCalls, timesBetween } from './search.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface ActivityDeps extends LogSearchDeps {
   readonly registry: Pick<Registry, 'servers' | 'users' | 'keys'>
 }
@@ -71,7 +71,7 @@ const example = {
   totalIsExact: true,
 }
 
-/** Who called what. */
+/** Route that lists who called which tool. */
 export function activityRoutes(deps: ActivityDeps): Route[] {
   return [
     route({
@@ -129,7 +129,7 @@ export function activityRoutes(deps: ActivityDeps): Route[] {
   ]
 }
 
-/** What a record of a call has. */
+/** Fields of a record of a call. */
 interface Stored {
   readonly timestamp: string
   readonly userId: string
@@ -193,7 +193,7 @@ function shown(
     note,
     plugin,
   } = record
-  // A label is told to the owner of the key alone; a key that is gone has it in the record.
+  // Only the owner of the key sees its label; for a deleted key, the record has it.
   const label = keyId === undefined ? undefined : (labels.get(keyId) ?? (userId === readerId ? keyLabel : undefined))
   return {
     timestamp: at,

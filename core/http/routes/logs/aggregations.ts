@@ -176,7 +176,7 @@ async function counted(
     .count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
 }
 
-/** What the row is about. A record of the hub itself has no server. */
+/** Returns the fields that identify a row. A record of the hub itself has no server. */
 function named({ serverId, server: name, tool, code, outcome }: TallyCount) {
   return {
     ...(serverId ? { server: name, serverId } : {}),

@@ -77,8 +77,8 @@ export function asField<T>(pointer: string, read: () => T): T {
 }
 
 /**
- * Replaces names of servers and users with their ids, as the actor knows them. What the actor may not see, or does not
- * exist, is met by no record. Throws `query_too_complex` at `pointer` for more than 100 names, since each is looked up in the
+ * Replaces names of servers and users with their ids, as the actor sees them. A name that does not exist, or that the actor may
+ * not see, matches no record. Throws `query_too_complex` at `pointer` for more than 100 names, since each is read from the
  * store.
  */
 export async function withIds(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonValue } from '../../../contract/json.ts'
 
-/** Makes and reads opaque texts that only this hub can make. */
+/** Encodes and decodes opaque texts that only this hub can create. */
 export interface CursorSealer {
   sealToken(purpose: string, value: JsonValue): string
   openToken(purpose: string, token: string): JsonValue | undefined
@@ -14,7 +14,7 @@ export function sealCursor(sealer: CursorSealer, userId: string, query: unknown,
   return sealer.sealToken(PURPOSE, `${hashOf(userId, query)} ${id}`)
 }
 
-/** The id of the record to go on behind; undefined for the cursor of another user or search. */
+/** Returns the id of the record after which the search continues; undefined for the cursor of another user or search. */
 export function openCursor(sealer: CursorSealer, userId: string, query: unknown, cursor: string): number | undefined {
   const text = sealer.openToken(PURPOSE, cursor)
   if (typeof text !== 'string') return undefined

@@ -11,17 +11,17 @@ import { type Route, route } from '../../route.ts'
 import { limitedRecord, timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 
-/** What is logged, and where it goes. */
+/** Log levels and destinations. */
 export interface LoggingView {
   readonly levels: Pick<LogLevels, 'default' | 'setDefault' | 'set' | 'list'>
   sinks(): readonly SinkState[]
 }
 
-/** What the routes of `/api/admin/logging` need. */
+/** Dependencies of the routes of `/api/admin/logging`. */
 export interface LoggingDeps {
   readonly logging: LoggingView
   readonly registry: Pick<Registry, 'servers' | 'audit' | 'users'>
-  /** All that are configured, also those that do not run. */
+  /** All configured plugins, including those that do not run. */
   readonly plugins: { list(): readonly { readonly name: string }[] }
 }
 
@@ -159,7 +159,10 @@ async function readChanges(
   )
 }
 
-/** A level of what is gone meanwhile can still be removed. Servers are looked up elsewhere. */
+/**
+ * Returns errors for unknown components. The level of a component that no longer exists can still be removed. Servers are
+ * checked elsewhere.
+ */
 function unknownComponents(
   { logging, plugins }: LoggingDeps,
   levels: NonNullable<z.infer<typeof change>['levels']>,

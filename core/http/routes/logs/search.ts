@@ -16,9 +16,9 @@ import { wrong } from '../wrong-field.ts'
 import { asField, readConditions, withIds } from './conditions.ts'
 import { type CursorSealer, openCursor, sealCursor } from './cursor.ts'
 
-/** What the routes of `/api/logs` need. */
+/** Dependencies of the routes of `/api/logs`. */
 export interface LogSearchDeps {
-  /** Undefined where the hub stores no records. */
+  /** Undefined if the hub stores no records. */
   readonly history: Pick<History, 'for'> | undefined
   readonly registry: Pick<Registry, 'servers' | 'users'>
   readonly sealer: CursorSealer
@@ -157,7 +157,7 @@ export function logSearchRoutes(deps: LogSearchDeps): Route[] {
       responses,
       handle({ actor, query: asked }) {
         const stepMs = stepOf('?histogram', asked.histogram)
-        // A cursor is that of the conditions, whatever page of them is asked for.
+        // A cursor belongs to the conditions, independent of the page.
         const { limit: _limit, cursor: _cursor, histogram: _histogram, ...stated } = asked
         return answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs, stated })
       },
@@ -232,7 +232,7 @@ export function timesBetween(from: string | undefined, to: string | undefined): 
   ]
 }
 
-/** One search as it is asked for. */
+/** One search request. */
 export interface AskedRecords {
   readonly where: LogCondition
   /** The conditions as they were sent, to which a cursor belongs: `now-1h` is another time for each page. Default: `where`. */
@@ -241,7 +241,7 @@ export interface AskedRecords {
   readonly limit: number
   readonly cursor?: string | undefined
   readonly scope?: 'mine' | 'all' | undefined
-  /** Where it stands in the request, for the pointers of mistakes. Default `query`. */
+  /** Place of the condition in the request, for the pointers of errors. Default `query`. */
   readonly askedIn?: 'query' | 'body'
   /** See `HistoryQuery`. */
   readonly stepMs?: number | undefined

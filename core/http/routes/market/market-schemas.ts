@@ -164,7 +164,7 @@ export const sourceExample = {
   },
 }
 
-/** What an installation would do. */
+/** Preview of an installation. */
 export const plan = z.looseObject({
   version: z.string().meta({ description: 'Exact' }),
   variant: z.string(),
@@ -186,7 +186,7 @@ export const planExample = {
   permissions: { runs: true, network: 'proxy', hosts: [], secrets: [] },
 }
 
-/** An installed server whose source lists something else. */
+/** An installed server that differs from its source's list. */
 export const update = z.object({
   server: z.string().meta({ description: '`owner~name`' }),
   template: z.string(),
@@ -208,7 +208,7 @@ export const updateExample = {
   ...{ installed: '2026.7.1', available: '2026.8.31' },
 }
 
-/** What a change to another version would do. */
+/** Preview of a change to another version. */
 export const upgradePlan = z.looseObject({
   from: z.string(),
   to: z.string(),

@@ -1,7 +1,7 @@
 import type { SessionInfo } from '../../../mcp/legacy/session.ts'
 import type { CallLink } from '../../../telemetry/calls/call-links.ts'
 
-/** Above this many links, clients of one name are summed; what is still too much are the links used least. */
+/** Above this number of links, clients of one name are summed; if there are still too many, the least used links are left out. */
 const MOST_LINKS = 500
 
 /** A caller as a reader may see it. */

@@ -14,7 +14,7 @@ import { qualified } from '../views.ts'
 import { wrong } from '../wrong-field.ts'
 import { type ClientLink, type ShownLinks, shownLinks, visibleLinks } from './connection-links.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface ConnectionsDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys'>
   readonly upstreams: Pick<Upstreams, 'status'>
@@ -90,7 +90,7 @@ const example = {
   ],
 }
 
-/** Who is connected to what. */
+/** Route that lists the connections between clients, groups and servers. */
 export function connectionsRoutes(deps: ConnectionsDeps): Route[] {
   return [
     route({
@@ -184,7 +184,7 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
   }
 }
 
-/** A scope that is no group: one server, all servers of a user, or a group that was removed meanwhile. */
+/** A scope that is not a stored group: one server, all servers of a user, or a group that was removed meanwhile. */
 function unstored(id: string, name: string, owner: string | undefined) {
   if (owner !== undefined) return { id, kind: 'server' as const, name, owner, servers: [id] }
   return { id, kind: id.startsWith('all:') ? ('all' as const) : ('group' as const), name }

@@ -12,7 +12,7 @@ import { exampleList, limitedRecord, listOf, pageFields, timestamp } from '../sc
 import { page } from '../views.ts'
 import { freeNumbers } from './free-metrics.ts'
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface CustomMetricsDeps {
   readonly custom: Pick<CustomMetrics, 'add' | 'list' | 'value'>
 }

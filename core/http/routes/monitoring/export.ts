@@ -14,7 +14,7 @@ import type { PerformanceDeps } from './performance.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_ROWS = 100_000
-/** The steps of a range, where none are wanted: the first whose range is not shorter. */
+/** Default steps of a range: the first entry whose range is not shorter applies. */
 const STEPS: readonly (readonly [rangeMs: number, stepMs: number])[] = [
   [6 * HOUR_MS, 60_000],
   [7 * 24 * HOUR_MS, HOUR_MS],

@@ -5,16 +5,16 @@ import { kind } from '../../../domain/json/fields.ts'
 import { pointerToken } from '../../../domain/json/json-pointer.ts'
 import { type CustomUpdate, METRIC_NAME } from '../../../telemetry/custom-metrics.ts'
 
-/** One number of a free-form report, and where it stood. */
+/** One number of a free-form report, and its place there. */
 export interface FreeNumber {
   readonly update: CustomUpdate
   readonly pointer: string
 }
 
 /**
- * The numbers of nested objects as gauges without labels. A name is the keys on the way to the number, joined by `_`:
- * `{"toolUsage": {"web-search": 3}}` is `tool_usage_web_search`. All mistakes are returned: what is no number or object, more
- * than `customMetricDepth` levels or `customMetricsPerReport` numbers, and names that are not valid or that two numbers would have.
+ * Converts the numbers of nested objects to gauges without labels. A name is the keys on the way to the number, joined by `_`:
+ * `{"toolUsage": {"web-search": 3}}` is `tool_usage_web_search`. Returns all errors: values that are not numbers or objects,
+ * more than `customMetricDepth` levels or `customMetricsPerReport` numbers, and names that are invalid or used twice.
  */
 export function freeNumbers(
   report: JsonObject,

@@ -1,7 +1,7 @@
 import { type Route, route } from '../../route.ts'
 import { anyObject } from '../schemas.ts'
 
-/** Variable by which Grafana asks for the data source when the dashboard is imported. */
+/** Variable with which Grafana requests the data source when the dashboard is imported. */
 const SOURCE = { type: 'prometheus', uid: `\${DS_PROMETHEUS}` }
 /** Width and height of a panel, in Grafana's grid of 24 columns. */
 const [WIDTH, HEIGHT] = [12, 8]
@@ -9,7 +9,7 @@ const [WIDTH, HEIGHT] = [12, 8]
 interface Panel {
   /** A figure that the console shows too has the same title there. */
   readonly title: string
-  /** Says what is counted; Grafana shows it beside the title. */
+  /** Describes the value; Grafana shows it beside the title. */
   readonly description: string
   /** All names are those of `/metrics`. */
   readonly expr: string

@@ -5,7 +5,7 @@ import type { RequestInfo } from '../../../request/request-info.ts'
 import { equalSecrets } from '../../../secrets/equal-secrets.ts'
 import { type Route, route } from '../../route.ts'
 
-/** What `/metrics` needs. */
+/** Dependencies of `/metrics`. */
 export interface MetricsDeps {
   /** METRICS_TOKEN. */
   readonly metricsToken: string | undefined

@@ -16,7 +16,7 @@ import { anyObject, timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 import { type PerformanceDeps, requestsOf, serversOf, shown } from './performance.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface OverviewDeps extends Pick<PerformanceDeps, 'history'> {
   readonly registry: Pick<Registry, 'servers' | 'users'>
   readonly upstreams: Pick<Upstreams, 'states' | 'status' | 'catalog'>

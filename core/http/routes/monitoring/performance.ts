@@ -24,15 +24,15 @@ import {
 import { timestamp } from '../schemas.ts'
 import { qualified } from '../views.ts'
 
-/** What the routes need that answer from the history. */
+/** Dependencies of the routes that read the history. */
 export interface PerformanceDeps {
-  /** Undefined where the hub stores no history. */
+  /** Undefined if the hub stores no history. */
   readonly history: Pick<History, 'for'> | undefined
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'states'>
   readonly usage: () => SystemUsage
   readonly custom: Pick<CustomMetrics, 'list'>
-  /** Of `performance.now()`. */
+  /** Value of `performance.now()` at the start. */
   readonly startedAtMs: number
 }
 
@@ -176,7 +176,7 @@ export function requestsOf(calls: Measure | undefined, ms: number) {
   return { total, success: total - errors, errors, rate: rounded((total * 1_000) / ms, 4) }
 }
 
-/** How many of the servers that the actor may ask for are in which state. */
+/** Counts the servers that the actor may request, by state. */
 export function serversOf(
   { upstreams }: Pick<PerformanceDeps, 'upstreams'>,
   actor: UserActor,
@@ -193,7 +193,7 @@ export function serversOf(
   return counts
 }
 
-/** Milliseconds with two digits after the point; null where there is no number. */
+/** Milliseconds with two digits after the point; null if there is no number. */
 export function shown(value: number | null | undefined): number | null {
   return value === undefined || value === null ? null : rounded(value, 2)
 }

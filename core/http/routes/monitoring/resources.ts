@@ -4,7 +4,7 @@ import { percentText, sizeText } from '../../../domain/size.ts'
 import type { SystemUsage } from '../../../telemetry/system-usage.ts'
 import { type Route, route } from '../../route.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface ResourcesDeps {
   readonly usage: () => SystemUsage
   /** HTTP connections with a request under way, and open WebSockets. */
@@ -61,7 +61,8 @@ export function resourceUsageRoutes({ usage, activeConnections, openStreams }: R
             network: {
               bytesIn: network?.bytesIn ?? null,
               bytesOut: network?.bytesOut ?? null,
-              // Others learn nothing of how many people use the hub: their own, and this request.
+              // Users other than administrators must not learn the number of users: they get the number of their own
+              // streams, plus this request.
               connectionsActive: isAdmin(actor) ? activeConnections() : openStreams(actor.userId) + 1,
             },
             reasons: Object.fromEntries(

@@ -10,11 +10,11 @@ import { anyObject, connectionState, exampleList, listOf, pageFields, timestamp,
 import { page, qualified } from '../views.ts'
 import { shown } from './performance.ts'
 
-/** What the route needs. */
+/** Dependencies of the route. */
 export interface ServerHealthDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'status' | 'checks'>
-  /** The part of the last 24 hours that a server was online, of what the running hub saw of them. */
+  /** Part of the last 24 hours for which a server was online, as far as this hub was running; 0 to 1. */
   readonly uptimeRatio: (serverId: string) => number | undefined
   readonly stateChanges: (serverId: string) => readonly StateChange[]
 }
@@ -108,7 +108,7 @@ export function serverHealthRoutes({ registry, upstreams, uptimeRatio, stateChan
   ]
 }
 
-/** Of checks that succeeded. */
+/** Response times of the successful checks. */
 function responseTimeOf(checks: readonly HealthCheckResult[]) {
   const times = checks.filter(({ ok }) => ok).map(({ durationMs }) => durationMs)
   if (times.length === 0) return { avg: null, min: null, max: null }

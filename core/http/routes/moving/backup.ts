@@ -3,7 +3,7 @@ import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { requireRecentSignIn } from '../people/recent-sign-in.ts'
 
-/** What the download of a backup needs. */
+/** Dependencies of the download of a backup. */
 export interface BackupRoutesDeps {
   readonly registry: Pick<Registry, 'audit'>
   readonly backups: BackupDownloads

@@ -14,7 +14,7 @@ import { exampleList, flag, listOf, pageQuery, timestamp } from '../schemas.ts'
 import { exampleServer, server } from '../servers/server-schemas.ts'
 import { noteChange, page, qualified, recordReply, type ServerViewDeps, serverView } from '../views.ts'
 
-/** What the routes of bundles need. */
+/** Dependencies of the routes of bundles. */
 export interface BundleRoutesDeps extends ServerViewDeps {
   readonly bundles: Bundles
   readonly registry: ServerViewDeps['registry'] & Pick<Registry, 'audit'>

@@ -8,7 +8,7 @@ import { type Route, route } from '../../route.ts'
 import { requireRecentSignIn } from '../people/recent-sign-in.ts'
 import { anyObject } from '../schemas.ts'
 
-/** What exports need. */
+/** Dependencies of exports. */
 export interface ExportRoutesDeps {
   readonly registry: Pick<Registry, 'audit' | 'settings'>
   readonly exports: ExportService
@@ -51,7 +51,7 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
       responses: { 200: { description: 'The export', schema: anyObject, example } },
       async handle({ actor, body: { passphrase }, info, take }) {
         if (passphrase !== undefined) checkPassphrase(actor, passphrase)
-        // Charged before anything is read: what is refused then has cost no memory.
+        // Charged before anything is read: a refused export has cost no memory.
         take((await registry.settings.storedBytes(actor.userId)).total)
         const text = await exports.make(actor, passphrase)
         const detail = { sealed: passphrase !== undefined }
@@ -68,7 +68,7 @@ export function exportRoutes({ registry, exports }: ExportRoutesDeps): Route[] {
   ]
 }
 
-/** An open session that somebody else finds must not give its secrets away. */
+/** A person who finds an open session must not get the secrets. */
 function checkPassphrase(actor: UserActor, passphrase: string): void {
   requireRecentSignIn(actor)
   const characters = [...passphrase].length

@@ -14,7 +14,7 @@ import { problemPart } from '../servers/problem-part.ts'
 import { IMPORT_JSON, importedDocument } from '../servers/server-import.ts'
 import { largeBody } from '../servers/server-schemas.ts'
 
-/** What imports need. */
+/** Dependencies of imports. */
 export interface ImportRoutesDeps {
   readonly registry: Pick<Registry, 'audit'>
   readonly imports: ImportService
@@ -26,7 +26,7 @@ export interface ImportRoutesDeps {
 const tag = 'moving'
 const kind = z.enum(['user', 'server', 'group', 'key', 'setting', 'secret', 'channel', 'rule', 'dashboard', 'endpoint'])
 
-/** As many as an import has items. */
+/** Equal to the highest number of items of an import. */
 const MOST_CHOICES = 2_000
 
 const body = z

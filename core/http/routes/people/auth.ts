@@ -14,7 +14,7 @@ import { clientOf, openSession, refreshSession, requireSession } from './session
 import { beginAttempt, noteRefusal } from './sign-in-attempt.ts'
 import { exampleSession, exampleUser, session, user, userView } from './user-schemas.ts'
 
-/** What sign-in, sign-out and password changes need. */
+/** Dependencies of sign-in, sign-out and password changes. */
 export interface AuthRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'revocations'>

@@ -7,7 +7,7 @@ import { type Route, route } from '../../route.ts'
 import { anyJson, exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
 import { page } from '../views.ts'
 
-/** What the routes of access keys need. */
+/** Dependencies of the routes of access keys. */
 export interface KeyRoutesDeps {
   readonly registry: Pick<Registry, 'keys' | 'audit'>
 }

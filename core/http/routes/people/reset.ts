@@ -11,7 +11,7 @@ import { clientOf, openSession, requireSession } from './session.ts'
 import { beginAttempt, noteRefusal } from './sign-in-attempt.ts'
 import { exampleSession, session } from './user-schemas.ts'
 
-/** What making and using reset links needs. */
+/** Dependencies of creating and using reset links. */
 export interface ResetRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'resetLinks'>
@@ -20,7 +20,7 @@ export interface ResetRoutesDeps {
 /** The audit actor for links that are refused, when no user is known. */
 const RESET: Actor = { kind: 'system', purpose: 'reset' }
 
-/** Links for users who cannot sign in: made by administrators, used once. */
+/** Routes of links for users who cannot sign in: administrators create them, and each works once. */
 export function resetRoutes(deps: ResetRoutesDeps): Route[] {
   return [linkRoute(deps), useRoute(deps)]
 }
@@ -95,7 +95,10 @@ function useRoute({ registry, auth }: ResetRoutesDeps): Route {
   })
 }
 
-/** Whose link this is, while nothing has ended the sign-ins that the user had when it was made. */
+/**
+ * Returns the user of a link; undefined if it is unknown or the user is disabled, or if the user's sign-ins were ended after it
+ * was created.
+ */
 async function userOf({ registry, auth }: ResetRoutesDeps, token: string): Promise<UserRecord | undefined> {
   const link = await auth.resetLinks.find(token)
   const user = link && (await registry.users.byId(link.userId))

@@ -9,7 +9,7 @@ import { userView } from './user-schemas.ts'
 
 type SessionCredential = Extract<Credential, { kind: 'session' }>
 
-/** Whose request opens a session: its address and its User-Agent. */
+/** Returns the address and the User-Agent of a request that opens a session. */
 export function clientOf(request: Request, { clientAddress }: Pick<RequestInfo, 'clientAddress'>): SignInClient {
   return { clientAddress, userAgent: request.headers.get('user-agent') }
 }
@@ -43,7 +43,7 @@ function sessionOf({ token, expiresAt, ...ids }: IssuedToken, user: UserRecord) 
 }
 
 /**
- * Rejects access keys, whatever their scopes, where a session is needed: to create sessions, or to create, change or
+ * Rejects access keys, whatever their scopes, for actions that need a session: to create sessions, or to create, change or
  * remove accounts, which would outlive the key and exceed its rights. Throws `insufficient_scope`.
  */
 export function requireSession({ credential }: UserActor): SessionCredential {

@@ -11,7 +11,7 @@ import { clientOf, openSession } from './session.ts'
 import { beginAttempt, noteRefusal } from './sign-in-attempt.ts'
 import { exampleSession, session } from './user-schemas.ts'
 
-/** What `POST /api/setup` needs. */
+/** Dependencies of `POST /api/setup`. */
 export interface SetupRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns'>
@@ -25,7 +25,7 @@ const setupBody = z
   .strictObject({ token: z.string(), username: z.string(), password: z.string() })
   .meta({ examples: [{ token: 'k3j9-x2m4-p7q8', username: 'ada', password: 'a long sentence of mine' }] })
 
-/** Set-up of the first administrator by somebody who can read the hub's log. The routes are 404 afterwards. */
+/** Set-up of the first administrator by a person who can read the hub's log. The routes answer 404 afterwards. */
 export function setupRoutes(deps: SetupRoutesDeps): Route[] {
   const { registry, auth, setupToken } = deps
   const requireOpen = async (): Promise<string> => {

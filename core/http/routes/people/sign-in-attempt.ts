@@ -5,25 +5,28 @@ import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { addressKey } from '../../addresses.ts'
 
-/** What attempts need. */
+/** Dependencies of attempts. */
 export interface AttemptDeps {
   readonly registry: Pick<Registry, 'audit'>
   readonly auth: Pick<Auth, 'signInThrottle' | 'refusedSignIns'>
 }
 
-/** Who wants to prove what. */
+/** An attempt to prove an identity. */
 export interface Attempted {
-  /** Of the audit: the user who is signed in, or what is attempted by somebody unknown. */
+  /** Actor for the audit: the signed-in user, or one for an attempt without a sign-in. */
   readonly actor: Actor
   /** The account whose attempts are counted. */
   readonly account: string
-  /** As the audit names it. */
+  /** Target for the audit. */
   readonly target: string
   readonly ownerId: string | null
   readonly info: RequestInfo
 }
 
-/** Counts an attempt as `SignInThrottle.attempt` does; one that comes too early is noted in the audit. Throws `login_throttled`. */
+/**
+ * Counts an attempt as `SignInThrottle.attempt` does; an attempt that comes too early is recorded in the audit. Throws
+ * `login_throttled`.
+ */
 export function beginAttempt(deps: AttemptDeps, attempted: Attempted): SignInAttempt {
   try {
     return deps.auth.signInThrottle.attempt(attempted.account, addressKey(attempted.info.clientAddress))
@@ -33,7 +36,7 @@ export function beginAttempt(deps: AttemptDeps, attempted: Attempted): SignInAtt
   }
 }
 
-/** Notes a refusal, one of each kind a minute and address, with the number of those that were left out before it. */
+/** Records a rejection, one a minute of each kind and address, with the number of earlier ones that were not recorded. */
 export function noteRefusal(
   { registry, auth }: AttemptDeps,
   action: string,

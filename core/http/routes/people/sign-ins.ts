@@ -7,7 +7,7 @@ import { type Route, route } from '../../route.ts'
 import { timestamp } from '../schemas.ts'
 import { requireSession } from './session.ts'
 
-/** What the routes of a user's own sign-ins need. */
+/** Dependencies of the routes of a user's own sign-ins. */
 export interface SignInRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly auth: Pick<Auth, 'signIns' | 'revocations'>
@@ -35,7 +35,7 @@ const example = {
   client: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
 }
 
-/** The caller's open sign-ins: to look at, to end one, to end all others. */
+/** Routes of the caller's open sign-ins: list them, end one, end all others. */
 export function signInRoutes(deps: SignInRoutesDeps): Route[] {
   return [listRoute(deps), endRoute(deps), endOthersRoute(deps)]
 }

@@ -24,7 +24,7 @@ export const user = z.object({
   updatedAt: timestamp,
 })
 
-/** A user in a list, with what the user has. */
+/** A user in a list, with the number of things that the user has. */
 export const userWithPossessions = user.extend({
   has: z.object({
     servers: z.number().int(),
@@ -72,7 +72,7 @@ export function userView(record: UserRecord): z.infer<typeof user> {
   return { id, name, role, disabled, mustChangePassword, grants, origin, revision, createdAt, updatedAt }
 }
 
-/** The same with what the user has. */
+/** Returns the view of a user with the number of things that the user has. */
 export function userWithPossessionsView(
   record: UserRecord,
   possessions: Possessions | undefined,

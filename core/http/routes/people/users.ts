@@ -22,7 +22,7 @@ import {
   userWithPossessionsView,
 } from './user-schemas.ts'
 
-/** What the routes of `/api/users` need. */
+/** Dependencies of the routes of `/api/users`. */
 export interface UserRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly passwords: Pick<Passwords, 'hash'>
@@ -205,7 +205,7 @@ async function changeOf(
   const { name, role: newRole, disabled, password, grants } = body
   const problem = password === undefined ? undefined : passwordProblem(password, name ?? before.name)
   if (problem) throw validationError([problem])
-  // An administrator who resets a password knows it, so the user must change it at the next sign-in.
+  // An administrator who sets a password knows it, so the user must change it at the next sign-in.
   const reset = password !== undefined && before.id !== actor.userId
   const mustChange = body.mustChangePassword ?? (reset ? true : undefined)
   return {

@@ -11,7 +11,7 @@ export interface ReplyEvent {
   readonly text: JsonText
 }
 
-/** What a stream needs to be written. */
+/** Options of a stream of events. */
 export interface EventReplyOptions {
   readonly bytes: Pick<BytesInFlight, 'user'>
   readonly userId: string
@@ -20,7 +20,7 @@ export interface EventReplyOptions {
   readonly signal: AbortSignal
 }
 
-/** Whether `Accept` names event streams: progress and result are then sent as events. */
+/** True when `Accept` names event streams: progress and result are then sent as events. */
 export function wantsStream(headers: Headers): boolean {
   return (headers.get('accept') ?? '')
     .toLowerCase()
@@ -29,8 +29,8 @@ export function wantsStream(headers: Headers): boolean {
 }
 
 /**
- * A reply as a stream of events: those that `run` emits, and the one that it returns as the last; a failure becomes an
- * `error` event with the problem. Bytes that the client has not taken are charged to its user. A client that takes too little is
+ * Returns a stream of events: those that `run` emits, and the one that it returns as the last. A failure becomes an `error`
+ * event with the problem. Bytes that the client has not received are charged to its user. A client that reads too slowly is
  * disconnected and the work aborted, since a server may send progress without end.
  */
 export function eventReply(
@@ -64,7 +64,7 @@ export function eventReply(
   return connection.response
 }
 
-/** The text may have line breaks between JSON tokens: each line becomes its own `data:` line. */
+/** Returns one event. The text may have line breaks between JSON tokens: each line becomes its own `data:` line. */
 export function sseEvent(name: string, text: string): string {
   const data = text.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`)
   return `event: ${name}\n${data.join('')}\n`

@@ -25,7 +25,7 @@ export async function shownConsents({ settings, servers }: Registries, actor: Us
 
 /** The setting after a change. Throws `validation_failed` with every invalid server and header name. */
 export async function changedConsents({ settings, servers }: Registries, actor: UserActor, patch: ConsentPatch) {
-  // Checked before any server is looked up.
+  // Checked before any server is read.
   const count = Object.keys(patch).length
   if (count > LIMITS.passthroughServersPerUser) throw validationError([tooMany(count)])
   const consents = readHeaderConsents(await settings.user(actor.userId))

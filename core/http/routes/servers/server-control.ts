@@ -11,7 +11,7 @@ import { exampleList, listOf, pageFields, refParams, timestamp } from '../schema
 import { noteChange, page, qualified, recordReply, serverView } from '../views.ts'
 import { exampleServer, server } from './server-schemas.ts'
 
-/** What starting, stopping and approving servers need. */
+/** Dependencies of starting, stopping and approving servers. */
 export interface ServerControlDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<
@@ -71,7 +71,7 @@ function controlRoute(deps: ServerControlDeps, verb: Verb): Route {
   })
 }
 
-/** Applies the verb: enabling and disabling are stored in the registry, the rest affects only the present connection. */
+/** Applies the verb. Enabling and disabling are stored in the registry; other verbs affect only the present connection. */
 async function apply(
   { registry, upstreams }: ServerControlDeps,
   actor: UserActor,
@@ -89,7 +89,7 @@ async function apply(
     upstreams.refresh(record.id, { probe: true })
     return record
   }
-  // Also without a change: the save checks whether the owner still may run this.
+  // Saved even without a change: the save checks whether the owner may still run the server.
   const now = await registry.servers.setEnabled(actor, qualified(record), verb !== 'stop')
   if (verb === 'restart' && record.enabled) upstreams.restart(record.id)
   else if (verb === 'stop') upstreams.stop(record.id)

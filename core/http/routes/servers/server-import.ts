@@ -25,14 +25,17 @@ import { eventReply, wantsStream } from './event-reply.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { largeBody, serverBody } from './server-schemas.ts'
 
-/** What the import of servers from a document needs. */
+/** Dependencies of the import of servers from a document. */
 export interface ServerImportDeps {
   readonly transports: Transports
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: Pick<Upstreams, 'trial'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: Pick<BytesInFlight, 'user'>
-  /** Reads the shapes of known clients, a command line or a URL; `sender` is a user's id. Throws `validation_failed` when it knows none of it. */
+  /**
+   * Reads a configuration of a known client, a command line or a URL; `sender` is a user's id. Throws `validation_failed` when
+   * it recognizes none of these.
+   */
   importDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
 
@@ -121,7 +124,7 @@ function trialRoute(deps: ServerImportDeps): Route {
   })
 }
 
-/** The server whose stored secrets the masks in a body refer to. */
+/** Returns the reference of the server whose stored secrets replace the masks in a body. */
 function editedRef({ name, owner }: JsonObject): string | undefined {
   if (typeof name !== 'string') return undefined
   return typeof owner === 'string' ? formatRef(owner, name) : name
@@ -161,7 +164,7 @@ const exampleImport = {
   ],
 }
 
-/** What is imported. */
+/** A document to import. */
 export const importedDocument = z
   .union([z.string(), anyObject])
   .meta({ description: 'The file’s text or its JSON, a command line, or a URL' })
@@ -172,7 +175,7 @@ const importFields = z.object({
   }),
 })
 
-/** Of a document: each of the 2,000 things that an import takes may have 20 values. */
+/** Limit of a document: each of the 2,000 items of an import may have 20 values. */
 const DOCUMENT_MEMBERS = 40_000
 
 /** The document has its own limits, whether it is a string or an object in the body. */
@@ -215,10 +218,10 @@ export function documentOf(body: JsonObject): JsonValue {
   return typeof document === 'string' || (document !== null && typeof document === 'object') ? document : body
 }
 
-/** What happened, or would happen, to one entry of the document. */
+/** Result, or expected result, for one entry of the document. */
 export interface Verdict {
   readonly name: string
-  /** The name in the document, where it cannot be a server's name as it is. */
+  /** The name in the document, if it cannot be used as a server's name. */
   readonly writtenName?: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
@@ -270,7 +273,7 @@ async function judged(
   }
 }
 
-/** What an entry holds, for a form in which it is completed; a reader of the document finds the secrets in it. */
+/** Returns the content of an entry for a form in which it is completed; secrets are masked, with their places in the document. */
 function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<Verdict, 'body' | 'places'> {
   const body = { ...entry.body, name: entry.name }
   const secrets = secretPointers(transports, body).filter(pointer => !namesVariable(body, pointer))
@@ -289,7 +292,7 @@ function namesVariable(body: JsonObject, pointer: string): boolean {
   return typeof text === 'string' && SCHEME_AND_VARIABLE.test(text)
 }
 
-/** Whether the entry names another owner: the actor may then not have read what it runs. */
+/** True when the entry names another owner: the actor may then not have read the command that it runs. */
 function isOthers(actor: UserActor, { from }: ImportedEntry): boolean {
   return from !== undefined && nameKey(from) !== nameKey(actor.name)
 }
@@ -310,7 +313,7 @@ async function existingRef(
   try {
     return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'see'))
   } catch (error) {
-    // An invalid name is reported with the rest of the entry; a failing store must not count as "new".
+    // An invalid name is reported with the other errors of the entry; a failure of the store must not count as "new".
     if (error instanceof HubError && error.status < 500) return undefined
     throw error
   }

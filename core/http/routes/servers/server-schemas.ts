@@ -141,7 +141,7 @@ const fullServer = z
   })
   .meta({ [TRANSPORT_FIELDS]: true })
 
-/** A public server for users who do not own it: without its configuration. */
+/** A public server as other users see it: without its configuration. */
 export const viewedServer = z.strictObject({
   name: z.string(),
   owner: z.string(),

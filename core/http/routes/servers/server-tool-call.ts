@@ -19,7 +19,7 @@ import { findTool, serverTools, toolNotFound } from '../tool-views.ts'
 import { eventReply, type ReplyEvent, wantsStream } from './event-reply.ts'
 import { problemPart } from './problem-part.ts'
 
-/** What a tool call by the API needs. */
+/** Dependencies of a tool call by the API. */
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
@@ -28,7 +28,7 @@ export interface ToolCallDeps {
   readonly bytes: Pick<BytesInFlight, 'user'>
 }
 
-/** How long a call waits for the lists of a server that has never been online, in milliseconds. */
+/** Longest wait of a call for the lists of a server that has never been online, in milliseconds. */
 const CATALOG_WAIT_MS = 2_000
 
 /** The tool's data, forwarded unchanged: zod's own record would drop a key `__proto__`. */

@@ -12,7 +12,7 @@ import { anyJson, anyObject, exampleList, listOf, pageQuery, refParams, refToolP
 import { findTool, openTools, ownedTool, serverTools, tokensOf, viewedTool } from '../tool-views.ts'
 import { appliedLimit, etag, type LiveView, noteChange, qualified, seesWhole, writeOptions } from '../views.ts'
 
-/** What the routes of a server's tools need. */
+/** Dependencies of the routes of a server's tools. */
 export interface ServerToolsDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
   readonly upstreams: LiveView & Pick<Upstreams, 'approveTool'>

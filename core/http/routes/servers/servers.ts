@@ -38,7 +38,7 @@ import {
   transport,
 } from './server-schemas.ts'
 
-/** What the routes of `/api/servers` need. */
+/** Dependencies of the routes of `/api/servers`. */
 export interface ServerRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
   readonly upstreams: LiveView

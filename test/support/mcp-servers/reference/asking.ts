@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { textResult } from './content.ts'
 
-/** What the tools of several rounds keep between two of them. */
+/** State that the tools of several rounds keep between two of them. */
 export interface RoundState {
   readonly round: number
   readonly name?: string
@@ -38,7 +38,7 @@ function sampled(ctx: ServerContext, key: string): string | undefined {
   return blocks.map(block => (block.type === 'text' ? block.text : `[${block.type}]`)).join(' ')
 }
 
-/** Asks once for one elicitation and answers with `say` of what came back, whatever the user decided. */
+/** Sends one elicitation and answers with `say` of its result, whatever the user decided. */
 function elicitation(
   server: McpServer,
   name: string,
@@ -92,7 +92,7 @@ export const ENUMS = {
 export const completed = (action: string, content: unknown): string =>
   `Elicitation completed: action=${action}, content=${JSON.stringify(content ?? {})}`
 
-/** The tools that ask the client for something, written once as input-required; the package serves them on both wires. */
+/** The tools that send requests to the client, written once as input-required; the package serves them on both wires. */
 export function registerAskingTools(server: McpServer, codec: RequestStateCodec<RoundState>): void {
   const prompt = fromJsonSchema<{ prompt: string }>({
     type: 'object',
@@ -157,7 +157,7 @@ export function registerAskingTools(server: McpServer, codec: RequestStateCodec<
   registerRounds(server, codec)
 }
 
-/** The tools that the set of 2026-07-28 asks for: they ask by their results alone. */
+/** The tools that the suite of 2026-07-28 requires: they request input only by their results. */
 export function registerRounds(server: McpServer, codec: RequestStateCodec<RoundState>): void {
   const tool = (name: string, description: string, handle: (ctx: ServerContext) => Answer | Promise<Answer>): unknown =>
     server.registerTool(`test_input_required_result_${name}`, { description }, handle)

@@ -7,7 +7,7 @@ interface Session {
   readonly subscriptions: Set<string>
 }
 
-/** Events of all streams of one session, kept for a client that comes back with `Last-Event-ID`. */
+/** Events of all streams of one session, kept for a client that reconnects with `Last-Event-ID`. */
 class MemoryEvents implements EventStore {
   readonly #events: { readonly id: string; readonly stream: string; readonly message: JSONRPCMessage }[] = []
 
@@ -42,7 +42,7 @@ export class LegacySessions {
   readonly #build: () => McpServer
   readonly #takeSubscriptions: (server: McpServer) => Set<string>
 
-  /** `takeSubscriptions` answers the requests of subscribers, and returns what they have subscribed to. */
+  /** `takeSubscriptions` answers the requests of subscribers, and returns the subscribed resources. */
   constructor(build: () => McpServer, takeSubscriptions = subscriptionsOf) {
     this.#build = build
     this.#takeSubscriptions = takeSubscriptions
@@ -65,7 +65,7 @@ export class LegacySessions {
     return this.#open(request)
   }
 
-  /** How many sessions were told. */
+  /** Returns the number of notified sessions. */
   async resourceUpdated(uri: string): Promise<number> {
     const interested = [...this.#sessions.values()].filter(session => session.subscriptions.has(uri))
     for (const session of interested) await session.server.server.sendResourceUpdated({ uri })

@@ -3,7 +3,7 @@ import type { McpServer, ServerContext } from '@modelcontextprotocol/server'
 import { fromJsonSchema, inputRequired, inputResponse } from '@modelcontextprotocol/server'
 import { PNG, text, textResult, WAV } from './content.ts'
 
-/** How a change of a list is told: on the legacy wire to one session, on the modern one to all listen streams. */
+/** Notifications of a changed list: on the legacy wire to one session, on the modern one to all listen streams. */
 export interface ChangeNotices {
   tools(): void
   prompts(): void
@@ -34,7 +34,7 @@ const SCHEMA_2020_12 = {
   additionalProperties: false,
 }
 
-/** `x-mcp-header` asks modern clients to repeat the argument in a header of that name. */
+/** `x-mcp-header` tells modern clients to repeat the argument in a header of that name. */
 const REGION: object = { type: 'string', description: 'Where to run', 'x-mcp-header': 'Region' }
 
 /** The tools that answer by themselves. */

@@ -10,7 +10,7 @@ const one = (name: string) =>
     required: [name],
   })
 
-/** The tools that ask the client for something, by a request in the middle of the call. */
+/** The tools that send a request to the client in the middle of the call. */
 export function registerPushingTools(server: McpServer): void {
   server.registerTool(
     'test_sampling',

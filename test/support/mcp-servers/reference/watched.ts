@@ -11,7 +11,7 @@ const QUESTIONS: Readonly<Record<string, object>> = {
   },
 }
 
-/** What one call did, or what was done to it, under the key that its caller gave it. */
+/** An event of one call, under the key that its caller gave it. */
 interface Noted {
   readonly event: 'begun' | 'cancelled' | 'released' | 'subscribed' | 'unsubscribed'
   readonly key: string
@@ -23,14 +23,14 @@ interface Served {
   readonly wants: (uri: string) => boolean
 }
 
-/** How changes are told where no server object lives longer than a request. */
+/** Notifications of changes if no server object lives longer than a request. */
 export interface SharedNotices {
   lists(): void
   updated(uri: string): void
 }
 
 /**
- * All server objects of one process, and what came to them: tools of which a test can see from another connection what the
+ * All server objects of one process, and the events on them: tools by which a test can see from another connection what the
  * upstream saw of a call.
  */
 export class Watched {
@@ -44,7 +44,7 @@ export class Watched {
     this.#notices = notices
   }
 
-  /** Tells the peer of `server` of changes from now on. Returns the resources that it has subscribed to. */
+  /** Notifies the peer of `server` of changes from now on. Returns the resources that it has subscribed to. */
   serve(server: McpServer): Set<string> {
     const subscriptions = new Set<string>()
     this.#add(server, uri => subscriptions.has(uri))
@@ -61,14 +61,15 @@ export class Watched {
     return subscriptions
   }
 
-  /** The same where what is behind `server` knows who listens to what. */
+  /** The same if the code behind `server` manages the listeners. */
   serveListeners(server: McpServer): void {
     this.#add(server, () => true)
   }
 
   /**
    * The tools: `echo` of a text; `steps`, progress 1, 2, 3 of 3; `hold`, until it is released or cancelled; `talk`, one log
-   * message at each level; `ask` its client with a request of that method, whatever the client is said to be able to; `touch` of a resource; `grow` by a tool, a prompt and a resource of that name; `journal`, what was noted; `link` to a resource.
+   * message at each level; `ask`, a request of that method to its client, whatever capabilities the client declared; `touch` of
+   * a resource; `grow` by a tool, a prompt and a resource of that name; `journal`, the recorded events; `link` to a resource.
    */
   register(server: McpServer): void {
     const tool = (name: string, argument: string, handle: (value: string, ctx: ServerContext) => unknown): void => {
@@ -144,7 +145,7 @@ export class Watched {
 
   #grow(name: string): string {
     this.#grown.push(name)
-    // Each server object tells its own peer that its list has changed.
+    // Each server object notifies its own peer that its list has changed.
     for (const { server } of this.#served) registerGrown(server, name)
     this.#notices?.lists()
     return name

@@ -1,6 +1,6 @@
 import type { FieldCode } from '../../../../core/contract/errors.ts'
 
-/** What is wrong with a field, in Chinese, by its code. `{detail}`: the hub's own sentence, which has what was wanted. */
+/** Errors of fields in Chinese, by code. `{detail}`: the hub's own sentence with the expected value. */
 export const fields: Readonly<Record<FieldCode, string>> = {
   required: '必填',
   type: '类型不符（{detail}）',

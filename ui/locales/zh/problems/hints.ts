@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../../core/contract/errors.ts'
 
-/** What to do about each error, in Chinese, by its code. */
+/** Advice about each error in Chinese, by code. */
 export const hints: Readonly<Record<ErrorCode, string>> = {
   header_duplicate: '该请求头只发送一次。',
   credentials_conflict: '只发送一份凭据，放在 Authorization 中。',

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../../../core/contract/errors.ts'
 
 /**
- * What each error says in Chinese, by its code. `{name}` is a member of the problem, `{detail}` the hub's own sentence, for
- * errors that say little without it. What stands in brackets is left out where the problem lacks one of its values.
+ * Texts of errors in Chinese, by code. `{name}` is a member of the problem, `{detail}` the hub's own sentence, for errors whose
+ * text needs it. Text in brackets is left out if the problem lacks one of its values.
  */
 export const titles: Readonly<Record<ErrorCode, string>> = {
   header_duplicate: '同一请求头出现了两次',
