@@ -1,6 +1,7 @@
 /** A change of a server's configuration: what is under way ends over the former connection, and all else uses the new one. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { answering } from '../support/answering.ts'
 import { extent } from '../support/extent.ts'
 import { fixture } from '../support/fixtures.ts'
@@ -170,6 +171,29 @@ test('a server that needs its predecessor gone starts as soon as the last call o
   expect(JSON.parse((await Promise.all(answers))[0] ?? '')).toBe('old')
   await online(admin, ['alone'])
   expect(await keyOf(client)).toBe('new')
+}, 60_000)
+
+test('subscriptions move to the new connections, of sessions with one of their own too', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'told', ...HELD, env: { KEY: 'before' } })
+  await online(admin, ['told'])
+  const heard: string[] = []
+  const clients = await Promise.all([admin.mcp('/mcp/told'), able('told', 'ned')])
+  for (const [at, client] of clients.entries()) {
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, () => void heard.push(['plain', 'own'][at] ?? ''))
+    await client.subscribeResource({ uri: 'held:///it' })
+  }
+  expect((await statusOf(admin, 'told')).connections).toMatchObject({ shared: 1, session: 1 })
+  await admin.ok('PATCH', '/api/servers/told', { env: { KEY: 'after' } })
+  for (const [at, client] of clients.entries()) {
+    await until(async () => (await keyOf(client)) === 'after', { what: 'the new key' })
+    await until(
+      async () => {
+        await callText(client, 'touch')
+        return heard.includes(['plain', 'own'][at] ?? '')
+      },
+      { what: 'the update over the new connection' },
+    )
+  }
 }, 60_000)
 
 test('a stop and a restart by hand cut what drains, and a deletion too', async () => {
