@@ -229,6 +229,6 @@ export const LIMITS = {
   askStreamWaitMs: 60_000,
   /** Time for a client's answer to a server's request outside a call. */
   askAnswerMs: 10 * 60_000,
-  /** Leased upstream connections per server and user, for modern clients that support server requests. */
+  /** Leased upstream connections per server and client, for modern clients that support server requests. */
   leasesPerUser: 4,
 } as const

@@ -52,6 +52,8 @@ describe('a hub', () => {
   let admin: Client
   let platform: ReturnType<typeof Bun.serve>
   let seen: string[] = []
+  /** The next calls are answered after it. */
+  let held: { readonly arrived: () => void; readonly until: Promise<void> } | undefined
 
   beforeAll(async () => {
     folder = await makeTemp('hosted')
@@ -81,6 +83,8 @@ describe('a hub', () => {
     if (request.method !== 'POST') return new Response(null, { status: 405 })
     const { id, method } = (await request.json()) as { readonly id?: number; readonly method: string }
     if (id === undefined) return new Response(null, { status: 202 })
+    if (method === 'tools/call') held?.arrived()
+    if (method === 'tools/call') await held?.until
     const results: Readonly<Record<string, object>> = {
       initialize: {
         ...{ protocolVersion: '2025-11-25', capabilities: { tools: {} } },
@@ -135,6 +139,11 @@ describe('a hub', () => {
     expect(await testKey(ada)).toMatchObject({ ok: false, code: 'no_server', detail: 'You have no server there' })
     const nameless = await admin.request('POST', '/api/plugins/hosted-keys/test', { platform: 'toString' })
     expect([nameless.status, nameless.json.code]).toEqual([400, 'validation_failed'])
+    const [arrived, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    held = { arrived: arrived.resolve, until: release.promise }
+    const underWay = client.callTool({ name: 'good' })
+    await arrived.promise
+    held = undefined
     seen = []
     const changedAtMs = performance.now()
     await setKey(admin, 'second-key-canary')
@@ -143,6 +152,9 @@ describe('a hub', () => {
     await online(admin, ['hosted'])
     await client.callTool({ name: 'good' })
     expect(keysAt('/mcp').at(-1)).toBe('Bearer second-key-canary')
+    // A call that was under way ends as it began.
+    release.resolve()
+    expect((await underWay).content).toEqual([{ type: 'text', text: 'done' }])
     // The other connection was not touched by it.
     expect(keysAt('/manual')).toEqual([])
     const shown = await Promise.all(

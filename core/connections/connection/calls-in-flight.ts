@@ -16,6 +16,7 @@ export class CallsInFlight {
   readonly #calls = new SequenceMap<PendingCall>()
   readonly #cancelled = new RecentlyCancelled()
   readonly #serverRequests: ServerRequests
+  #emptied: (() => void) | undefined
 
   /** `answer` sends the client's response to a server request. */
   constructor(
@@ -30,6 +31,18 @@ export class CallsInFlight {
     return this.#calls.size
   }
 
+  /** Resolves when there is none. */
+  empty(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#emptied = resolve
+    this.#removed()
+    return promise
+  }
+
+  #removed(): void {
+    if (this.#calls.size === 0) this.#emptied?.()
+  }
+
   add(id: number, call: PendingCall): void {
     this.#calls.set(id, call)
   }
@@ -40,6 +53,7 @@ export class CallsInFlight {
     if (!call) return undefined
     this.#calls.delete(id)
     if (call.serverRequests !== undefined) this.#serverRequests.end(call)
+    this.#removed()
     return call
   }
 
@@ -47,6 +61,7 @@ export class CallsInFlight {
   *takeAll(): Iterable<readonly [id: number, call: PendingCall]> {
     const calls = this.#calls.entries()
     this.#calls.clear()
+    this.#removed()
     this.#serverRequests.endAll()
     for (const [id, call] of calls) {
       call.home = undefined
@@ -59,6 +74,7 @@ export class CallsInFlight {
   giveUp(call: PendingCall): boolean {
     if (!this.#calls.delete(call.id)) return false
     this.#cancelled.givenUp(call)
+    this.#removed()
     return true
   }
 

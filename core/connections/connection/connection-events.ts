@@ -35,7 +35,7 @@ export interface ConnectionEvents {
   input(call: PendingCall, text: string): void
   answered(call: PendingCall): void
   /** Sends a server request that names no call to the connection's only client; absent: to the newest call's caller. */
-  readonly asked?: AskClient
+  readonly asked?: AskClient | undefined
   /** The server sent a server request that the client supports. */
   serverRequest?(method: string): void
   /** The server sent a server request that was not offered, and it was rejected; called once for each method. */

@@ -78,6 +78,11 @@ export class Connection implements PortClient, CallHome {
     return this.#calls.size
   }
 
+  /** Resolves when no call is in flight; the caller sends no more. */
+  drained(): Promise<void> {
+    return this.#calls.empty()
+  }
+
   open(message: Omit<OpenMessage, 'type' | 'conn' | 'child' | 'era'>): void {
     const { child, number: conn } = this
     this.#port.attach(conn, this)

@@ -1,4 +1,5 @@
 import type { WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { connectionKey, OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
@@ -6,6 +7,7 @@ import type { UpstreamRequest } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { Lost } from '../connection/connection-events.ts'
+import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { LinkLimits } from '../protocol.ts'
 import { ConnectionSlot } from './connection-slot.ts'
 import { DedicatedConnections } from './dedicated-connections.ts'
@@ -51,6 +53,8 @@ export interface CallDispatcherOptions {
   /** Deadline of the server's last start attempt, in milliseconds; 0 before the first. */
   readonly startTimeoutMs: () => number
   readonly answered: (call: PendingCall) => void
+  /** Takes over connections with calls in flight when others replace them. */
+  readonly draining: DrainingConnections
   readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
 }
 
@@ -77,6 +81,7 @@ export class CallDispatcher {
       answered: options.answered,
       asking: options.asking,
       older: options.older,
+      draining: options.draining,
       shared: (call, reason) => this.#share(call, reason),
     })
   }
@@ -135,7 +140,15 @@ export class CallDispatcher {
   }
 
   failWaiting(): void {
-    this.base.failWaiting(this.#options.serverState.offlineError())
+    const reason = this.#options.serverState.offlineError()
+    this.base.failWaiting(reason)
+    this.#sessions.failUnopened(reason)
+  }
+
+  /** Sends a client's notification over the connection with this key; undefined: the shared one. */
+  notify(key: string | undefined, method: string, params: JsonObject | undefined): void {
+    if (key === undefined) this.base.connection?.notify(method, params)
+    else this.#sessions.notify(key, method, params)
   }
 
   connectionOf(key: string | undefined): Connection | undefined {
@@ -168,8 +181,17 @@ export class CallDispatcher {
     return this.#sessions.counts()
   }
 
+  /** Ends all connections but the shared one at once, and all that drain. */
   closeSessions(reason: WireError): void {
     this.#sessions.closeAll(reason)
+    this.#options.draining.close(reason)
+  }
+
+  /** Ends all connections but the shared one, each with its calls in flight. */
+  drainSessions(reason: WireError): void {
+    // The era of the server may be another one: what waits opens its connection after the shared one.
+    this.base.connection = undefined
+    for (const call of this.#sessions.drainAll(reason)) this.dispatch(call)
   }
 
   setLimits(limits: LinkLimits): void {

@@ -12,6 +12,10 @@ export class ConnectionSlot implements CallHome {
     return this.#waiting.size
   }
 
+  get firstWaiting(): PendingCall | undefined {
+    return this.#waiting.keys().next().value
+  }
+
   /** Queues the call until a connection opens, at most `limitMs`; then it fails with the current `reason`. */
   wait(call: PendingCall, limitMs: number, reason: () => WireError): void {
     this.#keep(call, limitMs, () => call.failFor(reason()))

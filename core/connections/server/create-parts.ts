@@ -2,6 +2,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import { eraOf } from '../../domain/era.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import { PendingCall } from '../connection/call.ts'
+import { DrainingConnections } from '../connection/draining-connections.ts'
 import { within } from '../within.ts'
 import { CallDispatcher } from './call-dispatcher.ts'
 import { LegacySide } from './legacy-side.ts'
@@ -29,9 +30,11 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const isAsleep = (): boolean => serverState.now.reason?.code === 'idle'
   const version = (): string => versionOf({ shared, lists })
   const era = () => eraOf(version())
+  // An attempt beside a former connection may have failed for that reason alone, as where both need one port.
+  const draining = new DrainingConnections(() => driver.dispatch({ type: 'retry-due' }))
   const shared: SharedConnection = new SharedConnection({
-    ...common,
-    version,
+    ...{ ...common, version, draining },
+    single: () => asking.single,
     knownTools: () => lists.markedTools,
     report: event => driver.dispatch(event),
     events: configHash => sharedEvents(parts, configHash),
@@ -57,7 +60,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     loopFound: () => loopFound(parts),
   })
   const slots: CallDispatcher = new CallDispatcher({
-    ...{ ...common, serverState, asking, older, version },
+    ...{ ...common, serverState, asking, older, version, draining },
     effective: () => shared.configured(),
     wanted: isWanted,
     knownTools: () => lists.markedTools,
@@ -68,7 +71,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const driver: ServerDriver = new ServerDriver(wanted, {
     ...{ ...common, serverState, health, shared, slots, lists, asking, older },
   })
-  const parts = { ...common, driver, serverState, health, latency, shared, slots, lists, asking, older }
+  const parts = { ...common, driver, serverState, health, latency, shared, draining, slots, lists, asking, older }
   return parts
 }
 

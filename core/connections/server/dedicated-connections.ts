@@ -1,7 +1,9 @@
 import type { WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import type { SessionBinding, UpstreamRequest } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
+import { RootsWait } from '../connection/roots-wait.ts'
 import type { LinkLimits } from '../protocol.ts'
 import { ConnectionSlot } from './connection-slot.ts'
 import {
@@ -17,6 +19,7 @@ const IDLE_MS = 5 * 60_000
 const REOPEN_MS = 5_000
 const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
+const ROOTS_CHANGED = 'notifications/roots/list_changed'
 const MOST_SUBSCRIPTIONS = 1_000
 
 /** The connections of one server that are not shared by everybody. Losing one does not change the server's state. */
@@ -77,6 +80,7 @@ export class DedicatedConnections {
   #add(owner: DedicatedTo, older: boolean, binding: SessionBinding | undefined): SessionEntry {
     const entry: SessionEntry = {
       slot: new ConnectionSlot(),
+      roots: new RootsWait(),
       owner,
       older,
       binding,
@@ -88,6 +92,7 @@ export class DedicatedConnections {
       usedAtMs: performance.now(),
       connectedBefore: false,
       closed: false,
+      drains: false,
       shares: undefined,
     }
     this.#entries.set(owner.key, entry)
@@ -101,7 +106,8 @@ export class DedicatedConnections {
   /** Numbers of open connections by kind. */
   counts(): Readonly<Record<DedicatedTo['kind'], number>> {
     const counts = { session: 0, lease: 0, user: 0, face: 0 }
-    for (const { slot, owner } of this.#entries.values()) if (slot.connection) counts[owner.kind] += 1
+    for (const { slot, roots, owner } of this.#entries.values())
+      if (slot.connection ?? roots.holding) counts[owner.kind] += 1
     return counts
   }
 
@@ -124,15 +130,55 @@ export class DedicatedConnections {
     return [...this.#entries.values()].flatMap(({ slot }) => slot.takeWaiting())
   }
 
+  /** Fails the calls that wait for a connection that is not being opened. */
+  failUnopened(reason: WireError): void {
+    for (const { slot, opening, connection } of this.#entries.values())
+      if (!opening && !connection) slot.failWaiting(reason)
+  }
+
+  /** Sends a client's notification over its open connection. Calls wait until the server has its changed roots. */
+  notify(key: string, method: string, params: JsonObject | undefined): void {
+    const entry = this.#entries.get(key)
+    const connection = entry?.slot.connection ?? entry?.roots.holding
+    if (!entry || !connection) return
+    connection.notify(method, params)
+    if (method === ROOTS_CHANGED) this.#opener.awaitRoots(entry, connection)
+  }
+
   end(key: string, reason: WireError): void {
     const entry = this.#entries.get(key)
     if (entry) this.#close(entry, reason)
+    this.#options.draining.close(reason, owner => owner.key === key)
   }
 
   /** Ends the connections of callers who may not use the server. */
   endForeign(mayUse: (userId: string) => boolean, reason: WireError): void {
     for (const entry of [...this.#entries.values()])
       if (entry.owner.kind !== 'face' && !mayUse(entry.owner.userId)) this.#close(entry, reason)
+    const { draining } = this.#options
+    draining.close(reason, ({ key, userId }) => key !== OLDER_CONNECTION && !mayUse(userId))
+  }
+
+  /**
+   * Others take the place of all connections, which end with their calls in flight. Subscriptions move to those. Returns
+   * the calls that waited, which the caller must dispatch.
+   */
+  drainAll(reason: WireError): readonly PendingCall[] {
+    const waiting = this.takeWaiting()
+    for (const entry of [...this.#entries.values()]) {
+      const { connection, owner, subscriptions } = entry
+      if (connection && connection.inFlight > 0) {
+        this.#options.draining.add(connection, reason, owner)
+        entry.connection = undefined
+        entry.drains = true
+      }
+      this.#close(entry, reason)
+      if (subscriptions.size === 0) continue
+      const next = this.#add(owner, entry.older, entry.binding)
+      for (const uri of subscriptions) next.subscriptions.add(uri)
+      next.connectedBefore = entry.connectedBefore
+    }
+    return waiting
   }
 
   closeAll(reason: WireError): void {
@@ -170,6 +216,7 @@ export class DedicatedConnections {
   #close(entry: SessionEntry, reason: WireError): void {
     this.#entries.delete(entry.owner.key)
     entry.closed = true
+    entry.roots.end()
     const { connection } = entry
     entry.connection = undefined
     entry.slot.connection = undefined

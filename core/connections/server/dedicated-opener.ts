@@ -15,7 +15,9 @@ import type { SessionBinding } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents, Lost } from '../connection/connection-events.ts'
+import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
+import type { RootsWait } from '../connection/roots-wait.ts'
 import { refusesSecond } from '../probe/second-connection.ts'
 import type { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
@@ -42,6 +44,8 @@ export interface DedicatedTo {
 /** One dedicated connection and its calls; it outlives losses of the connection. */
 export interface SessionEntry {
   readonly slot: ConnectionSlot
+  /** Holds its calls until the server knows the client's roots. */
+  readonly roots: RootsWait
   readonly owner: DedicatedTo
   /** True for a connection of the server's legacy side. */
   readonly older: boolean
@@ -61,6 +65,8 @@ export interface SessionEntry {
   usedAtMs: number
   connectedBefore: boolean
   closed: boolean
+  /** Its connection drains: calls that it does not answer are sent again where that is possible. */
+  drains: boolean
   /** Until `untilMs` (`performance.now()`) its calls use the shared connection, for this reason. */
   shares: { readonly untilMs: number; readonly reason: WireError } | undefined
 }
@@ -89,6 +95,7 @@ export interface DedicatedConnectionsOptions {
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
+  readonly draining: DrainingConnections
 }
 
 /** Connections that are closing, by key. */
@@ -162,6 +169,15 @@ export class DedicatedOpener {
     if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
     if (owner.kind === 'user' || !binding) return SHARED_APPS
     return { ...askableCapabilities(binding.capabilities, version), ...declaredApps(binding.capabilities) }
+  }
+
+  /** Calls wait until the server has asked for the client's roots and knows them, where it is expected to ask. */
+  awaitRoots(entry: SessionEntry, connection: Connection): void {
+    const { slot, roots, binding } = entry
+    const isExpected = !this.#isAuto() || this.#askingOf(entry).serverRequests.includes('roots')
+    if (!isExpected || binding?.capabilities.roots === undefined) return slot.opened(connection)
+    slot.connection = undefined
+    roots.hold(connection, () => slot.opened(connection))
   }
 
   #isAuto(): boolean {
@@ -262,7 +278,7 @@ export class DedicatedOpener {
         entry.opening = false
         if (entry.closed || !entry.connection) return
         face?.opened(message)
-        entry.slot.opened(entry.connection)
+        this.awaitRoots(entry, entry.connection)
         const again = entry.connectedBefore
         entry.connectedBefore = true
         context.bus.emit('upstream.connected', record().ownerId, { serverId, sessionId: key, again }, 'internal')
@@ -272,6 +288,7 @@ export class DedicatedOpener {
         entry.opening = false
         entry.admitted = false
         entry.slot.connection = undefined
+        entry.roots.end()
         if (entry.connection) this.#closing.add(key, gone(entry.connection))
         entry.connection = undefined
       },
@@ -283,12 +300,18 @@ export class DedicatedOpener {
         if (!entry.opening && !entry.connection) this.#ended(entry, end)
       },
       lost: (call, how, reason) => {
-        if (entry.closed) call.fail(reason.code, reason.message)
+        if (entry.closed && !entry.drains) call.fail(reason.code, reason.message)
         else this.#options.lost(call, how, reason)
       },
       input: (call, text) => this.#options.input(call, text),
       answered: call => this.#options.answered(call),
-      ...(kind === 'session' && ask ? { asked: ask } : {}),
+      get asked() {
+        const { roots, slot } = entry
+        if (kind === 'session') return ask && roots.watched(ask, false)
+        // Before its first call is sent, a lease belongs to the call that waits for it.
+        const waiting = roots.holding && slot.firstWaiting?.request.ask
+        return waiting && roots.watched(waiting, true)
+      },
       ...askingEvents(capability => asking.noted(capability)),
       list: (list, entries) => face?.list(list, entries),
       catalog: read => face?.catalog(read),

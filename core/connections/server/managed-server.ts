@@ -96,7 +96,7 @@ export class ManagedServer {
   }
 
   notify(sessionId: string | undefined, method: string, params: JsonObject | undefined): void {
-    this.#parts.slots.connectionOf(sessionId)?.notify(method, params)
+    this.#parts.slots.notify(sessionId, method, params)
   }
 
   endSession(sessionId: string): void {
@@ -209,7 +209,8 @@ export class ManagedServer {
   }
 
   inFlight(): number {
-    return (this.#parts.shared.connection?.inFlight ?? 0) + this.#parts.slots.inFlight()
+    const { shared, slots, draining } = this.#parts
+    return (shared.connection?.inFlight ?? 0) + slots.inFlight() + draining.inFlight
   }
 
   /** A changed definition was approved: other tools are offered, though the lists are the same. */
@@ -223,6 +224,7 @@ export class ManagedServer {
     this.stop({ code: 'draining', message: 'The hub is stopping' })
     await Promise.all([
       this.#parts.shared.closed(),
+      this.#parts.draining.ended(),
       this.#parts.slots.dispose(),
       this.#parts.asking.dispose(),
       this.older.dispose(),

@@ -26,9 +26,12 @@ export interface DrivenParts {
   readonly health: Pick<ServerHealth, 'forget' | 'lost'>
   readonly shared: Pick<
     SharedConnection,
-    'connection' | 'effective' | 'open' | 'close' | 'resetFailures' | 'excuseFailure' | 'forgetTransport'
+    'connection' | 'effective' | 'open' | 'close' | 'drain' | 'resetFailures' | 'excuseFailure' | 'forgetTransport'
   >
-  readonly slots: Pick<CallDispatcher, 'base' | 'opened' | 'failWaiting' | 'closeSessions' | 'setLimits'>
+  readonly slots: Pick<
+    CallDispatcher,
+    'base' | 'opened' | 'failWaiting' | 'closeSessions' | 'drainSessions' | 'setLimits'
+  >
   readonly lists: Pick<ServerLists, 'begin' | 'abandon'>
   readonly asking: Pick<ServerAsking, 'abandon'>
   readonly older: Pick<LegacySide, 'forget'>
@@ -115,6 +118,7 @@ export class ServerDriver {
         shared.open()
       },
       disconnect: ({ reason }) => shared.close(reason),
+      drain: ({ reason }) => shared.drain(reason),
       'schedule-retry': ({ delayMs }) => {
         this.#retry = setTimeout(() => this.dispatch({ type: 'retry-due' }), delayMs)
       },
@@ -140,6 +144,7 @@ export class ServerDriver {
       },
       'fail-waiting-calls': () => slots.failWaiting(),
       'close-sessions': ({ reason }) => slots.closeSessions(reason),
+      'drain-sessions': ({ reason }) => slots.drainSessions(reason),
       'set-limits': () => {
         if (shared.effective) slots.setLimits(limitsOf(shared.effective.settings))
       },

@@ -1,5 +1,6 @@
 import type { ServerRecord } from '../../contract/records.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
+import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { CallDispatcher } from './call-dispatcher.ts'
 import type { LegacySide } from './legacy-side.ts'
 import type { ServerAsking } from './server-asking.ts'
@@ -20,6 +21,8 @@ export interface ServerParts {
   readonly health: ServerHealth
   readonly latency: Latency
   readonly shared: SharedConnection
+  /** Former connections whose calls have not ended. */
+  readonly draining: DrainingConnections
   readonly slots: CallDispatcher
   readonly lists: ServerLists
   readonly asking: ServerAsking

@@ -7,6 +7,7 @@ import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from '../connection/connection-events.ts'
+import type { DrainingConnections } from '../connection/draining-connections.ts'
 import { withSaid } from '../connection/end-reason.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { StartDeadline } from '../connection/start-deadline.ts'
@@ -32,6 +33,10 @@ export interface SharedConnectionOptions {
   readonly version: () => string
   /** JSON of the tools whose schemas map arguments to headers. */
   readonly knownTools: () => string
+  /** Takes over a connection with calls in flight when another one replaces it. */
+  readonly draining: DrainingConnections
+  /** True when the server serves one connection at a time. */
+  readonly single: () => boolean
   /** Takes what has happened to the connection. */
   readonly report: (event: ServerEvent) => void
   /** Handlers of its other events; `configHash` is of the configuration that it was opened with. */
@@ -201,8 +206,19 @@ export class SharedConnection {
 
   /** Ends it, and the attempt in progress. */
   close(reason: WireError): void {
-    this.#turn += 1
+    this.#end(reason, this.#connection)
+  }
+
+  /** The same, but calls in flight may end over the connection, beside the next one. */
+  drain(reason: WireError): void {
     const connection = this.#connection
+    const isBusy = connection !== undefined && connection.inFlight > 0
+    if (isBusy) this.#options.draining.add(connection, reason)
+    this.#end(reason, isBusy ? undefined : connection)
+  }
+
+  #end(reason: WireError, connection: Connection | undefined): void {
+    this.#turn += 1
     this.#connection = undefined
     const closing = [this.#closing, this.#protocol.abandon(reason)]
     if (connection) closing.push(connection.close(reason))
@@ -237,6 +253,7 @@ export class SharedConnection {
     let release: (() => void) | undefined
     try {
       await this.#closing
+      if (this.#options.single()) await this.#options.draining.ended()
       const effective = await this.configured()
       const prepared = await launcher.prepare(record().id, effective)
       const plan = this.#deadline.extend(await launcher.ready(prepared, still))

@@ -226,14 +226,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
       throw new HubError('request_state_invalid', 'The requestState is of another server than the one that answers now')
     // A middleware may send a request twice.
     this.#lease?.release()
-    const lease = this.#parts.leases.take(
-      member.server,
-      scope.face(member.server.id),
-      this.actor.userId,
-      this.capabilities,
-      this,
-      tool,
-    )
+    const lease = this.#parts.leases.take(member.server, scope.face(member.server.id), this, tool)
     if (lease instanceof Promise) return lease.then(given => this.#entered(scope, member, given))
     return this.#entered(scope, member, lease)
   }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import type { SessionBinding } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
-import type { ServerRecord } from '../../contract/records.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { declaredApps } from '../../domain/client-capabilities.ts'
 import { MODERN_VERSION } from '../../domain/era.ts'
 import { canBeAsked, needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
@@ -14,9 +14,19 @@ const IDLE_MS = 60_000
 /** After so long a wait, the call that has been parked longest is ended. */
 const PATIENCE_MS = 500
 const MAX_WAIT_MS = 30_000
+/** Unused connections end early when one user's clients have so many to one server. */
+const MOST_PER_SERVER = 4 * LIMITS.leasesPerUser
+
+/** A client that is asked, as its request describes it. */
+export interface LeaseClient {
+  readonly actor: Pick<UserActor, 'userId' | 'credential'>
+  readonly clientName: string
+  readonly clientVersion: string | undefined
+  readonly capabilities: JsonObject
+}
 
 /** The call that holds a connection, parked or not. */
-export interface LeaseHolder {
+export interface LeaseHolder extends LeaseClient {
   /** Since when it is parked; undefined while it runs. */
   readonly parkedSinceMs: number | undefined
   /** Ends the call, which releases its connection for a waiting call. */
@@ -51,8 +61,9 @@ interface Pool {
 }
 
 /**
- * Upstream connections for modern clients that answer server requests: a few per (server, user, capabilities). One call
- * holds each as long as it lasts, parked or not, since only then it is clear which client the server asks.
+ * Upstream connections for modern clients that answer server requests: a few per server and client. One call holds each
+ * as long as it lasts, parked or not, since only then it is clear which client the server asks. No other client is given
+ * it afterwards: the server may keep what it was told, such as the roots.
  */
 export class Leases {
   readonly #end: (serverId: string, sessionId: string) => void
@@ -69,17 +80,11 @@ export class Leases {
    * Undefined where the call uses the server's shared connection. The promise rejects with `overloaded` after 30 s.
    * `tool`: original name of the tool that is called.
    */
-  take(
-    server: ServerRecord,
-    face: ServerFace,
-    userId: string,
-    capabilities: JsonObject,
-    holder: LeaseHolder,
-    tool?: string,
-  ): Lease | Promise<Lease> | undefined {
+  take(server: ServerRecord, face: ServerFace, holder: LeaseHolder, tool?: string): Lease | Promise<Lease> | undefined {
+    const { userId } = holder.actor
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
-    const asked = askable(capabilities)
-    const key = JSON.stringify([server.id, userId, asked])
+    const asked = askable(holder.capabilities)
+    const key = JSON.stringify([server.id, ...identity(holder)])
     if (tool !== undefined && canBeAsked(asked)) face.trials?.place({ id: key, userId, capabilities: asked }, tool)
     if (!needsOwnConnection(server, { id: key, capabilities: asked }, face)) return undefined
     // A call that only finds out whether the server asks does not wait for that.
@@ -93,6 +98,7 @@ export class Leases {
       const id = `lease-${randomBytes(12).toString('base64url')}`
       const binding = { id, userId, kind: 'lease', capabilities: asked, protocolVersion: MODERN_VERSION } as const
       const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
+      this.#makeRoom(pool)
       pool.slots.push(slot)
       if (trial) face.trials?.admit(id)
       return this.#give(pool, slot, holder)
@@ -102,7 +108,7 @@ export class Leases {
     })
   }
 
-  /** The most connections that a user has in one pool: the limit applies to each server and set of capabilities. */
+  /** The most connections that a user has in one pool: the limit applies to each server and client. */
   mostOf(userId: string): number {
     let most = 0
     for (const pool of this.#pools.values()) if (pool.userId === userId) most = Math.max(most, pool.slots.length)
@@ -129,6 +135,18 @@ export class Leases {
       }
       if (pool.slots.length === 0) this.#pools.delete(key)
     }
+  }
+
+  /** Ends the connection that a user's clients have left unused for longest, where this server has many for that user. */
+  #makeRoom({ serverId, userId }: Pool): void {
+    const pools = [...this.#pools.values()].filter(each => each.serverId === serverId && each.userId === userId)
+    if (pools.reduce((sum, { slots }) => sum + slots.length, 0) < MOST_PER_SERVER) return
+    const unused = pools.flatMap(each => each.slots).filter(slot => slot.holder === undefined)
+    const [oldest] = unused.toSorted((one, other) => one.idleSinceMs - other.idleSinceMs)
+    const from = pools.find(({ slots }) => oldest && slots.includes(oldest))
+    if (!oldest || !from) return
+    from.slots.splice(from.slots.indexOf(oldest), 1)
+    this.#end(serverId, oldest.binding.id)
   }
 
   #give(pool: Pool, slot: Slot, holder: LeaseHolder): Lease {
@@ -162,6 +180,13 @@ function longestParked({ slots }: Pool): LeaseHolder | undefined {
     if (longest?.parkedSinceMs === undefined || holder.parkedSinceMs < longest.parkedSinceMs) longest = holder
   }
   return longest
+}
+
+/** What tells the clients of a server apart: clients of one program by the user's credential alone. */
+function identity({ actor, clientName, clientVersion, capabilities }: LeaseClient): readonly JsonValue[] {
+  const { userId, credential } = actor
+  const by = credential.kind === 'key' ? credential.keyId : credential.kind === 'session' ? credential.familyId : ''
+  return [userId, by, clientName, clientVersion ?? null, capabilities]
 }
 
 /** The capabilities for server requests, and MCP Apps, in a fixed order of keys. */

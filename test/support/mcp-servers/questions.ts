@@ -1,9 +1,9 @@
 /**
- * A server of SDK 1 on every wire (`WIRE`: stdio, sse, http), one instance per connection, whose requests to the client name no
- * call: `ask` (after `delayMs`) answers with the client's answer, `later` answers first and sends a request afterwards,
- * `answers` lists the answers to those, `slow` answers after `ms`, `roots` lists the client's answers right after `initialized`
- * and after each change of its roots, `shout` sends a notification that is not MCP's own. Prints `listening on URL` unless it
- * uses stdio.
+ * A server of SDK 1 on every wire (`WIRE`: stdio, sse, http), one instance per connection, whose requests to the client name no call:
+ * `ask` (after `delayMs`) answers with the client's answer, `later` answers first and sends a request afterwards, `answers` lists the answers to those, `slow`
+ * answers after `ms`, `roots` lists the client's answers right after `initialized` and after each change of its roots, `shout`
+ * sends a notification that is not MCP's own, `held` answers with its key once `url` has answered, `key` at once: the header
+ * `x-key` of its connection, else the variable KEY. Prints `listening on URL` unless it uses stdio.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -18,7 +18,7 @@ import { z } from 'zod'
 const { WIRE = 'stdio' } = process.env
 type Transport = Parameters<McpServer['connect']>[0]
 
-function build(): McpServer {
+function build(key: unknown = process.env.KEY): McpServer {
   const mcp = new McpServer({ name: 'questions', version: '1' }, { capabilities: { logging: {} } })
   const { server } = mcp
   const text = (value: unknown) => ({ content: [{ type: 'text' as const, text: JSON.stringify(value) }] })
@@ -60,6 +60,11 @@ function build(): McpServer {
     await new Promise(resolve => setTimeout(resolve, ms))
     return text(ms)
   })
+  mcp.registerTool('held', { inputSchema: { url: z.string() } }, async ({ url }) => {
+    await fetch(url)
+    return text(key)
+  })
+  mcp.registerTool('key', {}, () => text(key))
   mcp.registerTool('shout', { inputSchema: { word: z.string() } }, async ({ word }) => {
     await server.transport?.send({ jsonrpc: '2.0', method: 'vendor/shouted', params: { word } })
     return text('sent')
@@ -81,14 +86,14 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
         sessions.set(id, transport)
       },
     })
-    await build().connect(transport as Transport)
+    await build(request.headers['x-key']).connect(transport as Transport)
     return transport.handleRequest(request, response)
   }
   if (request.method === 'GET' && url.pathname === '/sse') {
     const transport = new SSEServerTransport('/messages', response)
     streams.set(transport.sessionId, transport)
     response.on('close', () => streams.delete(transport.sessionId))
-    return build().connect(transport as Transport)
+    return build(request.headers['x-key']).connect(transport as Transport)
   }
   const stream = url.pathname === '/messages' ? streams.get(url.searchParams.get('sessionId') ?? '') : undefined
   if (stream) return stream.handlePostMessage(request, response)

@@ -82,7 +82,7 @@ function check(before: MachineState, { state, effects }: ReturnType<typeof trans
   // Attempts and connections begin and end in pairs.
   expect(does(effects, 'connect')).toBe(state.phase === 'preparing' && effects.length > 0)
   const left = CONNECTED.includes(before.phase) && !CONNECTED.includes(state.phase)
-  if (left && !event.startsWith('ended')) expect(does(effects, 'disconnect')).toBe(true)
+  if (left && !event.startsWith('ended')) expect(does(effects, 'disconnect') || does(effects, 'drain')).toBe(true)
   // A retry is due in `waiting` alone.
   if (state.phase === 'waiting' && effects.length > 0) expect(does(effects, 'schedule-retry')).toBe(true)
   else expect(does(effects, 'schedule-retry')).toBe(false)
@@ -113,6 +113,18 @@ test('whatever the order of the events, what is published, opened and scheduled 
     }
   }
   expect(visited.size).toBeGreaterThan(200)
+})
+
+test('what another configuration needs opens beside the connections in use; a right that is lost ends them at once', () => {
+  const forbid = (code: 'variable_unknown' | 'stdio_not_permitted') =>
+    transition(serverIn('online'), { type: 'forbidden', reason: { code, message: 'No' } }).effects
+  const changed = transition(serverIn('online'), { type: 'configured', differs: true, listsKept: false, lazy: false })
+  for (const effects of [changed.effects, forbid('variable_unknown')]) {
+    expect([does(effects, 'drain'), does(effects, 'drain-sessions')]).toEqual([true, true])
+    expect([does(effects, 'disconnect'), does(effects, 'close-sessions')]).toEqual([false, false])
+  }
+  for (const effects of [forbid('stdio_not_permitted'), transition(serverIn('online'), { type: 'restart' }).effects])
+    expect([does(effects, 'disconnect'), does(effects, 'close-sessions')]).toEqual([true, true])
 })
 
 test('a server that was enabled, and whose configuration could not be read, is tried with the next tick', () => {

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import type { UpstreamReply } from '../../../core/connections/api.ts'
+import type { JsonObject } from '../../../core/contract/json.ts'
 import type { SessionScope, TransportName } from '../../../core/contract/records.ts'
 import { Leases } from '../../../core/mcp/modern/leases.ts'
 import type { Answer } from '../../support/raw-mcp.ts'
-import { ALL_CAPABILITIES, RawModern } from './modern-support.ts'
+import { ALL_CAPABILITIES, META, RawModern } from './modern-support.ts'
 import { catalog, type Hub, serverRecord, startHub, textReply, tool, until } from './support.ts'
 
 const FACE = { side: 'legacy', era: 'legacy', serverRequests: [], kind: 'remote' } as const
@@ -59,7 +60,7 @@ test('a program is shared unless its session says otherwise, and one per user of
   }
 })
 
-test('a connection is held alone, used again, and there are four at most per user and capabilities', async () => {
+test('a connection is held alone, used again, and there are four at most per client', async () => {
   await using one = hub('streamable-http')
   const first = Array.from({ length: 6 }, () => call(one))
   await until(() => one.open.length === 4)
@@ -74,6 +75,41 @@ test('a connection is held alone, used again, and there are four at most per use
   await until(() => one.open.length === 8)
   for (const release of one.open) release(textReply('ok'))
   await Promise.all([...first, ...others])
+})
+
+test('no other client of a user is given a connection, whatever of its name, version or capabilities differs', async () => {
+  await using one = hub('streamable-http')
+  const calls: (readonly [name: string, version: string, capabilities: JsonObject])[] = [
+    ['a', '1', ALL_CAPABILITIES],
+    ['b', '1', ALL_CAPABILITIES],
+    ['a', '2', ALL_CAPABILITIES],
+    ['a', '1', { roots: {} }],
+    ['a', '1', { ...ALL_CAPABILITIES, extensions: { x: {} } }],
+    ['a', '1', ALL_CAPABILITIES],
+  ]
+  for (const [name, version, capabilities] of calls) {
+    const meta = { [`${META}clientInfo`]: { name, version } }
+    const called = new RawModern(one, '/mcp/@alice/s').call('tools/call', { name: 't' }, { capabilities, meta })
+    await until(() => one.open.length === 1)
+    one.open.pop()?.(textReply('ok'))
+    await called
+  }
+  expect(new Set(sessions(one)).size).toBe(5)
+  expect(sessions(one)[5]).toBe(sessions(one)[0])
+})
+
+test('of many clients of a user at one server, the connection that was left unused for longest ends', async () => {
+  await using one = hub('streamable-http')
+  for (let at = 0; at < 18; at += 1) {
+    const meta = { [`${META}clientInfo`]: { name: `client ${at}`, version: '1' } }
+    const sent = { capabilities: ALL_CAPABILITIES, meta }
+    const called = new RawModern(one, '/mcp/@alice/s').call('tools/call', { name: 't' }, sent)
+    await until(() => one.open.length === 1)
+    one.clock.skewMs += 10
+    one.open.pop()?.(textReply('ok'))
+    await called
+  }
+  expect(one.upstreams.endedSessions).toEqual(sessions(one).slice(0, 2) as string[])
 })
 
 test('a client that leaves while its call waits for a connection leaves nothing behind', async () => {
@@ -145,11 +181,14 @@ test('nobody gives way for a call that waits no longer', () => {
     () => now,
   )
   const server = serverRecord('s', { transport: 'streamable-http' })
-  const holder = (index: number) => ({ parkedSinceMs: index, preempt: () => void displaced.push(index) })
-  for (let i = 0; i < 4; i++) void leases.take(server, FACE, 'u', ALL_CAPABILITIES, holder(i))
+  const holder = (index: number, userId = 'u') => ({
+    ...({ actor: { userId, credential: { kind: 'local' } }, clientName: 'c', clientVersion: undefined } as const),
+    ...{ capabilities: ALL_CAPABILITIES, parkedSinceMs: index, preempt: () => void displaced.push(index) },
+  })
+  for (let i = 0; i < 4; i++) void leases.take(server, FACE, holder(i))
   const leaving = holder(4)
-  expect(leases.take(server, FACE, 'u', ALL_CAPABILITIES, leaving)).toBeInstanceOf(Promise)
-  void leases.take(serverRecord('t', { transport: 'streamable-http' }), FACE, 'v', ALL_CAPABILITIES, holder(9))
+  expect(leases.take(server, FACE, leaving)).toBeInstanceOf(Promise)
+  void leases.take(serverRecord('t', { transport: 'streamable-http' }), FACE, holder(9, 'v'))
   expect(['u', 'v', 'w'].map(user => leases.mostOf(user))).toEqual([4, 1, 0])
   now = 400
   leases.sweep()
@@ -157,7 +196,7 @@ test('nobody gives way for a call that waits no longer', () => {
   now = 600
   leases.sweep()
   expect(displaced).toEqual([])
-  void leases.take(server, FACE, 'u', ALL_CAPABILITIES, holder(5))
+  void leases.take(server, FACE, holder(5))
   now = 1_200
   leases.sweep()
   expect(displaced).toEqual([0])

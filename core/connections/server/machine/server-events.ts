@@ -105,6 +105,8 @@ export type ServerEffect =
     }
   | { readonly do: 'connect' }
   | { readonly do: 'disconnect'; readonly reason: WireError }
+  /** Takes the connection out of use: it ends with the calls that it has. */
+  | { readonly do: 'drain'; readonly reason: WireError }
   | { readonly do: 'schedule-retry'; readonly delayMs: number }
   | { readonly do: 'cancel-retry' }
   /** Starts the time limit of the first reading. */
@@ -118,8 +120,10 @@ export type ServerEffect =
   | { readonly do: 'send-calls' }
   | { readonly do: 'hold-calls' }
   | { readonly do: 'fail-waiting-calls' }
-  /** Ends the connections of sessions and users. */
+  /** Ends the connections of sessions and users, and all that drain. */
   | { readonly do: 'close-sessions'; readonly reason: WireError }
+  /** Takes the connections of sessions and users out of use: each ends with the calls that it has. */
+  | { readonly do: 'drain-sessions'; readonly reason: WireError }
   | { readonly do: 'set-limits' }
   | { readonly do: 'announce-connection'; readonly again: boolean }
   | { readonly do: 'abandon-probes' }

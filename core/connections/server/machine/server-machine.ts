@@ -1,4 +1,4 @@
-import type { WireError } from '../../../contract/errors.ts'
+import type { ErrorCode, WireError } from '../../../contract/errors.ts'
 import type { MachineState, ServerEffect, ServerEvent, ServerPhase, Transition, Verdict } from './server-events.ts'
 
 /** A next attempt due within this time is worth waiting for. */
@@ -18,6 +18,14 @@ const LATE: WireError = {
   code: 'upstream_timeout',
   message: 'Its lists are not read yet; those known before count until they are',
 }
+
+/** Faults of a changed configuration alone: the calls that it met may end over the connection that they have. */
+const MISTAKES: ReadonlySet<ErrorCode> = new Set([
+  'config_invalid',
+  'variable_unknown',
+  'env_key_forbidden',
+  'cwd_forbidden',
+])
 
 type EventOf<Type extends ServerEvent['type']> = Extract<ServerEvent, { readonly type: Type }>
 type Handlers = { readonly [Type in ServerEvent['type']]: (state: MachineState, event: EventOf<Type>) => Transition }
@@ -65,17 +73,18 @@ const HANDLERS: Handlers = {
   enabled: state => unchanged({ ...state, wanted: true }),
 
   configured: (state, { differs, listsKept, lazy }) => {
-    if (hasConnection(state)) return differs ? restart(state) : { state, effects: [{ do: 'set-limits' }] }
+    if (hasConnection(state)) return differs ? replace(state) : { state, effects: [{ do: 'set-limits' }] }
     // Sessions may have dedicated connections while the shared one sleeps.
     const before: readonly ServerEffect[] = differs
-      ? [{ do: 'close-sessions', reason: CHANGED }, { do: 'forget-legacy-side' }]
+      ? [{ do: 'drain-sessions', reason: CHANGED }, { do: 'forget-legacy-side' }]
       : []
     const asleep = state.phase === 'asleep'
     if (asleep && listsKept) return { state, effects: before }
     return connect({ ...state, listsOnly: lazy && asleep }, [...before, { do: 'forget-failures' }])
   },
 
-  forbidden: (state, { reason }) => goOffline(state, 'failed', reason),
+  forbidden: (state, { reason }) =>
+    goOffline(state, 'failed', reason, MISTAKES.has(reason.code) ? 'with-calls' : 'at-once'),
 
   call: state => {
     if (state.phase === 'asleep') return connect({ ...state, listsOnly: false })
@@ -180,13 +189,22 @@ function connectAfresh(state: MachineState): Transition {
 }
 
 function restart(state: MachineState): Transition {
-  return connect(at(state, state.phase, RESTARTED), [
+  return anew(state, RESTARTED, 'at-once')
+}
+
+/** The next connection differs: it opens beside the present one, which ends with the calls in flight. */
+function replace(state: MachineState): Transition {
+  return anew(state, CHANGED, 'with-calls')
+}
+
+function anew(state: MachineState, reason: WireError, ends: Ends): Transition {
+  return connect(at(state, state.phase, reason), [
     // Published before lost calls return, so that repeatable ones wait for the new connection.
-    { do: 'publish', state: 'connecting', reason: RESTARTED },
-    { do: 'close-sessions', reason: RESTARTED },
+    { do: 'publish', state: 'connecting', reason },
+    sessionsEnd(reason, ends),
     { do: 'abandon-probes' },
     { do: 'forget-legacy-side' },
-    ...end(RESTARTED),
+    ...end(reason, ends),
     { do: 'forget-failures' },
     { do: 'forget-transport' },
   ])
@@ -209,9 +227,14 @@ function publishOnline(reason: WireError | undefined): ServerEffect {
 }
 
 /** Ends the connection and all attempts, for a reason that a retry cannot fix. */
-function goOffline(state: MachineState, phase: 'stopped' | 'asleep' | 'failed', reason: WireError): Transition {
+function goOffline(
+  state: MachineState,
+  phase: 'stopped' | 'asleep' | 'failed',
+  reason: WireError,
+  ends: Ends = 'at-once',
+): Transition {
   const sessions: readonly ServerEffect[] =
-    phase === 'asleep' ? [] : [{ do: 'close-sessions', reason }, { do: 'abandon-probes' }, { do: 'forget-legacy-side' }]
+    phase === 'asleep' ? [] : [sessionsEnd(reason, ends), { do: 'abandon-probes' }, { do: 'forget-legacy-side' }]
   return {
     state: { ...at(state, phase, reason), attempts: 0 },
     effects: [
@@ -219,19 +242,26 @@ function goOffline(state: MachineState, phase: 'stopped' | 'asleep' | 'failed', 
       { do: 'publish', state: 'offline', reason },
       { do: 'fail-waiting-calls' },
       ...sessions,
-      ...end(reason),
+      ...end(reason, ends),
     ],
   }
 }
 
+/** When connections end: at once, with the calls that they have, or with the last of these. */
+type Ends = 'at-once' | 'with-calls'
+
+function sessionsEnd(reason: WireError, ends: Ends): ServerEffect {
+  return { do: ends === 'at-once' ? 'close-sessions' : 'drain-sessions', reason }
+}
+
 /** Ends what belongs to the connection. */
-function end(reason: WireError): readonly ServerEffect[] {
+function end(reason: WireError, ends: Ends = 'at-once'): readonly ServerEffect[] {
   return [
     { do: 'stop-awaiting-lists' },
     { do: 'hold-calls' },
     { do: 'abandon-lists' },
     { do: 'cancel-retry' },
-    { do: 'disconnect', reason },
+    { do: ends === 'at-once' ? 'disconnect' : 'drain', reason },
   ]
 }
 

@@ -1,0 +1,85 @@
+import type { AskClient } from '../api.ts'
+import { within } from '../within.ts'
+import { PendingCall } from './call.ts'
+import type { Connection } from './connection.ts'
+
+/** Longest wait of calls for the server's question about the roots; a session's client has as long to answer. */
+const ROOTS_MS = 300
+/** How long a server may need after the answer, since it looks at the folders before it uses them. */
+const TAKEN_MS = 40
+const ROOTS_METHOD = 'roots/list'
+
+/**
+ * Holds the calls of a client's own connection until the server knows the client's roots: until then it may use folders
+ * that the client does not share.
+ */
+export class RootsWait {
+  #connection: Connection | undefined
+  #ready: (() => void) | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** Questions that the client has not answered. */
+  #open = 0
+
+  /** The connection whose calls wait; undefined: none waits. */
+  get holding(): Connection | undefined {
+    return this.#connection
+  }
+
+  /** Calls `ready` when calls may be sent over the connection. */
+  hold(connection: Connection, ready: () => void): void {
+    this.end()
+    this.#connection = connection
+    this.#ready = ready
+    this.#limit()
+  }
+
+  /** Nothing waits any longer, and `ready` is not called. */
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#connection = undefined
+    this.#ready = undefined
+    this.#open = 0
+  }
+
+  /**
+   * The way to the client, watched for the questions about its roots. `parks`: the client answers with its next request,
+   * which the call waits for anyway.
+   */
+  watched(ask: AskClient, parks: boolean): AskClient {
+    return (method, params, signal) => {
+      const reply = ask(method, params, signal)
+      const connection = this.#connection
+      if (method !== ROOTS_METHOD || !connection) return reply
+      this.#open += 1
+      if (parks) clearTimeout(this.#timer)
+      else this.#limit()
+      const answered = (): void => void this.#answered(connection)
+      reply.then(answered, answered)
+      return reply
+    }
+  }
+
+  #limit(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#over(), ROOTS_MS)
+  }
+
+  async #answered(connection: Connection): Promise<void> {
+    if (this.#connection !== connection) return
+    this.#open -= 1
+    if (this.#open > 0) return
+    this.#limit()
+    // The server has read the client's answer when it answers this.
+    const ping = new PendingCall({ method: 'ping', params: undefined })
+    connection.send(ping)
+    if ((await within(ping.reply, ROOTS_MS)) === undefined) ping.cancel()
+    await new Promise(resolve => setTimeout(resolve, TAKEN_MS))
+    if (this.#connection === connection && this.#open === 0) this.#over()
+  }
+
+  #over(): void {
+    const ready = this.#ready
+    this.end()
+    ready?.()
+  }
+}
