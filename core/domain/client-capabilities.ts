@@ -39,6 +39,11 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
   }
 }
 
+/** The same with `SHARED_APPS`, for connections whose lists several clients see. */
+export function sharedCapabilities(capabilities: JsonObject, version: string): JsonObject {
+  return { ...askableCapabilities(capabilities, version), ...SHARED_APPS }
+}
+
 /**
  * The capabilities that the connection declares which reads a server's lists. Many servers list a tool that sends
  * requests only to clients that support them. When each client has a dedicated connection, this one declares
@@ -46,7 +51,7 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
  * see capabilities that some callers lack, except `SHARED_APPS`.
  */
 export function listReaderCapabilities(session: SessionScope | undefined, version: string): JsonObject {
-  return { ...(session === 'per-session' ? askableCapabilities(ALL, version) : {}), ...SHARED_APPS }
+  return sharedCapabilities(session === 'per-session' ? ALL : {}, version)
 }
 
 /**

@@ -62,7 +62,7 @@ describe('exposed names', () => {
 })
 
 describe('URIs', () => {
-  const uri = hostileText('file:///', 'a', '/', '?', '#', 'é', 'patchbay://', 'one/', 'two/', '{id}', '%20')
+  const uri = hostileText('file:///', 'a', '/', '?', '#', 'é', 'patchbay://', 'ui://', 'one/', 'two/', '{id}', '%20')
 
   test('a template matches every expansion of itself', async () => {
     const simple = fc.stringMatching(/^[A-Za-z0-9_.~%-]{0,6}$/)
@@ -96,8 +96,8 @@ describe('URIs', () => {
         readsUnlisted: fc.boolean(),
       })
     await check(
-      fc.property(member('s1', 'one'), member('s2', 'two'), (one, two) => {
-        const table = new UriTable([one, two])
+      fc.property(member('s1', 'one'), member('s2', 'two'), fc.boolean(), (one, two, prefixesUi) => {
+        const table = new UriTable([one, two], { prefixesUi })
         for (const { serverId, uris } of [one, two]) {
           for (const original of uris) {
             const shown = table.publicUri(serverId, original)

@@ -97,7 +97,18 @@ describe('addresses', () => {
     expect(uris).toEqual(expect.arrayContaining(['ui://one/board/page.html', 'ui://two/board/page.html']))
     const { resourceTemplates } = (await client.call('resources/templates/list')).result
     const templates = resourceTemplates.map(({ uriTemplate }: { uriTemplate: string }) => uriTemplate)
-    expect(templates).toEqual(expect.arrayContaining(['ui://one/board/{id}/part.html', 'ui://two/board/{id}/part.html']))
+    expect(templates).toEqual(
+      expect.arrayContaining(['ui://one/board/{id}/part.html', 'ui://two/board/{id}/part.html']),
+    )
+  })
+
+  test('of views name their server at the address of everything too', async () => {
+    const client = await open('/mcp')
+    const { resources } = (await client.call('resources/list')).result
+    const uris = resources.map(({ uri }: { uri: string }) => uri)
+    expect(uris).toEqual(expect.arrayContaining(['ui://one/board/page.html', 'ui://board/board/page.html']))
+    const { contents } = (await client.call('resources/read', { uri: 'ui://board/board/page.html' })).result
+    expect(contents[0].text).toContain('<title>board</title>')
   })
 
   test('of views and what a view asks for pass unchanged at the address of one server', async () => {

@@ -1,7 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRequestKind } from '../../contract/records.ts'
-import { askableCapabilities, everyCapability, listedFor, SHARED_APPS } from '../../domain/client-capabilities.ts'
+import { everyCapability, listedFor, sharedCapabilities } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import type { Side } from '../../domain/session-scope.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
@@ -304,8 +304,7 @@ export class ServerAsking implements UpstreamFace {
       if (signal.aborted) return undefined
       const probed = await probeTools(context.launcher, ready, {
         era: era(),
-        // As the shared connection, with whose list this one is compared.
-        offers: { ...askableCapabilities(form, this.#seen?.protocolVersion ?? LATEST), ...SHARED_APPS },
+        offers: sharedCapabilities(form, this.#seen?.protocolVersion ?? LATEST),
         take: items => {
           // Items shared with the common list are held once.
           const more = items.reduce((sum, item) => sum + (isShared(item) ? 0 : item.bytes), 0)

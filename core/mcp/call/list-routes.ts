@@ -4,7 +4,7 @@ import { invalid } from '../rpc/rpc.ts'
 import type { ListItem } from '../scope/list-item.ts'
 import type { MergedCatalog } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
-import { audienceOf } from '../scope/tool-audience.ts'
+import { readerOf } from '../scope/tool-readers.ts'
 import type { Outcome } from './exchange.ts'
 import type { Pages } from './pages.ts'
 import type { MethodHandler } from './router.ts'
@@ -22,7 +22,7 @@ export function listRoutes(
       const modern = exchange.modern !== undefined
       const answer = (): Outcome => {
         const catalog = scope.catalogFor(capabilities)
-        const items = kind === 'tools' ? catalog.toolsFor(audienceOf(capabilities)) : catalog.lists[kind]
+        const items = kind === 'tools' ? catalog.toolsFor(readerOf(capabilities)) : catalog.lists[kind]
         return page(kind, scope, items, catalog, params, modern)
       }
       return waiting === undefined ? answer() : waiting.then(answer)

@@ -16,7 +16,7 @@ import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
 import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
-import { toolLists } from './tool-audience.ts'
+import { toolLists } from './tool-readers.ts'
 import { type AddedTools, NO_ADDED_TOOLS } from './tool-sets.ts'
 import { UriTable } from './uris.ts'
 
@@ -45,7 +45,7 @@ export interface MergedCatalog {
   readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
   /** Of what is listed, without the work of merging it. */
   readonly counts: { readonly prompts: number; readonly resources: number }
-  /** The list of tools for an audience; that in `lists` has all. */
+  /** The list of tools for a reader; that in `lists` has all. */
   readonly toolsFor: ReturnType<typeof toolLists>
   /** The members' tools, also where they are left out of the list. */
   readonly memberTools: readonly ListItem[]

@@ -116,7 +116,9 @@ test('each session is spoken for exactly, and what all share or one user shares 
     const [one, other] = [{ roots: {} }, { sampling: {} }]
     textOf(await call(rig, 's1', { capabilities: one }))
     textOf(await call(rig, 's2', { capabilities: other }))
-    const wanted = { shared: [APPS], 'per-user': [APPS, APPS], 'per-session': [{ ...READER, ...APPS }, one, other] }[session]
+    const wanted = { shared: [APPS], 'per-user': [APPS, APPS], 'per-session': [{ ...READER, ...APPS }, one, other] }[
+      session
+    ]
     expect(told(server)).toEqual(wanted)
   }
 })

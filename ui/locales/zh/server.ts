@@ -304,6 +304,7 @@ export const server: Readonly<Record<string, string>> = {
     '客户端和模型今后将读取它。只批准您已阅读的内容。',
   '{name} approved': '{name} 已批准',
   Destructive: '破坏性',
+  'For apps only': '仅供应用界面',
   Writes: '写入',
   'Try {name}': '试用 {name}',
   'Input as': '输入方式',

@@ -226,6 +226,7 @@ const writes = ({ annotations }: ToolRecord): boolean => annotations !== undefin
 function traitOf(tool: ToolRecord): unknown {
   if (tool.enabled === false) return html`<span class="tag">${icon('eye-off')}${t('Off')}</span>`
   if (tool.changed === true) return html`<span class="tag warn">${icon('git-compare')}${t('Changed')}</span>`
+  if (tool.appOnly === true) return html`<span class="tag">${icon('app-window')}${t('For apps only')}</span>`
   const { destructiveHint, readOnlyHint } = tool.annotations ?? {}
   if (destructiveHint === true && readOnlyHint !== true)
     return html`<span class="tag warn">${icon('triangle-alert')}${t('Destructive')}</span>`

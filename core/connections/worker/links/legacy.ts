@@ -82,10 +82,8 @@ export class LegacyLink extends McpLink {
 
   protected async handshake(_link: MessageLink, timeoutMs: number): Promise<Handshake> {
     const endMs = performance.now() + timeoutMs
-    let attempt: Attempt = {
-      version: this.options.askedVersion ?? LATEST_LEGACY,
-      capabilities: this.options.capabilities,
-    }
+    const { askedVersion, capabilities } = this.options
+    let attempt: Attempt = { version: askedVersion ?? LATEST_LEGACY, capabilities }
     for (;;) {
       const { version } = attempt
       const params = initializeParams(attempt, this.context.version)
@@ -94,7 +92,7 @@ export class LegacyLink extends McpLink {
         const handshake = readHandshake(await this.own.request('initialize', params, leftMs))
         return version === LATEST_LEGACY ? handshake : { ...handshake, askedVersion: version }
       } catch (error) {
-        const next = error instanceof HubError ? nextAttempt(attempt, error) : undefined
+        const next = nextAttempt(attempt, error)
         if (next === undefined) throw this.#refusal ?? error
         if (next.version !== version) {
           this.#refusal ??= error as HubError
@@ -205,7 +203,8 @@ interface Attempt {
  * What to ask with after a refusal: without extensions where a server takes no capability that it does not know, and says
  * so; else with another version. Undefined when nothing is left.
  */
-function nextAttempt({ version, capabilities }: Attempt, error: HubError): Attempt | undefined {
+function nextAttempt({ version, capabilities }: Attempt, error: unknown): Attempt | undefined {
+  if (!(error instanceof HubError)) return undefined
   const { extensions, ...others } = capabilities
   if (extensions !== undefined && error.data?.rpcCode !== undefined && /extensions/i.test(error.message))
     return { version, capabilities: others }

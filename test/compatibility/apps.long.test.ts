@@ -2,14 +2,17 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Frame, Page } from 'playwright-core'
-import { openBrowser } from '../../browser/support/console.ts'
-import { type Client, type Hub, ROOT, stdioFixture } from '../../support/hub.ts'
-import { startOnline } from '../../support/online-hub.ts'
-import { until } from '../../support/wait.ts'
-import { program } from './servers.ts'
+import { openBrowser } from '../browser/support/console.ts'
+import { type Client, type Hub, ROOT, stdioFixture } from '../support/hub.ts'
+import { startOnline } from '../support/online-hub.ts'
+import { until } from '../support/wait.ts'
+import { program } from './foreign/servers.ts'
 
-const SAMPLES = join(import.meta.dir, 'node_modules/@modelcontextprotocol')
-const sample = (name: string) => ({ command: process.execPath, args: [join(SAMPLES, name, 'dist/index.js'), '--stdio'] })
+const SAMPLES = join(import.meta.dir, 'foreign/node_modules/@modelcontextprotocol')
+const sample = (name: string) => ({
+  command: process.execPath,
+  args: [join(SAMPLES, name, 'dist/index.js'), '--stdio'],
+})
 
 let hub: Hub
 let admin: Client
@@ -47,7 +50,8 @@ afterAll(async () => {
 async function startPage(): Promise<Bun.Server<undefined>> {
   const built = await Bun.build({ entrypoints: [program('apps-host')], target: 'browser' })
   const script = await built.outputs[0]?.text()
-  const html = '<!doctype html><style>iframe { width: 900px; height: 400px }</style><body><script src="/host.js"></script>'
+  const html =
+    '<!doctype html><style>iframe { width: 900px; height: 400px }</style><body><script src="/host.js"></script>'
   const authorization = `Bearer ${await admin.mcpKey()}`
   return Bun.serve({
     hostname: '127.0.0.1',
@@ -75,24 +79,32 @@ async function draw(path: string, tool: string): Promise<{ readonly frame: Frame
   return { frame, uri }
 }
 
+/** Waits until an element of a view has a text that fits, and returns it. */
+async function text(frame: Frame, selector: string, fits: (text: string) => boolean, what: string): Promise<string> {
+  let seen = ''
+  const matches = async (): Promise<boolean> => {
+    seen = (await frame.locator(selector).textContent()) ?? ''
+    return fits(seen)
+  }
+  await until(matches, { what })
+  return seen
+}
+
 test('the official host draws the official samples through a group, and their views call tools by their own names', async () => {
   const clock = await draw('/mcp/apps', 'clock_get-time')
   expect(clock.uri).toMatch(/^ui:\/\/clock\/./)
-  const time = clock.frame.locator('#server-time')
-  await until(async () => /^\d{4}-\d\d-\d\dT/.test(await time.innerText()), { what: 'the time of the result' })
-  const before = await time.innerText()
+  const isTime = (said: string): boolean => /^\d{4}-\d\d-\d\dT/.test(said)
+  const before = await text(clock.frame, '#server-time', isTime, 'the time of the result')
   // The view calls `get-time`, which is `clock_get-time` in the group.
   await clock.frame.locator('#get-time-btn').click()
-  await until(async () => /^\d{4}-/.test(await time.innerText()) && (await time.innerText()) !== before, {
-    what: 'the time of the call',
-  })
+  await text(clock.frame, '#server-time', said => isTime(said) && said !== before, 'the time of the call')
   const budget = await draw('/mcp/apps', 'budget_get-budget-data')
   expect(budget.uri).toMatch(/^ui:\/\/budget\/./)
-  await until(async () => (await budget.frame.locator('canvas').count()) > 0, { what: 'the chart' })
-  await until(async () => /Marketing/.test(await budget.frame.locator('body').innerText()), { what: 'the budget' })
+  await text(budget.frame, 'body', said => said.includes('Marketing'), 'the budget')
+  expect(await budget.frame.locator('canvas').count()).toBeGreaterThan(0)
   const board = await draw('/mcp/apps', 'board_show')
   expect(board.uri).toBe('ui://board/board/page.html')
-  await until(async () => (await board.frame.locator('#said').innerText()) === 'board refresh', { what: 'the answer' })
+  await text(board.frame, '#said', said => said === 'board refresh', 'the answer of its own tool')
   const folder = join(ROOT, 'out/screenshots')
   await mkdir(folder, { recursive: true })
   await page.screenshot({ path: join(folder, 'apps.png'), fullPage: true })
@@ -100,10 +112,7 @@ test('the official host draws the official samples through a group, and their vi
 
 test('the view of one of two servers alike gets its own answer, and with both open a refusal in words', async () => {
   const board = await draw('/mcp/alike', 'board_show')
-  await until(async () => (await board.frame.locator('#said').innerText()) === 'board refresh', { what: 'the answer' })
+  await text(board.frame, '#said', said => said === 'board refresh', 'the answer of its own tool')
   const other = await draw('/mcp/alike', 'other_show')
-  const said = other.frame.locator('#said')
-  await until(async () => /Several servers here have a tool "refresh"/.test(await said.innerText()), {
-    what: 'the refusal',
-  })
+  await text(other.frame, '#said', said => said.includes('Several servers here have a tool "refresh"'), 'the refusal')
 }, 120_000)
