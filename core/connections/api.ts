@@ -171,6 +171,8 @@ export interface UpstreamRequest {
   }
   /** Headers of this one call that the server's `passthroughHeaders` lists, by lower-case name. */
   readonly passthroughHeaders?: Readonly<Record<string, string>>
+  /** True when a modern server may answer with a task: the extension is declared to it. */
+  readonly tasks?: true
   /** The result is not normalized: the caller is no MCP client, and sees what the server wrote. */
   readonly asWritten?: true
 }
@@ -205,6 +207,8 @@ export type UpstreamReply =
   | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean; readonly note?: string }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
+  /** Only where `tasks` was set: the task that the server made of the call, as written. */
+  | { readonly kind: 'task'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }
   | Failed
   | { readonly kind: 'cancelled' }

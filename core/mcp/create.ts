@@ -15,6 +15,7 @@ import type { McpEndpoint } from './api.ts'
 import { type DirectCall, directExchange, directScope, type RefusedDirectCall } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
+import { ExtensionTasks } from './call/extension-tasks.ts'
 import { Forwarder } from './call/forwarder.ts'
 import { listRoutes } from './call/list-routes.ts'
 import type { MiddlewareWatch } from './call/middleware-chain.ts'
@@ -226,7 +227,7 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
     recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
   })
-  const tasks = new Tasks(table, forwarder)
+  const tasks = new Tasks(table, forwarder, new ExtensionTasks(table, forwarder, deps.sealer, now))
   const { middlewares, watch, recordCall } = deps
   const router = new Router(
     { forwarder, middlewares, watch, recordCall, now, refusals, tasks, tracer: deps.tracer },

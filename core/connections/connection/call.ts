@@ -17,6 +17,9 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'completion/complete',
   'tasks/get',
   'tasks/result',
+  'skills/list',
+  'skills/get',
+  'resources/directory/read',
   'ping',
 ])
 

@@ -238,6 +238,8 @@ export class Connection implements PortClient, CallHome {
     if (!call) return
     if (form === 'error') this.#events.failedCall?.(text)
     if (form === 'input') this.#events.input(call, text)
+    else if (form === 'task' && call.request.tasks) call.finish({ kind: 'task', text })
+    else if (form === 'task') call.fail('upstream_protocol', 'The server answered with a task, which nobody asked for')
     else call.finish({ kind: 'result', isError: form === 'error', text, ...noteOf(call) })
   }
 

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../contract/json.ts'
 import { declaredApps } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
+import { TASKS_EXTENSION, withExtension } from '../../domain/extensions.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
 import type { UpstreamRequest } from '../api.ts'
 import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelope.ts'
@@ -50,15 +51,19 @@ function modernRequestText(
   { request, input }: Pick<PendingCall, 'request' | 'input'>,
   server: SentBy,
 ): string {
-  const { method, params, progress, session, modern, notification } = request
+  const { method, params, progress, session, modern, notification, tasks } = request
   // A legacy client does not know these members, and must not set them in the hub's name.
   const { _meta, inputResponses: _, requestState: __, ...rest } = params ?? {}
   const known = typeof _meta === 'object' && _meta !== null && !Array.isArray(_meta) ? withoutEnvelope(_meta) : {}
   const asked = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
-  const declared = session?.capabilities ?? {}
-  const capabilities = modern?.capabilities ?? (request.ask ? declared : declaredApps(declared))
-  const own = envelope(server.hubVersion, passedCapabilities(capabilities), modern ? modern.logLevel : asked)
-  const { inputResponses, requestState } = modern ?? input ?? {}
+  const offered = session?.capabilities ?? {}
+  const capabilities = modern?.capabilities ?? (request.ask ? offered : declaredApps(offered))
+  const passed = passedCapabilities(capabilities)
+  const declared = tasks ? withExtension(passed, TASKS_EXTENSION) : passed
+  const own = envelope(server.hubVersion, declared, modern ? modern.logLevel : asked)
+  // Only the hub itself writes them into the parameters: a task that it runs has questions of its own.
+  const ofTask = tasks && method === 'tasks/update' && params?.inputResponses !== undefined ? params : undefined
+  const { inputResponses, requestState } = ofTask ?? modern ?? input ?? {}
   const all = {
     ...rest,
     ...(inputResponses === undefined ? {} : { inputResponses }),

@@ -31,8 +31,8 @@ export type CallerFrame =
  */
 export type ResultStyle = 'converted' | 'as-is' | 'written'
 
-/** The form of a result: `input`: the upstream requests input first; `error`: a tool set isError. */
-export type ResultForm = 'complete' | 'error' | 'input'
+/** The form of a result: `input`: the upstream requests input first; `task`: it made a task; `error`: a tool set isError. */
+export type ResultForm = 'complete' | 'error' | 'input' | 'task'
 
 /** How an exchange failed. `not-sent`: it was not begun; `repaired`: headers that were rejected are fixed, send it again. */
 export type FailureForm = 'failed' | 'not-sent' | 'repaired'
@@ -63,7 +63,7 @@ export type UpstreamFrame =
   | { readonly kind: 'withdrawn'; readonly key: number }
 
 const STYLE_LETTERS = { converted: 'h', 'as-is': 'v', written: 'w' } as const satisfies Record<ResultStyle, string>
-const RESULT_FORMS = ['complete', 'error', 'input'] as const satisfies readonly ResultForm[]
+const RESULT_FORMS = ['complete', 'error', 'input', 'task'] as const satisfies readonly ResultForm[]
 const FAILURE_FORMS = ['failed', 'not-sent', 'repaired'] as const satisfies readonly FailureForm[]
 
 /** The number of the connection that a frame is for. */

@@ -269,7 +269,9 @@ type ResultFrame = Extract<UpstreamFrame, { readonly kind: 'result' }>
 
 function isLongResult(frame: UpstreamFrame): frame is ResultFrame {
   // Main parses a result that requests input.
-  return frame.kind === 'result' && frame.form !== 'input' && frame.text.length > LONG_CHARACTERS
+  return (
+    frame.kind === 'result' && frame.form !== 'input' && frame.form !== 'task' && frame.text.length > LONG_CHARACTERS
+  )
 }
 
 /** Lists the processes that left the child's group now, since they cannot be found once the child has exited. */

@@ -1,8 +1,18 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { eraOf } from '../era.ts'
+import { extensionOf, TASKS_EXTENSION } from '../extensions.ts'
 import { type CatalogItem, itemJson } from './catalog-item.ts'
 
-/** Support of a tool for being called as a task (MCP 2025-11-25). Without a value, or with `forbidden`, it cannot be. */
-export type TaskSupport = 'required' | 'optional'
+/**
+ * Support of a tool for tasks. `required`, `optional`: its caller decides (MCP 2025-11-25); without a value, or
+ * with `forbidden`, it cannot. `extension`: its server decides for each call (the tasks extension of 2026-07-28).
+ */
+export type TaskSupport = 'required' | 'optional' | 'extension'
+
+/** True for a server that may answer calls of clients that declare the tasks extension with tasks. */
+export function makesTasks(server: { readonly capabilities: JsonObject; readonly protocolVersion: string }): boolean {
+  return eraOf(server.protocolVersion) === 'modern' && extensionOf(server.capabilities, TASKS_EXTENSION) !== undefined
+}
 
 /** True when a server with these capabilities accepts tool calls as tasks; otherwise its tools' own values do not count. */
 export function takesTasks({ tasks }: JsonObject): boolean {
@@ -22,8 +32,17 @@ export function taskCapability(capabilities: JsonObject): JsonObject | undefined
   }
 }
 
+/** Returns the support of each of a server's tools; undefined for one whose calls cannot become tasks. */
+export function taskSupportsOf(
+  server: { readonly capabilities: JsonObject; readonly protocolVersion: string } | undefined,
+): (tool: CatalogItem) => TaskSupport | undefined {
+  if (!server) return () => undefined
+  if (makesTasks(server)) return () => 'extension'
+  return takesTasks(server.capabilities) ? taskSupport : () => undefined
+}
+
 /** Undefined for a tool that cannot be called as a task. */
-export function taskSupport(tool: CatalogItem): TaskSupport | undefined {
+function taskSupport(tool: CatalogItem): TaskSupport | undefined {
   if (!tool.text.includes('"taskSupport"')) return undefined
   const { execution } = itemJson(tool)
   const said = isJsonObject(execution) ? execution.taskSupport : undefined

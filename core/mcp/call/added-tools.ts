@@ -82,7 +82,7 @@ function asOutcome(name: string, { result }: Awaited<ReturnType<ToolSet['call']>
 
 /**
  * A result shortened by the plugin that does so in this scope. Bytes are counted here, on the text as it came: a plugin
- * would need every result parsed to find the few that are too long.
+ * would need every result parsed to find the few that are too long. `method`: the one whose result it is.
  */
 export function shortened(
   exchange: Exchange,
@@ -90,8 +90,8 @@ export function shortened(
   { member, original }: ExchangeTarget,
   outcome: Extract<Outcome, { kind: 'result' }>,
   maxBytes: number,
+  method: string = exchange.method,
 ): Outcome {
-  const { method } = exchange
   if (!SHORTENED.has(method) || isWithin(outcome.resultText, maxBytes)) return outcome
   const { shortens } = scope.catalog.added
   if (!shortens?.shorten) return outcome

@@ -129,6 +129,8 @@ function endOf(reply: UpstreamReply): CallOutcome {
   switch (reply.kind) {
     case 'result':
       return reply.isError ? 'tool_error' : 'ok'
+    case 'task':
+      return 'ok'
     case 'failed':
       return outcomeOfCode(reply.code)
     case 'cancelled':
@@ -141,6 +143,7 @@ function endOf(reply: UpstreamReply): CallOutcome {
 /** The status of a call in its record and its trace. */
 export function callStatus(reply: UpstreamReply): string {
   if (reply.kind === 'result') return reply.isError ? 'error' : 'success'
+  if (reply.kind === 'task') return 'success'
   return reply.kind === 'failed' ? reply.code : reply.kind
 }
 

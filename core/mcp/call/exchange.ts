@@ -58,6 +58,8 @@ export type Outcome =
   | { readonly kind: 'result'; readonly resultText: JsonText }
   /** A modern upstream needs more input; only where the caller is modern too. */
   | { readonly kind: 'input_required'; readonly resultText: string }
+  /** A task in place of the result; only where the caller declared the tasks extension. */
+  | { readonly kind: 'task'; readonly resultText: string }
   | { readonly kind: 'error'; readonly error: RpcError }
   | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }
@@ -67,6 +69,6 @@ export type RequestEnded = (method: string, era: Era, word: string) => void
 
 /** An outcome in one word: `success`, `error` of the server, `input_required`, `cancelled`, or the hub's code. */
 export function outcomeWord(outcome: Outcome): string {
-  if (outcome.kind === 'result') return 'success'
+  if (outcome.kind === 'result' || outcome.kind === 'task') return 'success'
   return outcome.kind === 'failed' ? outcome.error.code : outcome.kind
 }

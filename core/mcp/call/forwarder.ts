@@ -123,6 +123,8 @@ export class Forwarder {
         return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
       case 'input_required':
         return { kind: 'input_required', resultText: reply.text }
+      case 'task':
+        return { kind: 'task', resultText: reply.text }
       case 'error':
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
@@ -165,13 +167,16 @@ export class Forwarder {
       ask: change.ask ?? exchange.ask,
     }
     if (variablesIn) request.variablesIn = variablesIn
-    if (exchange.progress && !change.quiet) request.progress = exchange.progress
+    const progress = change.progress ?? exchange.progress
+    if (progress && !change.quiet) request.progress = progress
+    if (change.tasks) request.tasks = true
     if (session) request.session = session
     if (face.side === 'older') request.older = true
     const modern = exchange.modern?.()
-    if (modern) request.modern = modern
+    if (modern) request.modern = modernOf(modern, change)
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
-    if (exchange.plainFailures) request.asWritten = true
+    // A task that the hub runs ends with a result in the usual form.
+    if (exchange.plainFailures && change.method !== 'tasks/get') request.asWritten = true
     return this.#parts.upstreams.request(serverId, request)
   }
 
@@ -183,6 +188,13 @@ export class Forwarder {
       if (isPlainObject(item) && typeof item.elicitationId === 'string')
         this.#parts.recordUrlElicitation(exchange.session.id, member.server.id, item.elicitationId)
   }
+}
+
+/** The caller's answers belong to its own request, not to those that the hub sends for it. */
+function modernOf(modern: NonNullable<UpstreamRequest['modern']>, { method }: Change): typeof modern {
+  if (method === undefined) return modern
+  const { capabilities, logLevel } = modern
+  return { capabilities, ...(logLevel === undefined ? {} : { logLevel }) }
 }
 
 function toFailed(thrown: unknown): Failed {

@@ -16,7 +16,7 @@ export interface TaskState {
   readonly ttlMs?: number
 }
 
-/** Whether the task has reached a final status. */
+/** True when the task has reached a final status. */
 export function isOver({ status }: Pick<TaskState, 'status'>): boolean {
   return OVER.has(status)
 }
@@ -27,8 +27,8 @@ export function taskState(value: JsonValue | undefined): TaskState | undefined {
   const { taskId, status, statusMessage } = value
   if (typeof taskId !== 'string' || taskId === '' || taskId.length > MOST_ID_CHARACTERS) return undefined
   if (typeof status !== 'string') return undefined
-  const pollIntervalMs = asDouble(value.pollInterval)
-  const ttlMs = asDouble(value.ttl)
+  const pollIntervalMs = asDouble(value.pollIntervalMs ?? value.pollInterval)
+  const ttlMs = asDouble(value.ttlMs ?? value.ttl)
   return {
     taskId,
     status,

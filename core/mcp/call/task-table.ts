@@ -57,11 +57,12 @@ export class TaskTable {
     }
   }
 
-  add(place: TaskPlace, session: string, state: TaskState): OpenTask {
+  /** `id`: the one that the client knows; default: a new one. */
+  add(place: TaskPlace, session: string, state: TaskState, id: string = crypto.randomUUID()): OpenTask {
     const lifeMs = Math.min(state.ttlMs ?? LIMITS.taskMs, LIMITS.taskMs)
     const task: OpenTask = {
       ...place,
-      id: crypto.randomUUID(),
+      id,
       upstreamId: state.taskId,
       session,
       endsAtMs: this.#now() + lifeMs,
@@ -72,6 +73,19 @@ export class TaskTable {
     const all = this.#ofUser.get(place.userId) ?? new Set()
     this.#ofUser.set(place.userId, all.add(task))
     return task
+  }
+
+  /** Marks a task as over, or not. */
+  noted(id: string, state: TaskState): void {
+    const task = this.#byId.get(id)
+    if (task) task.over = isOver(state)
+  }
+
+  /** True when one more task has a place. */
+  hasRoom(userId: string): boolean {
+    this.sweep()
+    const all = this.#ofUser.get(userId) ?? []
+    return this.countOf(userId) < LIMITS.tasksPerUser || [...all].some(({ over }) => over)
   }
 
   /** Undefined for every id but those that were given out at this place. */

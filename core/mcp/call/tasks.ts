@@ -8,10 +8,13 @@ import { invalid } from '../rpc/rpc.ts'
 import type { Target } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { MemberState, ScopeMember } from '../scope/scope-types.ts'
+import { CoreTaskRun } from './core-task-run.ts'
 import type { Outcome } from './exchange.ts'
+import { ExtensionTaskRun } from './extension-task-run.ts'
+import { declaresTasks, type ExtensionTasks } from './extension-tasks.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import type { MethodHandler } from './router.ts'
-import { type Change, TaskRun } from './task-run.ts'
+import type { Change } from './task-run.ts'
 import { createdTask, isOver, taskState, withRelatedTask } from './task-state.ts'
 import type { OpenTask, TaskPlace, TaskTable } from './task-table.ts'
 
@@ -34,21 +37,29 @@ interface Passing {
   readonly session: string
 }
 
-/** Tasks of MCP 2025-11-25 where a client of that version talks to one server, under ids of the hub's own. */
+/**
+ * Tasks of MCP 2025-11-25 where a client of that version talks to one server, and those of the extension of 2026-07-28
+ * (`extension`), under ids of the hub's own. Tasks of clients that do not handle them are run by the hub.
+ */
 export class Tasks {
   readonly #table: TaskTable
   readonly #forwarder: Forwarder
+  readonly #extension: ExtensionTasks
 
-  constructor(table: TaskTable, forwarder: Forwarder) {
+  constructor(table: TaskTable, forwarder: Forwarder, extension: ExtensionTasks) {
     this.#table = table
     this.#forwarder = forwarder
+    this.#extension = extension
   }
 
   /** The handlers of its methods. */
   routes(): Readonly<Record<string, MethodHandler>> {
     return {
-      'tasks/get': (routed, params) => this.#described(routed, params),
-      'tasks/cancel': (routed, params) => this.#described(routed, params),
+      'tasks/get': (routed, params) =>
+        routed.exchange.modern ? this.#extension.get(routed, params) : this.#described(routed, params),
+      'tasks/cancel': (routed, params) =>
+        routed.exchange.modern ? this.#extension.acknowledge(routed, params) : this.#described(routed, params),
+      'tasks/update': (routed, params) => this.#extension.acknowledge(routed, params),
       'tasks/result': (routed, params) => this.#result(routed, params),
       'tasks/list': routed => this.#list(routed),
     }
@@ -62,12 +73,27 @@ export class Tasks {
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
     const { task, ...plain } = params
+    if (target.task === 'extension') return this.#extended(routed, target, plain, finish)
     const passing = task === undefined ? undefined : passes(routed)
     if (passing) return this.#create(routed, { target, params, passing, finish })
     if (target.task !== 'required') return this.#forwarder.forward(routed, target, plain, finish)
     const limitMs = target.member.server.maxTimeoutMs
     return this.#forwarder.forward(routed, target, plain, finish, begin =>
-      new TaskRun({ exchange: routed.exchange, begin, params: plain, limitMs }).reply(),
+      new CoreTaskRun({ exchange: routed.exchange, begin, params: plain, limitMs }).reply(),
+    )
+  }
+
+  #extended(
+    routed: Routed,
+    target: Target,
+    params: JsonObject,
+    finish: (reply: UpstreamReply) => Outcome,
+  ): Promise<Outcome> {
+    const passed = declaresTasks(routed) ? this.#extension.create(routed, target, params, finish) : undefined
+    if (passed) return passed
+    const limitMs = target.member.server.maxTimeoutMs
+    return this.#forwarder.forward(routed, target, params, finish, begin =>
+      new ExtensionTaskRun({ exchange: routed.exchange, begin, params, limitMs }).reply(),
     )
   }
 

@@ -40,6 +40,7 @@ export class ModernResponseWriter {
     else if (outcome.kind === 'error') this.#error(exchange, post, outcome.error)
     else if (outcome.kind === 'failed') this.#refuse(exchange, post, outcome.error)
     else if (outcome.kind === 'input_required') this.#inputRequired(exchange, post, outcome.resultText)
+    else if (outcome.kind === 'task') this.#task(exchange, post, outcome.resultText)
     else this.#result(exchange, post, outcome.resultText)
   }
 
@@ -60,6 +61,12 @@ export class ModernResponseWriter {
     }
     const presenter = this.#presenters.of(exchange.scope)
     post.answer(resultMessage(post.id, presenter.result(exchange.method, { ...asked, ...state }, false)), 200)
+  }
+
+  #task({ scope, method }: ModernExchange, post: ModernResponse, text: string): void {
+    const value = parseExact(text)
+    const task = isPlainObject(value) ? value : {}
+    post.answer(resultMessage(post.id, this.#presenters.of(scope).result(method, task, false)), 200)
   }
 
   #result(exchange: ModernExchange, post: ModernResponse, text: JsonText): void {

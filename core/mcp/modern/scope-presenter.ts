@@ -2,8 +2,10 @@ import type { Caching } from '../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint } from '../../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
+import { TASKS_EXTENSION, withExtension } from '../../domain/extensions.ts'
 import { type JsonText, LongText } from '../../domain/json/long-text.ts'
 import { LIST_KINDS, LISTS } from '../../domain/mcp-methods.ts'
+import { passesTasks } from '../call/extension-tasks.ts'
 import { isPlainObject, parseExact } from '../rpc/rpc.ts'
 import { mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
 import { leftOutWarnings } from '../scope/group-warnings.ts'
@@ -25,7 +27,7 @@ const LIST = /\/list$/
 
 /** A scope in the modern era's form, valid as long as its catalogue stays the same. */
 export class ScopePresenter {
-  readonly capabilities: JsonObject
+  readonly capabilities: { [name: string]: JsonValue }
   readonly #serverInfo: JsonObject
   readonly #instructions: string | undefined
   readonly #head: string
@@ -36,8 +38,10 @@ export class ScopePresenter {
   /** By method, the last list text and its modern form, cached because lists rarely change. */
   readonly #lists = new Map<string, { readonly from: string; readonly to: string }>()
 
-  constructor({ resolved, catalog }: Scope, version: string) {
-    this.capabilities = mergeCapabilities(resolved, catalog)
+  constructor(scope: Scope, version: string) {
+    const { resolved, catalog } = scope
+    const merged = mergeCapabilities(resolved, catalog)
+    this.capabilities = passesTasks(scope) ? withExtension(merged, TASKS_EXTENSION) : merged
     // Experimental features belong to one era, and every upstream that has them so far is legacy.
     delete this.capabilities.experimental
     this.#serverInfo = mergedServerInfo(resolved, catalog.states, version)

@@ -39,6 +39,9 @@ const ROUTED: ReadonlySet<string> = new Set([
   'prompts/get',
   'resources/read',
   'completion/complete',
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
 ])
 
 interface ModernWireParts {

@@ -12,11 +12,14 @@ import { clientNameOf, clientVersionOf } from './client-name.ts'
 import { type ProgressToken, progressToken } from './progress-token.ts'
 import { isPlainObject, type Message } from './rpc.ts'
 
-/** Methods whose name or URI is repeated in a header, with the parameter that the header repeats. */
-const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
+/** Methods whose name, URI or task is repeated in a header, with the parameter that the header repeats. */
+const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
 }
 
 /** What a modern request declares about itself and its client, taken out of its parameters. */

@@ -3,7 +3,7 @@ import type { ScopeTool } from '../../contract/points.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { mayHaveOutputSchema, outputSchemasOf } from '../../domain/tools/output-schema.ts'
-import { type TaskSupport, takesTasks, taskSupport } from '../../domain/tools/task-support.ts'
+import { type TaskSupport, taskSupportsOf } from '../../domain/tools/task-support.ts'
 import {
   type ArgumentRules,
   isToolOn,
@@ -31,7 +31,7 @@ export interface Target {
   readonly variablesIn?: readonly string[]
   /** Its definition changed, and its owner has not approved the change yet. */
   readonly blocked?: true
-  /** Whether it can, or must, be called as a task. */
+  /** Present where a call of it can become a task. */
   readonly task?: TaskSupport
   /** The item as the upstream lists it; present for items that are listed by name. */
   readonly item?: CatalogItem
@@ -213,14 +213,14 @@ function toolCandidates(state: MemberState, ownerId: string, kind: ResolvedScope
   const items = catalog?.tools ?? []
   const own = ownerId === member.server.ownerId
   const chosen = chosenTools(member, items, own)
-  const tasks = catalog !== undefined && takesTasks(catalog.capabilities)
+  const supportOf = taskSupportsOf(catalog)
   const candidates: Candidate[] = []
   for (const item of items) {
     const original = item.key
     const override = overrideOf(member.server.tools, original)
     const choice = chosen?.get(original)
     if (!isToolOn(member.server, override) || (chosen && !choice)) continue
-    const task = tasks ? taskSupport(item) : undefined
+    const task = supportOf(item)
     const target = toolTarget(state, item, override?.arguments, choice?.arguments, own)
     candidates.push({
       state,
@@ -241,8 +241,9 @@ function toolChanges(
   task: TaskSupport | undefined,
   kind: ResolvedScope['kind'],
 ): JsonObject {
-  if (description === undefined && !task) return NO_CHANGES
-  return { ...(description === undefined ? {} : { description }), ...(task ? shownExecution(kind) : {}) }
+  const execution = task === undefined || task === 'extension' ? NO_CHANGES : shownExecution(kind)
+  if (description === undefined) return execution
+  return { description, ...execution }
 }
 
 /** The hub itself can run any call as a task, so clients need not; where tasks are not supported, clients cannot. */

@@ -75,11 +75,20 @@ export async function read(response: Response): Promise<Answer & { readonly stat
   }
 }
 
+const NAMED: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+}
+
 function mirrored(body: unknown): Record<string, string> {
   if (typeof body !== 'object' || body === null) return {}
-  const { method, params } = body as { method?: unknown; params?: { name?: unknown; uri?: unknown } }
+  const { method, params } = body as { method?: unknown; params?: Record<string, unknown> }
   if (typeof method !== 'string') return {}
-  const name = method === 'resources/read' ? params?.uri : params?.name
-  const named = ['tools/call', 'prompts/get', 'resources/read'].includes(method) && typeof name === 'string'
+  const name = params?.[NAMED[method] ?? '']
+  const named = typeof name === 'string'
   return { 'mcp-method': method, ...(named ? { 'mcp-name': name } : {}) }
 }

@@ -3,12 +3,19 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import { cacheHint } from '../../../domain/cache-hint.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../../domain/era.ts'
+import { withExtension } from '../../../domain/extensions.ts'
 import { envelope, passedCapabilities } from '../../modern-envelope.ts'
 import type { Handshake } from './link-context.ts'
 
-/** The params of a request by the hub itself; `capabilities` are those of the clients for which it asks. */
-export function ownParams(params: JsonObject | undefined, hubVersion: string, capabilities: JsonObject): JsonObject {
-  return { ...params, _meta: envelope(hubVersion, passedCapabilities(capabilities)) }
+/** The params of a request by the hub itself; `capabilities` are those of the clients for which it asks, `extensions` its own. */
+export function ownParams(
+  params: JsonObject | undefined,
+  hubVersion: string,
+  capabilities: JsonObject,
+  extensions: readonly string[] = [],
+): JsonObject {
+  const declared = extensions.reduce(withExtension, passedCapabilities(capabilities))
+  return { ...params, _meta: envelope(hubVersion, declared) }
 }
 
 /** Reads the result of `server/discover`; throws `upstream_protocol` (`data.supported`) when it cannot be used. */

@@ -10,6 +10,9 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
 }
 /** Most cached names; a server rarely has more tools and prompts, so more names mean that a client guesses. */
 const KEPT = 1_000

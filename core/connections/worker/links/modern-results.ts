@@ -21,6 +21,15 @@ export function legacyResult(text: string, value: JsonObject): string {
   return joined([contentWith(text, content, value, asText), ...parts])
 }
 
+/** Converts the description of a task: the tool's result in it, which a legacy client gets, is converted as any. */
+export function legacyTask(text: string, value: JsonObject): string {
+  const { result } = value
+  const member = members(text).findLast(({ key }) => key === 'result')
+  if (!member || !isJsonObject(result)) return text
+  const own = legacyResult(text.slice(member.valueFrom, member.to).trim(), result)
+  return `${text.slice(0, member.valueFrom)}${own}${text.slice(member.to)}`
+}
+
 /** The content, followed by the structured content as text unless the content includes it already. */
 function contentWith(text: string, content: Member | undefined, value: JsonObject, asText: string): string {
   const blocks = Array.isArray(value.content) ? value.content : []

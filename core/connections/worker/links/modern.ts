@@ -2,6 +2,7 @@ import { HubError, type WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SUBSCRIPTION_KEY } from '../../../domain/era.ts'
+import { TASKS_EXTENSION } from '../../../domain/extensions.ts'
 import { LIST_KINDS, type ListKind } from '../../../domain/mcp-methods.ts'
 import type { MessageLink } from '../../../transport-kit/definition.ts'
 import type { ResultStyle } from '../../protocol/frames.ts'
@@ -14,7 +15,7 @@ import type { Handshake, LinkContext } from './link-context.ts'
 import { Listen } from './listen.ts'
 import { McpLink } from './mcp-link.ts'
 import { ModernHeaders } from './modern-headers.ts'
-import { legacyResult } from './modern-results.ts'
+import { legacyResult, legacyTask } from './modern-results.ts'
 import { formOf, type ReadResult } from './result-forms.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
 
@@ -114,13 +115,14 @@ export class ModernLink extends McpLink {
   }
 
   protected requestList(method: string, params: JsonObject | undefined, timeoutMs: number) {
-    return this.own.list(method, this.#ownParams(params), timeoutMs)
+    return this.own.list(method, this.#ownParams(params, true), timeoutMs)
   }
 
-  #ownParams(params: JsonObject | undefined): JsonObject {
+  #ownParams(params: JsonObject | undefined, lists = false): JsonObject {
     const { catalog, capabilities } = this.options
-    // The lists of a server may depend on the client's capabilities; the hub itself can answer no server request.
-    return ownParams(params, this.context.version, catalog ? capabilities : {})
+    // The lists of a server may depend on the client's capabilities; the hub itself can answer no server request, and runs tasks.
+    const declared = catalog ? capabilities : {}
+    return ownParams(params, this.context.version, declared, lists ? [TASKS_EXTENSION] : [])
   }
 
   protected sendOwn(text: string, id: number, method: string): void {
@@ -148,8 +150,9 @@ export class ModernLink extends McpLink {
 
   protected answered(id: number, call: TakenCall, result: ReadResult): void {
     const resultType = result.value.resultType ?? 'complete'
-    if (resultType === 'input_required') {
-      this.context.frame({ kind: 'result', id, form: 'input', text: result.text })
+    if (resultType === 'input_required' || resultType === 'task') {
+      const form = resultType === 'task' ? 'task' : 'input'
+      this.context.frame({ kind: 'result', id, form, text: result.text })
     } else if (resultType !== 'complete') {
       const said = cutShort(JSON.stringify(resultType), 80)
       this.fail(
@@ -159,7 +162,7 @@ export class ModernLink extends McpLink {
       )
     } else {
       const { text, value } = this.normalized(call, result)
-      const shown = call.asIs ? text : legacyResult(text, value)
+      const shown = call.asIs ? text : call.method === 'tasks/get' ? legacyTask(text, value) : legacyResult(text, value)
       this.context.frame({ kind: 'result', id, form: value.isError === true ? 'error' : 'complete', text: shown })
     }
   }

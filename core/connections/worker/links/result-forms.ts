@@ -23,6 +23,7 @@ const RESULT = { _meta: object, resultType: text, ...CACHING }
 const NORMALIZERS: Readonly<Record<string, Normalize>> = {
   'tools/call': toolResult,
   'tasks/result': toolResult,
+  'tasks/get': taskResult,
   'prompts/get': promptResult,
   'resources/read': resourceResult,
   'completion/complete': completionResult,
@@ -70,6 +71,14 @@ function toolResult(result: JsonObject): JsonObject {
   if (structuredContent === null) kept = without(kept, 'structuredContent')
   if (isError !== undefined && typeof isError !== 'boolean') kept = withBoolean(kept, isError)
   return mend(kept, RESULT).item
+}
+
+/** A task that is over holds the result of its tool. */
+function taskResult(task: JsonObject): JsonObject {
+  const { result } = task
+  if (!isPlainObject(result)) return task
+  const normalized = toolResult(result)
+  return normalized === result ? task : { ...task, result: normalized }
 }
 
 /** "true" and 1 are what some languages write for a boolean. */
