@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { inFolder } from '../support/moving.ts'
 import { startAuthor } from '../support/plugins/author.ts'
 import { makeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -151,6 +152,8 @@ test('a plugin that is withdrawn and added again finds its data; those of a user
   expect((await admin.request('DELETE', `${PLUGINS}/groups`)).json.code).toBe('plugin_not_found')
   await admin.ok('POST', PLUGINS, { use: './library/plugin.ts', isolate: false })
   expect((await ada.ok('GET', BOOKS)).items).toHaveLength(4)
+  const backup = await inFolder(hub.folder, ['backup', join(hub.folder, 'b.backup')])
+  expect(backup.stdout).toContain('Not in it are the tables of plugins (library)')
   await admin.ok('DELETE', '/api/admin/users/ada?cascade=true')
   const count = () => readFile(join(hub.dataDir, 'plugins/library/count.txt'), 'utf8')
   await until(async () => (await count()) === '0', { what: 'a library without the books of ada' })
