@@ -227,7 +227,7 @@ export class PluginHost {
       points: this.#points,
       hold: (slot, point, id, contribution) => this.#hold(slot, point, id, contribution),
       rename: (slot, name) => this.#rename(slot, name),
-      lost: (slot, message) => void this.#fail(slot, new HubError('plugin_failed', message)),
+      lost: (slot, message) => void this.#fail(slot, new HubError('plugin_failed', message)).then(() => this.#settle()),
       requireNeeds: needs => {
         const missing = hardNeeds(needs).filter(name => !this.#runs(name))
         if (missing.length > 0) throw new MissingNeeds(missing)
@@ -260,9 +260,10 @@ export class PluginHost {
   }
 
   #rename(slot: Slot, name: string): void {
-    if (this.#slots.some(other => other.name === name && other !== slot && other.state === 'running')) {
+    // The name of a bundled plugin opens what is stored for it, whether it runs or not.
+    const others = this.#slots.filter(other => other.name === name && other !== slot)
+    if (others.some(({ state, definition }) => state === 'running' || definition))
       throw new Error(`another plugin is named "${name}" already`)
-    }
     slot.name = name
   }
 
