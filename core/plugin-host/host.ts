@@ -14,7 +14,7 @@ import { type OpenPage, readPage } from './pages.ts'
 import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
 import { RouteTable } from './route-table.ts'
-import { type HostAccess, runInMain, runInWorker } from './run.ts'
+import { type HostAccess, runInMain, runInWorker, withVariables } from './run.ts'
 import { keepSecrets } from './shown-config.ts'
 import { keyOf, newSlot, noteFailure, type PluginState, renewedSlot, type Slot } from './slot.ts'
 
@@ -111,7 +111,7 @@ export class PluginHost {
       config === undefined ? wanted : { ...wanted, config: keepSecrets(actor, config, stored, shapeOf(old)) }
     if (change.config !== undefined) {
       await checkPluginConfig(
-        { ...old.entry, config: change.config },
+        { ...old.entry, config: withVariables(old, change.config, this.#options.services) },
         old.definition,
         this.#options.folder,
         START_LIMIT_MS,

@@ -14,6 +14,7 @@ import type { Jobs } from './jobs.ts'
 import { type FormerPlaces, type KeptIn, pluginFolder, pluginSecrets, pluginSettings } from './kept.ts'
 import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
+import { Threads } from './thread.ts'
 
 /** What the hub lends to plugins. */
 export interface HubServices extends HubParts {
@@ -48,6 +49,7 @@ export type Services = Omit<
 export function mainServices({ hub, isBundled, definition, limits, jobs, signal, addRoute }: ServiceParts): Services {
   const { name } = definition
   const plugin = { name, signal }
+  const threads = new Threads(signal)
   const requests = once(() => fetchFor(hub(), plugin))
   return {
     limits,
@@ -64,6 +66,7 @@ export function mainServices({ hub, isBundled, definition, limits, jobs, signal,
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
     states: made(() => pluginStates(hub())),
+    thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),
     fetchFor: userId => (url, request) => requests()(userId)(url, request),
     tables() {
