@@ -8,6 +8,7 @@ import { backUp } from '../moving/backup/backup.ts'
 import { copyStore, type StoreDigest } from '../moving/backup/migrate.ts'
 import { isUnused } from '../moving/backup/restore.ts'
 import { lockStore, openStore, openStoreReadOnly, refreshStatistics, SQLITE_FILE, type Store } from '../store/open.ts'
+import { pluginsWithTables } from '../store/plugin-tables.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
@@ -46,6 +47,8 @@ interface Done {
   readonly tables: StoreDigest
   /** Present place of the SQLite file, or of the replaced one; null if nothing was moved. */
   readonly aside: string | null
+  /** Plugins whose tables stay in the old database. */
+  readonly pluginTablesOf: readonly string[]
 }
 
 /** Returns the exit code. */
@@ -72,7 +75,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   return 0
 }
 
-function report(io: CommandIo, { tables, aside }: Done, direction: string): void {
+function report(io: CommandIo, { tables, aside, pluginTablesOf: left }: Done, direction: string): void {
   const filled = Object.entries(tables).filter(([, { rows }]) => rows > 0)
   printTable(
     io,
@@ -81,6 +84,8 @@ function report(io: CommandIo, { tables, aside }: Done, direction: string): void
   )
   const rows = filled.reduce((sum, [, table]) => sum + table.rows, 0)
   io.stdout(plain(`moved ${rows} rows, equal by digest\n`))
+  if (left.length > 0)
+    io.stdout(plain(`not moved: tables of plugins (${left.join(', ')}), which stay in the old database\n`))
   if (aside !== null) io.stdout(plain(`what was there before is in ${aside}\n`))
   io.stdout(
     direction === 'sqlite to postgres'
@@ -106,9 +111,9 @@ async function locked<T>({ dataDir, databaseUrl }: Place, work: () => Promise<T>
   }
 }
 
-async function copied(from: Store, to: Store): Promise<StoreDigest> {
+async function copied(from: Store, to: Store): Promise<Omit<Done, 'aside'>> {
   try {
-    return await copyStore(from, to)
+    return { tables: await copyStore(from, to), pluginTablesOf: await pluginsWithTables(from.db) }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new CommandError(`${why}. Nothing was changed`, { cause: error })
@@ -129,11 +134,11 @@ async function toPostgres({ dataDir, databaseUrl, replace, aside }: Place): Prom
   }
   await mkdir(aside, { recursive: true, mode: 0o700 })
   if (!isFree) await backUp(to, join(aside, 'database.backup'), {})
-  const tables = await copied(from, to)
+  const moved = await copied(from, to)
   await refreshStatistics(to)
   await opened.disposeAsync()
   await putAside(path, aside)
-  return { tables, aside }
+  return { ...moved, aside }
 }
 
 async function toSqlite({ dataDir, databaseUrl, replace, aside }: Place): Promise<Done> {
@@ -146,13 +151,13 @@ async function toSqlite({ dataDir, databaseUrl, replace, aside }: Place): Promis
   // Moved into place as a whole: a start after a crash must not find half a database.
   const folder = await mkdtemp(join(dataDir, 'migrate-'))
   try {
-    const tables = await fromPostgres({ dataDir, databaseUrl }, folder)
+    const moved = await fromPostgres({ dataDir, databaseUrl }, folder)
     if (isThere) {
       await mkdir(aside, { recursive: true, mode: 0o700 })
       await putAside(path, aside)
     }
     await rename(join(folder, SQLITE_FILE), path)
-    return { tables, aside: isThere ? aside : null }
+    return { ...moved, aside: isThere ? aside : null }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -161,7 +166,7 @@ async function toSqlite({ dataDir, databaseUrl, replace, aside }: Place): Promis
 async function fromPostgres(
   { dataDir, databaseUrl }: Pick<Place, 'dataDir' | 'databaseUrl'>,
   folder: string,
-): Promise<StoreDigest> {
+): Promise<Omit<Done, 'aside'>> {
   await using opened = new AsyncDisposableStack()
   const from = await openStore({ dataDir, databaseUrl, statementMs: STATEMENT_MS })
   opened.defer(() => from.close())

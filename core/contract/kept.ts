@@ -37,3 +37,10 @@ export interface PluginJobs {
   /** Runs `work`, or waits for the same key's that runs already. Rejects with what it throws. */
   once<T>(key: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>
 }
+
+/** A thread for long work, of a module whose default export answers: `export default (message) => answer`. What crosses is cloned. */
+export interface PluginThread {
+  /** Rejects with what the module throws; `connection_lost` after `timeoutMs` (30,000), which ends the thread. The next one starts it anew. */
+  request(message: unknown, timeoutMs?: number): Promise<unknown>
+  end(): void
+}

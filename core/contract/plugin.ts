@@ -4,7 +4,7 @@ import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
-import type { PluginJobs, PluginSecrets, PluginSettings } from './kept.ts'
+import type { PluginJobs, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
@@ -79,6 +79,8 @@ export interface PluginContext<Config> {
   /** Opens a client at a path such as `/mcp/work`. */
   client(actor: UserActor, path: string): Promise<PluginClient>
   readonly fetchFor: FetchFor
+  /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */
+  thread(module: string): PluginThread
   /** A folder of the plugin's own in the data folder, which stays when the plugin ends. */
   folder(): Promise<string>
   /** An error with one of the codes of the definition, to be thrown where a caller is to get it. */

@@ -21,15 +21,19 @@ import transportSse from '../../plugins/transport-sse/plugin.ts'
 import transportStdio from '../../plugins/transport-stdio/plugin.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
+import type { PluginDefinition } from '../contract/plugin.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { PluginEntry } from '../plugin-host/resolve.ts'
-import type { Registry } from '../registry/api.ts'
+import type { FormerPlaces } from '../plugin-host/services/kept.ts'
 
-/** The setting that holds the key of the endpoint of embeddings, sealed. */
-const EMBEDDINGS_KEY = 'embeddingsKey'
+/** Where bundled plugins keep secrets that hubs have stored before plugins had places of their own. */
+export const FORMER_PLACES: Readonly<Record<string, FormerPlaces>> = {
+  [rankEmbeddings.name]: { system: true },
+  [hostedKeys.name]: { userPrefix: HOSTED_KEY_PREFIX },
+}
 
 /** The plugins that come with the hub, in starting order. */
-export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
+export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   transportStdio,
   transportHttp,
   transportSse,
@@ -46,21 +50,11 @@ export const bundledPlugins = ({ settings }: Pick<Registry, 'settings'>) => [
   marketJson,
   marketRegistry,
   smartGroup,
-  rankEmbeddings({
-    key: () => settings.openSystemSecret(EMBEDDINGS_KEY),
-    setKey: (actor, key) => settings.setSystemSecret(actor, EMBEDDINGS_KEY, key),
-    shownKey: () => settings.systemSecretInfo(EMBEDDINGS_KEY),
-  }),
+  rankEmbeddings,
   sinkSyslog,
   sinkSearch,
   sinkOtlp,
-  hostedKeys({
-    keyOf: (userId, platform) => settings.openUserSecret(userId, `${HOSTED_KEY_PREFIX}${platform}`),
-    async shownOf(userId) {
-      const keys = Object.entries(await settings.userSecretInfo(userId, HOSTED_KEY_PREFIX))
-      return Object.fromEntries(keys.map(([key, info]) => [key.slice(HOSTED_KEY_PREFIX.length), info]))
-    },
-  }),
+  hostedKeys,
 ]
 
 /** The entries of the settings file, and those that follow from the configuration; entries of the file take precedence. */

@@ -7,7 +7,7 @@ import type { HubServices } from '../plugin-host/services/services.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Store } from '../store/open.ts'
 
-interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId'> {
+interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' | 'formerPlaces'> {
   readonly store: Store
   readonly registry: Registry
   readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
@@ -37,6 +37,10 @@ export class PluginServices implements HubServices {
 
   get dataDir(): string {
     return this.#parts.dataDir
+  }
+
+  get formerPlaces(): HubServices['formerPlaces'] {
+    return this.#parts.formerPlaces
   }
 
   get instanceId(): string {

@@ -10,7 +10,7 @@ import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Store } from '../store/open.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import type { HubLog } from '../telemetry/log.ts'
-import { bundledPlugins, pluginEntries } from './bundled.ts'
+import { bundledPlugins, FORMER_PLACES, pluginEntries } from './bundled.ts'
 import { PluginServices } from './plugin-services.ts'
 
 interface PluginParts {
@@ -33,9 +33,10 @@ export async function openPlugins(parts: PluginParts) {
     ...{ store, registry, config, dataDir: loaded.config.dataDir },
     variable: name => loaded.variable(name),
     instanceId: marks.make(),
+    formerPlaces: FORMER_PLACES,
   })
   const plugins = new PluginHost({
-    bundled: bundledPlugins(registry),
+    bundled: bundledPlugins,
     entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
     folder: loaded.settings.folder,
     registry: registryView(registry),

@@ -14,7 +14,7 @@ import { type OpenPage, readPage } from './pages.ts'
 import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
 import { RouteTable } from './route-table.ts'
-import { type HostAccess, runInMain, runInWorker } from './run.ts'
+import { type HostAccess, runInMain, runInWorker, withVariables } from './run.ts'
 import { keepSecrets } from './shown-config.ts'
 import { keyOf, newSlot, noteFailure, type PluginState, renewedSlot, type Slot } from './slot.ts'
 
@@ -111,7 +111,7 @@ export class PluginHost {
       config === undefined ? wanted : { ...wanted, config: keepSecrets(actor, config, stored, shapeOf(old)) }
     if (change.config !== undefined) {
       await checkPluginConfig(
-        { ...old.entry, config: change.config },
+        { ...old.entry, config: withVariables(old, change.config, this.#options.services) },
         old.definition,
         this.#options.folder,
         START_LIMIT_MS,
@@ -227,7 +227,7 @@ export class PluginHost {
       points: this.#points,
       hold: (slot, point, id, contribution) => this.#hold(slot, point, id, contribution),
       rename: (slot, name) => this.#rename(slot, name),
-      lost: (slot, message) => void this.#fail(slot, new HubError('plugin_failed', message)),
+      lost: (slot, message) => void this.#fail(slot, new HubError('plugin_failed', message)).then(() => this.#settle()),
       requireNeeds: needs => {
         const missing = hardNeeds(needs).filter(name => !this.#runs(name))
         if (missing.length > 0) throw new MissingNeeds(missing)
@@ -260,9 +260,10 @@ export class PluginHost {
   }
 
   #rename(slot: Slot, name: string): void {
-    if (this.#slots.some(other => other.name === name && other !== slot && other.state === 'running')) {
+    // The name of a bundled plugin opens what is stored for it, whether it runs or not.
+    const others = this.#slots.filter(other => other.name === name && other !== slot)
+    if (others.some(({ state, definition }) => state === 'running' || definition))
       throw new Error(`another plugin is named "${name}" already`)
-    }
     slot.name = name
   }
 

@@ -4,7 +4,6 @@ import type { RouteAnswer } from '../contract/routes.ts'
 import { startThread } from '../events/thread-starts.ts'
 import type { DescribedRoute } from '../http/plugin-routes.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
-import { carriedError } from './carried-error.ts'
 import {
   type FromPlugin,
   type OutboundRules,
@@ -14,6 +13,7 @@ import {
 } from './isolate-protocol.ts'
 import type { IsolatedPlugin, IsolatedPluginHost } from './isolated-plugin.ts'
 import { carryJson, takeJson } from './json-crossing.ts'
+import { carriedError } from './services/carried-error.ts'
 import type { OpenRoute } from './services/routes.ts'
 
 /** Longest time for one hook of an isolated plugin, in milliseconds, unless the hook has its own limit. */

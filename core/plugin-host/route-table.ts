@@ -65,7 +65,7 @@ export class RouteTable implements PluginRouteTable {
         try {
           return await route.handle(request, signal)
         } catch (error) {
-          if (!(error instanceof HubError)) this.#failed(slot, route, error)
+          if (!(error instanceof HubError) || error.code === 'internal') this.#failed(slot, route, error)
           throw attributed(error, plugin)
         }
       },

@@ -48,7 +48,7 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
   slot.undo.push(() => stop.abort())
   const context: PluginContext<unknown> = {
     ...mainServices({
-      ...{ definition, limits, jobs, signal: stop.signal },
+      ...{ definition, limits, jobs, signal: stop.signal, isBundled: slot.definition !== undefined },
       hub: () => lent(hub),
       addRoute: route => addRoute(slot, route),
     }),
@@ -124,19 +124,20 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
 
 /** The settings of a plugin whose needs run. Throws MissingNeeds. */
 function admission(slot: Slot, host: HostAccess): Admission {
-  const { needs, limits = {}, variables = {} } = slot.about ?? {}
+  const { needs, limits = {} } = slot.about ?? {}
   host.requireNeeds(needs)
   const wanted = Object.entries(slot.entry.limits ?? {}).filter(([limit]) => Object.hasOwn(limits, limit))
   slot.limits = { ...limits, ...Object.fromEntries(wanted) }
-  const texts = Object.entries(variables).flatMap(([variable, key]) => {
-    const text = host.options.services?.variable(variable)
+  return { limits: slot.limits, config: withVariables(slot, slot.entry.config, host.options.services) }
+}
+
+/** A configuration with what the environment says where it says nothing. */
+export function withVariables({ about }: Pick<Slot, 'about'>, config: unknown, hub: HubServices | undefined): unknown {
+  const texts = Object.entries(about?.variables ?? {}).flatMap(([variable, key]) => {
+    const text = hub?.variable(variable)
     return text === undefined ? [] : [[key, text] as const]
   })
-  const { config } = slot.entry
-  return {
-    limits: slot.limits,
-    config: texts.length === 0 ? config : { ...Object.fromEntries(texts), ...(config as object | undefined) },
-  }
+  return texts.length === 0 ? config : { ...Object.fromEntries(texts), ...(config as object | undefined) }
 }
 
 function own(slot: Slot, { points }: HostAccess): void {

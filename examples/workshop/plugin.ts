@@ -74,6 +74,18 @@ export default definePlugin({
         return { body: { status: answer.status } }
       },
     })
+    const counting = context.thread(new URL('./count-thread.ts', import.meta.url).href)
+    routes.add({
+      method: 'POST',
+      path: '/words',
+      access: 'user',
+      summary: 'Count the words of a text',
+      body: z.object({ text: z.string().max(10_000) }),
+      answers: { 200: { description: 'The count', schema: z.object({ words: z.int() }) } },
+      async handle({ body: { text } }) {
+        return { body: { words: Number(await counting.request(text, 2_000)) } }
+      },
+    })
     return undefined
   },
 })

@@ -3,7 +3,6 @@ import {
   type HeaderProvider,
   HubError,
   type PluginContext,
-  type PluginDefinition,
   type ServerRecord,
   type UserActor,
 } from 'patchbay/contract'
@@ -66,65 +65,45 @@ const config = z.strictObject({
 const TEST_MS = 10_000
 const TRANSPORTS: ReadonlySet<string> = new Set(['sse', 'streamable-http'])
 
-/** Functions that core provides to this plugin only. */
-export interface HostedKeysDeps {
-  /** The key that a user has stored for a platform. */
-  readonly keyOf: (userId: string, platform: string) => Promise<string | undefined>
-  /** Displayable facts about a user's keys, by platform. */
-  readonly shownOf: (userId: string) => Promise<Readonly<Record<string, ShownKey>>>
-}
-
-/** Last characters of a key, empty for a short one, and the time when it was stored (ISO 8601 UTC). */
-interface ShownKey {
-  readonly last4: string
-  readonly setAt: string
-}
-
 type Config = z.infer<typeof config>
 type Asked = Parameters<HeaderProvider['headersFor']>[0]
 
 /** Gives servers at hosted platforms the key of their owner. */
-export default function hostedKeys(deps: HostedKeysDeps): PluginDefinition<Config> {
-  return definePlugin<Config>({
-    name: 'hosted-keys',
-    contract: 1,
-    config,
-    setup(context) {
-      const keys = new HostedKeys(context, deps)
-      context.contribute('headerProvider', 'hosted-keys', {
-        redirects: 'none',
-        headersFor: server => keys.headersFor(server),
-      })
-      context.contribute('routes', 'platforms', {
-        path: 'platforms',
-        access: 'user',
-        fetch: async (_, actor) => Response.json({ items: await keys.platformsFor(actor as UserActor) }),
-      })
-      context.contribute('routes', 'test', {
-        path: 'test',
-        access: 'user',
-        async fetch(request, actor) {
-          if (request.method !== 'POST') throw new HubError('method_not_allowed', 'A key is tested by POST')
-          return Response.json(await keys.test(actor as UserActor, await request.json().catch(() => undefined)))
-        },
-      })
-      return undefined
-    },
-  })
-}
+export default definePlugin<Config>({
+  name: 'hosted-keys',
+  contract: 1,
+  config,
+  setup(context) {
+    const keys = new HostedKeys(context)
+    context.contribute('headerProvider', 'hosted-keys', {
+      redirects: 'none',
+      headersFor: server => keys.headersFor(server),
+    })
+    context.contribute('routes', 'platforms', {
+      path: 'platforms',
+      access: 'user',
+      fetch: async (_, actor) => Response.json({ items: await keys.platformsFor(actor as UserActor) }),
+    })
+    context.contribute('routes', 'test', {
+      path: 'test',
+      access: 'user',
+      async fetch(request, actor) {
+        if (request.method !== 'POST') throw new HubError('method_not_allowed', 'A key is tested by POST')
+        return Response.json(await keys.test(actor as UserActor, await request.json().catch(() => undefined)))
+      },
+    })
+    return undefined
+  },
+})
 
 class HostedKeys {
   readonly #context: PluginContext<Config>
-  readonly #keyOf: HostedKeysDeps['keyOf']
-  readonly #shownOf: HostedKeysDeps['shownOf']
   readonly #testing = new Set<string>()
   readonly #platforms: Readonly<Record<string, HostedPlatform>>
   readonly #warned = new Set<string>()
 
-  constructor(context: PluginContext<Config>, { keyOf, shownOf }: HostedKeysDeps) {
+  constructor(context: PluginContext<Config>) {
     this.#context = context
-    this.#keyOf = keyOf
-    this.#shownOf = shownOf
     this.#platforms = { ...BUILT_IN, ...(context.config.platforms as typeof BUILT_IN) }
   }
 
@@ -138,7 +117,6 @@ class HostedKeys {
   /** The platforms, the origin of the actor's key for each, and the actor's servers there. */
   async platformsFor(actor: UserActor) {
     const servers = await this.#context.registry.ownServers(actor)
-    const shown = await this.#shownOf(actor.userId)
     return Promise.all(
       Object.entries(this.#platforms).map(async ([name, platform]) => {
         const there = servers.filter(
@@ -146,7 +124,8 @@ class HostedKeys {
         )
         const namesOf = (isManual: boolean): readonly string[] =>
           there.filter(server => hasAuthorization(server) === isManual).map(server => server.name)
-        const key = { from: await this.#sourceOf(actor.userId, name), ...shown[name] }
+        const shown = await this.#context.secrets.user(actor.userId, name).describe()
+        const key = { from: await this.#sourceOf(actor.userId, name), ...shown }
         return { name, ...platform, key, servers: namesOf(false), overridden: namesOf(true) }
       }),
     )
@@ -197,6 +176,11 @@ class HostedKeys {
       if (!(error instanceof HubError)) throw error
       return { platform, server: server.name, ok: false, code: error.code, detail: error.message }
     }
+  }
+
+  /** The key that a user has stored for a platform. */
+  #keyOf(userId: string, platform: string): Promise<string | undefined> {
+    return this.#context.secrets.user(userId, platform).open()
   }
 
   async #sourceOf(userId: string, platform: string): Promise<'own' | 'system' | 'none'> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { inFolder } from '../support/moving.ts'
 import { startAuthor } from '../support/plugins/author.ts'
 import { makeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -18,7 +19,7 @@ let source: string
 beforeAll(async () => {
   const folder = await makeTemp('hub')
   for (const name of ['library', 'library-classics'])
-    await cp(join(EXAMPLES, name), join(folder, name), { recursive: true })
+    await cp(join(EXAMPLES, name), join(folder, 'plugins', name), { recursive: true })
   await mkdir(join(folder, 'node_modules'))
   for (const name of ['zod', 'kysely'])
     await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
@@ -29,7 +30,7 @@ beforeAll(async () => {
     .replace("'2.0.0'", "'1.0.0'")
     .replace('books, type LibraryTables, stars', 'books, type LibraryTables')
   expect(first.length).toBe(source.length - ", '0002-stars': stars".length - ', stars'.length)
-  await writeFile(join(folder, 'library/plugin.ts'), first, { mode: 0o600 })
+  await writeFile(join(folder, 'plugins/library/plugin.ts'), first, { mode: 0o600 })
   hub = await startHub({ folder, settings: { mcpServers: {} }, env: { LIBRARY_GREETING: 'Hello' } })
   admin = await hub.setup()
   ada = await hub.user('ada')
@@ -42,15 +43,15 @@ const plugin = async (name: string) =>
 const document = async () => (await admin.ok('GET', '/api/openapi.json')).paths
 
 test('an administrator adds a plugin; a missing need fails one alone, by name', async () => {
-  const body = { use: './library-classics/plugin.ts', isolate: false }
+  const body = { use: './plugins/library-classics/plugin.ts', isolate: false }
   expect((await ada.request('POST', PLUGINS, body)).json.code).toBe('admin_only')
-  for (const use of ['../library/plugin.ts', '/etc/plugin.ts', './library/../../plugin.ts'])
+  for (const use of ['../library/plugin.ts', '/etc/plugin.ts', './plugins/../../plugin.ts', './data/x.ts', 'zod'])
     expect((await admin.request('POST', PLUGINS, { use })).json.errors[0].pointer).toBe('#/use')
   const classics = await admin.ok('POST', PLUGINS, body)
   expect(classics).toMatchObject({ state: 'failed', code: 'plugin_failed' })
   expect(classics.message).toContain('needs plugin "library"')
   expect((await admin.request('POST', PLUGINS, body)).json.code).toBe('name_taken')
-  const library = await admin.ok('POST', PLUGINS, { use: './library/plugin.ts', isolate: false })
+  const library = await admin.ok('POST', PLUGINS, { use: './plugins/library/plugin.ts', isolate: false })
   expect(library).toMatchObject({ name: 'library', state: 'running', version: '1.0.0', limits: { booksPerUser: 3 } })
   // What waited for it runs now.
   expect((await plugin('library-classics')).state).toBe('running')
@@ -121,7 +122,7 @@ test('what others contribute to a point leaves with its owner and comes back wit
 })
 
 test('an upgrade brings its migration; one that fails leaves the tables as they were, and the plugin off', async () => {
-  const file = join(hub.folder, 'library/plugin.ts')
+  const file = join(hub.folder, 'plugins/library/plugin.ts')
   const broken = source.replace(
     "'0002-stars': stars",
     "'0002-stars': async db => { await stars(db, 'sqlite'); throw new Error('no room for stars') }",
@@ -149,8 +150,10 @@ test('a plugin that is withdrawn and added again finds its data; those of a user
   await admin.ok('DELETE', `${PLUGINS}/library`)
   expect(await plugin('library')).toBeUndefined()
   expect((await admin.request('DELETE', `${PLUGINS}/groups`)).json.code).toBe('plugin_not_found')
-  await admin.ok('POST', PLUGINS, { use: './library/plugin.ts', isolate: false })
+  await admin.ok('POST', PLUGINS, { use: './plugins/library/plugin.ts', isolate: false })
   expect((await ada.ok('GET', BOOKS)).items).toHaveLength(4)
+  const backup = await inFolder(hub.folder, ['backup', join(hub.folder, 'b.backup')])
+  expect(backup.stdout).toContain('Not in it are the tables of plugins (library)')
   await admin.ok('DELETE', '/api/admin/users/ada?cascade=true')
   const count = () => readFile(join(hub.dataDir, 'plugins/library/count.txt'), 'utf8')
   await until(async () => (await count()) === '0', { what: 'a library without the books of ada' })
@@ -193,12 +196,15 @@ export default definePlugin({
 `
 
 test('a plugin in a worker has the services that cross; its faults are its own', async () => {
-  await writeFile(join(hub.folder, 'counter.ts'), COUNTER, { mode: 0o600 })
-  const refused = await admin.request('POST', PLUGINS, { use: './counter.ts', config: { secrets: true } })
+  await writeFile(join(hub.folder, 'plugins/counter.ts'), COUNTER, { mode: 0o600 })
+  const refused = await admin.request('POST', PLUGINS, { use: './plugins/counter.ts', config: { secrets: true } })
   expect(refused.json).toMatchObject({ code: 'plugin_failed' })
   expect(refused.json.detail).toContain('"secrets" is open to plugins in the main thread alone')
-  expect(await plugin('./counter.ts')).toBeUndefined()
-  expect(await admin.ok('POST', PLUGINS, { use: './counter.ts' })).toMatchObject({ name: 'counter', isolated: true })
+  expect(await plugin('./plugins/counter.ts')).toBeUndefined()
+  expect(await admin.ok('POST', PLUGINS, { use: './plugins/counter.ts' })).toMatchObject({
+    name: 'counter',
+    isolated: true,
+  })
   const count = (body: object) => bob.request('POST', '/api/plugins/counter/counts/pages', body)
   expect((await count({})).json).toEqual({ count: 1, heard: 0, folder: join(hub.dataDir, 'plugins/counter') })
   expect((await count({ by: 0 })).json.errors).toMatchObject([{ pointer: '#/by' }])
@@ -216,8 +222,8 @@ test('a plugin in a worker has the services that cross; its faults are its own',
 })
 
 test('servers, groups, states, clients and requests are used in the rights of whoever asks', async () => {
-  await cp(join(EXAMPLES, 'workshop'), join(hub.folder, 'workshop'), { recursive: true })
-  await admin.ok('POST', PLUGINS, { use: './workshop/plugin.ts', isolate: false })
+  await cp(join(EXAMPLES, 'workshop'), join(hub.folder, 'plugins/workshop'), { recursive: true })
+  await admin.ok('POST', PLUGINS, { use: './plugins/workshop/plugin.ts', isolate: false })
   const benches = '/api/plugins/workshop/benches'
   const bench = await admin.ok('POST', benches, { name: 'bench', server: stdioFixture('echo') })
   expect(bench.state).toBe('online')
@@ -241,6 +247,16 @@ test('servers, groups, states, clients and requests are used in the rights of wh
   expect((await admin.ok('GET', '/api/servers')).items).toEqual([])
   const audit = await admin.ok('GET', '/api/admin/audit?action=server.create')
   expect(audit.items[0]).toMatchObject({ target: 'admin~bench', detail: { plugin: 'workshop' } })
+})
+
+test('a thread answers beside the hub; one that does not is ended, and starts anew', async () => {
+  const count = (text: string) => bob.request('POST', '/api/plugins/workshop/words', { text })
+  expect((await count('a few words')).json).toEqual({ words: 3 })
+  expect((await count('')).json.code).toBe('internal')
+  const [endless, health] = await Promise.all([count('for ever'), bob.request('GET', '/health')])
+  expect(health.status).toBe(200)
+  expect(endless.json.code).toBe('connection_lost')
+  expect((await count('it counts again')).json).toEqual({ words: 3 })
 })
 
 test('the examples are right against the exported types alone', async () => {

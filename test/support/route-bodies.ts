@@ -182,8 +182,8 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
   ],
   'PATCH /api/admin/plugins/{name}': [growth('config', [500, 9_000], n => ({ config: map(n, at => [`c${at}`, 1]) }))],
   'POST /api/admin/plugins': [
-    growth('config', [500, 9_000], n => ({ use: './none.ts', config: map(n, at => [`c${at}`, 1]) })),
-    growth('limits', [500, 9_000], n => ({ use: './none.ts', limits: map(n, at => [`l${at}`, 1]) })),
+    growth('config', [500, 9_000], n => ({ use: './plugins/none.ts', config: map(n, at => [`c${at}`, 1]) })),
+    growth('limits', [500, 9_000], n => ({ use: './plugins/none.ts', limits: map(n, at => [`l${at}`, 1]) })),
   ],
   'POST /api/groups/{ref}/tools/{tool}': [
     growth('arguments', [500, 9_000], n => map(n, at => [`k${at}`, at])),

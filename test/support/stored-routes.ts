@@ -200,5 +200,4 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/assistant/endpoints/{ref}/reconnect': 'changes the state alone',
   'POST /api/logs/search': 'reads',
   'POST /api/plugins/hosted-keys/test': 'a trial, which is not saved',
-  'POST /api/admin/plugins': 'memory: 64 plugins, until the hub stops',
 }

@@ -8,8 +8,24 @@ import type { SettingRegistry } from '../../registry/api.ts'
 /** Where values and secrets of plugins are stored. */
 export type KeptIn = Pick<
   SettingRegistry,
-  'user' | 'setUser' | 'setPlugin' | 'openUserSecret' | 'userSecretInfo' | 'pluginScope'
+  | 'user'
+  | 'setUser'
+  | 'setPlugin'
+  | 'openUserSecret'
+  | 'userSecretInfo'
+  | 'pluginScope'
+  | 'setSystemSecret'
+  | 'openSystemSecret'
+  | 'systemSecretInfo'
 >
+
+/** Where the secrets of a plugin stand that hubs stored before plugins had places of their own. */
+export interface FormerPlaces {
+  /** Those of the hub are among its own. */
+  readonly system?: true
+  /** Prefix of the keys of those of users. */
+  readonly userPrefix?: string
+}
 
 const KEY = /^[A-Za-z0-9_-]{1,64}$/
 const MOST_CHARACTERS = 65_536
@@ -38,7 +54,7 @@ export function pluginSettings(plugin: string, kept: () => KeptIn): PluginSettin
 }
 
 /** The secrets of a plugin, sealed in the store. */
-export function pluginSecrets(plugin: string, kept: () => KeptIn): PluginSecrets {
+export function pluginSecrets(plugin: string, kept: () => KeptIn, former: FormerPlaces = {}): PluginSecrets {
   const place = (scope: string, key: string, put: (value: string | null) => Promise<void>): SecretPlace => ({
     async put(value) {
       checkLength(value ?? '')
@@ -50,13 +66,22 @@ export function pluginSecrets(plugin: string, kept: () => KeptIn): PluginSecrets
   return {
     hub(key) {
       checkKey(key)
+      if (former.system) return systemPlace(plugin, key, kept())
       return place(kept().pluginScope(plugin), key, value => kept().setPlugin(plugin, {}, { [key]: value }))
     },
     user(userId, key) {
       checkKey(key)
-      const own = `${userPrefix(plugin)}${key}`
+      const own = `${former.userPrefix ?? userPrefix(plugin)}${key}`
       return place(userId, own, value => kept().setUser(actorOf(plugin), userId, {}, { [own]: value }))
     },
+  }
+}
+
+function systemPlace(plugin: string, key: string, kept: KeptIn): SecretPlace {
+  return {
+    put: value => kept.setSystemSecret(actorOf(plugin), key, value),
+    open: () => kept.openSystemSecret(key),
+    describe: () => kept.systemSecretInfo(key),
   }
 }
 

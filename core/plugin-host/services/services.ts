@@ -11,21 +11,25 @@ import {
   pluginStates,
 } from './hub-services.ts'
 import type { Jobs } from './jobs.ts'
-import { type KeptIn, pluginFolder, pluginSecrets, pluginSettings } from './kept.ts'
+import { type FormerPlaces, type KeptIn, pluginFolder, pluginSecrets, pluginSettings } from './kept.ts'
 import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
+import { Threads } from './thread.ts'
 
 /** What the hub lends to plugins. */
 export interface HubServices extends HubParts {
   readonly store: Store
   readonly settings: KeptIn
   readonly dataDir: string
+  /** By bundled plugin. */
+  readonly formerPlaces: Readonly<Record<string, FormerPlaces>>
   /** The text of a variable that a plugin names. */
   variable(name: string): string | undefined
 }
 
 /** What the services of one plugin need. */
 export interface ServiceParts {
+  readonly isBundled: boolean
   /** Throws where the hub lends nothing. */
   hub(): HubServices
   readonly definition: PluginDefinition<unknown>
@@ -42,22 +46,27 @@ export type Services = Omit<
 >
 
 /** The services of a plugin in the main thread. */
-export function mainServices({ hub, definition, limits, jobs, signal, addRoute }: ServiceParts): Services {
+export function mainServices({ hub, isBundled, definition, limits, jobs, signal, addRoute }: ServiceParts): Services {
   const { name } = definition
   const plugin = { name, signal }
+  const threads = new Threads(signal)
   const requests = once(() => fetchFor(hub(), plugin))
   return {
     limits,
     jobs,
     routes: { add: route => addRoute(openRoute(route as unknown as Parameters<typeof openRoute>[0])) },
     settings: pluginSettings(name, () => hub().settings),
-    secrets: pluginSecrets(name, () => hub().settings),
+    secrets: made(() => {
+      const former = isBundled ? hub().formerPlaces[name] : undefined
+      return pluginSecrets(name, () => hub().settings, former)
+    }),
     folder: async () => pluginFolder(hub().dataDir, name),
     error: ownErrors(definition),
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
     states: made(() => pluginStates(hub())),
+    thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),
     fetchFor: userId => (url, request) => requests()(userId)(url, request),
     tables() {

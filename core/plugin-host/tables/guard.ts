@@ -17,6 +17,7 @@ import {
   SchemableIdentifierNode,
   TableNode,
 } from 'kysely'
+import { tablePrefix } from '../../store/plugin-tables.ts'
 
 /** Tables of the hub to which rows of a plugin may refer. */
 const REFERRED: ReadonlySet<string> = new Set(['user', 'server', 'server_group'])
@@ -34,11 +35,6 @@ const MOST_NAME = 63
 /** Statements and their parts that a plugin may not use, whatever they name. */
 const CLOSED =
   /^(?:Create|Drop|Alter|Refresh)(?:Schema|View|Type|MaterializedView)Node$|^(?:Explain|JSON\w*|Output)Node$/
-
-/** Prefix of the names of all tables of a plugin. */
-export function tablePrefix(plugin: string): string {
-  return `plugin_${plugin.replaceAll('-', '_')}__`
-}
 
 /**
  * The statement with each table by its full name. Throws Error for one that could reach what is not the plugin's: SQL as text,

@@ -124,17 +124,16 @@ const limits = z
   .optional()
   .meta({ description: 'Numbers in place of those that the plugin names as its limits' })
 const change = z.strictObject({ enabled: z.boolean().optional(), config: anyObject.optional(), limits })
-/** Without the way to folders that nobody has laid beside the settings file. */
-const USE = /^(?:\.\/[\w@+-][\w.@+-]*(?:\/[\w@+-][\w.@+-]*)*|(?:@[a-z0-9-][a-z0-9._-]*\/)?[a-z0-9-][a-z0-9._-]*)$/
+/** Beside the settings file, where no user of the hub can lay a file. */
+const USE = /^\.\/plugins(?:\/[\w@+-][\w.@+-]*)+$/
 const installed = z.strictObject({
   use: z
     .string()
     .max(256)
-    .regex(USE, 'a path below the folder of the settings file, such as "./library/plugin.ts", or an npm package')
+    .regex(USE, 'a path such as "./plugins/library/plugin.ts" is wanted')
     .meta({
-      description:
-        'A path below the folder of the settings file, or the name of an npm package that is installed there',
-      examples: ['./library/plugin.ts'],
+      description: 'A file below the folder `plugins` that lies beside the settings file',
+      examples: ['./plugins/library/plugin.ts'],
     }),
   isolate: z
     .boolean()

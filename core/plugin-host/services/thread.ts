@@ -1,0 +1,113 @@
+import { fileURLToPath } from 'node:url'
+import { HubError } from '../../contract/errors.ts'
+import type { PluginThread } from '../../contract/kept.ts'
+import { startThread } from '../../events/thread-starts.ts'
+import { fromWireError } from '../../transport-kit/wire-error.ts'
+import type { FromThread, ToThread } from './thread-protocol.ts'
+
+const USUAL_MS = 30_000
+const MOST_WAITING = 1_000
+const MOST_THREADS = 4
+
+interface Request {
+  resolve(value: unknown): void
+  reject(error: unknown): void
+  readonly limit: ReturnType<typeof setTimeout>
+}
+
+/** The threads of one plugin, which end with `signal`. */
+export class Threads {
+  readonly #signal: AbortSignal
+  readonly #open = new Set<OwnThread>()
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    signal.addEventListener('abort', () => {
+      for (const thread of this.#open) thread.end()
+    })
+  }
+
+  /** `module`: absolute path or file: URL. Throws RangeError beyond the limit. */
+  open(module: string): PluginThread {
+    this.#signal.throwIfAborted()
+    if (this.#open.size >= MOST_THREADS) throw new RangeError(`A plugin has at most ${MOST_THREADS} threads`)
+    const file = module.startsWith('file:') ? fileURLToPath(module) : module
+    const thread = new OwnThread(file, () => this.#open.delete(thread))
+    this.#open.add(thread)
+    return thread
+  }
+}
+
+/** Starts at the first request, and anew at the first one after it has ended by itself. */
+class OwnThread implements PluginThread {
+  readonly #file: string
+  readonly #left: () => void
+  readonly #waiting = new Map<number, Request>()
+  #worker: Worker | undefined
+  #lastId = 0
+  #ended = false
+
+  constructor(file: string, left: () => void) {
+    this.#file = file
+    this.#left = left
+  }
+
+  request(message: unknown, timeoutMs: number = USUAL_MS): Promise<unknown> {
+    if (this.#ended) return Promise.reject(lost('it was ended'))
+    if (this.#waiting.size >= MOST_WAITING)
+      return Promise.reject(new HubError('overloaded', `${MOST_WAITING} requests wait for the thread of the plugin`))
+    const worker = this.#running()
+    this.#lastId += 1
+    const id = this.#lastId
+    return new Promise((resolve, reject) => {
+      // A thread that answers nothing may be in an endless loop, which only its end stops.
+      const limit = setTimeout(() => this.#close(worker, `it did not answer within ${timeoutMs} ms`), timeoutMs)
+      this.#waiting.set(id, { resolve, reject, limit })
+      worker.postMessage({ type: 'ask', id, message } satisfies ToThread)
+    })
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#left()
+    if (this.#worker) this.#close(this.#worker, 'it was ended')
+  }
+
+  #running(): Worker {
+    if (this.#worker) return this.#worker
+    const options = { env: {}, smol: true } as WorkerOptions
+    const worker = startThread(() => new Worker(new URL('./thread-worker.ts', import.meta.url).href, options))
+    worker.onmessage = ({ data }: MessageEvent<FromThread>) => this.#answered(data)
+    worker.onerror = event => {
+      event.preventDefault()
+      this.#close(worker, `it failed: ${event.message}`)
+    }
+    worker.addEventListener('close', () => this.#close(worker, 'it ended'))
+    worker.postMessage({ type: 'load', file: this.#file } satisfies ToThread)
+    this.#worker = worker
+    return worker
+  }
+
+  #answered({ id, value, error }: FromThread): void {
+    const request = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    clearTimeout(request?.limit)
+    if (error) request?.reject(fromWireError(error))
+    else request?.resolve(value)
+  }
+
+  #close(worker: Worker, why: string): void {
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    worker.terminate()
+    for (const { reject, limit } of this.#waiting.values()) {
+      clearTimeout(limit)
+      reject(lost(why))
+    }
+    this.#waiting.clear()
+  }
+}
+
+function lost(why: string): HubError {
+  return new HubError('connection_lost', `The thread of the plugin cannot answer: ${why}`)
+}

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PluginContext, PluginDefinition } from '../../../core/contract/plugin.ts'
+import type { ExtensionPoints } from '../../../core/contract/points.ts'
+import { pluginHost } from '../../support/plugin-host.ts'
+import { makeTemp, removeTemp } from '../../support/temp.ts'
+
+type Definition = PluginDefinition<unknown>
+const POINT = 'shelf' as keyof ExtensionPoints
+const SHELF = { label: 'Shelf' } as unknown as ExtensionPoints[keyof ExtensionPoints]
+
+function plugin(name: string, rest: Partial<Definition> = {}): Definition {
+  return { name, contract: 1, setup: () => undefined, ...rest }
+}
+
+async function started(...bundled: Definition[]) {
+  const host = pluginHost({ bundled, folder: '.' })
+  await host.start()
+  const states = Object.fromEntries(host.list().map(({ name, state }) => [name, state]))
+  const messages = Object.fromEntries(host.list().map(({ name, message }) => [name, message]))
+  return { host, states, messages }
+}
+
+describe('a definition', () => {
+  const kind = { status: 409, title: 'Full', remedy: 'Wait.' }
+  test.each<[string, Partial<Definition>]>([
+    ['errors', { errors: { not_owner: kind } }],
+    ['its error "a_full"', { errors: { a_full: { ...kind, status: 200 } } }],
+    ['its error "a_full"', { errors: { a_full: { ...kind, remedy: '' } } }],
+    ['events', { events: { 'server.created': { audience: 'public' } } }],
+    ['variables', { variables: { JWT_SECRET: 'secret' } }],
+    ['its limit "most"', { limits: { most: 1.5 } }],
+    ['migrations', { migrations: { first: async () => undefined } }],
+    ['needs', { needs: ['Other'] }],
+    ['its point "tools"', { points: { tools: {} } }],
+  ])('that is wrong in %s fails its plugin alone', async (what, rest) => {
+    const { states, messages } = await started(plugin('a', rest), plugin('b'))
+    expect(states).toEqual({ a: 'failed', b: 'running' })
+    expect(messages.a).toContain(what)
+  })
+
+  test('says what has to run before: in that order, without a circle, and `?` may be missing', async () => {
+    const order: string[] = []
+    const noting = (name: string, needs: readonly string[]) =>
+      plugin(name, {
+        needs,
+        setup: () => {
+          order.push(name)
+          return undefined
+        },
+      })
+    const { states, messages } = await started(
+      noting('last', ['middle', 'absent?']),
+      noting('middle', ['first']),
+      noting('first', []),
+      noting('one', ['other']),
+      noting('other', ['one']),
+      noting('lonely', ['absent']),
+    )
+    expect(order).toEqual(['first', 'middle', 'last'])
+    expect(states).toEqual({
+      ...{ first: 'running', middle: 'running', last: 'running' },
+      ...{ one: 'failed', other: 'failed', lonely: 'failed' },
+    })
+    expect(messages.lonely).toContain('needs plugin "absent"')
+    expect(messages.one).toContain('needs plugin "other"')
+  })
+
+  test('has points of its own: for one owner, whose contributions wait for it', async () => {
+    let own: PluginContext<unknown> | undefined
+    const keep = (context: PluginContext<unknown>) => {
+      own = context
+      return undefined
+    }
+    const { host, states, messages } = await started(
+      plugin('early', { setup: context => void context.contribute(POINT, 'early', SHELF) as undefined }),
+      plugin('owner', { points: { shelf: {} }, setup: keep }),
+      plugin('second', { points: { shelf: {} } }),
+      plugin('late', { setup: context => void context.contribute(POINT, 'late', SHELF) as undefined }),
+      plugin('curious', { setup: context => void context.contributions(POINT) as undefined }),
+    )
+    expect([...(own?.contributions(POINT).keys() ?? [])]).toEqual(['early', 'late'])
+    expect(states).toMatchObject({ second: 'failed', curious: 'failed' })
+    expect(messages.second).toContain('there already, of owner')
+    expect(messages.curious).toContain('for plugin "owner" alone')
+    await host.configure({ kind: 'system', purpose: 'test' }, 'owner', { enabled: false })
+    expect(own?.contributions(POINT).size).toBe(0)
+    const early = () => host.list().find(({ name }) => name === 'early')
+    expect([early()?.contributions, early()?.waiting]).toEqual([[], ['shelf/early']])
+    await host.configure({ kind: 'system', purpose: 'test' }, 'late', { enabled: false })
+    await host.configure({ kind: 'system', purpose: 'test' }, 'owner', { enabled: true })
+    expect([...(own?.contributions(POINT).keys() ?? [])]).toEqual(['early'])
+    expect(early()?.contributions).toEqual(['shelf/early'])
+  })
+
+  test('of a plugin from elsewhere does not take the name of a bundled one, even of one that is off', async () => {
+    const folder = await makeTemp('named')
+    const source = `export default { name: 'keys', contract: 1, setup: () => undefined }`
+    await writeFile(join(folder, 'keys.ts'), source, { mode: 0o600 })
+    const entries = [{ use: 'keys', enabled: false }, ...[true, false].map(isolate => ({ use: './keys.ts', isolate }))]
+    const host = pluginHost({ bundled: [plugin('keys')], entries, folder })
+    await host.start()
+    const [bundled, ...others] = host.list()
+    expect(bundled?.state).toBe('disabled')
+    for (const other of others) expect(other).toMatchObject({ state: 'failed', bundled: false })
+    for (const { message } of others) expect(message).toContain('another plugin is named "keys" already')
+    await host.stop()
+    await removeTemp(folder)
+  })
+})
