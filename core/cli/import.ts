@@ -8,15 +8,17 @@ import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
 import { fileOf, importPlaces, onlyServers, presentPlaces } from './client-files/import-places.ts'
+import { Originals, printRestored, restoreOriginals } from './import-originals.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay import --help`. */
-export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--replace pointer]... [--group name] [--off] [--json]
+export const help = `patchbay import [file] [--dry-run] [--owner name] [--answer NAME=value]... [--skip pointer]... [--replace pointer]... [--group name] [--switch-off] [--off] [--json]
 patchbay import --from <client> [--dry-run] …
 patchbay import --scan
 patchbay import --list [--json]
-patchbay import --undo <id> [--json]
+patchbay import --undo <id> [file] [--json]
+patchbay import --switch-on [file] [--from client] [--json]
 
 Takes over what a file, or standard input, holds: the settings of Claude Desktop, Cursor, VS Code, Windsurf, one entry of
 them, a command line or a URL; or the settings file of another hub with its users, servers, groups and access keys. It is
@@ -30,10 +32,13 @@ done in one transaction: all that could be taken, or nothing.
   --skip pointer       leaves out the item at this place of the document, such as #/users/0
   --replace pointer    the item at this place takes the place of what you have under its name
   --group name         the imported servers join this group, which is made if it is not there
+  --switch-off         switches the servers off in the file itself, so that none runs twice: by the client's own switch, else
+                       by removing the entry; a copy of the file is kept beside it
+  --switch-on          brings the file back, unless it was changed since; without a file, those of all clients here
   --passphrase-stdin   the passphrase of an export with secrets; the document is then a file
   --off                switches all imported servers off
   --list               your imports of the last seven days
-  --undo id            takes one back, but for what was changed since
+  --undo id            takes one back, but for what was changed since, and brings the client's file back
   --json               the hub's answer as JSON
 
 Exit code 1 when something could not be taken, or taken back. What is there already is left alone
@@ -48,24 +53,36 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
       ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
       ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
       ...{ replace: { type: 'string', multiple: true }, group: { type: 'string' } },
+      ...{ 'switch-off': { type: 'boolean' }, 'switch-on': { type: 'boolean' } },
       ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
       ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
     },
     positionals: ['[file]'],
   })
   if (values.list) return list(io, values.json ?? false)
-  if (values.undo !== undefined) return undo(io, values.undo, values.json ?? false)
+  const [named] = positionals
+  const given = named === undefined || named === '-' ? undefined : resolve(io.cwd, named)
+  if (values.undo !== undefined) return undo(io, values.undo, given, values.json ?? false)
+  if (values['switch-on']) return switchOn(io, given, values.from, values.json ?? false)
   if (values.scan) return scan(io, values.json ?? false)
   const client = await HubClient.connect(io)
-  const file = values.from === undefined ? positionals[0] : await fileOf(values.from, await importPlaces(client, io))
+  const file = values.from === undefined ? given : await fileOf(values.from, await importPlaces(client, io))
+  const originals = values['switch-off'] ? await originalsOf(file, values.owner, client) : undefined
   const text = await readDocument(file, io)
   const passphrase = values['passphrase-stdin'] ? await readPassphrase(io) : undefined
   const wanted = { ...choicesIn(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
   const plan = await client.post('/api/import?dryRun=true', wanted)
+  // A file that cannot be changed is found before anything is made.
+  const switched = await originals?.plan(plan)
   const isDry = values['dry-run'] === true
   const done = isDry ? plan : await client.post('/api/import', { ...wanted, planHash: plan.planHash ?? '' })
-  if (values.json) printJson(io, done)
-  else print(io, done, isDry)
+  if (!values.json) print(io, done, isDry, originals && file)
+  if (originals && switched) {
+    const copy = isDry ? undefined : await originals.write(switched, String(done.id))
+    const { off, left } = switched
+    if (values.json) printJson(io, { ...done, originals: { file, off, left, ...(copy ? { copy } : {}) } })
+    else originals.print(io, switched, copy, isDry)
+  } else if (values.json) printJson(io, done)
   return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
 }
 
@@ -111,7 +128,13 @@ function objects(value: JsonValue | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
-function print(io: CommandIo, done: JsonObject, isDry: boolean): void {
+function originalsOf(file: string | undefined, owner: string | undefined, client: HubClient): Promise<Originals> {
+  if (file === undefined) throw new UsageError('--switch-off needs a file, or --from')
+  if (owner !== undefined) throw new UsageError('--switch-off cannot be used with --owner')
+  return Originals.of(file, client)
+}
+
+function print(io: CommandIo, done: JsonObject, isDry: boolean, file?: string): void {
   printTable(
     io,
     ['OUTCOME', 'KIND', 'NAME', 'DETAIL'],
@@ -122,7 +145,8 @@ function print(io: CommandIo, done: JsonObject, isDry: boolean): void {
     io.stdout(plain(`not carried: ${String(what)} (${String(pointer)}). ${String(instead)}\n`))
   }
   for (const warning of Array.isArray(done.warnings) ? done.warnings : []) io.stdout(plain(`${String(warning)}\n`))
-  if (typeof done.id === 'string') io.stdout(plain(`take it back: patchbay import --undo ${done.id}\n`))
+  const words = file === undefined ? '' : ` ${quotedWords([file])}`
+  if (typeof done.id === 'string') io.stdout(plain(`take it back: patchbay import --undo ${done.id}${words}\n`))
 }
 
 /** The command of an imported server with each word quoted, or its address; empty for other items. */
@@ -173,17 +197,35 @@ async function list(io: CommandIo, json: boolean): Promise<number> {
   return 0
 }
 
-async function undo(io: CommandIo, id: string, json: boolean): Promise<number> {
-  const answer = await (await HubClient.connect(io)).post(`/api/import/${encodeURIComponent(id)}/rollback`, {})
+async function switchOn(
+  io: CommandIo,
+  given: string | undefined,
+  from: string | undefined,
+  json: boolean,
+): Promise<number> {
+  const client = await HubClient.connect(io)
+  const file = from === undefined ? given : await fileOf(from, await importPlaces(client, io))
+  const restored = await restoreOriginals(client, file, undefined, io)
+  if (json) printJson(io, restored)
+  else if (restored.length === 0) io.stdout('no file in which an import switched servers off\n')
+  else printRestored(io, restored)
+  return restored.length > 0 && restored.every(({ outcome }) => outcome === 'restored') ? 0 : 1
+}
+
+async function undo(io: CommandIo, id: string, file: string | undefined, json: boolean): Promise<number> {
+  const client = await HubClient.connect(io)
+  const answer = await client.post(`/api/import/${encodeURIComponent(id)}/rollback`, {})
+  const files = await restoreOriginals(client, file, id, io)
   const [removed, kept] = [objects(answer.removed), objects(answer.kept)]
-  if (json) printJson(io, answer)
+  if (json) printJson(io, { ...answer, ...(files.length > 0 ? { originals: [...files] } : {}) })
   else {
     io.stdout(`removed ${removed.length}\n`)
     const restored = objects(answer.restored).length
     if (restored > 0) io.stdout(`brought back ${restored}\n`)
     for (const { kind, name, why } of kept) io.stdout(plain(`kept ${String(kind)} ${String(name)}: ${String(why)}\n`))
+    printRestored(io, files)
   }
-  return kept.length > 0 ? 1 : 0
+  return kept.length > 0 || files.some(({ outcome }) => outcome === 'changed') ? 1 : 0
 }
 
 async function readDocument(file: string | undefined, io: CommandIo): Promise<string> {

@@ -217,6 +217,8 @@ export interface ImportSource {
    * `read` the value: times, `inf`, `nan` and integers that a double cannot hold are texts in it. Default: `read` gets the text.
    */
   readonly format?: 'toml' | 'yaml'
+  /** The member of an entry that switches its server off in the program. Default: the program has none. */
+  readonly off?: { readonly field: string; readonly value: boolean }
   /**
    * Whether a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. Is asked in the main thread
    * for every document: a regular expression must not run over the same blanks again and again.

@@ -22,6 +22,7 @@ export const codex: ImportSource = {
   label: 'Codex',
   places: [{ path: '~/.codex/config.toml' }, { path: '.codex/config.toml' }],
   format: 'toml',
+  off: { field: 'enabled', value: false },
   reads: document => typeof document === 'string' && SERVERS.test(document),
   read(document) {
     const servers = isObject(document) ? document.mcp_servers : undefined

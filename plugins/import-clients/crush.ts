@@ -7,6 +7,7 @@ const TYPES: ReadonlySet<JsonValue | undefined> = new Set(['stdio', 'http', 'sse
 export const crush: ImportSource = {
   label: 'Crush',
   places: [{ path: '~/.config/crush/crush.json' }, { path: 'crush.json' }, { path: '.crush.json' }],
+  off: { field: 'disabled', value: true },
   reads: document =>
     isObject(document) &&
     isObject(document.mcp) &&

@@ -19,6 +19,7 @@ export const goose: ImportSource = {
     { os: 'windows', path: '%APPDATA%/Block/goose/config/config.yaml' },
   ],
   format: 'yaml',
+  off: { field: 'enabled', value: false },
   reads: document => typeof document === 'string' && /^["']?extensions["']?[ \t]{0,8}:(?:\s|$)/m.test(document),
   read(document) {
     const extensions = isObject(document) && isObject(document.extensions) ? document.extensions : {}

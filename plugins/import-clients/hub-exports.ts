@@ -11,6 +11,7 @@ const INSTEAD = 'Make a group of the servers that belong together.'
 export const exportedHub: ImportSource = {
   label: 'MetaMCP, 1MCP',
   places: [{ path: '~/.config/1mcp/mcp.json' }],
+  off: { field: 'disabled', value: true },
   reads: document =>
     isObject(document) &&
     isObject(document.mcpServers) &&

@@ -8,6 +8,7 @@ const KNOWN = new Set(['type', 'command', 'environment', 'cwd', 'url', 'headers'
 export const opencode: ImportSource = {
   label: 'opencode',
   places: [{ path: '~/.config/opencode/opencode.json' }, { path: 'opencode.json' }],
+  off: { field: 'enabled', value: false },
   reads: document => isObject(document) && isObject(document.mcp) && Object.values(document.mcp).some(isEntry),
   read(document) {
     const found: Found = { servers: [], notCarried: [] }

@@ -11,6 +11,7 @@ export const zed: ImportSource = {
     { os: 'linux', path: '~/.config/zed/settings.json' },
     { os: 'windows', path: '%APPDATA%/Zed/settings.json' },
   ],
+  off: { field: 'enabled', value: false },
   reads: document => isObject(document) && isObject(document.context_servers),
   read(document) {
     const found: Found = { servers: [], notCarried: [] }

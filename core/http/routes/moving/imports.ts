@@ -175,7 +175,11 @@ function listRoute({ imports }: ImportRoutesDeps): Route {
 
 function sourcesRoute({ importSources, clientConfigs }: ImportRoutesDeps): Route {
   const place = z.object({ path: z.string(), os: z.enum(['mac', 'windows', 'linux']).optional() })
-  const source = z.object({ id: z.string(), label: z.string(), places: z.array(place) })
+  const off = z
+    .object({ field: z.string(), value: z.boolean() })
+    .optional()
+    .meta({ description: 'The member of an entry that switches its server off there' })
+  const source = z.object({ id: z.string(), label: z.string(), places: z.array(place), off })
   const cursor = {
     id: 'cursor',
     label: 'Cursor',
@@ -191,8 +195,14 @@ function sourcesRoute({ importSources, clientConfigs }: ImportRoutesDeps): Route
       200: { description: 'By name', schema: z.object({ items: z.array(source) }), example: { items: [cursor] } },
     },
     handle() {
-      const known = new Map<string, Pick<ImportSource, 'label' | 'places'>>([...clientConfigs(), ...importSources()])
-      const items = [...known].map(([id, { label, places }]) => ({ id, label, places }))
+      const known = new Map<string, Pick<ImportSource, 'label' | 'places' | 'off'>>([
+        ...clientConfigs(),
+        ...importSources(),
+      ])
+      const items = [...known].map(([id, { label, places, off: by }]) => ({
+        ...{ id, label, places },
+        ...(by === undefined ? {} : { off: { field: by.field, value: by.value } }),
+      }))
       return { body: { items: items.filter(({ places }) => places.length > 0).sort((a, b) => (a.id < b.id ? -1 : 1)) } }
     },
   })

@@ -1,0 +1,111 @@
+import { sameJson } from '../../config/jsonc-edit.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import { pointerPath } from '../../domain/json/json-pointer.ts'
+import type { ConfigSyntax } from './config-syntax.ts'
+
+/** A member of a client's entries that switches a server off. */
+export interface OffSwitch {
+  readonly field: string
+  readonly value: boolean
+}
+
+/** A client's file in which the servers are off that the hub has now. */
+export interface SwitchedText {
+  readonly text: string
+  /** Names of the servers that were switched off or removed in it. */
+  readonly off: readonly string[]
+  /** Servers that stay as they are there, and why. */
+  readonly left: readonly { readonly name: string; readonly why: string }[]
+}
+
+type Path = readonly (string | number)[]
+
+/** Switches that an entry may have, whatever its client: used where the entry has one already. */
+const USUAL: readonly OffSwitch[] = [
+  { field: 'disabled', value: true },
+  { field: 'enabled', value: false },
+  { field: 'isActive', value: false },
+]
+
+/**
+ * The text without the servers that an import took over: each is switched off by the client's own switch, or by one that its
+ * entry has; without such a switch its entry is removed. `items`: of the plan of an import. Throws UnreadableConfig.
+ */
+export function switchedOff(
+  syntax: ConfigSyntax,
+  text: string,
+  items: readonly JsonObject[],
+  own: OffSwitch | undefined,
+): SwitchedText {
+  const value = syntax.value(text)
+  const off: string[] = []
+  const left: { name: string; why: string }[] = []
+  let changed = text
+  // From the end, so that the places of others in a list stay.
+  for (const item of items.filter(({ kind }) => kind === 'server').toReversed()) {
+    const name = String(item.name)
+    const why = stays(item)
+    const path = placeOf(value, String(item.pointer))
+    if (why !== undefined) left.unshift({ name, why })
+    else if (path === undefined) left.unshift({ name, why: 'its entry has no place of its own in the file' })
+    else {
+      const before = changed
+      for (const place of [path, ...equalPlaces(value, path)]) changed = withoutServer(syntax, changed, value, place, own)
+      if (changed !== before) off.unshift(name)
+    }
+  }
+  return { text: changed, off, left }
+}
+
+/** Why the client keeps the server; undefined: the hub runs it. */
+function stays({ verdict, body }: JsonObject): string | undefined {
+  if (verdict !== 'new' && verdict !== 'replaced' && verdict !== 'same') return 'the hub did not take it over'
+  return isJsonObject(body) && body.enabled === false ? 'it is switched off in the hub' : undefined
+}
+
+function placeOf(value: JsonValue, pointer: string): Path | undefined {
+  const tokens = pointerPath(pointer.replace(/^#/, ''))
+  if (!tokens || tokens.length < 2) return undefined
+  const path: (string | number)[] = []
+  let inner: JsonValue | undefined = value
+  for (const token of tokens) {
+    path.push(Array.isArray(inner) ? Number(token) : token)
+    inner = memberOf(inner, token)
+  }
+  return inner === undefined ? undefined : path
+}
+
+function memberOf(value: JsonValue | undefined, token: string | number): JsonValue | undefined {
+  if (Array.isArray(value)) return value[Number(token)]
+  return isJsonObject(value) && Object.hasOwn(value, token) ? value[token] : undefined
+}
+
+function valueAt(value: JsonValue, path: Path): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>(memberOf, value)
+}
+
+/** A client that keeps servers by project may have the same one in several: an import takes it once. */
+function equalPlaces(value: JsonObject, path: Path): readonly Path[] {
+  const name = path.at(-1)
+  const entry = valueAt(value, path)
+  if (typeof name !== 'string' || path.at(-2) !== 'mcpServers' || !isJsonObject(value.projects)) return []
+  const places = Object.keys(value.projects).map(folder => ['projects', folder, 'mcpServers', name])
+  return places.filter(place => {
+    const other = valueAt(value, place)
+    return other !== undefined && sameJson(other, entry) && place.join('\0') !== path.join('\0')
+  })
+}
+
+function withoutServer(
+  syntax: ConfigSyntax,
+  text: string,
+  value: JsonObject,
+  path: Path,
+  own: OffSwitch | undefined,
+): string {
+  const entry = valueAt(value, path)
+  if (!isJsonObject(entry)) return syntax.set(text, path, undefined)
+  const known = own ?? USUAL.find(({ field }) => typeof entry[field] === 'boolean')
+  if (known === undefined) return syntax.set(text, path, undefined)
+  return entry[known.field] === known.value ? text : syntax.set(text, [...path, known.field], known.value)
+}

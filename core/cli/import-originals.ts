@@ -1,0 +1,95 @@
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { quotedWords } from '../domain/text/quoted-words.ts'
+import { CommandError } from './arguments.ts'
+import type { HubClient } from './client.ts'
+import { UnreadableConfig } from './client-files/config-syntax.ts'
+import { importPlaces, presentPlaces } from './client-files/import-places.ts'
+import { type OffSwitch, type SwitchedText, switchedOff } from './client-files/originals.ts'
+import { type Restored, readOriginal, restore, writeSwitched } from './client-files/switched-file.ts'
+import { syntaxOfFile } from './client-files/syntaxes.ts'
+import type { CommandIo } from './io.ts'
+import { plain } from './output.ts'
+
+/** The entries of another hub have this switch. */
+const OF_HUBS: OffSwitch = { field: 'enabled', value: false }
+
+/** The client's file of an import, in which the servers that the hub takes over are switched off. */
+export class Originals {
+  readonly #file: string
+  readonly #before: string
+  readonly #client: HubClient
+
+  private constructor(file: string, before: string, client: HubClient) {
+    this.#file = file
+    this.#before = before
+    this.#client = client
+  }
+
+  /** Throws CommandError for a file that cannot be changed. */
+  static async of(file: string, client: HubClient): Promise<Originals> {
+    return new Originals(file, await readOriginal(file), client)
+  }
+
+  /** What would be switched off after this plan. Throws CommandError for a file in which it cannot be. */
+  async plan({ source, items }: JsonObject): Promise<SwitchedText> {
+    if (source === 'export') throw new CommandError('An export starts no servers: import it without --switch-off')
+    const servers = (Array.isArray(items) ? items.filter(isJsonObject) : []).filter(
+      // The file of this hub itself is such a file too, and all in it is there already.
+      ({ verdict }) => source !== 'hub' || verdict !== 'same',
+    )
+    const own = source === 'hub' ? OF_HUBS : await this.#switchOf(String(source))
+    try {
+      return switchedOff(syntaxOfFile(this.#file, this.#before), this.#before, servers, own)
+    } catch (error) {
+      if (!(error instanceof UnreadableConfig)) throw error
+      throw new CommandError(`config_unreadable: ${this.#file}: ${error.message}\nNothing was changed.`)
+    }
+  }
+
+  async #switchOf(source: string): Promise<OffSwitch | undefined> {
+    const { items } = await this.#client.get('/api/import/sources')
+    const found = (Array.isArray(items) ? items.filter(isJsonObject) : []).find(({ id }) => id === source)?.off
+    if (!isJsonObject(found) || typeof found.field !== 'string' || typeof found.value !== 'boolean') return undefined
+    return { field: found.field, value: found.value }
+  }
+
+  /** Writes the file. Returns the copy; undefined: there was nothing to switch off. */
+  async write({ text }: SwitchedText, importId: string): Promise<string | undefined> {
+    return text === this.#before ? undefined : writeSwitched(this.#file, this.#before, text, importId)
+  }
+
+  print(io: CommandIo, { off, left }: SwitchedText, copy: string | undefined, isDry: boolean): void {
+    const verb = isDry ? 'would switch off' : 'switched off'
+    if (off.length > 0) io.stdout(plain(`${this.#file}: ${verb} ${off.join(', ')}${copy ? `; before: ${copy}` : ''}\n`))
+    else io.stdout(plain(`${this.#file}: nothing to switch off\n`))
+    for (const { name, why } of left) io.stdout(plain(`${this.#file}: ${name} stays on: ${why}\n`))
+  }
+}
+
+/** Brings files back in which an import switched servers off: one file, or those of all clients that are known here. */
+export async function restoreOriginals(
+  client: HubClient,
+  file: string | undefined,
+  importId: string | undefined,
+  io: CommandIo,
+): Promise<readonly Restored[]> {
+  const files =
+    file === undefined ? (await presentPlaces(await importPlaces(client, io))).map(place => place.file) : [file]
+  const restored: Restored[] = []
+  for (const each of files) {
+    const one = await restore(each, importId)
+    if (one) restored.push(one)
+  }
+  return restored
+}
+
+/** Says what became of each file. */
+export function printRestored(io: CommandIo, restored: readonly Restored[]): void {
+  for (const { file, copy, outcome } of restored) {
+    const text =
+      outcome === 'restored'
+        ? `${file}: as it was before the import`
+        : `config_changed: ${file} was changed since, and stays; as it was before: ${quotedWords([copy])}`
+    io.stdout(plain(`${text}\n`))
+  }
+}
