@@ -99,6 +99,7 @@ export class HubClient {
     const { status, text } = await this.#exchange(method, path, body)
     const answer = parse(text)
     if (status >= 200 && status < 300) return answer
+    if (status === 401 && (await this.#needsSetup())) throw new CommandError(this.#setupWords())
     throw new CommandError(this.#problem(status, answer))
   }
 
@@ -124,6 +125,20 @@ export class HubClient {
       request.on('error', error => reject(this.#unreachable(error)))
       request.end(payload)
     })
+  }
+
+  /** True while the hub has no administrator, so that no credential can be valid. */
+  async #needsSetup(): Promise<boolean> {
+    const { status, text } = await this.#exchange('GET', '/api/setup', undefined)
+    return status === 200 && parse(text).open === true
+  }
+
+  #setupWords(): string {
+    return plain(
+      `setup_required: the hub at ${this.#hub.url} has no administrator yet, so that nobody can sign in\n` +
+        `Open ${this.#hub.url} in a browser and make the first account. "patchbay setup-token", run on the hub’s machine as the hub’s ` +
+        `user, prints the token that it asks for. Or start the hub with ADMIN_USERNAME and ADMIN_PASSWORD.`,
+    )
   }
 
   #unreachable(error: Error): CommandError {

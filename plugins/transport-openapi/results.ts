@@ -25,7 +25,7 @@ export async function resultOf(response: GuardedResponse, url: string): Promise<
     if (isTooLong(error)) return tooLarge(status, error)
     throw error
   }
-  if (status < 200 || status > 299) return failure(response, type, bytes)
+  if (status < 200 || status > 299) return failure(response, url, type, bytes)
   return bytes.byteLength === 0 ? written([text(`HTTP ${status}, no content`)]) : contentOf(bytes, type, url)
 }
 
@@ -54,14 +54,13 @@ function json(body: string): AnswerResult {
   return written([text(body)], isJsonObject(value) ? body.replace(/[\r\n]+/g, ' ') : undefined)
 }
 
-function failure(response: GuardedResponse, type: string, bytes: Uint8Array): AnswerResult {
+function failure(response: GuardedResponse, url: string, type: string, bytes: Uint8Array): AnswerResult {
   const { status, headers } = response
   const { location } = headers
   const waitSeconds = waitSecondsOf(response)
   const wait = waitSeconds === undefined ? '' : `, asks to wait ${waitSeconds} s`
   const redirect = status >= 300 && status < 400
-  const where =
-    redirect && location !== undefined ? ` to ${JSON.stringify(location.slice(0, 200))}, which is not followed` : ''
+  const where = redirect && location !== undefined ? ` to ${placeOf(location, url)}, which is not followed` : ''
   const head = `HTTP ${status}${redirect ? ' redirect' : ''}${where}${wait}`
   const excerpt = bytes.subarray(0, ERROR_BYTES)
   const media = mediaType(type)
@@ -69,6 +68,12 @@ function failure(response: GuardedResponse, type: string, bytes: Uint8Array): An
   const rest = bytes.byteLength > ERROR_BYTES ? `\n… (${bytes.byteLength} bytes in all)` : ''
   const shown = body === undefined ? `(${bytes.byteLength} bytes of ${cut(media || 'no type', 100)})` : body + rest
   return { ...written([text(bytes.byteLength === 0 ? head : `${head}\n\n${shown}`)], undefined, true) }
+}
+
+/** A Location on the API's own origin; another one is left out, since it may hold a secret or name an internal host. */
+function placeOf(location: string, url: string): string {
+  const isOwn = URL.parse(location, url)?.origin === new URL(url).origin
+  return isOwn ? JSON.stringify(location.slice(0, 200)) : 'another origin'
 }
 
 function tooLarge(status: number, { data }: HubError): AnswerResult {

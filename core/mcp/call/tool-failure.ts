@@ -2,6 +2,9 @@ import type { ErrorCode, HubError } from '../../contract/errors.ts'
 import type { ServerFace } from '../../domain/session-scope.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 
+/** Failures that are failed tools at MCP servers too: the server answered, but with another address. */
+const OF_ALL_SERVERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['redirect_blocked'])
+
 /** Advice to the model for each failure of an HTTP API call; a failure that is not listed stays a protocol error. */
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   params_invalid: 'Correct these arguments and call the tool again.',
@@ -11,7 +14,8 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   upstream_dns_error: 'Nothing was sent. Go on without this tool; its address must be corrected.',
   upstream_tls_error: 'Nothing was sent. Go on without this tool; its certificate must be corrected.',
   proxy_failed: 'Nothing was sent. Go on without this tool; the proxy on the way must be corrected.',
-  redirect_blocked: 'The other address got nothing. Go on without this tool; the address of the API must be corrected.',
+  redirect_blocked:
+    'The other address got nothing. Go on without this tool; the address of the server must be corrected.',
   upstream_http_error: 'Try again later, or go on without this tool.',
   upstream_protocol: 'The answer of the API cannot be read. Go on without this tool.',
   authorization_required: 'The API did not accept the credentials of the server. Go on without this tool.',
@@ -19,14 +23,15 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
 
 /**
  * A failed call of an HTTP API's tool as a result with `isError`, which clients show to the model; a JSON-RPC error
- * often ends its turn. Other outcomes, and failures for callers that want errors, are returned unchanged.
+ * often ends its turn. So is the call of an MCP server that answers with a redirect that is not followed. Other outcomes, and failures for callers that want errors, are returned unchanged.
  */
 export function failureForModel(
   { plainFailures }: Pick<Exchange, 'plainFailures'>,
   face: () => Pick<ServerFace, 'kind'>,
   outcome: Outcome,
 ): Outcome {
-  if (outcome.kind !== 'failed' || plainFailures || face().kind !== 'answers') return outcome
+  if (outcome.kind !== 'failed' || plainFailures) return outcome
+  if (!OF_ALL_SERVERS.has(outcome.error.code) && face().kind !== 'answers') return outcome
   const { code, message, retryAfterSeconds } = outcome.error satisfies HubError
   const advice = ADVICE[code]
   if (advice === undefined) return outcome
