@@ -29,7 +29,11 @@ test('requests are handled between the pieces of the document', async () => {
     last = now
   }
   const timer = setInterval(beat, 0)
-  const document = await openApiDocument(routes, '1.0.0', { transports: bundledTransports(), channelTypes: [], routes: [] })
+  const document = await openApiDocument(routes, '1.0.0', {
+    transports: bundledTransports(),
+    channelTypes: [],
+    routes: [],
+  })
   clearInterval(timer)
   beat()
   const whole = performance.now() - began
