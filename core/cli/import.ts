@@ -8,7 +8,7 @@ import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
 import { fileOf, importPlaces, onlyServers, presentPlaces } from './client-files/import-places.ts'
-import { Originals, printRestored, restoreOriginals } from './import-originals.ts'
+import { Originals, printRestored, restoreOriginals } from './client-files/import-originals.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
