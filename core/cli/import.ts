@@ -7,8 +7,8 @@ import { quotedWords } from '../domain/text/quoted-words.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
-import { fileOf, importPlaces, onlyServers, presentPlaces } from './client-files/import-places.ts'
 import { Originals, printRestored, restoreOriginals } from './client-files/import-originals.ts'
+import { fileOf, importPlaces, onlyServers, presentPlaces } from './client-files/import-places.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
@@ -83,7 +83,8 @@ async function takeOver(io: CommandIo, values: Values, given: string | undefined
   if (values.json)
     printJson(io, { ...done, ...(switched ? { originals: { file, off: switched.off, left: switched.left } } : {}) })
   else print(io, done, isDry, originals && file)
-  if (originals && switched) await originals.finish(io, switched, { isDry, id: String(done.id), quiet: values.json === true })
+  if (originals && switched)
+    await originals.finish(io, switched, { isDry, id: String(done.id), quiet: values.json === true })
   return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
 }
 

@@ -105,7 +105,10 @@ test.each<[string, string]>([
 })
 
 test.each<[string, string]>([
-  ['Continue', 'mcpServers:\n  - name: far\n    url: https://a.example/mcp\n    requestOptions:\n      headers: {X-Team: red}\n'],
+  [
+    'Continue',
+    'mcpServers:\n  - name: far\n    url: https://a.example/mcp\n    requestOptions:\n      headers: {X-Team: red}\n',
+  ],
   ['LiteLLM', 'mcp_servers:\n  far:\n    url: https://a.example/mcp\n    static_headers: {X-Team: red}\n'],
 ])('the headers of %s come along', async (_, text) => {
   expect((await read(text))[0].body.headers).toEqual({ 'X-Team': 'red' })
