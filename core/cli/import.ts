@@ -7,8 +7,8 @@ import { quotedWords } from '../domain/text/quoted-words.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
+import { Originals, printRestored, restoreOriginals } from './client-files/import-originals.ts'
 import { fileOf, importPlaces, onlyServers, presentPlaces } from './client-files/import-places.ts'
-import { Originals, printRestored, restoreOriginals } from './import-originals.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
@@ -45,45 +45,53 @@ Exit code 1 when something could not be taken, or taken back. What is there alre
 without --replace.
 `
 
+const OPTIONS = {
+  ...OUTPUT,
+  ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
+  ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
+  ...{ replace: { type: 'string', multiple: true }, group: { type: 'string' } },
+  ...{ 'switch-off': { type: 'boolean' }, 'switch-on': { type: 'boolean' } },
+  ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
+  ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
+} as const
+
+type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values']
+
 /** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { values, positionals } = readArguments(argv, {
-    options: {
-      ...OUTPUT,
-      ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
-      ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
-      ...{ replace: { type: 'string', multiple: true }, group: { type: 'string' } },
-      ...{ 'switch-off': { type: 'boolean' }, 'switch-on': { type: 'boolean' } },
-      ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
-      ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
-    },
-    positionals: ['[file]'],
-  })
-  if (values.list) return list(io, values.json ?? false)
+  const { values, positionals } = readArguments(argv, { options: OPTIONS, positionals: ['[file]'] })
+  const { json = false } = values
   const [named] = positionals
   const given = named === undefined || named === '-' ? undefined : resolve(io.cwd, named)
-  if (values.undo !== undefined) return undo(io, values.undo, given, values.json ?? false)
-  if (values['switch-on']) return switchOn(io, given, values.from, values.json ?? false)
-  if (values.scan) return scan(io, values.json ?? false)
+  if (values.list) return list(io, json)
+  if (values.undo !== undefined) return undo(io, values.undo, given, json)
+  if (values['switch-on']) return switchOn(io, given, values.from, json)
+  if (values.scan) return scan(io, json)
+  return takeOver(io, values, given)
+}
+
+async function takeOver(io: CommandIo, values: Values, given: string | undefined): Promise<number> {
   const client = await HubClient.connect(io)
   const file = values.from === undefined ? given : await fileOf(values.from, await importPlaces(client, io))
   const originals = values['switch-off'] ? await originalsOf(file, values.owner, client) : undefined
-  const text = await readDocument(file, io)
-  const passphrase = values['passphrase-stdin'] ? await readPassphrase(io) : undefined
-  const wanted = { ...choicesIn(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
+  const wanted = await wantedOf(io, values, file)
   const plan = await client.post('/api/import?dryRun=true', wanted)
   // A file that cannot be changed is found before anything is made.
   const switched = await originals?.plan(plan)
   const isDry = values['dry-run'] === true
   const done = isDry ? plan : await client.post('/api/import', { ...wanted, planHash: plan.planHash ?? '' })
-  if (!values.json) print(io, done, isDry, originals && file)
-  if (originals && switched) {
-    const copy = isDry ? undefined : await originals.write(switched, String(done.id))
-    const { off, left } = switched
-    if (values.json) printJson(io, { ...done, originals: { file, off, left, ...(copy ? { copy } : {}) } })
-    else originals.print(io, switched, copy, isDry)
-  } else if (values.json) printJson(io, done)
+  if (values.json)
+    printJson(io, { ...done, ...(switched ? { originals: { file, off: switched.off, left: switched.left } } : {}) })
+  else print(io, done, isDry, originals && file)
+  if (originals && switched)
+    await originals.finish(io, switched, { isDry, id: String(done.id), quiet: values.json === true })
   return objects(done.items).some(item => item.verdict === 'invalid') ? 1 : 0
+}
+
+async function wantedOf(io: CommandIo, values: Values, file: string | undefined): Promise<JsonObject> {
+  const text = await readDocument(file, io)
+  const passphrase = values['passphrase-stdin'] ? await readPassphrase(io) : undefined
+  return { ...choicesIn(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
 }
 
 interface Choices {

@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
 import { formatRef } from '../domain/names.ts'
+import { serverBodyOf } from '../domain/server/body.ts'
 import { maskedSecrets } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { UserRecord } from '../registry/api.ts'
-import { comparable } from './import-compare.ts'
+import { mapSecrets } from '../registry/servers/server-secrets.ts'
 import { leadsToHub } from './import-own-entry.ts'
 import { ownReferences } from './import-references.ts'
 import { type ImportResult, type ImportScope, missing, type Of } from './import-scope.ts'
@@ -75,4 +76,13 @@ function isSameServer(scope: ImportScope, present: ServerRecord, body: JsonObjec
     const made = await servers.create(scope.actor, { ...body, name }, { unseen })
     return isDeepStrictEqual(comparable(made), comparable(present))
   })
+}
+
+/**
+ * What two servers of one owner and of one body have in common. The values of secrets are left out: an import
+ * must not tell by trial what is stored.
+ */
+function comparable(record: ServerRecord): JsonObject {
+  const { name, enabled, ...body } = serverBodyOf(mapSecrets(record, () => ''))
+  return body
 }

@@ -104,6 +104,16 @@ test.each<[string, string]>([
   expect(await read(text)).toMatchObject([{ verdict: 'new', name: 'far', body: { url: 'https://a.example/mcp' } }])
 })
 
+test.each<[string, string]>([
+  [
+    'Continue',
+    'mcpServers:\n  - name: far\n    url: https://a.example/mcp\n    requestOptions:\n      headers: {X-Team: red}\n',
+  ],
+  ['LiteLLM', 'mcp_servers:\n  far:\n    url: https://a.example/mcp\n    static_headers: {X-Team: red}\n'],
+])('the headers of %s come along', async (_, text) => {
+  expect((await read(text))[0].body.headers).toEqual({ 'X-Team': 'red' })
+})
+
 test('broken YAML says where', async () => {
   const answer = await admin.request('POST', '/api/servers/import?dryRun=true', { document: 'mcpServers: {\n' })
   expect(answer.status).toBe(400)

@@ -50,7 +50,8 @@ export function switchedOff(
     else if (path === undefined) left.unshift({ name, why: 'its entry has no place of its own in the file' })
     else {
       const before = changed
-      for (const place of [path, ...equalPlaces(value, path)]) changed = withoutServer(syntax, changed, value, place, own)
+      for (const place of [path, ...equalPlaces(value, path)])
+        changed = withoutServer(syntax, changed, value, place, own)
       if (changed !== before) off.unshift(name)
     }
   }

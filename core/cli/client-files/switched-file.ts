@@ -16,9 +16,7 @@ export async function readOriginal(file: string): Promise<string> {
   })
   const { mode } = await stat(file)
   if ((mode & 0o200) === 0) {
-    throw new CommandError(
-      `config_read_only: ${file} is read-only: make it writable, or import without --switch-off`,
-    )
+    throw new CommandError(`config_read_only: ${file} is read-only: make it writable, or import without --switch-off`)
   }
   return decoded(bytes, file)
 }
@@ -39,7 +37,8 @@ function decoded(bytes: Uint8Array, file: string): string {
 export async function writeSwitched(file: string, before: string, after: string, importId: string): Promise<string> {
   const target = await realpath(file)
   const now = await readOriginal(target)
-  if (now !== before) throw new CommandError(`config_changed: ${file} was changed meanwhile: nothing was switched off in it`)
+  if (now !== before)
+    throw new CommandError(`config_changed: ${file} was changed meanwhile: nothing was switched off in it`)
   const time = new Date().toISOString().replaceAll(/[:.]/g, '-')
   const copy = `${target}.patchbay-${time}-off-${shortId(importId)}-${hashOf(after)}.bak`
   try {

@@ -73,6 +73,7 @@ export function readServerEntry(name: string, entry: JsonObject): ServerShape {
 
   readTransport(entry, body)
   readAddress(entry, body)
+  readHeaders(entry, body, used)
   readEnabled(entry, body)
   readTimeouts(entry, body)
   readCommand(body)
@@ -119,6 +120,15 @@ function readAddress(entry: JsonObject, body: Record<string, JsonValue>): void {
   }
   body.url = url
   if (entry.httpUrl !== undefined) body.transport ??= 'streamable-http'
+}
+
+/** Continue and LiteLLM have headers under other names. */
+function readHeaders(entry: JsonObject, body: Record<string, JsonValue>, used: Set<string>): void {
+  const { requestOptions: options, static_headers: fixed } = entry
+  const headers = isJsonObject(fixed) ? fixed : isJsonObject(options) ? options.headers : undefined
+  if (body.headers !== undefined || !isJsonObject(headers)) return
+  body.headers = headers
+  used.add(headers === fixed ? 'static_headers' : 'requestOptions')
 }
 
 function readEnabled(entry: JsonObject, body: Record<string, JsonValue>): void {

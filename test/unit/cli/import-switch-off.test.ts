@@ -121,24 +121,27 @@ test.each<[string, string, string, (text: string) => unknown, unknown, readonly 
     { mcp: { open: { type: 'remote', url: 'https://open.never.example/mcp', enabled: false } }, x: 1 },
     [],
   ],
-])('%s: off in its own file, the rest as it is written, and back with the import', async (client, path, text, parse, value, kept) => {
-  await write(path, text)
-  await chmod(join(home, path), 0o644)
-  const dry = await run('--from', client, '--switch-off', '--dry-run')
-  expect([dry.code, dry.stderr, dry.stdout]).toEqual([0, '', expect.stringContaining('would switch off')])
-  expect([await read(path), await readdir(dirname(join(home, path)))]).toEqual([text, [basename(path)]])
-  const done = await run('--from', client, '--switch-off')
-  expect([done.code, done.stderr]).toEqual([0, ''])
-  const after = await read(path)
-  expect(parse(after)).toEqual(value)
-  for (const part of kept) expect(after).toContain(part)
-  expect((await stat(join(home, path))).mode & 0o777).toBe(0o644)
-  const copies = (await readdir(dirname(join(home, path)))).filter(name => name.endsWith('.bak'))
-  expect(await Promise.all(copies.map(name => readFile(join(home, dirname(path), name), 'utf8')))).toEqual([text])
-  const undone = await run('--undo', idOf(done.stdout))
-  expect([undone.code, undone.stdout]).toEqual([0, expect.stringContaining('as it was before the import')])
-  expect([await read(path), await readdir(dirname(join(home, path)))]).toEqual([text, [basename(path)]])
-})
+])(
+  '%s: off in its own file, the rest as it is written, and back with the import',
+  async (client, path, text, parse, value, kept) => {
+    await write(path, text)
+    await chmod(join(home, path), 0o644)
+    const dry = await run('--from', client, '--switch-off', '--dry-run')
+    expect([dry.code, dry.stderr, dry.stdout]).toEqual([0, '', expect.stringContaining('would switch off')])
+    expect([await read(path), await readdir(dirname(join(home, path)))]).toEqual([text, [basename(path)]])
+    const done = await run('--from', client, '--switch-off')
+    expect([done.code, done.stderr]).toEqual([0, ''])
+    const after = await read(path)
+    expect(parse(after)).toEqual(value)
+    for (const part of kept) expect(after).toContain(part)
+    expect((await stat(join(home, path))).mode & 0o777).toBe(0o644)
+    const copies = (await readdir(dirname(join(home, path)))).filter(name => name.endsWith('.bak'))
+    expect(await Promise.all(copies.map(name => readFile(join(home, dirname(path), name), 'utf8')))).toEqual([text])
+    const undone = await run('--undo', idOf(done.stdout))
+    expect([undone.code, undone.stdout]).toEqual([0, expect.stringContaining('as it was before the import')])
+    expect([await read(path), await readdir(dirname(join(home, path)))]).toEqual([text, [basename(path)]])
+  },
+)
 
 test('a file that was changed since stays, and the copy is named', async () => {
   await write('mine.json', CURSOR)

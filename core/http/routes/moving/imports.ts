@@ -47,13 +47,9 @@ const body = z
           'By pointer of the item; `replace` takes the place of what you have under its name; `accept` takes a key of fewer than 32 characters for 30 days',
       }),
     passphrase: z.string().max(1_024).optional().meta({ description: 'Of an export whose secrets are sealed' }),
-    group: z
-      .string()
-      .max(1_024)
-      .optional()
-      .meta({
-        description: 'The group that the imported servers join, `name` or `owner~name`; it is made if it is not there',
-      }),
+    group: z.string().max(1_024).optional().meta({
+      description: 'The group that the imported servers join, `name` or `owner~name`; it is made if it is not there',
+    }),
     off: z.boolean().default(false).meta({ description: 'Switches all imported servers and assistant endpoints off' }),
   })
   .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })

@@ -1,14 +1,14 @@
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import { quotedWords } from '../domain/text/quoted-words.ts'
-import { CommandError } from './arguments.ts'
-import type { HubClient } from './client.ts'
-import { UnreadableConfig } from './client-files/config-syntax.ts'
-import { importPlaces, presentPlaces } from './client-files/import-places.ts'
-import { type OffSwitch, type SwitchedText, switchedOff } from './client-files/originals.ts'
-import { type Restored, readOriginal, restore, writeSwitched } from './client-files/switched-file.ts'
-import { syntaxOfFile } from './client-files/syntaxes.ts'
-import type { CommandIo } from './io.ts'
-import { plain } from './output.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { quotedWords } from '../../domain/text/quoted-words.ts'
+import { CommandError } from '../arguments.ts'
+import type { HubClient } from '../client.ts'
+import type { CommandIo } from '../io.ts'
+import { plain } from '../output.ts'
+import { UnreadableConfig } from './config-syntax.ts'
+import { importPlaces, presentPlaces } from './import-places.ts'
+import { type OffSwitch, type SwitchedText, switchedOff } from './originals.ts'
+import { type Restored, readOriginal, restore, writeSwitched } from './switched-file.ts'
+import { syntaxOfFile } from './syntaxes.ts'
 
 /** The entries of another hub have this switch. */
 const OF_HUBS: OffSwitch = { field: 'enabled', value: false }
@@ -53,15 +53,19 @@ export class Originals {
     return { field: found.field, value: found.value }
   }
 
-  /** Writes the file. Returns the copy; undefined: there was nothing to switch off. */
-  async write({ text }: SwitchedText, importId: string): Promise<string | undefined> {
-    return text === this.#before ? undefined : writeSwitched(this.#file, this.#before, text, importId)
-  }
-
-  print(io: CommandIo, { off, left }: SwitchedText, copy: string | undefined, isDry: boolean): void {
+  /** Writes the file unless nothing changes in it or `isDry`, and says what was done unless `quiet`. `id`: of the import. */
+  async finish(
+    io: CommandIo,
+    { text, off, left }: SwitchedText,
+    { isDry, id, quiet }: { readonly isDry: boolean; readonly id: string; readonly quiet: boolean },
+  ): Promise<void> {
+    const isSame = isDry || text === this.#before
+    const copy = isSame ? undefined : await writeSwitched(this.#file, this.#before, text, id)
+    if (quiet) return
     const verb = isDry ? 'would switch off' : 'switched off'
-    if (off.length > 0) io.stdout(plain(`${this.#file}: ${verb} ${off.join(', ')}${copy ? `; before: ${copy}` : ''}\n`))
-    else io.stdout(plain(`${this.#file}: nothing to switch off\n`))
+    const before = copy === undefined ? '' : `; before: ${copy}`
+    const what = off.length > 0 ? `${verb} ${off.join(', ')}${before}` : 'nothing to switch off'
+    io.stdout(plain(`${this.#file}: ${what}\n`))
     for (const { name, why } of left) io.stdout(plain(`${this.#file}: ${name} stays on: ${why}\n`))
   }
 }
