@@ -10,7 +10,7 @@ const MAX_INSTRUCTIONS = 8 * 1_024
 const ROUTABLE_EXTENSIONS = ['io.modelcontextprotocol/ui']
 
 /** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`); true if never seen. */
-export function memberHas(state: MemberState | undefined, name: string, part?: string): boolean {
+export function memberHas(state: Pick<MemberState, 'catalog'> | undefined, name: string, part?: string): boolean {
   if (!state) return false
   const capabilities = state.catalog?.capabilities
   if (!capabilities) return part === undefined && (name === 'tools' || name === 'prompts' || name === 'resources')
