@@ -188,7 +188,7 @@ function senderName(request: Request, { path, info }: Admitted): string {
 }
 
 /** `/{user}/mcp…`; the names of the hub's own routes are no users. */
-const OF_USER = /^\/(?!(?:api|plugins)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
+const OF_USER = /^\/(?!(?:api|plugins|\.well-known)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
 
 /**
  * The path of the MCP endpoint. Other hubs serve a user's own under `/{user}/mcp/{name}`: here that is
