@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role, ServerRecord, TransportName } from '../contract/records.ts'
-import type { CacheHint } from '../domain/cache-hint.ts'
+import type { ReceivedHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
 import type { JsonText } from '../domain/json/long-text.ts'
 import type { ListKind } from '../domain/mcp-methods.ts'
@@ -214,7 +214,7 @@ export type UpstreamReply =
   | { readonly kind: 'cancelled' }
 
 /** Cache hints of a modern server, by list. */
-export type Caching = Readonly<Partial<Record<ListKind | 'discover', CacheHint>>>
+export type Caching = Readonly<Partial<Record<ListKind | 'discover', ReceivedHint>>>
 
 /** All lists of one server, all pages, with the items as the upstream wrote them; keys are unique in each list. */
 export interface ServerCatalog {

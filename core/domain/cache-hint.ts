@@ -8,6 +8,21 @@ export interface CacheHint {
   readonly cacheScope: 'public' | 'private'
 }
 
+/** A cache hint with the time at which its response was received. */
+export interface ReceivedHint extends CacheHint {
+  /** `Date.now()`. Absent: just now. */
+  readonly atMs?: number
+}
+
+/** Lifetimes from here on are in whole seconds, so that a text with one can be used again. */
+const ROUNDED_MS = 10_000
+
+/** The hint for a response that passes on what was received earlier: its lifetime never ends after the received one. */
+export function remaining({ ttlMs, cacheScope, atMs }: ReceivedHint, nowMs: number): CacheHint {
+  const leftMs = atMs === undefined ? ttlMs : Math.min(ttlMs, Math.max(0, ttlMs - Math.max(0, nowMs - atMs)))
+  return { ttlMs: leftMs < ROUNDED_MS ? leftMs : leftMs - (leftMs % 1_000), cacheScope }
+}
+
 /** The cache hint in a result of the modern era; a result without one must not be cached. */
 export function cacheHint(result: JsonValue): CacheHint {
   const { ttlMs, cacheScope } = isJsonObject(result) ? result : {}

@@ -188,7 +188,7 @@ function senderName(request: Request, { path, info }: Admitted): string {
 }
 
 /** `/{user}/mcp…`; the names of the hub's own routes are not users. */
-const OF_USER = /^\/(?!(?:api|plugins)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
+const OF_USER = /^\/(?!(?:api|plugins|\.well-known)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
 
 /**
  * Returns the path of the MCP endpoint; undefined for paths of the app. Other hubs serve a user's own endpoints under

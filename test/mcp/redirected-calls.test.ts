@@ -117,8 +117,8 @@ const CALLERS: Readonly<
 
 test.each(Object.keys(CALLERS))('a call that is redirected to another origin is a failed tool: %s', async kind => {
   for (const server of SERVERS) {
-    const client = await CALLERS[kind]?.(`/mcp/${server}`)
-    const { isError, content } = (await client?.callTool({ name: 'move' })) as {
+    const client = await (CALLERS[kind] as (typeof CALLERS)[string])(`/mcp/${server}`)
+    const { isError, content } = (await client.callTool({ name: 'move' })) as {
       isError?: boolean
       content: { text: string }[]
     }

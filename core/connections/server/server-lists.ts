@@ -3,7 +3,7 @@ import { isJsonObject } from '../../contract/json.ts'
 import type { ServerRecord, TransportName } from '../../contract/records.ts'
 import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, sameItems } from '../../domain/tools/catalog-item.ts'
-import type { ServerCatalog } from '../api.ts'
+import type { Caching, ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ListEntry, ListsRead, OpenedMessage } from '../protocol.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
@@ -28,6 +28,8 @@ export class ServerLists {
   #reading = false
   #awaited = false
   #expiredAtMs = Number.NEGATIVE_INFINITY
+  /** The handshake of the present connection, and when its answer came (`Date.now()`). */
+  #discovered: { readonly opened: OpenedMessage; readonly atMs: number } | undefined
 
   /** `older`: the lists of the legacy side of a server that speaks both eras. They are not stored. */
   constructor(context: ServerContext, record: () => ServerRecord, older = false) {
@@ -153,6 +155,15 @@ export class ServerLists {
     emitListChange(this.#context, record, kinds, this.#older)
   }
 
+  /** The hints of what was read now, and of the handshake, each with its time. */
+  #received(hints: ListsRead['lists']['caching'] = {}, opened: OpenedMessage): Caching {
+    const atMs = Date.now()
+    if (opened !== this.#discovered?.opened) this.#discovered = { opened, atMs }
+    const lists = Object.entries(hints).map(([kind, hint]) => [kind, { ...hint, atMs }])
+    const discover = opened.caching && { ...opened.caching, atMs: this.#discovered.atMs }
+    return { ...Object.fromEntries(lists), ...(discover ? { discover } : {}) }
+  }
+
   /** Returns the kinds that differ, or that the upstream reported as changed. */
   #take(
     { lists: read, noticed, more }: ListsRead,
@@ -185,7 +196,7 @@ export class ServerLists {
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
       ...(read.instances ? { instances: read.instances } : {}),
-      ...(opened.caching ? { caching: { ...before?.caching, ...read.caching, discover: opened.caching } } : {}),
+      ...(opened.caching ? { caching: { ...before?.caching, ...this.#received(read.caching, opened) } } : {}),
       warnings: [...(opened.warnings ?? []), ...read.warnings],
     }
     if (!more) this.abandon()

@@ -1,20 +1,25 @@
 import type { Caching } from '../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { type CacheHint, cacheHint } from '../../domain/cache-hint.ts'
+import { type CacheHint, cacheHint, narrower, remaining } from '../../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
 import { TASKS_EXTENSION, withExtension } from '../../domain/extensions.ts'
 import { type JsonText, LongText } from '../../domain/json/long-text.ts'
 import { LIST_KINDS, LISTS } from '../../domain/mcp-methods.ts'
 import { passesTasks } from '../call/extension-tasks.ts'
 import { isPlainObject, parseExact } from '../rpc/rpc.ts'
-import { mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
+import { memberHas, mergeCapabilities, mergedInstructions, mergedServerInfo } from '../scope/capabilities.ts'
 import { leftOutWarnings } from '../scope/group-warnings.ts'
 import type { MergedCatalog } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ResolvedScope } from '../scope/scope-types.ts'
+import type { MemberState, ResolvedScope } from '../scope/scope-types.ts'
 
-/** Legacy upstreams send no cache hints, so their results must not be cached. */
+/** For results of which nothing is known. */
 const NOT_KEPT: CacheHint = { ttlMs: 0, cacheScope: 'private' }
+/**
+ * Longest lifetime of the hub's own lists. The hub learns of every change and notifies whoever listens; a client that does not
+ * listen sees a change after this time at the latest.
+ */
+const LISTS_MS = 60_000
 
 /** Results merged from all members, with the part of the members' cache hints that applies. */
 const MERGED: readonly (readonly [method: string, part: keyof Caching])[] = [
@@ -32,11 +37,11 @@ export class ScopePresenter {
   readonly #instructions: string | undefined
   readonly #head: string
   /** The cache hints of cacheable results, by method. */
-  readonly #caching: ReadonlyMap<string, CacheHint>
+  readonly #caching: ReadonlyMap<string, () => CacheHint>
   /** Whether all callers see the same here. */
   readonly #forAll: boolean
   /** By method, the last list text and its modern form, cached because lists rarely change. */
-  readonly #lists = new Map<string, { readonly from: string; readonly to: string }>()
+  readonly #lists = new Map<string, { readonly from: string; readonly hint: CacheHint; readonly to: string }>()
 
   constructor(scope: Scope, version: string) {
     const { resolved, catalog } = scope
@@ -48,8 +53,8 @@ export class ScopePresenter {
     this.#instructions = mergedInstructions(resolved, catalog, leftOutWarnings(catalog.leftOut))
     const meta = `"_meta":${JSON.stringify({ [SERVER_INFO_KEY]: this.#serverInfo })}`
     this.#head = `{"resultType":"complete",${meta}`
-    this.#forAll = isForAll(resolved, catalog)
-    this.#caching = new Map(MERGED.map(([method, part]) => [method, hintOf(resolved, catalog, part)]))
+    this.#forAll = isForAll(resolved, catalog) && !scope.variesByClient
+    this.#caching = new Map(MERGED.map(([method, part]) => [method, () => hintOf(catalog, part, this.#forAll)]))
   }
 
   /** The result of `server/discover`. */
@@ -80,14 +85,15 @@ export class ScopePresenter {
     if (typeof text !== 'string') return this.#shapeLong(method, text, keepable)
     if (!LIST.test(method)) return this.#shape(method, text, keepable)
     const known = this.#lists.get(method)
-    if (known && known.from === text) return known.to
-    const to = this.#shape(method, text)
-    if (to !== undefined) this.#lists.set(method, { from: text, to })
+    const hint = this.#hint(method) ?? NOT_KEPT
+    const isSame = known?.from === text && known.hint.ttlMs === hint.ttlMs && known.hint.cacheScope === hint.cacheScope
+    if (known && isSame) return known.to
+    const to = this.#shape(method, text, false, hint)
+    if (to !== undefined) this.#lists.set(method, { from: text, hint, to })
     return to
   }
 
-  #shape(method: string, text: string, keepable = false): string | undefined {
-    const hint = this.#hint(method)
+  #shape(method: string, text: string, keepable = false, hint = this.#hint(method)): string | undefined {
     // Most results have none of the members that are written here, so their text is kept.
     const plain =
       text.startsWith('{"') &&
@@ -124,7 +130,7 @@ export class ScopePresenter {
 
   /** Undefined for methods without cache hints. */
   #hint(method: string): CacheHint | undefined {
-    return CACHEABLE.has(method) ? (this.#caching.get(method) ?? NOT_KEPT) : undefined
+    return CACHEABLE.has(method) ? (this.#caching.get(method)?.() ?? NOT_KEPT) : undefined
   }
 
   #meta(own: JsonValue | undefined): JsonObject {
@@ -143,11 +149,29 @@ function isForAll({ kind, group, members }: ResolvedScope, { added }: MergedCata
 }
 
 /** The shortest lifetime of any member; `public` only where every member allows it and all callers see the same. */
-function hintOf(resolved: ResolvedScope, catalog: MergedCatalog, part: keyof Caching): CacheHint {
-  const hints = catalog.states.map(state => state.catalog?.caching?.[part] ?? NOT_KEPT)
-  if (hints.length === 0) return NOT_KEPT
-  const isPublic = isForAll(resolved, catalog) && hints.every(({ cacheScope }) => cacheScope === 'public')
-  return { ttlMs: Math.min(...hints.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
+function hintOf({ states }: MergedCatalog, part: keyof Caching, isForAll: boolean): CacheHint {
+  const nowMs = Date.now()
+  const own: CacheHint = { ttlMs: LISTS_MS, cacheScope: isForAll ? 'public' : 'private' }
+  return states.map(state => memberHint(state, part, nowMs)).reduce(narrower, own)
+}
+
+/**
+ * How long a member's part may be kept. A server of 2026-07-28 says so itself: it is counted from the time at which the hub read it,
+ * unless the server tells the hub of changes. Lists of earlier servers change here when the hub reads them again.
+ */
+function memberHint({ catalog, member: { server } }: MemberState, part: keyof Caching, nowMs: number): CacheHint {
+  // What it lists when it comes is not known.
+  if (!catalog) return NOT_KEPT
+  if (!catalog.caching) return { ttlMs: LISTS_MS, cacheScope: isOneForAll(server) ? 'public' : 'private' }
+  const hint = catalog.caching[part]
+  if (!hint) return NOT_KEPT
+  const isTold = part !== 'discover' && memberHas({ catalog }, LISTS[part].capability, 'listChanged')
+  return isTold ? hint : remaining(hint, nowMs)
+}
+
+/** False for a server whose answers may depend on who asks. */
+function isOneForAll({ passthroughHeaders, session }: MemberState['member']['server']): boolean {
+  return passthroughHeaders.length === 0 && session !== 'per-user' && session !== 'per-session'
 }
 
 /** The presenters of all scopes in use. */

@@ -8,7 +8,7 @@ import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
 /** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`); true if never seen. */
-export function memberHas(state: MemberState | undefined, name: string, part?: string): boolean {
+export function memberHas(state: Pick<MemberState, 'catalog'> | undefined, name: string, part?: string): boolean {
   if (!state) return false
   const capabilities = state.catalog?.capabilities
   if (!capabilities) return part === undefined && (name === 'tools' || name === 'prompts' || name === 'resources')

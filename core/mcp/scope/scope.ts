@@ -170,6 +170,11 @@ export class Scope {
     return this.#parts.now() - this.#unseenAtMs < PROMISE_MS
   }
 
+  /** True when some member lists tools for clients with certain capabilities alone. */
+  get variesByClient(): boolean {
+    return this.#varied.length > 0
+  }
+
   /** Like `catalog`, with the tools that members list for a client with these capabilities. */
   catalogFor(capabilities: JsonObject | undefined): MergedCatalog {
     const { catalog } = this

@@ -133,6 +133,41 @@ test('lists may be kept as long as the least of the members says, by everybody o
   expect(await hints('own')).toEqual([9_000, 'private'])
 })
 
+test('lists of earlier servers may be kept for a minute, and those of a server of 2026-07-28 never longer than it said', async () => {
+  const readAgo = (ttlMs: number, ms: number, capabilities: JsonObject = { tools: {} }) =>
+    catalog({
+      tools: [tool('a')],
+      capabilities,
+      caching: { tools: { ttlMs, cacheScope: 'public', atMs: Date.now() - ms } },
+    })
+  await using one = startHub((world, upstreams) => {
+    const visibility = 'public' as const
+    const add = (name: string, lists: ReturnType<typeof catalog> | undefined, more: object = {}) => {
+      const record = { ...server, id: `id-${name}`, name, ...more }
+      world.servers.push(record)
+      world.groups.push(groupRecord(name, [member(record)], { visibility }))
+      if (lists) upstreams.add(record.id, lists)
+    }
+    add('older', catalog({ tools: [tool('a')] }))
+    add('per-user', catalog({ tools: [tool('a')] }), { session: 'per-user' })
+    add('fresh', readAgo(90_000, 80_000))
+    add('stale', readAgo(90_000, 100_000))
+    add('tells', readAgo(30_000, 100_000, { tools: { listChanged: true } }))
+    add('day', readAgo(86_400_000, 0))
+  })
+  const hints = async (name: string) => {
+    const { ttlMs, cacheScope } = (await new RawModern(one, `/mcp/${name}`).call('tools/list', {}, sent)).result
+    return [ttlMs, cacheScope]
+  }
+  expect(await hints('older')).toEqual([60_000, 'public'])
+  expect(await hints('per-user')).toEqual([60_000, 'private'])
+  const [left, scope] = await hints('fresh')
+  expect([Number(left) > 0, Number(left) <= 10_000, scope]).toEqual([true, true, 'public'])
+  expect(await hints('stale')).toEqual([0, 'public'])
+  expect(await hints('tells')).toEqual([30_000, 'public'])
+  expect(await hints('day')).toEqual([60_000, 'public'])
+})
+
 test('a resource may be kept as its server says, by everybody only where all see the same, and not what was asked for or cut', async () => {
   await using one = startHub((world, upstreams) => {
     world.servers.push(server, other)

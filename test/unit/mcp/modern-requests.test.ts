@@ -70,13 +70,14 @@ test('every result says what it is and from whom it comes, and what may be kept 
   await using one = hub()
   const client = new RawModern(one, '/mcp/g')
   const common = { resultType: 'complete', _meta: { [`${META}serverInfo`]: { name: 'patchbay', version: '9.9.9' } } }
-  const kept = { ttlMs: 0, cacheScope: 'private' }
+  const kept = { ttlMs: 60_000, cacheScope: 'private' }
+  const notKept = { ttlMs: 0, cacheScope: 'private' }
   expect((await client.call('tools/call', { name: 'echo' })).result).toMatchObject(common)
   expect((await client.call('tools/call', { name: 'echo' })).result.ttlMs).toBeUndefined()
   expect((await client.call('prompts/get', { name: 'p' })).result).toMatchObject({ ...common, messages: [] })
   for (const method of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'server/discover'])
     expect((await client.call(method)).result).toMatchObject({ ...common, ...kept })
-  expect((await client.call('resources/read', { uri: 'a://1' })).result).toMatchObject({ ...common, ...kept })
+  expect((await client.call('resources/read', { uri: 'a://1' })).result).toMatchObject({ ...common, ...notKept })
 })
 
 test('an upstream’s own _meta stays, claims about caching do not, and an unknown kind of result is its fault', async () => {
