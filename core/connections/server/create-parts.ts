@@ -32,9 +32,11 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const era = () => eraOf(version())
   // An attempt beside a former connection may have failed for that reason alone, as where both need one port.
   const draining = new DrainingConnections(() => driver.dispatch({ type: 'retry-due' }))
+  // Servers of this transport may end when a second connection opens; `shared` says that there is to be one.
+  const isSse = (): boolean => (shared.otherTransport ?? record().transport) === 'sse'
   const shared: SharedConnection = new SharedConnection({
     ...{ ...common, version, draining },
-    single: () => asking.single,
+    single: () => asking.single || (record().session === 'shared' && isSse()),
     knownTools: () => lists.markedTools,
     report: event => driver.dispatch(event),
     events: configHash => sharedEvents(parts, configHash),
