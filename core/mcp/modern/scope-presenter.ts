@@ -22,7 +22,10 @@ const MERGED: readonly (readonly [method: string, part: keyof Caching])[] = [
   ...LIST_KINDS.map(kind => [LISTS[kind].method, kind] as const),
 ]
 /** Methods whose results carry cache hints. */
-const CACHEABLE: ReadonlySet<string> = new Set([...MERGED.map(([method]) => method), 'resources/read'])
+const CACHEABLE: ReadonlySet<string> = new Set([
+  ...MERGED.map(([method]) => method),
+  ...['resources/read', 'skills/list', 'skills/get'],
+])
 const LIST = /\/list$/
 
 /** A scope in the modern era's form, valid as long as its catalogue stays the same. */

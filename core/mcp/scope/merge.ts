@@ -67,7 +67,7 @@ export function mergeCatalogs(
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
     scope.group.naming === 'prefixed' ? 'prefixed' : scope.members.length === 1 ? 'plain' : 'auto'
-  const uris = once(() => uriTable(states))
+  const uris = once(() => uriTable(states, scope.kind !== 'server'))
   const shownUri = once(() => uris().publicUris())
   const { ownerId } = scope.group
   const byServer = new Map(all.map(state => [state.member.server.id, state]))
@@ -288,7 +288,7 @@ function pageUris({ member, catalog }: MemberState): string[] {
   return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(({ uiUris }) => uiUris ?? []) : []
 }
 
-function uriTable(states: readonly MemberState[]): UriTable {
+function uriTable(states: readonly MemberState[], keepsSchemes: boolean): UriTable {
   return new UriTable(
     states.map(state => ({
       serverId: state.member.server.id,
@@ -298,6 +298,7 @@ function uriTable(states: readonly MemberState[]): UriTable {
       readsUnlisted:
         state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),
     })),
+    { keepsSchemes },
   )
 }
 

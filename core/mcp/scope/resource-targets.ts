@@ -58,7 +58,7 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, ow
   const serverId = member.server.id
   const renamed = own !== undefined && own.uri !== own.original
   // Most results contain no resource URI; searching the text is cheaper than parsing it.
-  if (!renamed && !(uris.mayMap(serverId) && namesUri(text))) return text
+  if (!renamed && !((uris.mayMap(serverId) || uris.mayKeep(text)) && namesUri(text))) return text
   let changed = false
   const shownUri = uris.publicUris()
   const mapped = mapResultUris(parseExact(String(text)), uri => {

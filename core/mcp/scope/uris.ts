@@ -4,6 +4,8 @@ import { isPlainObject } from '../rpc/rpc.ts'
 import { Steps, UriTemplate } from './uri-template.ts'
 
 const HUB_SCHEME = 'patchbay://'
+/** Schemes that stay in front of the member's alias, since clients recognize resources by them. */
+const KEPT_SCHEMES = ['skill://']
 /** Steps for one URI, some milliseconds; beyond them it counts as contested and needs its prefixed form. */
 const STEPS = 200_000
 /** Steps for all URIs of one result, or of all lists of a scope, together. */
@@ -34,7 +36,8 @@ interface UriTarget {
 /**
  * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists
  * or matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`. So does a URI that already has this
- * form and would resolve to another member.
+ * form and would resolve to another member. Where several members can meet (`keepsSchemes`), `skill://x` always becomes
+ * `skill://{alias}/x`.
  */
 export class UriTable {
   readonly #entries: readonly Entry[]
@@ -48,7 +51,10 @@ export class UriTable {
   readonly #shapedBy = new Map<string, string>()
   readonly #withTemplates: readonly Entry[]
 
-  constructor(members: readonly MemberUris[]) {
+  readonly #keepsSchemes: boolean
+
+  constructor(members: readonly MemberUris[], { keepsSchemes = false }: { readonly keepsSchemes?: boolean } = {}) {
+    this.#keepsSchemes = keepsSchemes
     this.#entries = members.map(member => ({
       ...member,
       listed: new Set(member.uris),
@@ -67,6 +73,11 @@ export class UriTable {
     this.#withHubUris = this.#entries.some(entry => [...entry.uris, ...entry.templates].some(isHubUri))
   }
 
+  /** True when the text may name URIs whose scheme is kept. */
+  mayKeep(text: { includes(part: string): boolean }): boolean {
+    return this.#keepsSchemes && KEPT_SCHEMES.some(scheme => text.includes(scheme.slice(0, -2)))
+  }
+
   /** Whether some URI of this member might be exposed in another form, so that its results must be searched. */
   mayMap(serverId: string): boolean {
     const own = this.#byServer.get(serverId)
@@ -82,6 +93,7 @@ export class UriTable {
   }
 
   publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
+    if (this.#schemeOf(uri) !== undefined) return this.#prefixed(serverId, uri)
     const contested =
       isOther(this.#listedBy.get(uri), serverId) ||
       this.#withTemplates.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
@@ -106,6 +118,7 @@ export class UriTable {
 
   /** Templates that differ only in the names of their variables are the same template. */
   publicTemplate(serverId: string, template: string): string {
+    if (this.#schemeOf(template) !== undefined) return this.#prefixed(serverId, template)
     const shape = skeleton(template)
     const contested = isOther(this.#shapedBy.get(shape), serverId)
     return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
@@ -140,10 +153,12 @@ export class UriTable {
   }
 
   #named(uri: string): UriTarget | undefined {
-    if (!isHubUri(uri)) return undefined
-    const entry = this.#byAlias.get(aliasIn(uri))
+    const kept = this.#schemeOf(uri)
+    if (kept === undefined && !isHubUri(uri)) return undefined
+    const entry = this.#byAlias.get(aliasIn(uri, kept))
     if (!entry) return undefined
-    const original = uri.slice(HUB_SCHEME.length + entry.alias.length + 1)
+    const scheme = kept ?? HUB_SCHEME
+    const original = (kept ?? '') + uri.slice(scheme.length + entry.alias.length + 1)
     const readable =
       entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true || entry.templates.includes(original)
     return readable ? target(entry, original) : undefined
@@ -151,7 +166,16 @@ export class UriTable {
 
   #prefixed(serverId: string, original: string): string {
     const entry = this.#byServer.get(serverId)
-    return entry ? `${HUB_SCHEME}${entry.alias}/${original}` : original
+    if (!entry) return original
+    const kept = this.#schemeOf(original)
+    return kept === undefined
+      ? `${HUB_SCHEME}${entry.alias}/${original}`
+      : `${kept}${entry.alias}/${original.slice(kept.length)}`
+  }
+
+  /** The kept scheme of a URI; undefined for others, and where schemes are not kept. */
+  #schemeOf(uri: string): string | undefined {
+    return this.#keepsSchemes ? KEPT_SCHEMES.find(scheme => uri.startsWith(scheme)) : undefined
   }
 }
 
@@ -170,9 +194,9 @@ function isHubUri(uri: string): boolean {
   return uri.startsWith(HUB_SCHEME)
 }
 
-/** The alias in a `patchbay://` URI; empty: none. */
-function aliasIn(uri: string): string {
-  return uri.slice(HUB_SCHEME.length).match(/^([^/]*)\//)?.[1] ?? ''
+/** The alias in a URI of this scheme; empty: none. */
+function aliasIn(uri: string, scheme = HUB_SCHEME): string {
+  return uri.slice(scheme.length).match(/^([^/]*)\//)?.[1] ?? ''
 }
 
 function hasUris(entry: MemberUris): boolean {
@@ -203,6 +227,10 @@ export function mapResultUris(result: JsonValue, map: (uri: string) => string): 
   const mapped: JsonObject = { ...withUiUri(result, map) }
   if (Array.isArray(mapped.content)) mapped.content = mapped.content.map(item => mapContent(item, map))
   if (Array.isArray(mapped.contents)) mapped.contents = mapped.contents.map(item => withUri(item, map))
+  // Skills: the entries of `skills/list` and `skills/get`, and the children of a directory.
+  if (Array.isArray(mapped.skills)) mapped.skills = mapped.skills.map(skill => mapSkill(skill, map))
+  if (mapped.skill !== undefined) mapped.skill = mapSkill(mapped.skill, map)
+  if (Array.isArray(mapped.resources)) mapped.resources = mapped.resources.map(item => withUri(item, map))
   if (Array.isArray(mapped.messages))
     mapped.messages = mapped.messages.map(message =>
       isPlainObject(message) && message.content !== undefined
@@ -219,6 +247,12 @@ function mapContent(content: JsonValue, map: (uri: string) => string): JsonValue
   if (content.type === 'resource' && content.resource !== undefined)
     return { ...content, resource: withUri(content.resource, map) }
   return content
+}
+
+function mapSkill(skill: JsonValue, map: (uri: string) => string): JsonValue {
+  const named = withUri(skill, map)
+  if (!isPlainObject(named) || !Array.isArray(named.resources)) return named
+  return { ...named, resources: named.resources.map(file => withUri(file, map)) }
 }
 
 function withUri(value: JsonValue, map: (uri: string) => string): JsonValue {
