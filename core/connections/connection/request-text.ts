@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../contract/json.ts'
 import type { Era } from '../../domain/era.ts'
-import { TASKS_EXTENSION, withExtension } from '../../domain/extensions.ts'
+import { TASKS_EXTENSION, withExtension } from '../../domain/tools/extensions.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
 import type { UpstreamRequest } from '../api.ts'
 import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelope.ts'

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { eraOf } from '../era.ts'
-import { extensionOf, TASKS_EXTENSION } from '../extensions.ts'
+import { extensionOf, TASKS_EXTENSION } from './extensions.ts'
 import { type CatalogItem, itemJson } from './catalog-item.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../contract/json.ts'
 import type { ScopeMemberInfo } from '../../contract/points.ts'
-import { extensionOf, SKILLS_EXTENSION } from '../../domain/extensions.ts'
+import { extensionOf, SKILLS_EXTENSION } from '../../domain/tools/extensions.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'
