@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../contract/json.ts'
 import type { Era } from '../../domain/era.ts'
-import { TASKS_EXTENSION, withExtension } from '../../domain/tools/extensions.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
+import { TASKS_EXTENSION, withExtension } from '../../domain/tools/extensions.ts'
 import type { UpstreamRequest } from '../api.ts'
 import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelope.ts'
 import type { CallerFrame } from '../protocol/frames.ts'

@@ -34,7 +34,11 @@ export class Skills {
   /** The handlers of its methods. */
   routes(): Readonly<Record<string, MethodHandler>> {
     const one: MethodHandler = (routed, params) => this.#one(routed, params)
-    return { 'skills/list': (routed, params) => this.#list(routed, params), 'skills/get': one, 'resources/directory/read': one }
+    return {
+      'skills/list': (routed, params) => this.#list(routed, params),
+      'skills/get': one,
+      'resources/directory/read': one,
+    }
   }
 
   async #one(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -118,9 +122,7 @@ function shownOf(scope: Scope, { member }: MemberState, reply: Extract<UpstreamR
   const all = Array.isArray(page.skills) ? page.skills : []
   const skills = all.filter(
     skill =>
-      isPlainObject(skill) &&
-      typeof skill.uri === 'string' &&
-      scope.catalog.uris.allows(member.server.id, skill.uri),
+      isPlainObject(skill) && typeof skill.uri === 'string' && scope.catalog.uris.allows(member.server.id, skill.uri),
   )
   return JSON.stringify({ ...page, skills })
 }
