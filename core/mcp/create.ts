@@ -21,6 +21,7 @@ import { listRoutes } from './call/list-routes.ts'
 import type { MiddlewareWatch } from './call/middleware-chain.ts'
 import { Pages, type Sealer } from './call/pages.ts'
 import { Router } from './call/router.ts'
+import { Skills } from './call/skills.ts'
 import { TaskTable } from './call/task-table.ts'
 import { Tasks } from './call/tasks.ts'
 import { type Changes, createChanges } from './changes/create.ts'
@@ -237,6 +238,7 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
       ),
       ...subscriptions.routes(forwarder),
       ...tasks.routes(),
+      ...new Skills(deps.upstreams, forwarder, deps.sealer).routes(),
       'logging/setLevel': levels.route,
     },
   )

@@ -96,8 +96,8 @@ describe('URIs', () => {
         readsUnlisted: fc.boolean(),
       })
     await check(
-      fc.property(member('s1', 'one'), member('s2', 'two'), fc.boolean(), (one, two, prefixesUi) => {
-        const table = new UriTable([one, two], { prefixesUi })
+      fc.property(member('s1', 'one'), member('s2', 'two'), fc.boolean(), (one, two, keepsSchemes) => {
+        const table = new UriTable([one, two], { keepsSchemes })
         for (const { serverId, uris } of [one, two]) {
           for (const original of uris) {
             const shown = table.publicUri(serverId, original)

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { eraOf } from '../era.ts'
-import { extensionOf, TASKS_EXTENSION } from '../extensions.ts'
 import { type CatalogItem, itemJson } from './catalog-item.ts'
+import { extensionOf, TASKS_EXTENSION } from './extensions.ts'
 
 /**
  * Support of a tool for tasks. `required`, `optional`: its caller decides (MCP 2025-11-25); without a value, or

@@ -2,7 +2,7 @@ import type { AskClient, UpstreamCall, UpstreamReply } from '../../connections/a
 import type { JsonObject } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import type { Exchange } from './exchange.ts'
-import { isOver, type TaskState, taskState } from './task-state.ts'
+import { createdTask, isOver, type TaskState, taskState, withRelatedTask } from './task-state.ts'
 
 /** Default poll interval, and the bounds of the interval that a task names. */
 const USUAL_POLL_MS = 1_000
@@ -212,4 +212,29 @@ export abstract class TaskRun {
 
 function undescribed(): UpstreamReply {
   return { kind: 'failed', code: 'upstream_protocol', message: 'The server described no task' }
+}
+
+/** A call of a tool that must be a task, at a server of 2025-11-25. */
+export class CoreTaskRun extends TaskRun {
+  protected readonly common: Change = {}
+
+  protected creation() {
+    const { params, limitMs } = this.options
+    return { change: { params: { ...params, task: { ttl: limitMs } }, quiet: true }, cancels: false } as const
+  }
+
+  protected created(reply: UpstreamReply): JsonObject | undefined {
+    const { task } = (reply.kind === 'result' && createdTask(String(reply.text))?.result) || {}
+    return task as JsonObject | undefined
+  }
+
+  protected async settled({ state }: Polled): Promise<UpstreamReply | undefined> {
+    // The server's input requests are sent with the request for the result.
+    if (!isOver(state) && state.status !== 'input_required') return undefined
+    const { exchange } = this.options
+    const ask: AskClient = (name, params, signal) => exchange.ask(name, withRelatedTask(params, undefined), signal)
+    const reply = await this.ask('tasks/result', {}, ask)
+    if (reply.kind === 'failed') this.cancelTask()
+    return reply
+  }
 }

@@ -2,7 +2,7 @@ import type { Caching } from '../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower, remaining } from '../../domain/cache-hint.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
-import { TASKS_EXTENSION, withExtension } from '../../domain/extensions.ts'
+import { TASKS_EXTENSION, withExtension } from '../../domain/tools/extensions.ts'
 import { type JsonText, LongText } from '../../domain/json/long-text.ts'
 import { LIST_KINDS, LISTS } from '../../domain/mcp-methods.ts'
 import { passesTasks } from '../call/extension-tasks.ts'
@@ -27,7 +27,10 @@ const MERGED: readonly (readonly [method: string, part: keyof Caching])[] = [
   ...LIST_KINDS.map(kind => [LISTS[kind].method, kind] as const),
 ]
 /** Methods whose results carry cache hints. */
-const CACHEABLE: ReadonlySet<string> = new Set([...MERGED.map(([method]) => method), 'resources/read'])
+const CACHEABLE: ReadonlySet<string> = new Set([
+  ...MERGED.map(([method]) => method),
+  ...['resources/read', 'skills/list', 'skills/get'],
+])
 const LIST = /\/list$/
 
 /** A scope in the modern era's form, valid as long as its catalogue stays the same. */

@@ -42,6 +42,9 @@ const ROUTED: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/update',
   'tasks/cancel',
+  'skills/list',
+  'skills/get',
+  'resources/directory/read',
 ])
 
 interface ModernWireParts {

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ScopeMemberInfo } from '../../contract/points.ts'
 import { APPS_EXTENSION, appsSettings } from '../../domain/client-capabilities.ts'
+import { extensionOf, SKILLS_EXTENSION } from '../../domain/tools/extensions.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'
@@ -30,11 +31,25 @@ export function mergeCapabilities(scope: ResolvedScope, { states, added }: Merge
     merged.resources = { listChanged: true, ...(any('resources', 'subscribe') ? { subscribe: true } : {}) }
   if (any('completions')) merged.completions = {}
   if (any('logging')) merged.logging = {}
-  const extensions = mergeExtensions(states)
+  const skills = skillsSettings(states)
+  const others = mergeExtensions(states)
+  const extensions = skills ? { ...others, [SKILLS_EXTENSION]: skills } : others
   if (extensions) merged.extensions = extensions
   const own = scope.kind === 'server' ? states[0]?.catalog?.capabilities.experimental : undefined
   if (own !== undefined) merged.experimental = own
   return merged
+}
+
+/** True for a member that lists skills. */
+export function hasSkills({ catalog }: MemberState): boolean {
+  return extensionOf(catalog?.capabilities ?? {}, SKILLS_EXTENSION) !== undefined
+}
+
+/** The settings of the skills extension: what all members that declare it offer; undefined where none does. */
+function skillsSettings(states: readonly MemberState[]): JsonObject | undefined {
+  const all = states.flatMap(({ catalog }) => extensionOf(catalog?.capabilities ?? {}, SKILLS_EXTENSION) ?? [])
+  if (all.length === 0) return undefined
+  return all.every(({ directoryRead }) => directoryRead === true) ? { directoryRead: true } : {}
 }
 
 /** MCP Apps as all members that declare it support it: a list has what all their lists have, other settings are equal in all. */

@@ -195,7 +195,7 @@ function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri
   const serverId = server.id
   const outputs = outputSchemasOf(server)
   const isShaped = outputs !== 'strict' && mayHaveOutputSchema(item)
-  const mayMap = item.uiUris && (uris().prefixesUi || uris().mayMap(serverId))
+  const mayMap = item.uiUris && (uris().keepsSchemes || uris().mayMap(serverId))
   const mapped = mayMap ? (item.uiUris ?? []).map(uri => [uri, shownUri()(serverId, uri)]) : []
   const moved = mapped.some(([uri, shown]) => uri !== shown)
   if (without === '' && !moved && !rules && !isShaped) return undefined
@@ -294,7 +294,7 @@ function pageUris({ member, catalog }: MemberState): string[] {
   return member.resources === 'all' ? (catalog?.tools ?? []).flatMap(({ uiUris }) => uiUris ?? []) : []
 }
 
-function uriTable(states: readonly MemberState[], prefixesUi: boolean): UriTable {
+function uriTable(states: readonly MemberState[], keepsSchemes: boolean): UriTable {
   return new UriTable(
     states.map(state => ({
       serverId: state.member.server.id,
@@ -304,7 +304,7 @@ function uriTable(states: readonly MemberState[], prefixesUi: boolean): UriTable
       readsUnlisted:
         state.member.resources === 'all' && (!state.catalog || state.catalog.capabilities.resources !== undefined),
     })),
-    { prefixesUi },
+    { keepsSchemes },
   )
 }
 

@@ -58,8 +58,7 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, ow
   const serverId = member.server.id
   const renamed = own !== undefined && own.uri !== own.original
   // Most results contain no resource URI; searching the text is cheaper than parsing it.
-  const mayMap = uris.mayMap(serverId) || (uris.prefixesUi && namesUi(text))
-  if (!renamed && !(mayMap && namesUri(text))) return text
+  if (!renamed && !((uris.mayMap(serverId) || uris.mayKeep(text)) && namesUri(text))) return text
   let changed = false
   const shownUri = uris.publicUris()
   const mapped = mapResultUris(parseExact(String(text)), uri => {
@@ -73,11 +72,6 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, ow
 function namesUri(text: JsonText): boolean {
   if (typeof text === 'string') return /(?:[uU]ri|outputTemplate)"/.test(text)
   return text.includes('uri"') || text.includes('Uri"') || text.includes('outputTemplate"')
-}
-
-/** The second spelling is that of encoders that escape slashes. */
-function namesUi(text: JsonText): boolean {
-  return text.includes('ui://') || text.includes('ui:\\/\\/')
 }
 
 /** Exposes the URI of the resource that an error may name. */

@@ -4,6 +4,8 @@ import { isPlainObject } from '../rpc/rpc.ts'
 import { Steps, UriTemplate } from './uri-template.ts'
 
 const HUB_SCHEME = 'patchbay://'
+/** Schemes that stay in front of the member's alias, since clients recognize resources by them. */
+const KEPT_SCHEMES = [UI_SCHEME, 'skill://']
 /** Steps for one URI, some milliseconds; beyond them it counts as contested and needs its prefixed form. */
 const STEPS = 200_000
 /** Steps for all URIs of one result, or of all lists of a scope, together. */
@@ -33,15 +35,15 @@ interface UriTarget {
 
 /** Options of a `UriTable`. */
 interface UriTableOptions {
-  /** True where several servers can meet: all `ui://` URIs name their member. Default false. */
-  readonly prefixesUi?: boolean
+  /** True where several servers can meet: all URIs of a kept scheme name their member. Default false. */
+  readonly keepsSchemes?: boolean
 }
 
 /**
  * The URIs of one scope: which form a client sees, and which member a URI belongs to. A URI that no other member lists
  * or matches stays as it is; otherwise it becomes `patchbay://{alias}/{original}`. So does a URI that already has this
- * form and would resolve to another member. UI resources keep their scheme, by which hosts recognize them: `ui://x` becomes
- * `ui://{alias}/x`, whoever lists it.
+ * form and would resolve to another member. User interfaces and skills keep their scheme, by which clients recognize them: in
+ * a scope with `keepsSchemes`, `ui://x` always becomes `ui://{alias}/x`.
  */
 export class UriTable {
   readonly #entries: readonly Entry[]
@@ -54,10 +56,10 @@ export class UriTable {
   readonly #listedBy = new Map<string, string>()
   readonly #shapedBy = new Map<string, string>()
   readonly #withTemplates: readonly Entry[]
-  readonly #prefixesUi: boolean
+  readonly #keepsSchemes: boolean
 
-  constructor(members: readonly MemberUris[], { prefixesUi = false }: UriTableOptions = {}) {
-    this.#prefixesUi = prefixesUi
+  constructor(members: readonly MemberUris[], { keepsSchemes = false }: UriTableOptions = {}) {
+    this.#keepsSchemes = keepsSchemes
     this.#entries = members.map(member => ({
       ...member,
       listed: new Set(member.uris),
@@ -76,12 +78,17 @@ export class UriTable {
     this.#withHubUris = this.#entries.some(entry => [...entry.uris, ...entry.templates].some(isHubUri))
   }
 
-  /** True when `ui://` URIs are exposed in another form. */
-  get prefixesUi(): boolean {
-    return this.#prefixesUi
+  /** True when URIs of a kept scheme are exposed in another form. */
+  get keepsSchemes(): boolean {
+    return this.#keepsSchemes
   }
 
-  /** Whether some URI of this member that is no UI resource might be exposed in another form, so that its results must be searched. */
+  /** True when the text may name URIs whose scheme is kept; encoders may escape the slashes behind it. */
+  mayKeep(text: { includes(part: string): boolean }): boolean {
+    return this.#keepsSchemes && KEPT_SCHEMES.some(scheme => text.includes(scheme.slice(0, -2)))
+  }
+
+  /** True when some URI of this member without a kept scheme might be exposed in another form, so that its results must be searched. */
   mayMap(serverId: string): boolean {
     const own = this.#byServer.get(serverId)
     if (this.#withHubUris || (own?.readsUnlisted && this.#open.length > 1)) return true
@@ -96,7 +103,7 @@ export class UriTable {
   }
 
   publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
-    if (this.#namesUi(uri)) return this.#prefixed(serverId, uri)
+    if (this.#schemeOf(uri)) return this.#prefixed(serverId, uri)
     const contested =
       isOther(this.#listedBy.get(uri), serverId) ||
       this.#withTemplates.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
@@ -121,7 +128,7 @@ export class UriTable {
 
   /** Templates that differ only in the names of their variables are the same template. */
   publicTemplate(serverId: string, template: string): string {
-    if (this.#namesUi(template)) return this.#prefixed(serverId, template)
+    if (this.#schemeOf(template)) return this.#prefixed(serverId, template)
     const shape = skeleton(template)
     const contested = isOther(this.#shapedBy.get(shape), serverId)
     return contested || this.#looksOwn(template) ? this.#prefixed(serverId, template) : template
@@ -134,7 +141,7 @@ export class UriTable {
 
   /** The member and its URI; `ambiguous` when several could have it, undefined when none can. */
   resolve(uri: string, steps = new Steps(STEPS)): UriTarget | 'ambiguous' | undefined {
-    const named = this.#named(uri) ?? this.#namedUi(uri, entry => claims(entry.of, entry.uri, steps) === true)
+    const named = this.#named(uri) ?? this.#namedKept(uri, entry => claims(entry.of, entry.uri, steps) === true)
     if (named) return named
     const claimants = this.#entries.filter(entry => claims(entry, uri, steps) !== false)
     if (steps.left < 0) return 'ambiguous'
@@ -151,7 +158,7 @@ export class UriTable {
   resolveTemplate(template: string): UriTarget | undefined {
     const named =
       this.#named(template) ??
-      this.#namedUi(template, ({ of, uri }) => of.templates.includes(uri) || of.listed.has(uri))
+      this.#namedKept(template, ({ of, uri }) => of.templates.includes(uri) || of.listed.has(uri))
     if (named) return named
     const owners = this.#entries.filter(entry => entry.templates.includes(template) || entry.listed.has(template))
     return owners.length === 1 ? target(owners[0], template) : undefined
@@ -168,31 +175,34 @@ export class UriTable {
   }
 
   /**
-   * The member that a `ui://` URI names, and its own URI: that behind the alias; else, where the member itself begins its
-   * URIs with its alias, the URI as it is. It never belongs to another member, whatever that one lists. `has`: whether the
-   * member has the URI.
+   * The member that a URI of a kept scheme names, and its own URI: the one behind the alias; else, when the member itself begins
+   * its URIs with its alias, the URI as it is. It never belongs to another member, whatever that one lists. `has`: true when
+   * the member has the URI.
    */
-  #namedUi(uri: string, has: (named: { readonly of: Entry; readonly uri: string }) => boolean): UriTarget | undefined {
-    if (!this.#namesUi(uri)) return undefined
-    const slash = uri.indexOf('/', UI_SCHEME.length)
-    const of = slash < 0 ? undefined : this.#byAlias.get(uri.slice(UI_SCHEME.length, slash))
+  #namedKept(uri: string, has: (named: { readonly of: Entry; readonly uri: string }) => boolean): UriTarget | undefined {
+    const scheme = this.#schemeOf(uri)
+    if (scheme === undefined) return undefined
+    const slash = uri.indexOf('/', scheme.length)
+    const of = slash < 0 ? undefined : this.#byAlias.get(uri.slice(scheme.length, slash))
     if (!of) return undefined
-    const original = UI_SCHEME + uri.slice(slash + 1)
+    const original = scheme + uri.slice(slash + 1)
     if (has({ of, uri: original })) return target(of, original)
     if (has({ of, uri })) return target(of, uri)
     return of.readsUnlisted ? target(of, original) : undefined
   }
 
-  #namesUi(uri: string): boolean {
-    return this.#prefixesUi && uri.startsWith(UI_SCHEME)
-  }
-
   #prefixed(serverId: string, original: string): string {
     const entry = this.#byServer.get(serverId)
     if (!entry) return original
-    return this.#namesUi(original)
-      ? `${UI_SCHEME}${entry.alias}/${original.slice(UI_SCHEME.length)}`
-      : `${HUB_SCHEME}${entry.alias}/${original}`
+    const kept = this.#schemeOf(original)
+    return kept === undefined
+      ? `${HUB_SCHEME}${entry.alias}/${original}`
+      : `${kept}${entry.alias}/${original.slice(kept.length)}`
+  }
+
+  /** The kept scheme of a URI; undefined for others, and where schemes are not kept. */
+  #schemeOf(uri: string): string | undefined {
+    return this.#keepsSchemes ? KEPT_SCHEMES.find(scheme => uri.startsWith(scheme)) : undefined
   }
 }
 
@@ -244,6 +254,10 @@ export function mapResultUris(result: JsonValue, map: (uri: string) => string): 
   const mapped: JsonObject = { ...withUiUri(result, map) }
   if (Array.isArray(mapped.content)) mapped.content = mapped.content.map(item => mapContent(item, map))
   if (Array.isArray(mapped.contents)) mapped.contents = mapped.contents.map(item => withUri(item, map))
+  // Skills: the entries of `skills/list` and `skills/get`, and the children of a directory.
+  if (Array.isArray(mapped.skills)) mapped.skills = mapped.skills.map(skill => mapSkill(skill, map))
+  if (mapped.skill !== undefined) mapped.skill = mapSkill(mapped.skill, map)
+  if (Array.isArray(mapped.resources)) mapped.resources = mapped.resources.map(item => withUri(item, map))
   if (Array.isArray(mapped.messages))
     mapped.messages = mapped.messages.map(message =>
       isPlainObject(message) && message.content !== undefined
@@ -260,6 +274,12 @@ function mapContent(content: JsonValue, map: (uri: string) => string): JsonValue
   if (content.type === 'resource' && content.resource !== undefined)
     return { ...content, resource: withUri(content.resource, map) }
   return content
+}
+
+function mapSkill(skill: JsonValue, map: (uri: string) => string): JsonValue {
+  const named = withUri(skill, map)
+  if (!isPlainObject(named) || !Array.isArray(named.resources)) return named
+  return { ...named, resources: named.resources.map(file => withUri(file, map)) }
 }
 
 function withUri(value: JsonValue, map: (uri: string) => string): JsonValue {

@@ -135,7 +135,7 @@ describe('UI resources', () => {
     entry('b', ['ui://page', 'n://1']),
     entry('c', ['ui://d'], [], false),
   ]
-  const table = new UriTable(members, { prefixesUi: true })
+  const table = new UriTable(members, { keepsSchemes: true })
 
   test('keep their scheme, name their member, and lead back, listed or not', () => {
     expect(table.publicUri('id-a', 'ui://page')).toBe('ui://a/page')

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import { cacheHint } from '../../../domain/cache-hint.ts'
 import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../../domain/era.ts'
-import { withExtension } from '../../../domain/extensions.ts'
+import { withExtension } from '../../../domain/tools/extensions.ts'
 import { envelope, passedCapabilities } from '../../modern-envelope.ts'
 import type { Handshake } from './link-context.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 
 /** The extension by which a server answers a tool call with a task (2026-07-28). */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
