@@ -59,7 +59,7 @@ async function build(folder: string, form: Form): Promise<void> {
       external: ['pg-native', 'better-sqlite3'],
       plugins: [placedIn(folder)],
     })
-  if (form === 'split') await built([MAIN, ...byAddress], form)
+  if (form === 'split') await built([MAIN, 'core/cli/run.ts', ...byAddress], form)
   else await Promise.all([built([MAIN], form), built(byAddress, 'split')])
   try {
     await rename(unfinished, folder)
