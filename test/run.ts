@@ -36,7 +36,7 @@ import {
 } from './support/count.ts'
 import { BUILT_HUB, LONG_FILES, WHOLE } from './support/extent.ts'
 import { SIDE_BY_SIDE } from './support/pace.ts'
-import { PROCESSOR_TIMES, RECYCLED } from './support/recycled.ts'
+import { KEPT_MEMORY, PROCESSOR_TIMES, RECYCLED } from './support/recycled.ts'
 
 interface Suite {
   readonly name: string
@@ -47,8 +47,11 @@ interface Suite {
   readonly alone?: boolean
   /** Takes next to no time of a processor: runs beside the others from the start, in no lane. Default false. */
   readonly waits?: boolean
-  /** Each hub has a process of its own, which its tests measure, kill or make faults in. Default false: see RECYCLED. */
-  readonly ownProcesses?: boolean
+  /**
+   * Its hubs run in processes that earlier ones have left (RECYCLED). Default false: each has a process of its own, as a family needs
+   * that measures processes, kills them or makes faults in them.
+   */
+  readonly recycles?: boolean
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
@@ -84,23 +87,23 @@ const ON_POSTGRES =
 const FAMILIES: readonly Suite[] = [
   ...parts('unit', 3),
   ...parts('browser', 2),
-  ...parts('http', 2),
-  ...parts('failure', 2, { ownProcesses: true }),
+  ...parts('http', 2, { recycles: true }),
+  ...parts('failure', 2),
   family('plugins'),
   ...parts('mcp', 2),
-  family('patience', { partOf: 'failure', waits: true, ownProcesses: true }),
+  family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/postgres/'), ...ON_POSTGRES],
-    ...{ single: false, ownProcesses: true },
+    single: false,
   },
-  family('deploy', { ownProcesses: true }),
+  family('deploy'),
   family('compatibility'),
   family('conformance'),
   family('fuzz'),
   family('runtime'),
-  family('load', { alone: true, ownProcesses: true }),
-  { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true, ownProcesses: true },
+  family('load', { alone: true }),
+  { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
 ]
 
 /** Families whose hubs, taken together, answer every code. */
@@ -186,7 +189,8 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
     env: {
       ...process.env,
       ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), [PROCESSOR_TIMES]: times },
-      ...(suite.ownProcesses ? {} : { [RECYCLED]: '1' }),
+      ...(suite.recycles ? { [RECYCLED]: '1' } : {}),
+      ...(suite.alone ? {} : KEPT_MEMORY),
       ...(whole ? { [WHOLE]: '1' } : {}),
       ...(builtHub === undefined || suite.alone ? {} : { [BUILT_HUB]: builtHub }),
     },

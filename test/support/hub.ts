@@ -6,7 +6,7 @@ import { fixture } from './fixtures.ts'
 import { HUB_MAIN } from './hub-main.ts'
 import { atMost } from './pace.ts'
 import { descendants } from './processes.ts'
-import { type HubProcess, isRecyclable, runRecycled } from './recycled.ts'
+import { type HubProcess, isRecyclable, keptMemory, runRecycled } from './recycled.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 import { until } from './wait.ts'
 
@@ -199,6 +199,7 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     HOME: folder,
     TMPDIR: process.env.TMPDIR ?? '/tmp',
     ...BUN_CACHE,
+    ...keptMemory,
     PORT: '0',
     DATA_DIR: join(folder, 'data'),
     SETTINGS_FILE: settingsFile,

@@ -1,8 +1,18 @@
-import { dirname, join } from 'node:path'
-import { bundledMain } from '../../deploy/bundle.ts'
+import { join } from 'node:path'
+import { bundledCommands } from '../../deploy/bundle.ts'
 
 /** With `1`, hubs of tests that do not ask for a process of their own run in processes that earlier hubs have left. */
 export const RECYCLED = 'TESTS_RECYCLE_PROCESSES'
+
+/**
+ * Bun's allocator gives no memory back, which it would ask for again soon: a fifth of the processor time of a short life. What measures
+ * memory runs without.
+ */
+export const KEPT_MEMORY = { MIMALLOC_PURGE_DELAY: '-1' } as const
+
+/** {@link KEPT_MEMORY} where the run of this test has it: for processes that get an environment of their own. */
+export const keptMemory: Readonly<Record<string, string>> =
+  process.env.MIMALLOC_PURGE_DELAY === KEPT_MEMORY.MIMALLOC_PURGE_DELAY ? KEPT_MEMORY : {}
 
 /** The process of a hub as its test sees it. */
 export interface HubProcess {
@@ -56,12 +66,12 @@ export async function runRecycled(
 type Child = Bun.Subprocess<'pipe', 'pipe', 'pipe'>
 
 async function start(cwd: string): Promise<Child> {
-  const command = join(dirname(await bundledMain()), 'cli/run.js')
+  const command = await bundledCommands()
   const { PATH = '', TMPDIR = '/tmp', BUN_RUNTIME_TRANSPILER_CACHE_PATH: cache } = process.env
   const times = process.env[PROCESSOR_TIMES] ?? '/dev/null'
   const child = Bun.spawn([process.execPath, join(import.meta.dir, 'hub-host.ts'), command, times], {
     ...{ cwd, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' },
-    env: { PATH, TMPDIR, ...(cache === undefined ? {} : { BUN_RUNTIME_TRANSPILER_CACHE_PATH: cache }) },
+    env: { PATH, TMPDIR, ...keptMemory, ...(cache === undefined ? {} : { BUN_RUNTIME_TRANSPILER_CACHE_PATH: cache }) },
   })
   child.unref()
   return child
