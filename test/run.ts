@@ -189,8 +189,7 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
     env: {
       ...process.env,
       ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), [PROCESSOR_TIMES]: times },
-      ...(suite.recycles ? { [RECYCLED]: '1' } : {}),
-      ...(suite.alone ? {} : KEPT_MEMORY),
+      ...(suite.recycles ? { [RECYCLED]: '1', ...KEPT_MEMORY } : {}),
       ...(whole ? { [WHOLE]: '1' } : {}),
       ...(builtHub === undefined || suite.alone ? {} : { [BUILT_HUB]: builtHub }),
     },
