@@ -13,6 +13,8 @@ import { dirname, join, relative } from 'node:path'
 import { filesBelow, MAIN, modulesByAddress, placed, ROOT } from './modules.ts'
 
 const BUILT = join(ROOT, 'out/hub')
+/** An entry of its own, for tests that run several hubs in one process. */
+const COMMANDS = 'core/cli/run.ts'
 /** Besides all files of the hub, what decides what is built. */
 const BESIDES = ['package.json', 'bun.lock', 'deploy/bundle.ts', 'deploy/modules.ts']
 /** Of earlier sources; a hub that still runs may load further files of what it was started from. */
@@ -25,6 +27,11 @@ const KEPT_MS = 24 * 60 * 60_000
  */
 const FORMS = { split: { format: 'esm', splitting: true }, parsed: { format: 'cjs', bytecode: true } } as const
 type Form = keyof typeof FORMS
+
+/** The built module of the commands, `serve` among them. */
+export async function bundledCommands(): Promise<string> {
+  return join(dirname(dirname(await bundledMain())), COMMANDS.replace(/\.ts$/, '.js'))
+}
 
 /** The built entry of the hub, made first where the sources changed since. */
 export async function bundledMain(form: Form = 'split'): Promise<string> {
@@ -59,7 +66,7 @@ async function build(folder: string, form: Form): Promise<void> {
       external: ['pg-native', 'better-sqlite3'],
       plugins: [placedIn(folder)],
     })
-  if (form === 'split') await built([MAIN, ...byAddress], form)
+  if (form === 'split') await built([MAIN, COMMANDS, ...byAddress], form)
   else await Promise.all([built([MAIN], form), built(byAddress, 'split')])
   try {
     await rename(unfinished, folder)

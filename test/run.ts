@@ -19,7 +19,7 @@
  *   bun run test --changed main      what differs from that commit
  *   bun run check                    types, lint, dead code, architecture
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundledMain } from '../deploy/bundle.ts'
@@ -36,6 +36,7 @@ import {
 } from './support/count.ts'
 import { BUILT_HUB, LONG_FILES, WHOLE } from './support/extent.ts'
 import { SIDE_BY_SIDE } from './support/pace.ts'
+import { KEPT_MEMORY, PROCESSOR_TIMES, RECYCLED } from './support/recycled.ts'
 
 interface Suite {
   readonly name: string
@@ -46,6 +47,11 @@ interface Suite {
   readonly alone?: boolean
   /** Takes next to no time of a processor: runs beside the others from the start, in no lane. Default false. */
   readonly waits?: boolean
+  /**
+   * Its hubs run in processes that earlier ones have left (RECYCLED). Default false: each has a process of its own, as a family needs
+   * that measures processes, kills them or makes faults in them.
+   */
+  readonly recycles?: boolean
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
@@ -81,7 +87,7 @@ const ON_POSTGRES =
 const FAMILIES: readonly Suite[] = [
   ...parts('unit', 3),
   ...parts('browser', 2),
-  ...parts('http', 2),
+  ...parts('http', 2, { recycles: true }),
   ...parts('failure', 2),
   family('plugins'),
   ...parts('mcp', 2),
@@ -103,12 +109,12 @@ const FAMILIES: readonly Suite[] = [
 /** Families whose hubs, taken together, answer every code. */
 const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
 
-function family(name: string, more: Pick<Suite, 'alone' | 'partOf' | 'waits'> = {}): Suite {
+function family(name: string, more: Partial<Suite> = {}): Suite {
   return { name, command: tests(`./test/${name}/`), single: false, ...more }
 }
 
-function parts(name: string, count: number): readonly Suite[] {
-  return Array.from({ length: count }, (_, index) => ({ ...family(name), shard: `${index + 1}/${count}` }))
+function parts(name: string, count: number, more: Partial<Suite> = {}): readonly Suite[] {
+  return Array.from({ length: count }, (_, index) => ({ ...family(name, more), shard: `${index + 1}/${count}` }))
 }
 
 /** Each family once: a part of a few tests may be none. */
@@ -172,6 +178,8 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
   // The output of an only one comes as it is written, else at the end.
   const live = suites.length === 1
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
+  const times = join(folder, `processor-times-${crypto.randomUUID()}`)
+  await writeFile(times, '')
   const leftOut = whole || onlyChanged ? [] : [`--path-ignore-patterns=${LONG_FILES}`]
   const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : [...leftOut, ...extra])], {
     cwd: ROOT,
@@ -180,7 +188,8 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
     stderr: 'pipe',
     env: {
       ...process.env,
-      ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside) },
+      ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), [PROCESSOR_TIMES]: times },
+      ...(suite.recycles ? { [RECYCLED]: '1', ...KEPT_MEMORY } : {}),
       ...(whole ? { [WHOLE]: '1' } : {}),
       ...(builtHub === undefined || suite.alone ? {} : { [BUILT_HUB]: builtHub }),
     },
@@ -202,10 +211,16 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
     suite,
     count: suite.single ? countWhole(code) : countTests(text, code),
     seconds: (performance.now() - start) / 1_000,
-    cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000,
+    cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000 + (await recycledSeconds(times)),
     files: timesOfFiles(text),
     failures: failuresOf(text),
   }
+}
+
+/** Processor time of the processes in which hubs ran one after the other, which nobody waits for. */
+async function recycledSeconds(times: string): Promise<number> {
+  const lines = (await readFile(times, 'utf8')).split('\n')
+  return lines.reduce((sum, seconds) => sum + Number(seconds), 0)
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'patchbay-codes-'))

@@ -1,3 +1,4 @@
+import { keptMemory } from './recycled.ts'
 import { until } from './wait.ts'
 
 /** A helper program of the tests that prints `listening on URL`. */
@@ -28,7 +29,7 @@ export async function startProgram(script: string, options: ProgramOptions = {})
     stdin: options.keepStdin ? 'pipe' : 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { PATH: process.env.PATH ?? '', ...options.env },
+    env: { PATH: process.env.PATH ?? '', ...keptMemory, ...options.env },
   })
   const gather = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     const decoder = new TextDecoder()
