@@ -107,6 +107,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['endpoint'],
     ['create'],
   ],
+  'core/mcp/call': [['*'], ['tasks']],
   'core/http': [
     ['*'],
     ['body', 'live'],

@@ -45,14 +45,14 @@ Exit code 1 when something could not be taken, or taken back. What is there alre
 without --replace.
 `
 
+const FLAG = { type: 'boolean' } as const
+const TEXT = { type: 'string' } as const
+const TEXTS = { type: 'string', multiple: true } as const
 const OPTIONS = {
   ...OUTPUT,
-  ...{ 'dry-run': { type: 'boolean' }, owner: { type: 'string' }, off: { type: 'boolean' } },
-  ...{ answer: { type: 'string', multiple: true }, skip: { type: 'string', multiple: true } },
-  ...{ replace: { type: 'string', multiple: true }, group: { type: 'string' } },
-  ...{ 'switch-off': { type: 'boolean' }, 'switch-on': { type: 'boolean' } },
-  ...{ list: { type: 'boolean' }, undo: { type: 'string' } },
-  ...{ from: { type: 'string' }, scan: { type: 'boolean' }, 'passphrase-stdin': { type: 'boolean' } },
+  ...{ 'dry-run': FLAG, owner: TEXT, off: FLAG, answer: TEXTS, skip: TEXTS, replace: TEXTS, group: TEXT },
+  ...{ 'switch-off': FLAG, 'switch-on': FLAG, list: FLAG, undo: TEXT },
+  ...{ from: TEXT, scan: FLAG, 'passphrase-stdin': FLAG },
 } as const
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values']

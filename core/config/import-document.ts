@@ -4,17 +4,15 @@ import { cutShort } from '../domain/cut-short.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { mustHoldMore, scanShape } from '../domain/json/json-shape.ts'
-import { mergePatch } from '../domain/json/merge-patch.ts'
 import { nameKey } from '../domain/names.ts'
-import { addressOfBridge } from '../domain/program/bridges.ts'
 import { shellWords } from '../domain/program/shell-words.ts'
-import { wrongForm } from '../domain/program/wrong-form.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { parseImportText } from './import-text.ts'
 import { JsoncError, readJsonc } from './jsonc.ts'
 import { fittingName, nameOfCommand, nameOfUrl } from './shape/entry-names.ts'
+import { inRightForm, leftWithClient, readEntry } from './shape/right-form.ts'
 import { ALIASES, readServerEntry, standsFor } from './shape/server.ts'
 import { describedServer, serverDescription } from './shape/server-json-entry.ts'
 import { splitKey } from './shape/settings.ts'
@@ -281,46 +279,6 @@ function shownName(written: string): string {
 function renamedTo(name: string, written: string): string {
   return `its name ${JSON.stringify(written)} cannot be one here: it becomes "${name}"`
 }
-
-/** The body of an entry in the form that works here; a program that only connects to an address is that address. */
-function readEntry(
-  name: string,
-  entry: JsonObject,
-): { readonly body: JsonObject; readonly warnings: readonly string[] } {
-  const { body, warnings } = readServerEntry(name, entry)
-  const formed = inRightForm(body)
-  return { body: formed.body, warnings: [...warnings, ...formed.warnings] }
-}
-
-/** The body with the form that is meant in place of a wrong one, and a sentence that says so. */
-function inRightForm(body: JsonObject): { readonly body: JsonObject; readonly warnings: readonly string[] } {
-  const address = addressOfBridge(body)
-  const said = 'the hub connects to the address itself, without the program that did so'
-  if (address) return { body: address, warnings: [said] }
-  const form = wrongForm(body, { isWindows: process.platform === 'win32' })
-  if (!form?.suggestion) return { body, warnings: [] }
-  return { body: mergePatch(body, form.suggestion), warnings: [`written as it works here: ${form.detail}`] }
-}
-
-/** Sentences about fields that several clients use in entries of the same form, and that are not taken over exactly. */
-function leftWithClient({ alwaysAllow, autoApprove, timeout }: JsonObject, body: JsonObject): string[] {
-  const approved = [alwaysAllow, autoApprove].flatMap(list => (Array.isArray(list) ? list : []))
-  const isShort = typeof timeout === 'number' && body.timeout === timeout && timeout > 0 && timeout < SHORT_TIMEOUT_MS
-  return [
-    ...(approved.length === 0
-      ? []
-      : ['the tools that it calls without asking stay with the client (alwaysAllow, autoApprove)']),
-    ...(isShort
-      ? [`its timeout counts as ${timeout} milliseconds; for a client that counts in seconds, set it anew`]
-      : []),
-  ]
-}
-
-/**
- * Timeouts below this value may be in seconds: clients whose entries do not state the unit use seconds or some thousand
- * milliseconds.
- */
-const SHORT_TIMEOUT_MS = 1_000
 
 function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
   return Object.fromEntries(

@@ -10,15 +10,13 @@ export interface ErrorKind {
 }
 
 /** An event of a plugin. `owner`: for the user whom it concerns and administrators; `public`: for every user. */
-export interface EventKind {
-  readonly audience: 'owner' | 'public'
-}
+export type EventKind = Readonly<{ audience: 'owner' | 'public' }>
 
-/** A point of a plugin's own, which ends with the plugin; contributions to it wait until it is back. */
-export interface PointKind {
-  /** Contributions run in the main thread, so that an isolated plugin cannot add any. */
-  readonly main?: boolean
-}
+/**
+ * A point of a plugin's own, which ends with the plugin; contributions to it wait until it is back. `main`: contributions run in
+ * the main thread, so that an isolated plugin cannot add any.
+ */
+export type PointKind = Readonly<{ main?: boolean }>
 
 /** The limits of all plugins, with the numbers that hold. A plugin merges its own into it. */
 // biome-ignore lint/suspicious/noEmptyInterface: plugins merge their limits into it

@@ -40,7 +40,7 @@ export interface PluginJobs {
 
 /** A thread for long work, of a module whose default export answers: `export default (message) => answer`. What crosses is cloned. */
 export interface PluginThread {
-  /** Rejects with what the module throws; `connection_lost` after `timeoutMs` (30,000), which ends the thread. The next one starts it anew. */
+  /** Rejects with what the module throws; `connection_lost` after `timeoutMs` (30,000), which ends the thread until the next request. */
   request(message: unknown, timeoutMs?: number): Promise<unknown>
   end(): void
 }

@@ -97,10 +97,7 @@ export interface PluginDefinition<Config = undefined> {
   readonly contract: typeof CONTRACT
   /** For administrators, at most 64 characters. */
   readonly version?: string
-  /**
-   * Names of plugins that start before this one. With one missing this plugin fails, and it starts again when that one does;
-   * one that ends with `?` may be missing.
-   */
+  /** Plugins that must run before this one, which fails until they do; a name that ends with `?` may be missing. */
   readonly needs?: readonly string[]
   /** Names of environment variables, `{PLUGIN}_…`, by the member of `config` that each sets where the settings do not. */
   readonly variables?: Readonly<Record<string, string>>

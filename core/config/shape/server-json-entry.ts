@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { MarketTemplate } from '../../features/market.ts'
 import { entered, fillVariant } from '../../domain/templates/fill.ts'
 import { serverJsonTemplate } from '../../domain/templates/server-json.ts'
+import type { MarketTemplate } from '../../features/market.ts'
 import { fittingName } from './entry-names.ts'
 
 /** A server that a `server.json` of the MCP Registry describes. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { declaredApps } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { fillArguments, type Variables } from '../../domain/server/variables.ts'
@@ -45,6 +45,13 @@ function requestText(id: number, { method, params, progress }: UpstreamRequest):
   return `${head},"params":${JSON.stringify({ ...params, _meta: { ...known, progressToken: id } })}}`
 }
 
+/** The client capabilities that a modern request declares. */
+function declaredCapabilities({ session, modern, ask, tasks }: UpstreamRequest): JsonObject {
+  const offered = session?.capabilities ?? {}
+  const passed = passedCapabilities(modern?.capabilities ?? (ask ? offered : declaredApps(offered)))
+  return tasks ? withExtension(passed, TASKS_EXTENSION) : passed
+}
+
 /** The same for a modern server, with the envelope of the caller and its answers of the last input round. */
 function modernRequestText(
   id: number,
@@ -56,11 +63,7 @@ function modernRequestText(
   const { _meta, inputResponses: _, requestState: __, ...rest } = params ?? {}
   const known = typeof _meta === 'object' && _meta !== null && !Array.isArray(_meta) ? withoutEnvelope(_meta) : {}
   const asked = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
-  const offered = session?.capabilities ?? {}
-  const capabilities = modern?.capabilities ?? (request.ask ? offered : declaredApps(offered))
-  const passed = passedCapabilities(capabilities)
-  const declared = tasks ? withExtension(passed, TASKS_EXTENSION) : passed
-  const own = envelope(server.hubVersion, declared, modern ? modern.logLevel : asked)
+  const own = envelope(server.hubVersion, declaredCapabilities(request), modern ? modern.logLevel : asked)
   // Only the hub itself writes them into the parameters: a task that it runs has questions of its own.
   const ofTask = tasks && method === 'tasks/update' && params?.inputResponses !== undefined ? params : undefined
   const { inputResponses, requestState } = ofTask ?? modern ?? input ?? {}

@@ -98,9 +98,8 @@ export interface DedicatedConnectionsOptions {
   readonly draining: DrainingConnections
 }
 
-/** Connections that are closing, by key. */
+/** Connections that are closing, by key. `of` resolves when the former process is gone; undefined when there is none. */
 interface ClosingConnections {
-  /** Resolves when the process of the connection before is gone; undefined: there is none. */
   of(key: string): Promise<void> | undefined
   add(key: string, closing: Promise<void>): void
 }
@@ -327,7 +326,6 @@ export class DedicatedOpener {
   /** Retries, shares or fails the calls that wait for a connection that has ended. */
   #ended(entry: SessionEntry, { reason, wasOpen }: ConnectionEnd): void {
     if (entry.closed) return this.#failWaiting(entry, reason)
-    // Calls that it rejected wait for the next connection, which they open.
     if (wasOpen) for (const call of entry.slot.takeWaiting()) this.#options.lost(call, 'not-begun', reason)
     else if (!entry.connectedBefore && this.#isTrial(entry)) this.#endTrial(entry, reason)
     else if (this.#isAuto() && this.#askingOf(entry).kind === 'remote' && this.#options.online()) {
@@ -340,9 +338,7 @@ export class DedicatedOpener {
   #failWaiting(entry: SessionEntry, reason: WireError): void {
     const { context, record } = this.#options
     const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
-    // The next call opens it again, unless the error is permanent.
     const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
-    // The server runs: its state would say nothing to a caller who is over a limit.
     const code = reason.code === 'quota_servers' ? reason.code : 'server_offline'
     entry.slot.failWaiting({ code, message, ...data })
   }

@@ -1,4 +1,4 @@
-import type { TaskTable } from '../call/task-table.ts'
+import type { TaskTable } from '../call/tasks/task-table.ts'
 import type { SessionTable } from '../legacy/sessions.ts'
 import type { StreamKeepAlive } from '../legacy/stream-keep-alive.ts'
 import type { Subscribers } from '../scope/subscribers.ts'

@@ -47,7 +47,9 @@ export function hasSkills({ catalog }: MemberState): boolean {
 
 /** The settings of the skills extension: what all members that declare it offer; undefined where none does. */
 function skillsSettings(states: readonly MemberState[]): JsonObject | undefined {
-  const all = states.flatMap(({ catalog }) => extensionOf(catalog?.capabilities ?? {}, SKILLS_EXTENSION) ?? [])
+  const all = states
+    .map(({ catalog }) => extensionOf(catalog?.capabilities ?? {}, SKILLS_EXTENSION))
+    .filter(settings => settings !== undefined)
   if (all.length === 0) return undefined
   return all.every(({ directoryRead }) => directoryRead === true) ? { directoryRead: true } : {}
 }

@@ -179,7 +179,10 @@ export class UriTable {
    * its URIs with its alias, the URI as it is. It never belongs to another member, whatever that one lists. `has`: true when
    * the member has the URI.
    */
-  #namedKept(uri: string, has: (named: { readonly of: Entry; readonly uri: string }) => boolean): UriTarget | undefined {
+  #namedKept(
+    uri: string,
+    has: (named: { readonly of: Entry; readonly uri: string }) => boolean,
+  ): UriTarget | undefined {
     const scheme = this.#schemeOf(uri)
     if (scheme === undefined) return undefined
     const slash = uri.indexOf('/', scheme.length)

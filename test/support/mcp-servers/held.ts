@@ -40,7 +40,11 @@ async function answer(method: string, params: Params): Promise<object> {
   if (method === 'initialize') {
     hasRoots = params.capabilities?.roots !== undefined
     const { protocolVersion } = params
-    return { protocolVersion, capabilities: { tools: {}, resources: { subscribe: true } }, serverInfo: { name: 'held', version: '1' } }
+    return {
+      protocolVersion,
+      capabilities: { tools: {}, resources: { subscribe: true } },
+      serverInfo: { name: 'held', version: '1' },
+    }
   }
   if (method === 'tools/list') return { tools: TOOLS }
   if (method === 'resources/list') return { resources: [{ name: 'it', uri: IT }] }

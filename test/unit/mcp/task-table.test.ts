@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
-import { TaskTable } from '../../../core/mcp/call/task-table.ts'
+import { TaskTable } from '../../../core/mcp/call/tasks/task-table.ts'
 
 const PLACE = { userId: 'ann', serverId: 's', connection: undefined }
 const working = (taskId: string, ttlMs?: number) => ({

@@ -1,7 +1,7 @@
-import { LIMITS } from '../../config/limits.ts'
-import { HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
-import { isOver, type TaskState, taskState } from './task-state.ts'
+import { LIMITS } from '../../../config/limits.ts'
+import { HubError } from '../../../contract/errors.ts'
+import type { JsonObject } from '../../../contract/json.ts'
+import { isOver, type TaskState, taskState } from '../task-state.ts'
 
 /** Where a task belongs: no other user, server or connection can name it. */
 export interface TaskPlace {
