@@ -6,14 +6,17 @@
  *   bun run binary x64 arm64      these; Bun fetches the runtime of another processor than this machine's
  *
  * The program holds the files of this tree at the same paths below {@link TREE}, so that `import.meta.url` and
- * `import.meta.dirname` go on leading from one to the other, and a script's `.ts` becomes `.js`.
+ * `import.meta.dirname` still lead from one file to another. A script's `.ts` becomes `.js`.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { filesBelow, MAIN, modulesByAddress, placed, ROOT } from './modules.ts'
 
-/** Where the program finds this tree. A folder above its files, as Bun misnames what lies directly in its root. */
+/**
+ * The path of this tree inside the program. It is a folder below Bun's root, since Bun gives wrong names to files directly in
+ * its root.
+ */
 const TREE = `/$bunfs/root/${basename(ROOT)}`
 const PROCESSORS = ['x64', 'arm64'] as const
 /** Run by Bun in the sandbox, which sees nothing of the hub's program: they are files, not modules. */

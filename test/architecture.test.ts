@@ -20,7 +20,7 @@ const REPLACED: ReadonlySet<string> = new Set(
   ),
 )
 
-/** What a plugin may import of the hub. */
+/** Modules of the hub that a plugin may import. */
 const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/features', 'patchbay/transport-kit']
 
 /**
@@ -330,7 +330,7 @@ describe('what only some files may do', () => {
     ).toEqual([])
   })
 
-  /** What dials addresses that no user of the hub chooses. */
+  /** Files that dial addresses which no user of the hub chooses, with what they dial. */
   const OWN_ADDRESSES: Readonly<Record<string, string>> = {
     'core/cli/client.ts': 'the hub whose address the user of the command line gave',
     'plugins/sink-syslog/carriers.ts': 'the collector that the administrator of the machine names',
@@ -392,7 +392,8 @@ describe('what only some files may do', () => {
     expect(found(/\bnew Response\(\s*(?!null\b)|\bResponse\.json\(/).sort()).toEqual(Object.keys(BODIES).sort())
     const charging = Object.keys(BODIES).filter(path => BODIES[path] === 'charges')
     expect(found(/\bnew CountedBody\(/).sort()).toEqual([...charging, 'core/request/held-body.ts'].sort())
-    // What the application answers is counted there; below `/mcp` nothing is that did not charge itself.
+    // Answers of the application are counted in these files. Answers below `/mcp` do not pass there, so they must charge
+    // their own bytes.
     expect(found(/\bcountedResponse\(/)).toEqual(['core/http/app.ts', 'core/http/counted-answer.ts'])
     expect(found(/\bapp\.(?:handle|fetch|refuse)\(/).filter(path => path.startsWith('core/mcp'))).toEqual([])
     for (const path of Object.keys(BODIES)) if (path.startsWith('core/mcp')) expect(BODIES[path]).not.toBe('is counted')

@@ -117,7 +117,7 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
   table(rows)
 }
 
-/** What the wire of 2026-07-28 costs, set against the older one. */
+/** Measures the cost of the wire of 2026-07-28 against the older one. */
 async function wires(bench: Bench): Promise<void> {
   const rows: (string | number)[][] = [
     ['', 'in flight', 'legacy/s', 'modern/s', 'ratio', 'legacy CPU µs', 'modern CPU µs', 'least', 'least', 'errors'],

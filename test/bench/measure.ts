@@ -12,9 +12,9 @@ export const ECHO = [process.execPath, join(MCP_SERVERS, 'echo.ts')]
 export type Transport = 'stdio' | 'http'
 
 /**
- * What a client reaches without the hub. `http`: the raw HTTP server. `stdio`: a child of its own for each session, which is
- * how stdio clients work. `pipe`: one child whose pipe all sessions share; no set of clients can do that, but it shows what
- * the server alone is able to do.
+ * The way a client reaches the server without the hub. `http`: the raw HTTP server. `stdio`: a child of its own for each
+ * session, which is how stdio clients work. `pipe`: one child whose pipe all sessions share; no set of clients can do that,
+ * but it shows what the server alone is able to do.
  */
 export type Direct = Transport | 'pipe'
 

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of servers and placeholders of manifests
-/** What comes in: pasted configurations, forms, templates of the market and their versions, bundles. */
+/** Ways to add servers: pasted configurations, forms, templates of the market and their versions, bundles. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { MANIFEST, packed } from '../support/bundle.ts'

@@ -1,4 +1,4 @@
-/** What administrators do, and others do not: users, settings of the hub, plugins with pages of their own. */
+/** Pages for administrators only: users, settings of the hub, plugins with pages of their own. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'

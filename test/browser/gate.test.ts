@@ -1,4 +1,4 @@
-/** Who comes to the console, from the first start on, and what is sent to them. */
+/** Access to the console, from the first start on, and what is sent to each person. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -254,7 +254,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
   const foreign = await page.locator('main').textContent()
   await page.goto(`${hub.url}/servers/admin~nothing`)
   await page.waitForSelector('[role=alert]')
-  // What is somebody else's looks as what does not exist.
+  // A server of somebody else looks like one that does not exist.
   const scrub = (text: string | null): string =>
     (text ?? '').replace(/notes|nothing/g, 'X').replace(/(?<=_not_found)[0-9a-f]{16}/g, 'id')
   expect(scrub(foreign)).toBe(scrub(await page.locator('main').textContent()))

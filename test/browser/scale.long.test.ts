@@ -42,7 +42,7 @@ afterAll(async () => {
 
 /** Measures interactions with a page, each of which ends when what it is for is seen. */
 class Interactions {
-  /** Those that took too long, by their place in the journey. */
+  /** Interactions that took too long, by their place in the journey. */
   readonly over = new Map<number, string>()
   readonly #page: Page
   #measured = 0
@@ -197,7 +197,7 @@ describe.each(extent([], ['over time']))('%s', () => {
   }, 600_000)
 })
 
-/** What each try came to, up to the first that is good. */
+/** Results of the tries, up to the first good one. */
 async function untilOne(names: readonly string[], isGood: (name: string) => Promise<boolean>): Promise<boolean[]> {
   const tries: boolean[] = []
   for (const name of names) {
@@ -240,7 +240,7 @@ async function useLogs(tab: ConsoleTab, at: Interactions): Promise<void> {
   )
   await at.click('Logs, close the record', '[aria-label="Close record"]', unseen('pb-log-record h2'))
   for (let round = 0; round < 2; round += 1) {
-    // A page has at most 1,000 records, and fewer where the hub has not found so many in its time for a search.
+    // A page has at most 1,000 records. It has fewer if the hub does not find that many within the time limit of a search.
     const before = Number(await page.evaluate(records('')))
     await at.click('Logs, load more', '.tf button:has-text("Load more")', records(`> ${before}`))
   }

@@ -93,7 +93,7 @@ test('first run, a pasted server, a tool tried, a group made and a client connec
 /** Most presses of Tab on the way to a control; a page with more stops before it is a fault of its own. */
 const MOST_STOPS = 90
 
-/** Where the focus is: whether on the element of a selector, what it is, and whether the eye sees it. */
+/** Describes the focus: `here` if it is on the element of a selector, its name, and `isSeen` if the focus is visible. */
 async function focus(page: Page, selector = 'html'): Promise<{ here: boolean; name: string; isSeen: boolean }> {
   return page.evaluate(selector => {
     const active = document.activeElement ?? document.body
@@ -146,7 +146,7 @@ async function press(page: Page, selector: string, key = 'Enter'): Promise<void>
 
 test('by keys: signs in, adds a server, groups it and tries a tool; the focus is always seen and never lost', async () => {
   const admin = await hub.signIn('admin')
-  // What was made by touch: the first server of a menu is to be the one that is added here.
+  // Removes what the touch test made: the first server of a menu must be the one that is added here.
   await admin.ok('DELETE', '/api/groups/work')
   await admin.ok('DELETE', '/api/servers/mine')
   const tab = await openTab(browser, hub)

@@ -5,7 +5,7 @@ import type { Pairs } from './pairs.ts'
 import type { ListKind, Peer } from './peers.ts'
 import type { Upstream } from './upstreams.ts'
 
-/** What one scenario has to do with. */
+/** The parts that one scenario works with. */
 export interface Cell {
   readonly client: ClientKind
   readonly upstream: Upstream
@@ -45,7 +45,7 @@ function same(found: unknown, expected: unknown, what: string): void {
     throw new Error(`${what}: expected ${JSON.stringify(expected)}, found ${JSON.stringify(found)}`)
 }
 
-/** The refusal that the work meets, by its numbers and codes; undefined where it succeeds. */
+/** The refusal of the work, by its numbers and codes; undefined if the work succeeds. */
 async function refusal(work: Promise<unknown>): Promise<string | undefined> {
   const settled = await work.then(
     () => undefined,

@@ -104,7 +104,7 @@ function outcomeOf(client: ClientKind, upstream: UpstreamKind, feature: Feature,
 
 const list = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 
-/** What differs from the newest version of the same era; one sentence where nothing does. */
+/** Differences from the newest version of the same era; one sentence if there are none. */
 function olderClients(found: readonly Found[]): string {
   const newest = MAIN_CLIENTS.find(({ version }) => version === '2025-11-25') as ClientKind
   const pairs = OLDER_CLIENTS.flatMap(client =>

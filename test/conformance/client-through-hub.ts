@@ -17,7 +17,7 @@ interface ToolCall {
   readonly arguments: Record<string, unknown>
 }
 
-/** What the scenario wants to be called with which arguments, where that matters to it. */
+/** The calls and arguments that the scenario wants, if that matters to it. */
 interface Context {
   readonly toolCalls?: readonly ToolCall[]
 }
@@ -40,7 +40,7 @@ function peerOf(version: string): Client {
   return peer
 }
 
-/** Lists, calls, reads and gets whatever there is. What a server refuses is printed, and the rest goes on: the suite decides. */
+/** Lists, calls, reads and gets everything. Errors of a server are printed and do not end the run: the suite decides. */
 async function useAll(peer: Client, wanted: readonly ToolCall[]): Promise<void> {
   const offered = peer.getServerCapabilities() ?? {}
   if (offered.tools) {

@@ -15,7 +15,7 @@ interface Run {
   /** Without a hub the suite speaks to the reference upstream alone. */
   readonly way: 'hub' | 'direct'
   readonly baseline: string
-  /** Checks that may fail, by scenario; each stands in the baseline with its reason. */
+  /** Checks that may fail, by scenario; each is in the baseline with its reason. */
   readonly known: Readonly<Record<string, number>>
 }
 
@@ -91,7 +91,7 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : RUNS) {
   })
 }
 
-/** Whether a scenario ran and no more of its checks failed than are known to. */
+/** True when a scenario ran and no more of its checks failed than are known to fail. */
 function passes(run: SuiteRun, scenario: string, known: Run['known']): boolean {
   const result = run.scenarios.get(scenario)
   return result !== undefined && result.passed > 0 && result.failed <= (known[scenario] ?? 0)

@@ -114,7 +114,7 @@ describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
   afterAll(() => hub?.stop(), 120_000)
 
   describe.each(['nginx', 'Caddy'])('behind %s', name => {
-    // What Caddy does as nginx does.
+    // Behaviour that Caddy and nginx share is tested at nginx only, except in the long form.
     const alsoHere = name === 'nginx' ? (define: () => void) => define() : beyondCore
     let proxy: RunningProxy
     let outside: Client

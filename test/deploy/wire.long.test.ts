@@ -1,4 +1,4 @@
-/** What proxies and probes do on a connection that browsers do not: at the hub itself, and through nginx. */
+/** Traffic of proxies and probes that browsers do not cause: at the hub itself, and through nginx. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -29,10 +29,10 @@ afterAll(async () => {
 }, 120_000)
 
 interface Exchange {
-  /** Of the answers, in order. */
+  /** The statuses of the answers, in order. */
   readonly statuses: readonly string[]
   readonly text: string
-  /** Whether the other side closed the connection. */
+  /** True when the other side closed the connection. */
   readonly closed: boolean
 }
 

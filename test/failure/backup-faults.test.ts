@@ -16,7 +16,7 @@ import { known } from './fixtures/known.ts'
 
 const PASSPHRASE = 'a long passphrase of mine'
 const SECRET = 'sk-backup-secret-1'
-/** Of 200 rows each, in a backup that takes a while to restore. */
+/** Pages of 200 rows each, in a backup that takes a while to restore. */
 const PAGES = 100
 
 let temp: string
@@ -109,7 +109,7 @@ test('the hub works on while a backup is made', async () => {
   expect(ok.headers.get('content-disposition')).toMatch(/^attachment; filename="patchbay-[\d-]+\.backup"$/)
   const downloaded = join(folder, 'downloaded')
   await writeFile(downloaded, new Uint8Array(await ok.arrayBuffer()))
-  // Whoever goes away in the middle holds nobody up.
+  // A client that disconnects in the middle delays nobody.
   await (await get(admin.token)).body?.cancel()
   await until(async () => {
     const again = await get(admin.token)

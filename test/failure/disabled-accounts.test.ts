@@ -13,7 +13,7 @@ import { known, knownShutIn } from './fixtures/known.ts'
 
 const ENDS_WITHIN_MS = 5_000
 const OWNERS = ['bob', 'dana'] as const
-/** Stands in the arguments of every program of the two. */
+/** A text in the arguments of every program of the two. */
 const MARK = 'of-a-disabled-account'
 
 let upstream: Program

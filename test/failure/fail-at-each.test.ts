@@ -72,11 +72,11 @@ async function items(path: string, ...fields: readonly string[]): Promise<unknow
 
 interface Operation {
   readonly name: string
-  /** What the change needs, before anything fails. */
+  /** Makes what the change needs, before anything fails. */
   prepare?(): Promise<unknown>
-  /** The change, with a number that is another one in each round. */
+  /** The change, with a different number in each round. */
   run(n: number): Promise<Answer>
-  /** What the change is about, as it stands. */
+  /** The present state of the thing that is changed. */
   state(): Promise<unknown>
   /** The way back after it was done. */
   undo?(answer: Answer): Promise<unknown>
@@ -158,7 +158,7 @@ const OPERATIONS: readonly Operation[] = [
   },
 ]
 
-/** One for each code in the suite: what is made with others in one transaction, edited, and made anew. */
+/** The suite tries one operation with each code: several writes in one transaction, an edit, and a single creation. */
 const CORE = ['a server is made', 'a server is edited', 'a key is made']
 
 /** Lets the n-th operation fail, n = 1, 2, … until none does. Returns how often it failed. */

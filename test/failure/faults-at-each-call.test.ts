@@ -28,7 +28,7 @@ let admin: Client
 let folder = ''
 let calls: readonly FileCall[] = []
 let rounds = 0
-/** What was there before anything failed. */
+/** The state before anything failed. */
 let groups: readonly string[] = []
 let records = 0
 

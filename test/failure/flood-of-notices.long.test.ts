@@ -10,10 +10,10 @@ import { slowness } from '../support/work.ts'
 const SESSIONS = extent(100, 200)
 const STREAMS = 20
 const FLOOD_MS = extent(1_000, 2_000)
-/** Of the main thread's time, while a server floods as fast as it can and all sessions are subscribed. */
+/** Largest share of the main thread's time, while a server floods as fast as it can and all sessions are subscribed. */
 const MOST = 0.2
 const URI = 'test://resource'
-/** What the log says of it. */
+/** The log's message about it. */
 const DROPPED: Record<string, string> = { updates: ' notifications were dropped', logs: ' log messages were dropped' }
 const UPDATED = 'notifications/resources/updated'
 

@@ -10,7 +10,7 @@ import { known } from './fixtures/known.ts'
 
 const STUBBORN = { STUBBORN: '1' }
 
-/** Of one folder, one after the other. */
+/** Hubs of one folder, one after the other. */
 const hubs: Hub[] = []
 
 afterAll(async () => {

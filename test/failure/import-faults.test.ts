@@ -43,7 +43,7 @@ test('what is no document is refused, and nothing is written', async () => {
     ['{"mcpServers": {"__proto__": {"command": "x"}}, "users": []}', 400, ''],
     [`{"users": [${'['.repeat(200)}${']'.repeat(200)}]}`, 400, ''],
     [{ users: [], mcpServers: many(2_100, () => ({ url })) }, 400, 'validation_failed'],
-    // The plugins' tests send as many.
+    // The plugins' tests send this many too.
     ...extent<typeof large>([], large),
     [{ users: 'x', groups: [], mcpServers: [] }, 200, ''],
     [

@@ -140,7 +140,7 @@ test(
       )
       await rm(join(folder, 'data/master.key'))
       const both = { MASTER_KEY: second, MASTER_KEY_OLD: first }
-      // A hub that runs before the values are sealed anew opens them with either key, and says that they wait.
+      // A hub that runs before the values are sealed again opens them with either key, and says that a rotation is due.
       await expectAllOpen(folder, both)
       expect((await patchbay(folder, ['doctor'], { env: both })).stdout).toMatch(/warn {3}secrets: .*is the old one/)
       const done = await patchbay(folder, ['secrets', 'rotate'], { env: both })
@@ -186,13 +186,13 @@ test(
       }
       expect((await admin.ok('GET', '/api/settings')).hostedKeys.modelscope).toMatchObject({ set: true, last4: '' })
       await hub.logged('must be entered anew')
-      // Nothing is sealed anew beside a hub that runs.
+      // Nothing is sealed again while a hub runs.
       const refused = await patchbay(folder, ['secrets', 'rotate'])
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('error: data_dir_locked: ')])
       await hub.stop({ keep: true })
       await rename(`${file}.away`, file)
       const opened = await patchbay(folder, ['secrets', 'status', '--json'])
-      // Of the file's entry, what the database holds is a copy that the next start makes anew.
+      // The database holds a copy of the file's entry, which the next start makes again.
       expect(JSON.parse(opened.stdout)).toMatchObject({ keys: [{ values: VALUES - 1 }], lost: 0 })
       if (extent(false, true)) await expectAllOpen(folder)
     }),
@@ -248,7 +248,7 @@ beyondCore(() => {
   )
 })
 
-/** Kills a rotation by what strace is told, and expects that nothing is lost and that running it again finishes it. */
+/** Kills a rotation by a fault that strace injects. Expects that nothing is lost and that running it again finishes it. */
 async function killedAndRepeated(
   inject: (folder: string) => readonly string[] | Promise<readonly string[]>,
 ): Promise<string> {

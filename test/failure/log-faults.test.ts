@@ -15,7 +15,7 @@ import { known } from './fixtures/known.ts'
 const SETTINGS = { mcpServers: { echo: known('echo') } }
 /** Each call leaves a record of some 300 bytes; this is a good deal more than a pipe or the small disk takes. */
 const CALLS = 280
-/** What a pipe takes before its writer waits. */
+/** Bytes that a pipe takes before its writer waits. */
 const PIPE_BYTES = 64 * 1024
 
 let hub: Hub | undefined

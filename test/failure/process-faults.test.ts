@@ -17,7 +17,7 @@ const MB = 1_000_000
 const LINE_MB = 100
 /** A connection that was online for so long is made again at once when it is lost. */
 const SETTLED_MS = 5_200
-/** Where in a message the depth is. */
+/** Places in a message where the depth can be. */
 const PLACES = [
   ...['alone', 'batch', 'notification', 'progress', 'unknown', 'request', 'request-id'],
   ...['result', 'odd-result', 'structured', 'links', 'error'],
@@ -107,7 +107,7 @@ beyondCore(() => {
     expect(failure.message).toContain('10485760')
     expect(await callText(client, 'quick')).toBe('quick')
     expect((await statusOf(admin, 'long')).pid).toBe(pid)
-    // What was held for the line is collected in a while.
+    // Memory held for the line is collected after a while.
     await until(() => (processStat(hub.pid)?.residentBytes ?? 0) - resident < 64 * MB, {
       timeoutMs: 60_000,
       what: 'the hub to hold at most 64 MB more',

@@ -65,7 +65,7 @@ test(
       return last
     })
     await check(property, { share: 0.02, limitMs: LIMIT_MS })
-    // A run that the time limit interrupts goes on, and must not outlive the hub.
+    // A run that the time limit interrupts continues, and must not outlive the hub.
     await last
     expect(hub.unhandled()).toEqual([])
   },
@@ -95,7 +95,7 @@ async function race({ places, groups, workerCrash }: Steps): Promise<void> {
   await settle(slots)
   for (const slot of slots) if (slot.enabled) expect(await slot.call(watcher)).toBe(true)
   await clear()
-  // One that took its thread down several times waits longer each time, unless it is begun anew.
+  // A server that took its thread down several times waits longer each time, unless it is restarted by hand.
   if (workerCrash) await admin.ok('POST', '/api/servers/crash/restart')
   await online(watcher, ['admin~crash'], SETTLED_MS)
   await settledTo(hub.pid, before, 60_000)

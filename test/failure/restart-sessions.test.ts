@@ -27,7 +27,7 @@ const SETTINGS = {
     { name: 'h', servers: ['slow'] },
   ],
 }
-/** Clients of each kind, four times as many modern ones. */
+/** Number of clients of each kind, four times as many modern ones. */
 const EACH = extent(1, 5)
 const SERVERS = ['slow', 'local']
 
@@ -126,7 +126,7 @@ describe('clients of a hub that starts again at the same address', () => {
     expect(clients).toHaveLength(EACH * 8)
     for (const client of clients) expect(await client.call('quick', {})).toBe('quick')
     for (const { stray } of clients) stray.length = 0
-    // Half of the legacy ones have been told of progress: their answer has begun, and breaks instead of failing. A modern client
+    // Half of the legacy ones have received progress: their answer has begun, and breaks instead of failing. A modern client
     // (SDK 2.4) does not notice that, and nothing can be resumed there.
     const begun = new Set<AnyClient>()
     const begins = clients.filter((_, index) => index % 16 < 4).length
@@ -247,7 +247,7 @@ async function inFlight(): Promise<number> {
   return sessions.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0)
 }
 
-/** What the hub shows of a session's id. */
+/** The hub's display form of a session's id. */
 function keyOf({ sessionId }: RawClient): string {
   return createHash('sha256').update(sessionId).digest().subarray(0, 12).toString('base64url')
 }

@@ -22,7 +22,7 @@ afterAll(async () => {
   else await removeTemp(hub.folder)
 }, 120_000)
 
-/** How often the cost of a start is measured. */
+/** Least and largest number of measurements of the cost of a start. */
 const ROUNDS = 9
 const MOST_ROUNDS = 40
 
@@ -151,7 +151,7 @@ if (level !== 'full') {
       }
       expect((await patch('later')).status).toBe(200)
       await until(async () => (await statusOf(bob, 'bare')).reason?.code === 'cwd_not_found', { timeoutMs: 60_000 })
-      // What was a folder at saving may be a link at the start.
+      // A path that was a folder when it was saved may be a link at the start.
       writeFileSync(join(folder, 'note'), '')
       expect((await patch('sub')).status).toBe(200)
       await online(bob, ['bare'])

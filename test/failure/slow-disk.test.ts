@@ -10,7 +10,7 @@ import { until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
 const SYNCS = 'fsync,fdatasync'
-/** How long the disk takes, in milliseconds. A call that waited for it would take as long. */
+/** Time that the disk takes, in milliseconds. A call that waited for it would take as long. */
 const SLOW_MS = 1_000
 
 let hub: Hub

@@ -219,7 +219,7 @@ beyondCore(() => {
       }
       return slowest
     }
-    // What the machine does besides delays calls as well.
+    // Other work of the machine delays calls as well.
     const quiet = await slowestOf(100, 0)
     let slowest = 0
     for (let round = 0; round < 5; round += 1) {

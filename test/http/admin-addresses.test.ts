@@ -38,7 +38,7 @@ afterAll(async () => {
 const outside = (method: string, path: string, body?: object) => admin.request(method, path, body, OUTSIDE)
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()
 
-/** Writes down as whom it runs. */
+/** Writes down the id of the user that it runs as. */
 const tellTale = (file: string) => ({
   command: process.execPath,
   args: ['-e', `require('fs').writeFileSync(${JSON.stringify(file)}, String(process.getuid()))`],
@@ -81,7 +81,7 @@ test('what belongs to others is out of sight and reach outside the list', async 
   expect(told(await admin.request('GET', '/api/servers/other~private'))).toBe('200')
 })
 
-/** What an ordinary user hears who asks for the same: the machine of the test may have a sandbox or not. */
+/** The answer that an ordinary user gets to the same request: the machine of the test may have a sandbox or not. */
 const asOrdinary = async (method: string, path: string, body: object) => told(await other.request(method, path, body))
 
 beyondCore(() => {

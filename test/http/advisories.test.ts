@@ -388,7 +388,7 @@ test('every route that can start a process refuses an ordinary user, and no exec
   await expectDenied('PATCH', '/api/servers/mine', { url: null, transport: 'stdio', command, args })
   await expectDenied('POST', '/api/servers', { ...body, command: 'npx', args: ['-y', 'denied-canary'] })
   for (const verb of ['start', 'restart', 'refresh']) await eve.request('POST', `/api/servers/d/${verb}`)
-  // What is permitted is seen, so that the trace is one.
+  // A permitted start is in the trace, which proves that the trace works.
   await boss.ok('POST', '/api/servers', { name: 'allowed', ...stdioFixture('echo', {}, 'allowed-canary') })
   await online(boss, ['allowed'])
   await strict.stop({ keep: true })

@@ -135,7 +135,7 @@ test('refers only to what it holds', () => {
 describe('every schema', () => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, code: { optimize: false } })
   const known = new Map<string, ValidateFunction>()
-  /** Many stand in the document more than once. */
+  /** Many schemas are in the document more than once. */
   const compiled = (schema: object): ValidateFunction => {
     const text = JSON.stringify(schema)
     const validate = known.get(text) ?? ajv.compile(schema)

@@ -168,7 +168,7 @@ const forged = () => {
 const bearer = (token: string, more = {}) => ({ authorization: `Bearer ${token}`, ...more })
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? json.error?.data?.code ?? ''}`.trim()
 
-/** Sends wrong credentials until the address has none left; twice as many as may be wrong at once. */
+/** Sends wrong credentials until the address has no attempts left: twice the number that may be wrong at once. */
 async function useUp(token: () => string, path: string, from: Record<string, string>): Promise<Answer[]> {
   const one = () => send(hub.url, 'GET', path, undefined, bearer(token(), from))
   return Promise.all(Array.from({ length: 2 * AT_ONCE }, one))

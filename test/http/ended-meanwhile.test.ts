@@ -222,7 +222,7 @@ async function lastEvent(response: Response): Promise<string> {
   return text.trim().split('\n\n').at(-1) ?? ''
 }
 
-// The streams of a key that expires wait for its end; they hear of it as of a removal.
+// Streams end when their key expires, in the same way as when the key is removed.
 const REMOVED = ['token_revoked', 'is removed'] as const
 test.each(extent([REMOVED], [['token_expired', 'expires'] as const, REMOVED]))(
   '%s is the last that a stream says whose key %s',

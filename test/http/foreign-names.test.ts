@@ -14,9 +14,9 @@ import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { zipOf } from '../support/zip.ts'
 
-/** Those that hide something. */
+/** Names that hide something. */
 const HIDING = FOREIGN_NAMES.slice(0, 10)
-/** Those that speak another language, and can be words of a command; `${…}` would be a placeholder. */
+/** Names in other languages that can be words of a command; `${…}` would be a placeholder. */
 const OTHERS = FOREIGN_NAMES.slice(10).filter(name => !name.includes('${'))
 /** JSON in ASCII: a variable of the environment can hold no NUL and no half a character. */
 const ascii = (value: unknown) =>
@@ -437,7 +437,7 @@ test('an OpenAPI document and an import with such names are shown without', asyn
   expect(hiddenIn(tools)).toEqual([])
   const document = { mcpServers: Object.fromEntries(FOREIGN_NAMES.map(name => [name, { command: 'x' }])) }
   const plan = await admin.request('POST', '/api/import?dryRun=true', { document })
-  // Pointers are the keys by which an import is told what to do with an item.
+  // Pointers are the keys of the choices for each item of an import.
   const shown = JSON.parse(plan.text, (name, value) => (name === 'pointer' ? undefined : value))
   expect([plan.status, hiddenIn(shown)]).toEqual([200, []])
 })

@@ -31,7 +31,7 @@ test('request ids are random: no part of two of them counts on', async () => {
   for (let n = 0; n < REQUESTS; n += 1) ids.push((await bob.request('GET', '/api/servers/nobody')).json.requestId)
   expect(ids.filter(id => !/^[0-9a-f]{16}$/.test(id))).toEqual([])
   expect(new Set(ids).size).toBe(REQUESTS)
-  // Of a prefix or a counter some place would hardly change; 60 random digits of 16 leave some 15 different ones.
+  // With a prefix or a counter, some place would hardly change; 60 random digits of 16 have some 15 different ones.
   for (let place = 0; place < 16; place += 1) {
     expect(new Set(ids.map(id => id[place])).size).toBeGreaterThan(8)
   }
@@ -102,7 +102,7 @@ const NAMES = {
   '/api/market/templates/': 'bundled:memory',
 }
 
-/** What may differ although the reader has and did the same, each with its reason. */
+/** Values that may differ although the reader has and did the same, each with its reason. */
 const EXPLAINED: Readonly<Record<string, RegExp>> = {
   'each answer has another id': /\/requestId$/,
   'a time, or the time since then': /\/(?:timestamp|from|to|at|lastUsedAt|since|uptimeMs|uptime|ageMs)$/,
@@ -127,7 +127,7 @@ test('what others have and do changes nothing that a user can read or hear', asy
   const stranger = new Client(hub.url, '', '')
   const requests = async () =>
     (await bob.ok('POST', '/api/monitoring/query', { type: 'metric', query: 'api_request_count' })).value
-  // What was done is stored a moment later.
+  // Requests are counted a moment after their answer.
   const settled = await requests()
   await until(async () => (await requests()) > settled, { what: 'the requests to be counted' })
   const live = await openStream(bob, '?topics=servers,logs,alerts,calls')

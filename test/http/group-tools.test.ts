@@ -300,7 +300,7 @@ describe('what a model pays to read a group’s tools', () => {
     expect(costly[0].params).toMatchObject({ path: '/mcp/$smart/costly', tokens: expect.any(Number) })
     expect(costly[1]).toMatchObject({ server: 'large', tools: ['tool_0001'], params: { tool: 'tool_0001' } })
     expect(costly[1].params.tokens).toBeGreaterThan(2_000)
-    // Others of the same owner are told nothing.
+    // Other groups of the same owner get no warning.
     const calm = await admin.ok('GET', '/api/groups/g/tools')
     expect(calm.warnings.filter(({ code }: { code: string }) => /costly/.test(code))).toEqual([])
   })

@@ -4,12 +4,12 @@ import { extent } from '../support/extent.ts'
 import { type Client, type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 
-/** Of the other hub, besides its administrator and the two commands. */
+/** Numbers of users and remote servers of the other hub, besides its administrator and the two commands. */
 const USERS = extent(5, 20)
 const REMOTES = extent(14, 58)
 const KEY = 'f3b1c0de5a7e49d2a6c84e0d9b7a1c55f0e2d4b6'
 const GROUP_KEY = 'aa11bb22cc33dd44ee55ff6600778899aabbccdd'
-/** Of an outbound and of an inbound endpoint of an assistant. */
+/** Secrets of an outbound and of an inbound endpoint of an assistant. */
 const DIALLED = 'wss://assistant.example/bridge?token=0123456789abcdef0123'
 const OLD_TOKEN = 'inbound-token-0123456789abcdef0123456789'
 const GROUP_ID = '6f1d8a52-1c0b-4a3e-9f57-0d2b4c6e8a10'
@@ -18,7 +18,7 @@ const OLD_PASSWORD = 'the password of before'
 let hub: Hub
 let admin: Client
 let carol: Client
-/** Of the other hub. */
+/** A user of the other hub. */
 let user0: Client
 let document: Record<string, unknown>
 let id: string
@@ -265,7 +265,7 @@ test('rights do not rise: what somebody else ran there waits for a review here',
   for (const ref of ['boss~of-stranger', 'admin~of-admin']) {
     expect((await boss.request('POST', `/api/servers/${ref}/start`)).json.code).toBe('review_required')
   }
-  // Whoever imports cannot find out by trying which secret is stored.
+  // An import does not reveal by trial which secret is stored.
   const guess = JSON.parse(JSON.stringify(theirs).replaceAll('one-secret', 'a guess'))
   for (const document of [theirs, guess]) {
     const { items } = await boss.ok('POST', '/api/import?dryRun=true', { document })

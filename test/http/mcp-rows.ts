@@ -74,7 +74,7 @@ export const message = (what: string, body: unknown, status: number, rpc?: numbe
 })
 export const call = (params: unknown, id: unknown = 7) => ({ jsonrpc: '2.0', id, method: 'tools/call', params })
 
-/** How many sessions there are. */
+/** Number of sessions. */
 async function sessions({ admin }: McpTown): Promise<number> {
   return (await patient(() => admin.request('GET', '/api/admin/sessions'))).json.items.length
 }

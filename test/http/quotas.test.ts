@@ -56,7 +56,7 @@ afterAll(async () => {
   await slow?.stop(true)
 }, 120_000)
 
-/** What the caller uses of one limit. */
+/** The caller's use of one limit. */
 async function used(who: Client, name: keyof typeof LIMITS): Promise<number> {
   const { items } = (await patient(() => who.request('GET', '/api/limits'))).json
   return items.find((item: { name: string }) => item.name === name).used

@@ -15,7 +15,7 @@ import { statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { patient } from './rows.ts'
 
-/** What people chose when they started the hub. */
+/** Secrets that people chose when they started the hub. */
 interface Chosen {
   readonly ADMIN_PASSWORD: string
   readonly METRICS_TOKEN: string
@@ -96,7 +96,7 @@ function guesses(secret: string): string[] {
   ]
 }
 
-/** What differs between two hubs, or two runs of one, though nothing else does. */
+/** Replaces all values that differ between two hubs, or two runs of one, for other reasons. */
 function comparable(text: string, { hub }: World): string {
   return (
     text
@@ -106,12 +106,12 @@ function comparable(text: string, { hub }: World): string {
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, 'TIME')
       .replace(/"(durationMs|pid|uptime|latencyMs|id)":[\d.]+/g, '"$1":0')
       .replace(/(\bpid )\d+/g, '$1N')
-      // Of a server that is tried again and again.
+      // The state of a server that is tried again and again.
       .replace(/"state":"(connecting|offline)"/g, '"state":"down"')
       .replace(/trial-[0-9a-f]{8}/g, 'TRIAL')
       .replace(/"(last4|secret)":"[^"]*"/g, '"$1":""')
       .replace(/pba_[\w-]+/g, 'TOKEN')
-      // Of the whole export, with the time at which it was made.
+      // The hash of the whole export, which contains the time at which it was made.
       .replace(/(patchbay-export.*"sha256":")[0-9a-f]{64}/s, '$1HASH')
       // A row of the servers' table: state, calls, errors and time.
       .replace(/"online":\d+,"connecting":\d+,"offline":\d+/g, '"states":"COUNTS"')

@@ -65,7 +65,7 @@ const REFUSED: readonly (readonly [object, string, object | undefined])[] = [
   ],
 ]
 
-/** What is saved as it is, with the right form beside it. */
+/** Configurations that are saved unchanged, with the right form in a warning. */
 const WARNED: readonly (readonly [object, object])[] = [
   [
     { command: 'npx', args: ['-y', 'mcp-remote@latest', URL] },

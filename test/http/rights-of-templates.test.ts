@@ -123,7 +123,7 @@ beyondCore(() => {
     expect(rose('2.0.0')).toBe(false)
 
     expect(await change(mal, 'admin~plain', 'downgrade')).toBe(404)
-    // What came from elsewhere keeps its limit when it is changed back here.
+    // A change made from outside the list keeps its limit when it is undone inside.
     expect(await change(admin, 'admin~plain', 'downgrade')).toBe(200)
     expect(await ran('admin~plain', '1.0.0')).toMatch(/ran as 2\d{4}$/)
     expect(rose('1.0.0')).toBe(false)

@@ -4,15 +4,15 @@
  */
 import type { Answer } from '../support/client.ts'
 
-/** What a server can be of: where it is seen to have had an administrator's rights. */
+/** The kinds of servers; each shows in its own way that it had an administrator's rights. */
 export const KINDS = ['stdio', 'url', 'openapi'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** Who sends the requests: an ordinary user against an administrator’s, and an administrator from two addresses. */
+/** The senders of the requests: an ordinary user against an administrator's servers, and an administrator from two addresses. */
 export const CALLERS = ['user', 'outside', 'inside'] as const
 export type Caller = (typeof CALLERS)[number]
 
-/** What a row works with. */
+/** The parts that a row works with. */
 export interface Attempt {
   ask(method: string, path: string, body?: unknown): Promise<Answer>
   /** A configuration that shows by itself what it may do when it runs. */
@@ -36,11 +36,11 @@ export interface ActingRow {
   readonly act: (attempt: Attempt) => Promise<unknown>
 }
 
-/** Of a route that starts nothing, whoever asks. */
+/** For a route that starts nothing for any caller. */
 export const never = (): boolean => false
-/** Of a route by which an administrator at a listed address starts something. */
+/** For a route by which an administrator at a listed address starts something. */
 export const isInside = (caller: Caller): boolean => caller === 'inside'
-/** What a listed administrator has saved may be started by the same person elsewhere, but for commands. */
+/** For a server that a listed administrator saved: the same person may start it from elsewhere, unless it is a command. */
 const notCommands = (caller: Caller, kind: Kind): boolean =>
   caller === 'inside' || (caller === 'outside' && kind !== 'stdio')
 
@@ -50,7 +50,7 @@ const control = (verb: string, runs?: ActingRow['runs']): ActingRow => ({
   act: ({ ask, target }) => ask('POST', `/api/servers/${target}/${verb}`, {}),
 })
 
-/** What a change takes away from a server that runs a bundle. */
+/** Fields that a change removes from a server that runs a bundle. */
 const NOTHING_OF_A_PROCESS = { bundle: null, command: null, args: null, transport: null, sandbox: null }
 
 export const ACTING: readonly ActingRow[] = [

@@ -83,7 +83,7 @@ function thing(kind: Kind, word: string): Record<string, unknown> {
   return { command: '/bin/sh', args: ['-c', script] }
 }
 
-/** Whether something of this word has run, or connected, with an administrator's rights. */
+/** True when a program of this word ran, or connected, with an administrator's rights. */
 function rose(word: string): boolean {
   if (existsSync(proofOf(word))) expect(readFileSync(proofOf(word), 'utf8')).toBe('0\n')
   return existsSync(proofOf(word)) || asked.has(word)
@@ -129,7 +129,7 @@ test('every route that writes is a row, or said to do no harm', async () => {
     for (const [method, operation] of Object.entries(item as Record<string, { 'x-access': string }>)) {
       const route = `${method.toUpperCase()} ${path}`
       const isOwn = OWN_TESTS.includes(route)
-      // What is for administrators alone is closed elsewhere: see the test below.
+      // Routes for administrators only are closed elsewhere: see the test below.
       if (method !== 'get' && (operation['x-access'] !== 'admin' || isOwn)) writing.push(route)
     }
   }
@@ -333,7 +333,7 @@ test('POST /api/bundles/{id}/install', async () => {
     const made = await ask('POST', `/api/bundles/${bundleId}/install`, { ...body, planHash: json.planHash })
     expect(made.status).toBe(201)
     await settled(body.name)
-    // A bundle runs in the sandbox, whoever has installed it.
+    // A bundle runs in the sandbox, no matter who installed it.
     expect([caller, rose(word)]).toEqual([caller, false])
     expect(await linesOf(made.json.ref)).toMatch(/ran as 2\d{4}$/m)
     await asker(caller === 'inside' ? 'outside' : caller)('PATCH', `/api/servers/${made.json.ref}`, { sandbox: 'off' })

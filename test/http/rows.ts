@@ -134,7 +134,7 @@ function saying(text: string, wanted: string): string {
   return text.includes(wanted) ? wanted : text
 }
 
-/** What every refusal outside `/mcp` looks like. */
+/** Checks the form of a refusal outside `/mcp`. */
 export function expectProblem(
   answer: Answer,
   { method, path }: { readonly method: string; readonly path: string },
@@ -163,7 +163,7 @@ export function expectProblem(
   }
 }
 
-/** What every answer has, refusals, pages and MCP among them. */
+/** Checks the headers of every answer, including refusals, pages and MCP. */
 export function expectHardened(answer: Pick<Answer, 'headers'>): void {
   const { headers } = answer
   expect(headers.get('x-content-type-options')).toBe('nosniff')
@@ -183,7 +183,7 @@ export async function expectWell(hub: Hub): Promise<void> {
   expect([health.status, (await health.json()).status]).toEqual([200, 'ok'])
 }
 
-/** The limits of requests hold for the suite too: it comes back when it is told to. */
+/** The limits of requests hold for the suite too: it repeats a request after the time in `Retry-After`. */
 export async function patient(request: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     const answer = await request()

@@ -6,11 +6,11 @@ import { until } from '../support/wait.ts'
 import { MOST_MS, slowness } from '../support/work.ts'
 
 const TOOLS = 1_000
-/** As many subjects as one rule evaluates. */
+/** The most subjects that one rule evaluates. */
 const FIRING = 500
 const CHANNELS = 20
 const RULE = { name: 'any', per: 'tool', severity: 'warning', duration: 0, keepFiringFor: 0 }
-/** So many tests as a condition has room for. */
+/** The most tests that a condition has room for. */
 const HEAVY = Array.from({ length: 34 }, () => 'p99_response_time[10s]>=0').join(' or ')
 
 let hub: Hub

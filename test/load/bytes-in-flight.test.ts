@@ -1,4 +1,4 @@
-// What one user keeps in flight: bodies, answers, replay events, sessions, threads. The hub stays small meanwhile.
+// Things that one user keeps in flight: bodies, answers, replay events, sessions, threads. The hub stays small meanwhile.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
 import { beyondCore, extent } from '../support/extent.ts'
@@ -20,8 +20,8 @@ const MIB = 2 ** 20
 /** Also by the clock, which other programs slow down: `bun run soak` on a machine that has nothing else to do. */
 const STRICT = process.env.PATCHBAY_STRICT_LATENCY === '1'
 /**
- * The bound is 600 MiB; how far the allocator goes beyond the collector's depends on what else the machine does: 410 to 630 seen,
- * and 802 once, while compilers ran beside it. What is not counted at all comes to more than 1,000.
+ * The bound is 600 MiB. The allocator exceeds the collector's figure by an amount that depends on other work of the machine:
+ * 410 to 630 were seen, and 802 once, while compilers ran beside it. Without any counting, the attacks take more than 1,000.
  */
 const RESIDENT_MIB = STRICT ? 600 : 900
 /** A request that is neither answered nor refused until then hangs. */
@@ -30,7 +30,7 @@ const LONGEST_WAIT_MS = 60_000
 const COLLECTION = 1.5
 
 /**
- * How many sessions or connections the attacks come from. The suite's part comes to a few times what one user may have in flight;
+ * Number of sessions or connections of the attacks. The suite's part asks for a few times what one user may have in flight;
  * the whole would be a danger to the process if none of it were counted.
  */
 const SESSIONS = extent(5, 40)

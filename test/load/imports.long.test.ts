@@ -1,4 +1,4 @@
-/** What others have of a hub while one user imports 190 servers and 45 groups, again and again, 20 at a time. */
+/** Requests of others while one user imports 190 servers and 45 groups, again and again, 20 at a time. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { extent } from '../support/extent.ts'
 import { type HealthFigures, healthDuring, slowerThanCalm } from '../support/health-watch.ts'

@@ -1,4 +1,4 @@
-/** 20,000 records a second: the file has every one, the database its share and exact counts of the others, calls go on. */
+/** 20,000 records a second: the file has every one, the database has its share and exact counts of the others, calls continue. */
 import { expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

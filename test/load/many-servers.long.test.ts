@@ -27,7 +27,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** The one server in the store as many times as wanted, with other names. */
+/** Copies the one server in the store this many times, with other names. */
 function copyServers(file: string): void {
   using db = new Database(file)
   const row = db.query<Record<string, string | number | null>, []>('SELECT * FROM server').get() ?? {}
@@ -68,7 +68,7 @@ async function leastTurn(ask: () => Promise<unknown>): Promise<number> {
   for (let run = 0; run < RUNS; run += 1) {
     await hub.longestTurnMs()
     await ask()
-    // What the hub does about a change goes on after its answer.
+    // Work of the hub after a change continues after its answer.
     await Bun.sleep(500)
     turns.push(await hub.longestTurnMs())
   }

@@ -58,7 +58,7 @@ const message = async () => ({
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { text: 'x'.repeat(MESSAGE_BYTES) } }),
 })
 
-/** What is sent, over how many connections at a time. */
+/** The name, the number of connections at a time, and the request. */
 type Attack = readonly [string, number, () => object | Promise<object>]
 const ATTACKS: readonly Attack[] = [
   ['9,900 unknown fields', CONNECTIONS, fields],

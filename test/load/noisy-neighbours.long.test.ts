@@ -21,7 +21,7 @@ const OPENED_AT_ONCE = 10
  */
 const MOST = Number(process.env.PATCHBAY_NOISE_RATIO ?? extent(16, 4))
 /**
- * What one turn of the system's scheduler may add, whatever the ratio: two processors that all want wait about so long for each
+ * Most that one turn of the system's scheduler may add, whatever the ratio: two busy processors wait about this long for each
  * other (Linux: base_slice_ns, 2.8 to 3 ms), which is more than a quiet p99.
  */
 const TURN_MS = 3
@@ -31,7 +31,7 @@ const IN_FLIGHT = 16
 const SESSIONS = 200
 const STREAMS = 50
 
-/** What each bad server is asked for, again as soon as it has answered or failed; `at` calls at a time. */
+/** The calls to each bad server, repeated as soon as an answer or an error comes; `at` calls at a time. */
 const NOISE: readonly { readonly server: string; readonly tool: string; readonly args: object; readonly at: number }[] =
   [
     { server: 'notices', tool: 'flood', args: { mode: 'notices' }, at: 1 },
@@ -85,7 +85,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** Sessions that see all servers, hear of all of them, and are subscribed where there are resources. */
+/** Sessions that see all servers, receive notifications of all of them, and are subscribed where there are resources. */
 async function leaveSessionsOpen(): Promise<void> {
   await admin.ok('POST', '/api/servers/announcing/start')
   await online(admin, ['announcing'])

@@ -16,7 +16,7 @@ const SCRIPTS = join(ROOT, 'test/support/mcp-servers')
 const MANY = Array.from({ length: 6 }, (_, index) => `many${index}`)
 /** By the clock, which other programs slow down: `bun run soak` on a machine that has nothing else to do. */
 const STRICT = process.env.PATCHBAY_STRICT_LATENCY === '1'
-/** How long sessions are opened and dropped. */
+/** Time for which sessions are opened and dropped. */
 const LOOP_MS = 3_000
 
 let hub: Hub

@@ -1,4 +1,4 @@
-// What an ordinary user can send grows the data folder by no more than the user's accounts say.
+// Requests of an ordinary user make the data folder grow by no more than the user's accounts say.
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -93,7 +93,7 @@ async function sizes(): Promise<Sizes> {
   return { used: Object.fromEntries(used), written: Object.fromEntries(written) } as Sizes
 }
 
-/** What one step grew, where it wrote more than it charged. */
+/** Accounts for which one step wrote more than it charged. */
 function uncharged(what: string, before: Sizes, after: Sizes): string[] {
   return (Object.keys(ACCOUNTS) as Account[]).flatMap(account => {
     const charged = after.used[account] - before.used[account]

@@ -5,7 +5,7 @@ import { type Asked, MOST_RESIDENT_MIB, UnreadHub } from '../support/unread-answ
 import { until } from '../support/wait.ts'
 
 const MIB = 2 ** 20
-/** How long an attack goes on when all of it is sent. */
+/** Duration of an attack when all of it is sent. */
 const SECONDS = 6
 const DOCUMENT: Asked = { method: 'GET', path: '/api/servers/pets/document' }
 const LIST: Asked = { method: 'GET', path: '/api/servers/admin~lists/tools' }

@@ -13,7 +13,7 @@ const RESIDENT_MIB = 700
 const WORST_MS = 150
 /** The same of somebody else's write. */
 const WORST_WRITE_MS = 250
-/** How often each body is sent, one after the other. */
+/** Number of times that each body is sent, one after the other. */
 const TIMES = 3
 const RUNS = 3
 
@@ -93,7 +93,7 @@ async function check(name: string, work: () => Promise<unknown>, bytes = 0): Pro
   }
 }
 
-/** What, the route, the body, the status and a code somewhere in the answer. */
+/** The name, the route, the body, the status and a code somewhere in the answer. */
 const ROWS: readonly (readonly [string, string, string, () => unknown, number, string])[] = [
   [
     '20 unknown references beside 9,000 variables',

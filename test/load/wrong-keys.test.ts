@@ -27,7 +27,7 @@ afterAll(async () => {
 
 interface Tally {
   readonly answers: Record<string, number>
-  /** Requests a second that the attack came to. */
+  /** Requests a second of the attack. */
   readonly perSecond: number
 }
 
@@ -40,7 +40,7 @@ async function attack(): Promise<Tally> {
   return JSON.parse(text) as Tally
 }
 
-/** How long somebody else's requests take while `work` runs, in milliseconds. */
+/** Duration of somebody else's requests while `work` runs, in milliseconds. */
 async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p50: number; readonly p99: number }> {
   let running = true
   const latencies: number[] = []
@@ -62,7 +62,7 @@ async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p5
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** What is slower than it may be while somebody tries keys. */
+/** Measurements that are too slow while somebody tries keys. */
 async function slowed(): Promise<readonly string[]> {
   const [calm, before] = await Promise.all([calmHealth(hub), othersDuring(() => Bun.sleep(2_000))])
   const slow = slowness()

@@ -97,7 +97,9 @@ describe('addresses', () => {
     expect(uris).toEqual(expect.arrayContaining(['ui://one/board/page.html', 'ui://two/board/page.html']))
     const { resourceTemplates } = (await client.call('resources/templates/list')).result
     const templates = resourceTemplates.map(({ uriTemplate }: { uriTemplate: string }) => uriTemplate)
-    expect(templates).toEqual(expect.arrayContaining(['ui://one/board/{id}/part.html', 'ui://two/board/{id}/part.html']))
+    expect(templates).toEqual(
+      expect.arrayContaining(['ui://one/board/{id}/part.html', 'ui://two/board/{id}/part.html']),
+    )
   })
 
   test('of views and what a view asks for pass unchanged at the address of one server', async () => {
@@ -177,7 +179,7 @@ describe('a view in a group', () => {
       const client = await open('/mcp/pair')
       await opens(client)
       expect(await call(client, 'refresh')).toBe('two refresh')
-      // What it reads by its server's own URI is found in the same way.
+      // A read by the server's own URI is found in the same way.
       expect((await client.call('resources/read', { uri: PAGE })).result.contents[0].text).toContain('two</title>')
       await client.call('tools/call', { name: 'one_show' })
       const refused = await client.call('tools/call', { name: 'refresh' })

@@ -18,7 +18,7 @@ type Wire = 'stdio' | 'sse' | 'http'
 /** On pipes a session has a process of its own; what asks over the others is also in the suite of compatibility. */
 const WIRES = extent<readonly Wire[]>(['stdio'], ['stdio', 'sse', 'http'])
 const SESSIONS = extent(4, 20)
-/** What server-everything lists for clients that can be asked. */
+/** Tools that server-everything lists for clients that can be asked. */
 const EXTRA = ['get-roots-list', 'trigger-elicitation-request', 'trigger-sampling-request', 'trigger-url-elicitation']
 
 let programs: Program[] = []
@@ -108,7 +108,7 @@ test('a program that asks nothing has one process for all, also for clients that
   await looked('plain', 'was not seen')
   const first = await able('plain', 'first')
   await callText(first, 'echo', { text: 'x' })
-  // Whether the tool asks was found out over the connection of the session, which ends with it.
+  // The session's own connection showed that the tool does not ask; it ends with the session.
   expect((await status('plain')).connections).toEqual({ shared: 1, session: 1, lease: 0, user: 0 })
   await endSession(first)
   await until(async () => (await status('plain')).connections.session === 0)
@@ -126,7 +126,7 @@ test('one that asks during a call alone asks the client of the very first call, 
   expect(await callText(client, 'sample')).toContain('sampled by ada')
   await looked('late', 'asks its client')
   expect((await status('late')).session.serverRequests).toEqual(['sampling'])
-  // Others go on sharing.
+  // Other clients still share.
   const other = await admin.mcp('/mcp/late')
   expect(JSON.parse(await callText(other, 'capabilities'))).toEqual({})
 }, 120_000)
@@ -179,7 +179,7 @@ beyondCore(() => {
   test('tools that are listed only for clients that can be asked are listed for those, and no others, with a warning', async () => {
     await looked('everything', 'asks its client')
     const client = await able('everything')
-    // A connection that takes longer than the list may wait for is told of by a changed list.
+    // If a connection takes longer than the list may wait, a changed list is announced later.
     const namesWith = (one: McpClient, name: string) =>
       until(
         async () => {

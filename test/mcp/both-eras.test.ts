@@ -98,7 +98,7 @@ const processesOf = async (name: string): Promise<number> => {
   ).length
 }
 
-/** Until so many run: those in which something was looked at take a moment to end. */
+/** Waits until this many run: processes that only served to inspect something take a moment to end. */
 const runs = (name: string, count: number) =>
   until(async () => (await processesOf(name)) === count, { what: `${count} processes of ${name}` })
 
@@ -153,7 +153,7 @@ describe('a server that speaks both eras', () => {
     test('has the older lists in groups too, beside servers of one era', async () => {
       const client = await admin.mcp('/mcp/g')
       const names = await toolNames(client)
-      // What two servers offer has their names in front.
+      // A name that two servers offer gets the server's name in front.
       expect(names.filter(name => name.includes(OLDER_TOOL))).toHaveLength(1)
       expect((await namesFor('/mcp/g')).filter(name => name.includes(OLDER_TOOL))).toEqual([])
       expect(await callText(client, OLDER_TOOL)).toBe('legacy')

@@ -11,7 +11,7 @@ import { until } from '../support/wait.ts'
 import { sharedFixture } from './shared-fixture.ts'
 
 const CLIENTS = 200
-/** Every fifth call has a progress token and is told of its progress twice, so that its answer is a stream. */
+/** Every fifth call has a progress token and gets two notifications of progress, so that its answer is a stream. */
 const WITH_PROGRESS = 5
 const MODERN = '2026-07-28'
 
@@ -51,7 +51,7 @@ afterAll(async () => {
   await lax?.stop()
 }, 120_000)
 
-/** What a client of the era says in the body of every call beside the call itself, and in the headers. */
+/** Metadata of a client of the newer era in the body of every call. */
 const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientInfo': { name: 'crowd', version: '1' },
@@ -70,7 +70,7 @@ function messagesOf({ text }: WholeAnswer): readonly Answer[] {
   return lines.map(line => JSON.parse(line.slice(6)))
 }
 
-/** What is wrong with the answer to the call of this id and payload; undefined when nothing is. */
+/** The fault of the answer to the call of this id and payload; undefined if it is right. */
 function problem(answer: WholeAnswer, id: number, payload: string): string | undefined {
   const messages = [...messagesOf(answer)]
   const last = messages.pop()

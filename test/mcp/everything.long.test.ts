@@ -35,7 +35,7 @@ const peers: Peer[] = []
 let hub: Hub
 let admin: Client
 
-/** How many of each kind a client sees, and what one tool answers. */
+/** The number of each kind that a client sees, and the answer of one tool. */
 interface Seen {
   readonly tools: number
   readonly prompts: number

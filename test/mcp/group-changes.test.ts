@@ -23,7 +23,7 @@ describe('P-20 list_changed', () => {
     await until(() => affected.every(({ heard }) => heard.prompts === 1), { what: 'each to hear' })
     for (const { client } of affected)
       expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain('fresh')
-    // Five within the window are one, and nothing is told twice.
+    // Five within the window are one, and nothing is announced twice.
     for (let round = 0; round < 5; round += 1) await say('resources', {})
     await until(() => affected.every(({ heard }) => heard.resources >= 1), { what: 'each to hear' })
     // Silence is what is claimed: a notice too many would come within this time.

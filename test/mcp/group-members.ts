@@ -63,7 +63,7 @@ export function useGroups(more: Readonly<Record<string, object>> = {}): Groups {
 
 export type Kind = 'tools' | 'prompts' | 'resources'
 
-/** A client that counts the list changes it hears of. */
+/** A client that counts the list changes it receives. */
 export async function listening(
   who: Client,
   path: string,
@@ -82,7 +82,7 @@ export async function listening(
   return { client, heard }
 }
 
-/** What a server has heard so far, asked without a session. */
+/** The messages that a server has received so far, asked without a session. */
 export async function seenBy(
   who: Client,
   server: string,

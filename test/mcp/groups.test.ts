@@ -154,7 +154,7 @@ describe('keys and owners', () => {
       await failureOf(callText(others.client, 'one_name')),
     ])
     expect(traces).not.toMatch(/two|"one|prompts|completions/)
-    // What becomes public later joins, and what becomes private leaves.
+    // A server that becomes public later joins, and one that becomes private leaves.
     await groups.admin.ok('PATCH', '/api/servers/two', { visibility: 'public' })
     await until(() => others.heard.tools > 0, { what: 'the notice' })
     expect(await toolNames(others.client)).toContain('two_name')
@@ -211,7 +211,7 @@ describe('P-21 log levels', () => {
     await Promise.all([talk(a, 'of a'), talk(b, 'of b')])
     expect(a.heard.filter(text => text.includes('of b'))).toEqual([])
     expect(b.heard.filter(text => text.includes('of a'))).toEqual([])
-    // The upstream pays no attention to the cancellation and goes on talking.
+    // The upstream ignores the cancellation and continues to send.
     const leaving = new AbortController()
     const given = talk(a, 'a secret of a', leaving.signal).catch(() => undefined)
     await until(() => a.heard.includes('error a secret of a'), { what: 'the first message' })

@@ -1,4 +1,4 @@
-/** What is hidden in a group or off at its server, over every way to it. */
+/** Tools hidden in a group or off at their server, over every way to it. */
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
@@ -95,7 +95,7 @@ describe('P-24 what is hidden', () => {
   })
 })
 
-/** What is on by name, before and after the server adds some. */
+/** Tools that are on by name, before and after the server adds some. */
 describe('a server with `toolsDefault: off`', () => {
   beforeAll(async () => {
     const members = [{ server: 'limited', tools: ['raw', 'big', 'bigger', 'name'] }]

@@ -122,7 +122,7 @@ async function assistant(): Promise<Held> {
   return { outcome, heard: () => heard }
 }
 
-/** What both of the official clients have alike. */
+/** Methods that both official clients have. */
 interface Requester {
   callTool(params: object): Promise<unknown>
   getPrompt(params: object): Promise<unknown>

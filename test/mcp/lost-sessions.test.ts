@@ -5,7 +5,7 @@ import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-/** How a server says that it does not know a session any more. */
+/** A server's answer when it no longer knows a session. */
 interface Form {
   /** Default 200. */
   readonly status?: number

@@ -61,7 +61,7 @@ const ways: readonly [string, (args: string | undefined, tool?: string) => Promi
       }
       const ask = async () => (await fetch(`${hub.url}/mcp/varied`, { method: 'POST', headers, body })).text()
       const first = await ask()
-      // What is known of the first call shortens the second, which must not change it.
+      // The hub shortens its work on the second call by what it learnt from the first. The answer must not change.
       expect((await ask()).replace(/"requestId":"[^"]*"/, '')).toBe(first.replace(/"requestId":"[^"]*"/, ''))
       return first
     },
@@ -111,7 +111,7 @@ test('arguments that a server shapes stay data as well', async () => {
   expect(await text.text()).toContain(`"structuredContent":${ODD.slice(0, -1)},"given":1}`)
 })
 
-/** How long the server takes to tell its tools: time for a client to come before that. */
+/** Time that the server takes to list its tools: a client can come before that. */
 const LIST_MS = '1500'
 
 type Peer = { call(method: string, params?: JsonObject): Promise<Answer> }
@@ -140,7 +140,7 @@ test.each(ERAS)(
       const [tools, ...others] = await Promise.all(lists)
       expect(tools?.result.tools.map(({ name }: { name: string }) => name)).toContain('quick')
       for (const { error } of others) expect(error).toBeUndefined()
-      // What was promised before stays a method now that it is known that the list is empty.
+      // A method that was promised before stays available when the list is known to be empty.
       expect((await client.call('prompts/list')).result.prompts).toEqual([])
     } finally {
       await admin.ok('DELETE', '/api/servers/late')

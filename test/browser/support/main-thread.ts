@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 
-/** What the main thread of a tab did, in milliseconds of processor time. */
+/** Work of the main thread of a tab, in milliseconds of processor time. */
 export interface MainThreadWork {
   /** Scripts with all that they cause at once, such as a layout that they ask for. */
   readonly script: number

@@ -13,7 +13,7 @@ export interface ConnectedClient {
   /** Its program, below the folder of packages, and what makes it list its servers. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Whether its list has the group `work` at this address, with the key. */
+  /** True when its printed list has the group `work` at this address, with the key. */
   lists(printed: string, url: string): boolean
 }
 

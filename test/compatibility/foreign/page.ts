@@ -5,10 +5,10 @@ import type { ClientFound } from './run-clients.ts'
 import type { ServerFound } from './run-servers.ts'
 import { type ForeignServer, SERVERS, SESSIONS, type Session } from './servers.ts'
 
-/** What this part of the page begins with. */
+/** The heading of this part of the page. */
 export const FOREIGN_HEADING = '## Clients and servers of other makers'
 
-/** What stands in the place of something that did not work. */
+/** The word on the page for something that did not work. */
 export const FAILED = 'FAILED'
 
 /** The second part of the page: every client and server, as what was found says it. */

@@ -15,18 +15,18 @@ export type Era = (typeof ERAS)[number]
 export const SESSIONS = ['shared', 'per-session'] as const
 export type Session = (typeof SESSIONS)[number]
 
-/** What a server is tried by: a call, and what must stand in its answer. */
+/** A test of a server: a call, and the text that its answer must contain. */
 interface Trial {
-  /** What the page says when it works. */
+  /** The words of the page when it works. */
   readonly label: string
   readonly tool: string
   readonly args?: (outside: Outside) => Record<string, unknown>
   readonly answer: (outside: Outside) => string
-  /** For what the server asks outside of calls, which a client of 2026-07-28 has no means to hear. */
+  /** For requests that the server sends outside of calls, which a client of 2026-07-28 cannot receive. */
   readonly sessionsAlone?: true
 }
 
-/** What the servers meet beside the hub. */
+/** Things outside the hub that the servers use. */
 export interface Outside {
   /** A web server of the tests. */
   readonly url: string
@@ -181,7 +181,7 @@ export const SERVERS: readonly ForeignServer[] = [
   },
 ]
 
-/** What is tried by a client of this era. */
+/** The trials for a client of this era. */
 export function trialsOf({ trials }: ForeignServer, session: Session, era: Era): readonly Trial[] {
   return trials(session).filter(({ sessionsAlone }) => !sessionsAlone || era === '2025-11-25')
 }

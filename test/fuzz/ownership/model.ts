@@ -13,7 +13,7 @@ export interface Thing {
 }
 
 export interface ModelServer extends Thing {
-  /** What its upstream is told in a header, and says again: which server answered. */
+  /** A header's value that its upstream returns: it shows which server answered. */
   readonly tag: string
 }
 
