@@ -46,7 +46,7 @@ interface Suite {
   readonly alone?: boolean
   /** Takes next to no time of a processor: runs beside the others from the start, in no lane. Default false. */
   readonly waits?: boolean
-  /** Whoever asks for this family means this one too. */
+  /** A run of this family includes this one. */
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
   readonly shard?: string
@@ -120,7 +120,7 @@ function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', whole ? '600000' : '120000', path]
 }
 
-/** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
+/** The suites for the names on the command line: no name means everything, `check` all checks. `whole`: no test is picked out. */
 function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   const all = [...CHECKS, ...(whole ? FAMILIES : undivided(FAMILIES))]
   const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
@@ -160,7 +160,7 @@ interface Result {
   readonly suite: Suite
   readonly count: Count
   readonly seconds: number
-  /** Of processors, with all that the suite started. */
+  /** Seconds of processor time, including all processes that the suite started. */
   readonly cpuSeconds: number
   readonly files: readonly FileTime[]
   readonly failures: readonly Failure[]
@@ -278,7 +278,7 @@ for (const { suite, count: counted, seconds, cpuSeconds } of results) {
 function tell(mark: string, { file, test, error }: Failure): void {
   console.log(`\n${mark} ${file}: ${test}\n${error.map(line => `       ${line}\n`).join('')}`)
 }
-// Last, since whoever reads a long log begins at its end.
+// These come last, since people read a long log from its end.
 for (const failure of unsteady) tell('UNSTEADY (passed alone)', failure)
 for (const failure of results.flatMap(result => result.failures).slice(0, 10)) tell('FAILED', failure)
 const passed = results.reduce((sum, result) => sum + result.count.passed, 0)

@@ -86,7 +86,7 @@ for (const isolate of extent([true], [true, false])) {
       }
     })
 
-    // What is the same wherever the middleware runs.
+    // These do not depend on where the middleware runs, so they run once.
     if (isolate) {
       test('by the command line, with numbers as they were written', async () => {
         const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token }

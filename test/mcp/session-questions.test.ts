@@ -22,12 +22,12 @@ import { until } from '../support/wait.ts'
 const QUESTIONS = fixture('questions')
 const FILESYSTEM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
 type Wire = 'stdio' | 'sse' | 'http'
-/** Those on which two clients stay for the file; the suite of compatibility has two at every kind of server. */
+/** Transports on which two clients stay for the whole file; the suite of compatibility has two at every kind of server. */
 const WIRES = extent<readonly Wire[]>(['http'], ['stdio', 'sse', 'http'])
-/** Those whose servers hear of roots. */
+/** Transports whose servers receive changes of roots. */
 const WITH_ROOTS = extent<readonly Wire[]>(['stdio'], ['stdio', 'sse'])
 const KINDS = ['sampling', 'elicitation', 'roots'] as const
-/** How often each of two clients is asked. */
+/** Number of questions to each of two clients. */
 const QUESTIONS_EACH = extent(9, 45)
 const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 
@@ -68,7 +68,7 @@ afterAll(async () => {
 
 interface Person {
   readonly client: McpClient
-  /** What it was asked, in order. */
+  /** The questions that it was asked, in order. */
   readonly asked: string[]
   /** Its roots. */
   roots: string[]

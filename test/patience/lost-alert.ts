@@ -90,7 +90,7 @@ async function fireAndResolve(world: World): Promise<void> {
   expect(fired.headers.get('webhook-id')).toBe(fired.json.id)
   expect(fired.json).toMatchObject({ version: '1', kind: 'fired', rule: 'down', severity: 'critical', owner: 'admin' })
   expect(fired.json.instances).toMatchObject([{ incident: alert.id, subject: 'admin~fake', state: 'firing' }])
-  // What was sent and not noted would be sent again after the kill.
+  // A message that was sent but not recorded would be sent again after the kill.
   for (const channel of ['ops', 'post']) {
     await until(async () => (await deliveries(world, channel))[0]?.state === 'sent', { what: `${channel} to be noted` })
   }

@@ -1,4 +1,4 @@
-/** What takes time alone, and waits side by side. */
+/** Tests that take time but no work, which wait side by side. */
 import { test } from 'bun:test'
 import { beyondCore } from '../support/extent.ts'
 import { startHub } from '../support/hub.ts'

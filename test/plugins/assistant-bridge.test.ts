@@ -81,7 +81,7 @@ async function dial(hub: Hub, query: string, headers: Record<string, string> = {
   const assistant: Assistant = {
     ...{ heard: [], texts: [], closed: undefined },
     send: message => ws.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    // Of Bun alone.
+    // Only Bun's WebSocket has this method.
     ping: () => (ws as WebSocket & { ping(): void }).ping(),
     close: code => ws.close(code),
   }

@@ -1,4 +1,4 @@
-/** What registries and catalogues send that nobody should: the last list stays whole, the error is kept, memory is bounded. */
+/** Faulty answers of registries and catalogues: the last list stays whole, the error is kept, memory is bounded. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../../core/contract/json.ts'
@@ -18,7 +18,7 @@ const entry = (name: string) => ({
 
 type Respond = (url: URL) => Response
 
-/** What was sent of a body that never ends. */
+/** Bytes sent of a body that never ends. */
 let sentBytes = 0
 function endless(head: string, piece: string): Response {
   sentBytes = 0

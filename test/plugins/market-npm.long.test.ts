@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 
-/** Of ten publishers; all list their tools without the network, a key or another program. */
+/** Entries of ten publishers; all list their tools without the network, a key or another program. */
 const ENTRIES = [
   ...['memory', 'context7', 'eslint', 'reddit', 'mui'],
   ...['drawio', 'antv-chart', 'airbnb', 'git', 'code-runner'],

@@ -56,7 +56,7 @@ describe('the search of a hub with an endpoint of embeddings', () => {
   let admin: Client
 
   const opened = new Map<Client, Promise<McpClient>>()
-  /** What search_tools answers at the path of all servers. */
+  /** The answer of search_tools at the path of all servers. */
   async function search(query: string, client = admin) {
     if (!opened.has(client)) opened.set(client, client.mcp('/mcp/$smart'))
     return JSON.parse(await callText((await opened.get(client)) as McpClient, 'search_tools', { query }))

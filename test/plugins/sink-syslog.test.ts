@@ -137,7 +137,7 @@ describe.each(extent(['tcp'] as const, ['udp', 'tcp'] as const).map(one => [one]
       expect(await (await fetch(`${hub.url}/metrics`)).text()).toContain('patchbay_log_sink_up{sink="syslog"} 1\n')
     }, 120_000)
 
-    // Over UDP nobody is told that rsyslogd is down.
+    // Over UDP, nothing reports that rsyslogd is down.
     if (protocol === 'tcp')
       test('what is logged while rsyslogd is down arrives when it is up again, in order; it is told once each', async () => {
         const before = calls(await syslog.received()).length
@@ -178,7 +178,7 @@ beyondCore(() => {
     const carrier = new StreamCarrier({ host: '127.0.0.1', port, protocol: 'tcp' })
     const never = new AbortController().signal
     const failures: string[] = []
-    // What the system took counts as sent, so that the first one may succeed.
+    // Bytes that the system took count as sent, so the first send may succeed.
     for (let n = 0; n < 20; n += 1) {
       await carrier.send([Buffer.from('x')], never).catch((error: Error) => failures.push(error.message))
       await Bun.sleep(1)

@@ -50,7 +50,7 @@ describe('search', () => {
     tool('发送邮件', '给收件人发送一封电子邮件', 'mail'),
   ]
 
-  // None of these is a request of the recall set.
+  // The recall set contains none of these requests.
   test.each([
     ['帮我瞧瞧这份稿子里写的啥', 'read_file'],
     ['跟大伙儿说一声', 'send_message'],

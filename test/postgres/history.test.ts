@@ -175,7 +175,7 @@ test('a thread of its own stores and searches; a database that goes is a failure
   await count(
     'select count(pg_terminate_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()',
   )
-  // The first attempt meets the lost connection, as the queue of the sink does, which repeats.
+  // The first attempt finds the lost connection. A second one follows, as the queue of the sink would do.
   await write('after').catch(() => write('after'))
   expect(await found('after')).toBe(1)
   expect(await found('before')).toBe(1)

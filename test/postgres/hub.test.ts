@@ -10,7 +10,7 @@ import { callText, online, statusOf } from '../support/servers.ts'
 import { silencedAlert } from '../support/silenced-alert.ts'
 import { timed, until } from '../support/wait.ts'
 
-/** What an answer of the hub may take while its store is silent, beside what it takes when all is well. */
+/** Longest time of an answer while the store is silent, besides its time on a quiet hub. */
 const SILENT_MS = 5_000
 
 let postgres: Postgres
@@ -170,7 +170,7 @@ beyondCore(() => {
     const client = await admin.mcp('/mcp/g', { credential: key })
     await callText(client, 'filed_whoami')
     const list = () => timed(() => admin.request('GET', '/api/groups'))
-    // As many connections as the hub has, each of which will hang.
+    // The hub has this many connections, and each of them will hang.
     const calm = await Promise.all(Array.from({ length: 20 }, list))
     const calmMs = Math.max(...calm.map(({ ms }) => ms))
     await hanging(async () => {

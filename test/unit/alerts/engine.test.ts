@@ -88,7 +88,7 @@ async function addRule(change: JsonObject = {}, owner = world.bob): Promise<void
   await rules.create(owner, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
 }
 
-/** The server's state after so many seconds, evaluated. */
+/** Sets the server's state after this many seconds, and evaluates the rules. */
 async function after(seconds: number, next: typeof state, why?: ErrorCode): Promise<void> {
   nowMs += seconds * S
   state = next
@@ -188,7 +188,7 @@ test('an alert is repeated after the interval of its rule, and not after it was 
   await hub.engine.begin()
   await after(1, 'offline')
   expect(await deliveries()).toEqual(['fired'])
-  // Nobody is told again of what was not sent.
+  // A repeat follows only a message that was sent.
   await world.store.db.updateTable('alert_delivery').set({ state: 'sent', message_id: 'm1' }).execute()
   await minute()
   expect(await deliveries()).toEqual(['fired', 'repeat'])
@@ -400,7 +400,7 @@ test('rules about the machine wait for their window, and hold for the whole hub'
   await addRule({ name: 'stuck', condition: 'event_loop_lag[1m] > 200ms', duration: '0s' })
   const lost = { condition: 'dropped_records[1m] > 5', duration: '0s' }
   await addRule({ name: 'lost', ...lost }, world.ada)
-  // Of all users' records: never data in the rule of an ordinary one.
+  // This one is about all users' records: the rule of an ordinary user never has data.
   await addRule({ name: 'lost of others', ...lost })
   await expect(addRule({ name: 'disk', condition: 'disk_usage > 90%' })).rejects.toThrow('disk_usage')
   await hub.engine.begin()

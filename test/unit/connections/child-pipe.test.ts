@@ -5,7 +5,7 @@ import { WriteBacklog } from '../../../core/connections/worker/write-backlog.ts'
 
 const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
 
-/** How often a pipe that gets these bytes at once makes its child wait; `useful`: each line answers a call. */
+/** Number of times that a pipe that gets these bytes at once makes its child wait. `countAsAnswer`: each line answers a call. */
 function pauses(bytes: string, countAsAnswer = false): number {
   let count = 0
   const pipe = new LinePipe({ ...LIMITS, closed: () => undefined, expecting: () => false })
@@ -55,7 +55,7 @@ test('lines that were read with a flood wait with it, in order, and count when t
   expect(resumed).toBe(0)
 })
 
-/** A child that reads so many bytes of what it is written, and then nothing. */
+/** A child that reads this many of the bytes written to it, and then nothing. */
 function deaf(backlog: WriteBacklog, reads = 0) {
   const closed: string[] = []
   let left = reads

@@ -39,7 +39,7 @@ async function start(...records: ServerRecord[]): Promise<Rig> {
 }
 
 const healthOf = (rig: Rig, id = 'a'): ServerHealth => rig.connections.status(id).health ?? { state: 'unknown' }
-/** What was told of the health of a server, one state after the other. */
+/** The announced states of health of a server, in order. */
 const told = (rig: Rig): string[] =>
   rig.events.flatMap(({ name, data }) => (name === 'server.health' ? [(data as { state: string }).state] : []))
 

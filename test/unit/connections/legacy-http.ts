@@ -33,11 +33,11 @@ export class LegacyHttp implements AsyncDisposable {
   version = '2025-06-18'
   /** Answers a request before it is looked at, such as by a redirect. */
   refuse: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined
-  /** Where the older pair takes messages. */
+  /** The path to which clients of the older pair send messages. */
   endpoint = '/messages'
   /** False: `/mcp` is an address of the older pair, as `/sse` is. */
   streamable = true
-  /** What tools/call is answered with; undefined: nothing, for ever. */
+  /** The answer to tools/call; undefined: no answer, for ever. */
   answer: (message: Incoming) => JsonObject | undefined = ({ params }) => ({
     content: [{ type: 'text', text: JSON.stringify(params?.arguments ?? {}) }],
   })

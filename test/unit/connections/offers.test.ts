@@ -36,12 +36,12 @@ function call(rig: Rig, id: string, more: Partial<SessionBinding> = {}): Promise
   return rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, session }).reply
 }
 
-/** What all shared connections declare. */
+/** The capabilities that all shared connections declare. */
 const APPS: JsonObject = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 }
 
-/** The capabilities that the server was told of, by its sessions in their order. */
+/** The capabilities that the server received, by its sessions in their order. */
 const told = (server: LegacyHttp): unknown[] => server.of('initialize').map(({ params }) => params?.capabilities)
 
 test.each([
@@ -55,7 +55,7 @@ test.each([
   expect(told(server)).toEqual([APPS, wanted as JsonObject])
 })
 
-/** What the reader of the lists is told that it can be asked, in the form of 2025-11-25. */
+/** The capabilities that the reader of the lists declares, in the form of 2025-11-25. */
 const READER: JsonObject = { ...EVERYTHING, sampling: { tools: {}, context: {} } }
 
 test.each([

@@ -156,7 +156,7 @@ test('a line over 10 MiB fails its own call alone, wherever it names it, and the
   expect(await call('a', 'long-line')).toMatchObject(tooLarge)
   expect(await late).toMatchObject(tooLarge)
   expect(await Promise.race([slow, call('a', 'echo', {})])).toMatchObject({ kind: 'result' })
-  // Nobody can say whose it was, so that both go on.
+  // Nothing shows whose line it was, so both calls continue.
   expect(await Promise.race([slow, call('a', 'long-line', { nobodys: true }), call('a', 'echo', {})])).toMatchObject({
     kind: 'result',
   })

@@ -58,7 +58,7 @@ describe('cleaned()', () => {
     expect((said as CatalogItem).text).toContain('12345678901234567890123')
     // A pin goes by what the server wrote, whatever is secret at the time.
     expect((said as CatalogItem).hash).toBe(large.hash)
-    // A list that says something else now is told as changed.
+    // A list whose text is different now is announced as changed.
     expect((said as CatalogItem).fingerprint).not.toBe(large.fingerprint)
   })
 

@@ -34,7 +34,7 @@ async function openRaw(hub: TestHttp, token: string) {
   }
 }
 
-/** How many live streams the hub says that somebody has. */
+/** Number of live streams of a user, as the hub reports it. */
 async function streamsOf(hub: TestHttp, token: string): Promise<number> {
   const { items } = (await (await hub.get('/api/limits', token)).json()) as { items: { name: string; used: number }[] }
   return items.find(({ name }) => name === 'liveStreamsPerUser')?.used ?? -1

@@ -140,7 +140,7 @@ interface FakeServer {
   catalog: ServerCatalog | undefined
   status: ServerStatus
   handler: Handler
-  /** What it was seen to ask of clients. */
+  /** The kinds of requests to clients that it was seen to send. */
   serverRequests?: readonly ServerRequestKind[]
   /** Its tools for clients that can be asked. */
   able?: readonly CatalogItem[]
@@ -399,7 +399,7 @@ class Info implements RequestInfo {
 /** For scopes to which no plugin adds tools. */
 export const noToolSets = new ToolSets(() => new Map(), console)
 
-/** What a plugin's set-up contributes, without a host. */
+/** Collects the contributions of a plugin's setup, without a host. */
 function contributionsOf(plugin: PluginDefinition, contribute: (id: string, contribution: unknown) => void): void {
   const context = {
     contribute: (_: string, id: string, contribution: unknown) => contribute(id, contribution),

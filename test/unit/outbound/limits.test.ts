@@ -55,7 +55,7 @@ describe('createGuardedFetch() and short pieces', () => {
 
   test('a body in chunks of one byte is held in little more memory than it has bytes', async () => {
     await using server = await inCrumbs()
-    // What the collector leaves: how much more the process has depends on when the collector comes.
+    // Counts memory after a collection; the size of the whole process depends on when the collector runs.
     const held = (): number => {
       Bun.gc(true)
       const { heapSize, extraMemorySize } = heapStats()
