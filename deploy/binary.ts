@@ -19,7 +19,7 @@ import { filesBelow, MAIN, modulesByAddress, placed, ROOT } from './modules.ts'
  */
 const TREE = `/$bunfs/root/${basename(ROOT)}`
 const PROCESSORS = ['x64', 'arm64'] as const
-/** Run by Bun in the sandbox, which sees nothing of the hub's program: they are files, not modules. */
+/** Bun runs these files in the sandbox, which sees nothing of the hub's program: they are files, not modules. */
 const FOR_SANDBOX = 'core/connections/sandbox/inside'
 /** Imports files for their content alone, which also keeps the bundler from leaving them out. */
 function holding(files: readonly string[]): string {
@@ -62,11 +62,11 @@ async function build(processor: string): Promise<void> {
     entrypoints: [MAIN, ...modules].map(path => join(ROOT, path)),
     root: dirname(ROOT),
     target: 'bun',
-    // Parsed already, so that a start takes half of the processor time; 14 MB more.
+    // The program contains bytecode, so that a start takes half of the processor time; it is 14 MB larger.
     bytecode: true,
     format: 'esm',
     naming: { asset: '[dir]/[name].[ext]' },
-    // Asked for where they are missing as well, in other surroundings than this one.
+    // This optional package is imported also where it is missing.
     external: ['pg-native'],
     plugins: [tree(processor, ['mcp_settings.json', ...programs, ...console_])],
     compile: { target: `bun-linux-${processor}` as Bun.Build.CompileTarget, outfile },

@@ -26,7 +26,7 @@ const KEPT_MS = 24 * 60 * 60_000
 const FORMS = { split: { format: 'esm', splitting: true }, parsed: { format: 'cjs', bytecode: true } } as const
 type Form = keyof typeof FORMS
 
-/** The built entry of the hub, made first where the sources changed since. */
+/** Returns the built entry of the hub. Builds it first if the sources have changed. */
 export async function bundledMain(form: Form = 'split'): Promise<string> {
   const folder = join(BUILT, `${await fingerprint()}${form === 'split' ? '' : `-${form}`}`)
   if (!existsSync(folder)) await build(folder, form)

@@ -88,7 +88,7 @@ export async function measureFlood(pairs: number, seconds: number): Promise<read
   })
 }
 
-/** The duration below which this share of all calls lies, of both, and how many times as long it is with logging. */
+/** The duration below which this share of all calls lies, with logging off and on, and the ratio of on to off. */
 export function floodQuantile(all: readonly FloodPair[], share: number) {
   const of = (kind: keyof Pair<unknown>) =>
     quantile(

@@ -201,7 +201,7 @@ test('another version is looked over, its conflict decided, done, and undone', a
   await tab.open(`/market/${ID}`)
   await page.click('aside a:has-text("Back to 1.0.0")')
   await page.waitForSelector('.clash')
-  // Nothing can be done on a plan from before the last choice.
+  // A plan made before the last choice cannot be carried out.
   const held = Promise.withResolvers<void>()
   await page.route('**/downgrade?dryRun=true', route => held.promise.then(() => route.continue()))
   await page.click('.clash button:has-text("Keep mine")')

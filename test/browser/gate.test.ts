@@ -243,7 +243,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
   const { page } = tab
   await tab.open('/servers')
   await page.waitForSelector('td:has-text("open")')
-  // One "notes", which is the user's own: the administrator's of the same name is not there.
+  // There is one "notes", the user's own; the administrator's server of that name is not shown.
   expect(await page.locator('tbody tr[data-key]').count()).toBe(2)
   await tab.open('/servers/admin~open')
   await page.waitForSelector('text=admin')
@@ -273,7 +273,7 @@ test('the first paint with an empty cache comes within 500 ms, in two of three t
   const admin = await hub.signIn('admin')
   const paints: number[] = []
   const fits = (): number => paints.filter(ms => ms < atMost(500)).length
-  // A third one only where it decides.
+  // A third one is measured only if it decides.
   while (paints.length < 3 && fits() < 2) {
     const tab = await openTab(browser, hub, admin, { emptyCache: true })
     await tab.open('/')

@@ -15,8 +15,9 @@ export const FEATURES = [
 export type Feature = (typeof FEATURES)[number]
 
 /**
- * The rounds in which the clients take their turns at an upstream. Nothing is cancelled before the last: on a shared connection
- * that does not say to which call a log message belongs, none is passed on for a while after somebody else's call was given up.
+ * The rounds in which the clients take turns at an upstream. Calls are cancelled only in the last round: on a shared
+ * connection whose log messages do not name their call, the hub passes none on for a while after somebody else's call was
+ * cancelled.
  */
 export const ROUNDS: readonly (readonly Feature[])[] = [FEATURES.filter(each => each !== 'cancel'), ['cancel']]
 

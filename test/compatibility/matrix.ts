@@ -18,7 +18,7 @@ export async function runMatrix({ admin, upstreams }: World): Promise<readonly F
   return (await Promise.all(chains)).flat()
 }
 
-/** Every cell of these clients with one upstream, one after the other, so that nothing but a cell's own two clients moves it. */
+/** Runs every cell of these clients with one upstream, one after the other, so that only the two clients of a cell affect it. */
 export async function runUpstream(
   admin: Client,
   upstream: Upstream,

@@ -64,11 +64,11 @@ export interface PeerOptions {
   readonly path: string
   /** Declares sampling, elicitation and roots, and answers in this manner. `true`: with its name. */
   readonly asked?: Manner
-  /** The folder that is its root, of which it also tells changes. Default: none that exists. */
+  /** The folder that is its root; it also announces changes of it. Default: a folder that does not exist. */
   readonly root?: string
 }
 
-/** `fails`: with an error of the code -1; `hangs`: never; `declines`: what the user is asked. */
+/** `fails`: answers with an error of the code -1; `hangs`: never answers; `declines`: declines requests to the user. */
 export type Manner = boolean | 'declines' | 'fails' | 'hangs'
 
 /** The capabilities that it declares. */

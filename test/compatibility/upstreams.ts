@@ -18,10 +18,10 @@ export interface Place {
 /** One upstream server, seen and moved from its own side. */
 export interface Upstream {
   readonly kind: UpstreamKind
-  /** For what needs no connection of its own, and for what asks its client. */
+  /** `place` is for features without a connection of their own, `askingPlace` for features that ask the client. */
   readonly place: Place
   readonly askingPlace: Place
-  /** Others at the same place that have resources of the same URIs. */
+  /** Other upstreams at the same place that have resources with the same URIs. */
   readonly neighbours: readonly Upstream[]
   /** The keys of what it noted. */
   noted(event: Noted): Promise<readonly string[]>
@@ -91,7 +91,7 @@ function environment({ id, transport, era, version }: UpstreamKind): Record<stri
   return { NAME: id, WIRE: transport, ERA: era, ...(version === undefined ? {} : { VERSION: version }) }
 }
 
-/** A local program of the older era is shared by all unless it is configured otherwise, and one that is shared may not ask. */
+/** A local program of the older era is shared unless configured otherwise, and a shared program may not ask clients. */
 export function askingServer({ id, transport, era }: UpstreamKind): string {
   return transport === 'stdio' && era === 'legacy' ? `${id}-own` : id
 }

@@ -62,8 +62,9 @@ export async function runClientScenario(script: string, revision: Requirements, 
 const MOST_RUNS = 4
 
 /**
- * A run, and where it is not good another one, four at most, of which the last counts. Scenarios wait for answers by the clock: the suite's
- * `server-stateless` gives a call through the hub 500 ms and a changed list 800 ms, which a busy machine may not have.
+ * Runs the leg, and repeats it if the result is not good, four times at most; the last run counts. Scenarios wait for answers
+ * by the clock: the suite's `server-stateless` gives a call through the hub 500 ms and a changed list 800 ms, which a busy
+ * machine may not meet.
  */
 export async function untilGood(
   leg: () => Promise<SuiteRun>,

@@ -87,7 +87,7 @@ test('Connection: close closes after the answer, also as the last of a pipeline'
 test('health probes by HTTP/1.0: with a Host everywhere, without one through nginx', async () => {
   for (const url of [hub.url, proxy.url])
     expect((await exchange(url, get('1.0', [HOST]), { answers: 1, closes: true })).statuses).toEqual(['200'])
-  // A name that is not listed is refused, and none is not listed; nginx puts its own in its place.
+  // A name that is not listed is refused, and a missing name counts as not listed; nginx sends its own instead.
   expect((await exchange(hub.url, get('1.0', []), { answers: 1, closes: true })).statuses).toEqual(['403'])
   expect((await exchange(proxy.url, get('1.0', []), { answers: 1, closes: true })).statuses).toEqual(['200'])
 }, 120_000)

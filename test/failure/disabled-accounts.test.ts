@@ -158,7 +158,7 @@ describe('an account that is disabled', () => {
 
 beyondCore(() => {
   test('an administrator who is demoted has programs in the sandbox at once', async () => {
-    // Asked of the kernel: a plain program is of the hub's own user.
+    // The kernel tells this: a plain program runs as the hub's own user.
     const plain = () => runningWith(MARK).filter(pid => descendants(hub.pid).some(child => child.pid === pid))
     const dana = await hub.signIn('dana')
     await dana.ok('POST', '/api/servers', await knownShutIn('prying'))

@@ -55,7 +55,7 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  // The wrapper would only die of the signal.
+  // The signal goes to the hub itself, since the wrapper would die of it without passing it on.
   process.kill(pid, 'SIGTERM')
   await hub.exited()
   for (const folder of [hub.folder, settingsDisk, storeDisk, source]) await removeTemp(folder)
@@ -106,7 +106,7 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
   // When there is room again, the hub sees it without a write by anybody.
   await unlink(join(seen, 'ballast'))
   await until(async () => (await health()).store === 'ok')
-  // A search stores what waits, from the first record on: nothing of it was lost.
+  // A search stores waiting records, from the first one on: nothing was lost.
   await until(async () => {
     const { items } = await admin.ok('GET', '/api/logs/search?order=asc&limit=10')
     return items.some(({ message }: { message: string }) => message === 'The hub is running')

@@ -15,7 +15,7 @@ const ENV = { BUN_OPTIONS: `--preload ${join(import.meta.dir, 'fixtures/fail-at.
 
 let hub: Hub
 let admin: Client
-/** Who looks, so that both stay within the limits of requests. */
+/** A second user who reads, so that both stay within the limits of requests. */
 let reader: Client
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ async function arm(plan: Plan): Promise<void> {
   await until(() => occurrences('FAIL-AT armed') > before, { what: 'the plan to be read' })
 }
 
-/** A request that comes back when the limits of requests say so. */
+/** Repeats a request when the limits of requests say so. */
 async function ask(client: Client, method: string, path: string, body?: unknown): Promise<Answer> {
   for (;;) {
     const answer = await client.request(method, path, body)
@@ -78,7 +78,7 @@ interface Operation {
   run(n: number): Promise<Answer>
   /** The present state of the thing that is changed. */
   state(): Promise<unknown>
-  /** The way back after it was done. */
+  /** Undoes the change. */
   undo?(answer: Answer): Promise<unknown>
 }
 

@@ -21,7 +21,7 @@ let hub: Hub
 let admin: Client
 let flooder: RawClient
 const sessions: RawClient[] = []
-/** For each stream what came last, and how many updates came. */
+/** For each stream the last update, and the number of updates. */
 const streams: { readonly reader: SseReader; updates: number; last: unknown }[] = []
 
 beforeAll(async () => {

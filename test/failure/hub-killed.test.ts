@@ -83,7 +83,10 @@ beyondCore(() => {
   }, 120_000)
 })
 
-/** A shell; the other children are the servers and, for a moment, the processes that were asked which version they speak. */
+/**
+ * The watchdog is a shell; the other children are the servers and, for a moment, the processes that were asked for their
+ * version.
+ */
 function watchdogOf({ pid }: Hub): number | undefined {
   return descendants(pid).find(child => child.state !== 'Z' && commandOf(child.pid).startsWith('/bin/sh'))?.pid
 }

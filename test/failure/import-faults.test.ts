@@ -83,7 +83,7 @@ test('who imports again and again is answered one at a time, and others go on', 
   const waits: number[] = []
   for (let n = 0; n < 20; n += 1) {
     waits.push((await timed(() => admin.ok('GET', '/api/servers'))).ms)
-    // So that the looks are spread over the imports.
+    // Spreads the requests over the imports.
     await Bun.sleep(20)
   }
   // Each import takes about a second.
@@ -135,7 +135,7 @@ beyondCore(() => {
     const users = Array.from({ length: 20 }, (_, n) => ({ username: `user${n}` }))
     const document = { mcpServers: servers, users, groups: [{ name: 'g', servers: ['s1', 's2'] }] }
     const seen: string[] = []
-    // Later each time: how long it takes is the machine's affair.
+    // The kill comes later each time, since the time that an import takes depends on the machine.
     for (let ms = 5; ; ms *= 2) {
       const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
       const applying = send(

@@ -61,7 +61,7 @@ async function patchbay(
     cwd: folder,
     env: {
       PATH: process.env.PATH ?? '',
-      // Not below strace, whose count of writes would contain those of the cache.
+      // Not set below strace, since its count of writes would then include those of the cache.
       ...(options.wrap ? {} : BUN_CACHE),
       DATA_DIR: join(folder, 'data'),
       SETTINGS_FILE: join(folder, 'mcp_settings.json'),
@@ -221,7 +221,7 @@ beyondCore(() => {
         expect(await readdir(join(folder, 'data'))).toContain('master.key.old')
         expect(await readFile(path, 'utf8')).toContain(sealed)
 
-        // With a hub: neither opens for the one who moved it.
+        // With a running hub, neither opens for the server that it was moved to.
         const hub = await startHub({ folder })
         const admin = await hub.signIn('admin')
         for (const name of ['stored', 'thief']) {
@@ -302,7 +302,7 @@ beyondCore(() => {
   )
 
   test('kill -9 when the settings file is to be replaced: its value still opens, and running it again finishes it', async () => {
-    // With the keys made before, this is the first file that is renamed.
+    // The keys are made before, so this is the first file that is renamed.
     const begun = async (folder: string): Promise<readonly string[]> => {
       await beginRotation(join(folder, 'data'), {})
       return at('rename', 1)

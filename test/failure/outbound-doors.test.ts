@@ -160,7 +160,7 @@ async function withEach<T>(hosts: readonly string[], work: (client: Client, host
   return outcomes
 }
 
-/** The first spellings for which it came out otherwise; none is what every test wants. */
+/** The first spellings with another result; every test wants an empty list. */
 function others<T>(outcomes: readonly { host: string; outcome: T }[], wanted: T): string[] {
   const right = JSON.stringify(wanted)
   const wrong = outcomes.filter(one => JSON.stringify(one.outcome) !== right)

@@ -111,7 +111,7 @@ const KINDS = {
   }),
 } satisfies Record<string, Kind>
 
-/** Who gives: an ordinary user, one with a network grant, or one who was an administrator while making the server. */
+/** The giver: an ordinary user, one with a network grant, or one who was an administrator while making the server. */
 type Giver = 'user' | 'granted' | 'demoted' | 'admin'
 type Way = 'patch' | 'put' | 'delete' | 'command'
 
@@ -269,7 +269,7 @@ describe('a server that comes to somebody with no more rights', () => {
   for (const each of LEVEL) {
     test(`${each.kind} of ${each.giver} to ${each.heir} by ${each.way} runs by the rules of the heir`, async () => {
       const made = await make(each)
-      // The first look starts an administrator's program as plainly as the server itself.
+      // The inspection at the start runs an administrator's program without a sandbox, as the server itself runs.
       await online(admin, [`${made.giver.name}~${made.name}`])
       if (each.giver === 'admin') expect(filesRead(made.name)).toBeGreaterThan(0)
       const before = await starts(made.id)
@@ -426,7 +426,7 @@ describe('what acts for its owner goes to nobody', () => {
   }, 120_000)
 })
 
-// The quota itself the HTTP tests show, in each of the other ways.
+// The HTTP tests show the quota itself, in each of the other ways.
 beyondCore(() => {
   test('the quota of an heir holds for what a removed user leaves', async () => {
     const ned = await hub.user('ned')

@@ -120,7 +120,7 @@ if (level !== 'full') {
     })
 
     test('that runs on Bun is compiled there as elsewhere', async () => {
-      // Bun says so by what needs the compiler, which its foreign functions do.
+      // The foreign functions need Bun's compiler, so they show that it runs.
       const program = `const { dlopen } = require('bun:ffi'); dlopen('libc.so.6', { getpid: { returns: 'int' } }); console.log('compiled')`
       const command = ['/opt/patchbay/bun', '-e', program]
       expect(await ask(bob, 'probe', 'run', { command })).toMatchObject({ status: 0, out: 'compiled\n' })
@@ -311,7 +311,7 @@ if (level !== 'full') {
     beyondCore(() => {
       test('starts at most 100 ms later in the sandbox than without', async () => {
         const quickest: Record<string, number> = { plain: Number.POSITIVE_INFINITY, inside: Number.POSITIVE_INFINITY }
-        // The quickest of each, since what else the machine does only ever adds; of more rounds on a busy machine.
+        // The quickest of each counts, since other work of the machine only adds time; a busy machine gets more rounds.
         const more = (): number => (quickest.inside ?? 0) - (quickest.plain ?? 0)
         for (let round = 0; round < ROUNDS || (more() > 100 && round < MOST_ROUNDS); round += 1) {
           for (const name of ['plain', 'inside']) {

@@ -131,7 +131,7 @@ beyondCore(() => {
     for (const name of ['eager', 'own']) {
       await until(async () => (await statusOf(admin, `dora~${name}`)).reason?.code === 'stdio_not_permitted')
     }
-    // From here on whatever is started of hers is one too many.
+    // From here on, none of her programs may start.
     const before = started('/echo.js').length
     const again = await hub.signIn('dora')
     for (const name of names) {

@@ -209,7 +209,7 @@ for (const [name, parse] of Object.entries(PARSERS)) {
         const made = text(bytes)
         const allowed = atMost(bytes === BYTES ? LIMIT_MS : LIMIT_MS / 4)
         let ms = timeOf(() => parse(made))
-        // The machine may have had something else to do.
+        // Other work of the machine may have made it slow.
         for (let again = 0; again < 2 && ms > allowed; again += 1)
           ms = Math.min(
             ms,
@@ -228,7 +228,7 @@ function timeOf(work: () => unknown): number {
   try {
     work()
   } catch {
-    // Refusals are looked at elsewhere; here counts how long they take.
+    // Refusals are checked elsewhere; only the time matters here.
   }
   return performance.now() - start
 }

@@ -89,7 +89,7 @@ function expectStatus(answer: Answer, expected: Expected, what: string): void {
   throw new Error(`${what}: wanted ${allowed.join(' or ')}, got ${answer.status} ${answer.text.slice(0, 400)}`)
 }
 
-/** The answer without what is of the one request: its id (of any length) and the time. */
+/** The answer without the parts that differ per request: its id (of any length) and the time. */
 function bytesOf(answer: Answer): object {
   const own = answer.headers.get('x-request-id')
   const headers = [...answer.headers].filter(([name]) => !['x-request-id', 'date', 'content-length'].includes(name))

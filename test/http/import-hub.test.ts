@@ -199,14 +199,14 @@ test('imported: old passwords sign in, and clients work with only the host chang
   )
   const everything = await user0.mcp('/user0/mcp', { credential: KEY })
   expect((await everything.listTools()).tools.length).toBeGreaterThan(3)
-  // The key of one group opens nothing else, and no key the REST API.
+  // The key of one group opens nothing else, and no such key opens the REST API.
   const refused = async (path: string, key: string) =>
     (await send(hub.url, 'POST', path, {}, { authorization: `Bearer ${key}` })).status
   expect(await refused('/mcp/second', GROUP_KEY)).toBeGreaterThanOrEqual(400)
   expect((await send(hub.url, 'GET', '/api/servers', undefined, { authorization: `Bearer ${KEY}` })).status).toBe(403)
   const user1 = await hub.signIn('user1', OLD_PASSWORD)
   expect((await user1.ok('GET', '/api/settings')).hostedKeys.modelscope.last4).toBe('ser1')
-  // Somebody else's former path is no path here.
+  // A former path of another user does not exist here.
   expect(await refused(`/mcp/${GROUP_ID}`, await user1.mcpKey())).toBe(404)
 }, 120_000)
 

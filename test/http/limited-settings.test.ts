@@ -1,6 +1,6 @@
 /**
- * Rules, channels and endpoints that were saved with the rights of an ordinary user have no more, although their owner is an
- * administrator: what they reach and tell is seen from outside.
+ * Rules, channels and endpoints that were saved with the rights of an ordinary user keep only those rights, although their
+ * owner is an administrator. Tests from outside what they reach and send.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
@@ -22,7 +22,7 @@ let admin: Client
 let ann: Client
 const receiver = startReceiver()
 const webhook = { type: 'webhook', config: { url: `${receiver.url}/hook` } }
-/** Open to everybody, and nobody answers there. */
+/** An address open to everybody, where nothing answers. */
 const far = { type: 'webhook', config: { url: 'https://one.example/hook' } }
 const bridged = { direction: 'outbound', url: `${receiver.url.replace('http', 'ws')}/bridge?token=0123456789abcdef` }
 
@@ -87,7 +87,7 @@ test('a channel reaches no private network for whoever is outside the list, unti
   const { json } = await outside('POST', '/api/monitoring/test-alert', { rule: 'down', send: false })
   expect(json.subjects.map(({ subject }: { subject: string }) => subject)).toEqual(['admin~own'])
 
-  // Neither a change of one field nor a mask, behind which nobody sees where it leads.
+  // Changing one field is not enough, and neither is a mask, which hides the address.
   expect(told(await inside('PATCH', `${CHANNELS}/hook`, { enabled: true }))).toBe('409 review_required')
   const masked = { ...(await admin.ok('GET', `${CHANNELS}/hook`)), enabled: true }
   expect(told(await inside('PUT', `${CHANNELS}/hook`, masked))).toBe('409 review_required')
@@ -100,7 +100,7 @@ test('a channel reaches no private network for whoever is outside the list, unti
 })
 
 test('outside the list alerts about others are neither listed nor acknowledged', async () => {
-  // Nobody answers at this name: for the first half minute they count as connecting.
+  // Nothing answers at this name: for the first half minute, the servers count as connecting.
   const up = { name: 'up', url: 'https://one.example/' }
   for (const person of [ann, admin]) await person.ok('POST', '/api/servers', up)
   const every = { condition: 'server_status == connecting', duration: '0s', repeatInterval: '0s', channels: [] }

@@ -3,7 +3,7 @@
  * this table against the hub's own document, so that a new route must be entered here.
  */
 
-/** From where the ordinary user (`alice`) stands. `foreign` and `public` belong to somebody else. */
+/** The view of the ordinary user (`alice`). `foreign` and `public` belong to somebody else. */
 export type Kind = 'own' | 'foreign' | 'public' | 'missing'
 export type Caller = 'user' | 'admin' | 'anonymous'
 
@@ -35,11 +35,11 @@ export interface ThingRow extends RowBase {
   readonly thing: 'server' | 'group'
   readonly user: Readonly<Record<Kind, Expected>>
   readonly admin: Readonly<Record<Kind, Expected>>
-  /** The call uses the thing up: each caller gets one made for it. */
+  /** The call uses the thing up: each caller gets a thing of its own. */
   readonly consumes?: true
 }
 
-/** A route that is about no particular thing, or about one that only its path names. */
+/** A route about no particular thing, or about a thing that is only a part of its path. */
 export interface PlainRow extends RowBase {
   readonly thing?: undefined
   /** Absent: not asked (the answer never ends, or would end the caller's own credential for the rows below). */

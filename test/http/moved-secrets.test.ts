@@ -178,7 +178,7 @@ function merged(whole: Record<string, unknown>, patch: object): object {
     else if (isMap(value) && isMap(before)) next[name] = merged(before, value)
     else next[name] = value
   }
-  // With the address goes what said how to speak to it.
+  // With the address, the transport is removed too.
   if (Object.hasOwn(patch, 'url') && !Object.hasOwn(next, 'url')) delete next.transport
   return next
 }

@@ -17,9 +17,9 @@ let admin: Client
 let alice: Client
 let bob: Client
 let carol: Client
-/** Has commands. */
+/** A user who may run commands. */
 let gina: Client
-/** Answers `initialize` and lists one tool, whose calls wait until they are let go. */
+/** Answers `initialize` and lists one tool, whose calls wait until `letGo()`. */
 let slow: Bun.Server<undefined>
 let letGo: () => void
 
@@ -75,7 +75,7 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
   for (const { name, value, unit, used: own } of items) {
     expect([name, value]).toEqual([name, LIMITS[name as keyof typeof LIMITS]])
     expect([name, ['bytes', 'ms', 'count'].includes(unit)]).toEqual([name, true])
-    // Rates are over before anybody could ask.
+    // A rate has no present use that could be shown.
     const counted = name.endsWith('PerUser') && !/(?:PerSecond|Burst)PerUser$/.test(name)
     expect([name, typeof own]).toEqual([name, counted ? 'number' : 'undefined'])
   }
@@ -101,7 +101,7 @@ describe('what a user may own', () => {
     }, 120_000)
   })
 
-  // Before the commands of the next test: they never answer, and hold the places in which servers start.
+  // This runs before the commands of the next test: those never answer, and keep the places in which servers start.
   beyondCore(() => {
     test('processes of callers count against commands, beside the one that all share', async () => {
       const made = await gina.request('POST', '/api/servers', await shutIn('own', { session: 'per-session' }))

@@ -27,11 +27,11 @@ interface Chosen {
 interface World {
   readonly hub: Hub
   readonly admin: Client
-  /** Keeps secrets. */
+  /** A user who keeps secrets. */
   readonly olga: Client
-  /** Guesses them. */
+  /** A user who guesses them. */
   readonly mallory: Client
-  /** An administrator who runs commands plainly, and guesses too. */
+  /** An administrator who runs commands without a sandbox, and guesses too. */
   readonly maud: Client
   readonly nobody: Client
   readonly streams: readonly LiveStream[]
@@ -45,10 +45,7 @@ const chosen = (): Chosen => ({
   MASTER_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'),
 })
 const CHOSEN = [chosen(), chosen()] as const
-/**
- * One shows whether anything is redacted for a guesser; whether it is by other ways that an answer depends on a secret, only
- * two do.
- */
+/** One hub shows redaction for a guesser; only two hubs show other ways in which an answer depends on a secret. */
 const HUBS = extent(1, 2)
 let upstream: Program
 let worlds: readonly World[]
@@ -167,7 +164,7 @@ async function listed(who: Client, name: string): Promise<void> {
   await until(async () => (await statusOf(who, name)).counts.tools > 0, { what: `the tools of ${name}` })
 }
 
-/** Market, moving, assistants, logs, monitoring, alerts, and tools as routes: with guesses wherever a text is taken. */
+/** Asks market, moving, assistants, logs, monitoring, alerts, and tools as routes, with guesses in every text. */
 async function askNewerRoutes(
   ask: (method: string, path: string, body?: unknown, has?: string) => Promise<unknown>,
   texts: readonly string[],
@@ -298,7 +295,7 @@ const secret = fc.oneof(
 
 type Trio = readonly [string, string, string]
 
-/** Each of two hubs keeps one trio; everybody guesses both, at both. */
+/** Each of two hubs keeps one trio of secrets; everybody guesses both trios, at both hubs. */
 async function expectUntold(left: Trio, right: Trio): Promise<void> {
   round += 1
   const name = `r${round}`
@@ -357,7 +354,7 @@ test('rows of the audit, pins and tools stay as they are, whatever somebody call
   await mallory.ok('POST', '/api/servers/pinned/restart')
   await listed(mallory, 'pinned')
   expect((await tools()).items).toEqual(before.items)
-  // The same one calls a word of the description a secret: what is listed changes, and what it is known by does not.
+  // The same user makes a word of the description a secret: the list changes, and the hash of the tool does not.
   await mallory.ok('PATCH', '/api/servers/pinned', { variables: { A_KEY: 'metadata' } })
   const changed = async () => JSON.stringify(await tools()).includes('[redacted]')
   await until(changed, { what: 'the list without the word' })

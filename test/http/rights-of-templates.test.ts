@@ -1,4 +1,4 @@
-/** Servers from the market: who installs, upgrades or downgrades one from elsewhere gives it no administrator’s rights. */
+/** Servers from the market: an install, upgrade or downgrade from elsewhere gives them no administrator's rights. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -20,7 +20,7 @@ let admin: Client
 let mal: Client
 let version = '1.0.0'
 
-/** Says that it runs, and notes beside the data folder which version could read the hub’s key. */
+/** Reports that it runs, and records beside the data folder which version could read the hub's key. */
 const program = (of: string) => `#!/usr/bin/env node
 const f = require('node:fs'), root = process.env.ROOT
 console.error('${of} ran as ' + process.getuid())

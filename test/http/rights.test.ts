@@ -160,7 +160,7 @@ test('every route of administrators is closed to users and from elsewhere', asyn
   expect(count).toBeGreaterThan(10)
 })
 
-/** Beside commands, which each route has: one route that makes and one that starts. */
+/** Besides commands, which each route has, these two are tried with addresses: one route that makes and one that starts. */
 const WITH_ADDRESSES = ['POST /api/servers', 'POST /api/servers/{ref}/start']
 const hasAddresses = ({ route, target }: ActingRow): boolean => WITH_ADDRESSES.includes(route) && target !== 'bundle'
 const COMMANDS: readonly Kind[] = ['stdio']
@@ -200,8 +200,8 @@ function bundleOnce(): Promise<string> {
 }
 
 /**
- * In the suite an administrator inside the list shows with one row, and with addresses, that what may rise does; of the others
- * what ran is seen anyway.
+ * In the suite, an administrator inside the list is tried with one row and with addresses, which shows that programs with
+ * these rights are noticed. For the others, the rights are observed anyway.
  */
 const callersOf = (row: ActingRow | undefined, kind: Kind): readonly Caller[] =>
   extent(row === ACTING[0] || kind !== 'stdio' ? CALLERS : CALLERS.filter(caller => caller !== 'inside'), CALLERS)
@@ -225,7 +225,7 @@ async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
       if (at === rows.length - 1) await settled(fresh, name)
       expect([route, kind, caller, rose(word)]).toEqual([route, kind, caller, runs(caller, kind)])
     }
-    // A command that may run runs in the sandbox then, so that nothing is proven by its not being started at all.
+    // A command that may run must then run in the sandbox: a program that never started would prove nothing.
     const [made] = await found(fresh)
     if (kind === 'stdio' && made && !rose(word)) expect(await linesOf(made.ref)).toMatch(/ran as 2\d{4}$/m)
     await remove(fresh, name)
@@ -237,7 +237,7 @@ async function handOver(way: 'patch' | 'put' | 'delete', kind: Kind, word: strin
   const giver = await hub.user(`giver-${word}`, kind === 'stdio' ? 'user' : 'admin')
   const name = `given-${word}`
   await giver.ok('POST', '/api/servers', { name, ...thing(kind, word), enabled: false })
-  // Only as an administrator the giver could save a private address.
+  // The giver could save a private address only as an administrator.
   await admin.ok('PATCH', `/api/admin/users/${giver.name}`, { role: 'user' })
   const ref = `/api/servers/${giver.name}~${name}`
   if (way === 'patch') await admin.ok('PATCH', ref, { owner: 'admin' })
@@ -277,7 +277,7 @@ describe('what a user gave to an administrator stays off by every route until th
     expect(view).toMatchObject({ enabled: false, review: { required: true }, status: { state: 'offline' } })
     expect(rose(word)).toBe(false)
     expect(await linesOf(ref)).toBe('')
-    // Elsewhere the right hash is worth nothing either.
+    // The right hash has no effect from elsewhere.
     const { hash } = view.review
     await asker('outside')('PATCH', `/api/servers/${ref}`, { reviewed: hash, enabled: true })
     expect((await admin.ok('GET', `/api/servers/${ref}`)).enabled).toBe(false)
@@ -317,7 +317,7 @@ test('POST /api/import/{id}/rollback: what came from outside and was replaced co
 })
 
 test('POST /api/bundles/{id}/install', async () => {
-  // Who has the most rights, and takes them to a change from elsewhere; in the whole each caller.
+  // The suite tries the caller with the most rights, who then makes a change from elsewhere; the whole run tries each caller.
   for (const caller of extent<readonly Caller[]>(['inside'], CALLERS)) {
     const word = newWord()
     const code = `const f=require('fs');console.error('${word} ran as '+process.getuid());try{f.readFileSync('${join(hub.dataDir, 'master.key')}');f.writeFileSync('${proofOf(word)}',process.getuid()+'\\n')}catch{}process.exit(3)`

@@ -13,7 +13,10 @@ export interface View {
   readonly height?: number
   /** A touch screen with a coarse pointer. Default false. */
   readonly touch?: boolean
-  /** With nothing in the cache. Default: what earlier tabs of such a view have loaded, and nothing else that they kept. */
+  /**
+   * Starts with an empty cache. Default: a cache with the files that earlier tabs of such a view loaded, and no other stored
+   * data.
+   */
   readonly emptyCache?: boolean
 }
 
@@ -47,7 +50,7 @@ const REFUSED =
 const AWAY =
   /net::ERR_(?:CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|NETWORK_CHANGED)/
 
-/** Longest wait for anything on a page, and for the browser: what is to come comes, however slow the machine. */
+/** Longest wait for anything on a page, and for the browser; long enough for a slow machine. */
 const PATIENCE_MS = 90_000
 
 /** Debian's Chromium, started once for a file of tests. */
@@ -214,7 +217,7 @@ export async function openTab(
   const page = await context.newPage()
   await page.addInitScript(
     ({ language, session }) => {
-      // The storage of the session is new with each tab, the other one is not.
+      // Each tab has a new sessionStorage; localStorage is shared.
       if (sessionStorage.getItem('patchbay.test') === null) localStorage.clear()
       sessionStorage.setItem('patchbay.test', 'begun')
       localStorage.setItem('patchbay.language', language)

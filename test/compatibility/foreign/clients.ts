@@ -25,7 +25,7 @@ export interface ForeignClient {
 export const KEY_UNKNOWN = /There is no such access key any more\. Make a new one\./
 const NO_OAUTH =
   /This hub takes access keys and offers no OAuth; none was sent, or the one sent is not known\. Make a key/
-/** Its user sees no more than the status. */
+/** The client shows its user the status only. */
 const STATUS_ALONE = /401/
 
 const ALL = FEATURES

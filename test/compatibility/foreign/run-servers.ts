@@ -29,7 +29,7 @@ interface ServerWorld {
 
 const idOf = ({ id }: ForeignServer, session: Session): string => `${id}-${session}`
 
-/** A hub with these servers, each as often as it is tried. */
+/** A hub with these servers, one entry for each session mode that is tried. */
 export async function startServerWorld(servers: readonly ForeignServer[]): Promise<ServerWorld> {
   const web = startWeb()
   const [root, given] = await Promise.all([makeTemp('root'), makeTemp('given')])

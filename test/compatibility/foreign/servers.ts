@@ -41,7 +41,7 @@ export interface ForeignServer {
   /** Its entry in a package.json, for the version. */
   readonly package: string
   readonly how: 'stdio' | 'streamable HTTP' | 'OpenAPI'
-  /** The program whose address it is, with its arguments. */
+  /** The program to start, with its arguments, for a server that listens at an address. */
   readonly listens?: readonly [program: string, ...args: string[]]
   readonly entry: (outside: Outside, url: string) => object
   readonly sessions: readonly Session[]
@@ -61,7 +61,7 @@ const ROOTS = { label: 'has the roots of its client', answer: ({ root }: Outside
 /** They ask right after the handshake, before any call. */
 const EARLY_ROOTS = { ...ROOTS, sessionsAlone: true as const }
 
-/** Trials that only a connection of one client can pass. */
+/** Trials that pass only if one client has the connection to itself. */
 function alone(session: Session, ...trials: readonly Trial[]): readonly Trial[] {
   return session === 'per-session' ? trials : []
 }
