@@ -40,7 +40,7 @@ import { SIDE_BY_SIDE } from './support/pace.ts'
 interface Suite {
   readonly name: string
   readonly command: readonly string[]
-  /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
+  /** A program that passes or fails as a whole; otherwise a run of `bun test`, whose tests are counted. */
   readonly single: boolean
   /** Runs when no other does, after all others. Default false. */
   readonly alone?: boolean
@@ -65,13 +65,13 @@ const CHECKS: readonly Suite[] = [
   { name: 'types', command: [bun, bin('tsc'), '-p', '.'], single: true },
   { name: 'lint', command: [bun, bin('biome'), 'check', '.'], single: true },
   { name: 'dead-code', command: [bun, bin('knip')], single: true },
-  // Without the tests, so that none keeps alive what nothing else uses.
+  // Tests are left out, so that they do not keep unused code alive.
   { name: 'unused-in-production', command: [bun, bin('knip'), '--production'], single: true },
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
 /**
- * The rooms that keep things, on the other database too. The suite takes those in which two people at the same time, or what
- * is counted, would show a difference.
+ * Families about stored data, on the other database too. The suite takes those where two people at the same time, or counts,
+ * would show a difference.
  */
 const ON_POSTGRES =
   whole || process.argv.includes('--changed')
@@ -111,7 +111,7 @@ function parts(name: string, count: number): readonly Suite[] {
   return Array.from({ length: count }, (_, index) => ({ ...family(name), shard: `${index + 1}/${count}` }))
 }
 
-/** Each family once: a part of a few tests may be none. */
+/** Each family as a whole: a part of it may contain none of the few tests. */
 function undivided(suites: readonly Suite[]): readonly Suite[] {
   return suites.filter(({ shard }) => shard?.startsWith('1/') !== false).map(({ shard: _, ...suite }) => suite)
 }
@@ -138,7 +138,7 @@ function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   )
 }
 
-/** The checks, and of each family the files that reach what was changed since a commit. */
+/** The checks, and the test files of each family that reach files changed since a commit. */
 function changedSince(commit: string): readonly Suite[] {
   const changed = changedFiles(ROOT, commit)
   const touched = testsTouchedBy(changed, ROOT).map(file => `./${file}`)
@@ -169,7 +169,7 @@ interface Result {
 /** `beside`: how many run at the same time, with this one. */
 async function run(suite: Suite, extra: readonly string[], beside: number): Promise<Result> {
   const start = performance.now()
-  // The output of an only one comes as it is written, else at the end.
+  // The output of a single suite is shown as it comes; otherwise it is shown at the end.
   const live = suites.length === 1
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
   const leftOut = whole || onlyChanged ? [] : [`--path-ignore-patterns=${LONG_FILES}`]
@@ -224,8 +224,8 @@ const wholeRun =
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
 
 /**
- * Hundreds of hubs are started. What measures time or memory runs the form in which people run theirs. Sources that cannot be
- * built fail in the checks and in each family.
+ * Hundreds of hubs are started. Families that measure time or memory run the hub in the form that people run. Sources that
+ * cannot be built fail in the checks and in each family.
  */
 const builtHub = wholeRun ? await bundledMain('parsed').catch(() => undefined) : undefined
 

@@ -1,7 +1,9 @@
 /**
- * The client under test of the suite's client leg: a hub whose only upstream is the suite's server, and in front of it a peer of
- * the official package that uses all the server offers. What the suite sees is the hub; the peer only makes it speak.
- * Usage: `bun client.ts URL`, which loads this; the suite appends the URL and sets MCP_CONFORMANCE_SCENARIO, _PROTOCOL_VERSION, _CONTEXT.
+ * The client under test of the suite's client leg: a hub whose only upstream is the suite's server, and in front of it a peer
+ * of the official package that uses everything the server offers. The suite sees the hub only; the peer makes it send
+ * requests.
+ * Usage: `bun client.ts URL`, which loads this; the suite appends the URL and sets MCP_CONFORMANCE_SCENARIO,
+ * _PROTOCOL_VERSION, _CONTEXT.
  */
 import { Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
 import { startHub } from '../support/hub.ts'

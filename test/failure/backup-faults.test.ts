@@ -314,7 +314,7 @@ beyondCore(() => {
     await copyFile(join(used, 'mcp_settings.json'), join(folder, 'mcp_settings.json'))
     const old = await rowsIn(folder)
     const seen = new Set<string>()
-    // Later each time: how long it takes is the machine's affair.
+    // The kill comes later each time, since the time that a restore takes depends on the machine.
     for (let ms = 150; ; ms *= 1.4) {
       const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
         cwd: folder,

@@ -1,4 +1,4 @@
-/** An administrator whose address is not in ADMIN_ADDRESSES: an ordinary user, whatever the route. */
+/** An administrator whose address is not in ADMIN_ADDRESSES has the rights of an ordinary user on every route. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts'
 
 setDefaultTimeout(120_000)
 
-/** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
+/** The test reaches the hub through a trusted proxy of its own address, so it can choose the address that the hub sees. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
 
 let hub: Hub

@@ -83,7 +83,7 @@ describe('the document', () => {
       tags: ['everything'],
       description: tools.find(({ name }) => name === 'echo')?.description,
     })
-    // A schema's references lead to where it stands now.
+    // References in a schema lead to its new place.
     const moved = document.components.schemas.name_input
     expect(JSON.stringify(moved)).toContain('"#/components/schemas/name_input/')
     expect(JSON.stringify(moved)).not.toContain('"$id"')

@@ -41,7 +41,7 @@ beforeAll(async () => {
   document = {
     mcpServers: {
       ...servers,
-      // Without an owner: the first administrator's.
+      // These have no owner, so they become the first administrator's.
       echo: { type: 'stdio', ...stdioFixture('echo', { WHO: 'imported', API_KEY: '$OLD_KEY' }) },
       second: {
         type: 'stdio',

@@ -1,6 +1,6 @@
 /**
- * Every route of the hub with what each kind of caller gets. Data alone: access-matrix.test.ts asks the hub itself, and holds
- * this table against the hub's own document, so that a new route must be entered here.
+ * Every route of the hub with the answers to each kind of caller. This file holds data only: access-matrix.test.ts sends the
+ * requests, and compares this table with the hub's own document, so that a new route must be entered here.
  */
 
 /** The view of the ordinary user (`alice`). `foreign` and `public` belong to somebody else. */

@@ -112,7 +112,7 @@ test('install from elsewhere', async () => {
 beyondCore(() => {
   test('upgrade and downgrade from elsewhere', async () => {
     await install(admin, 'plain')
-    // It asks npm's own registry outside the sandbox, so only its start is seen.
+    // It asks npm's own registry outside the sandbox, so only its start is checked.
     expect(await until(() => startedIn('plain'), { what: 'a start of the plain one' })).not.toBe('full')
 
     version = '2.0.0'

@@ -1,7 +1,7 @@
 /**
- * No route raises what runs: each of rights-rows.ts, by each caller, for each kind of server. What ran is seen from outside: a
- * program notes with which uid it could write beside the data folder and whether it could read the hub's key, and an upstream
- * on a private address notes who asked.
+ * No route raises the rights of programs: each row of rights-rows.ts is tried by each caller, for each kind of server. The
+ * rights are observed from outside: a program records the uid with which it could write beside the data folder and if it
+ * could read the hub's key, and an upstream on a private address records its requests.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
@@ -29,14 +29,14 @@ import {
 
 setDefaultTimeout(120_000)
 
-/** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
+/** The test reaches the hub through a trusted proxy of its own address, so it can choose the address that the hub sees. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
 
 let hub: Hub
 let admin: Client
 let mal: Client
 let words = 0
-/** Paths that the upstream on the private address was asked for. */
+/** Paths that were requested from the upstream on the private address. */
 const asked = new Set<string>()
 const upstream = Bun.serve({
   hostname: '127.0.0.1',
@@ -77,7 +77,7 @@ function thing(kind: Kind, word: string): Record<string, unknown> {
   if (kind === 'url') return { url }
   if (kind === 'openapi') return { openapi: { url } }
   const key = join(hub.dataDir, 'master.key')
-  // Moved to its place when it is whole, since it is looked for all the time.
+  // The file is complete before it gets its name, since the test looks for it all the time.
   const prove = `id -u > ${proofOf(word)}.part && mv ${proofOf(word)}.part ${proofOf(word)}`
   const script = `echo "${word} ran as $(id -u)" >&2; test -r ${key} && ${prove}; exit 3`
   return { command: '/bin/sh', args: ['-c', script] }
@@ -206,7 +206,7 @@ function bundleOnce(): Promise<string> {
 const callersOf = (row: ActingRow | undefined, kind: Kind): readonly Caller[] =>
   extent(row === ACTING[0] || kind !== 'stdio' ? CALLERS : CALLERS.filter(caller => caller !== 'inside'), CALLERS)
 
-/** One after the other with the same server. */
+/** Carries out rows one after the other with the same server. */
 async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
   for (const caller of callersOf(rows[0], kind)) {
     const word = newWord()
@@ -306,7 +306,7 @@ test('POST /api/import/{id}/rollback: what came from outside and was replaced co
     const { id, items } = (await inside('POST', '/api/import', { ...wish, planHash })).json
     expect(items).toMatchObject([{ verdict: 'replaced' }])
     await settled('rolled')
-    // A document does not confirm itself.
+    // A document cannot mark itself as reviewed.
     expect([rose(word), rose(other)]).toEqual([false, false])
     expect((await inside('POST', `/api/import/${id}/rollback`)).json.restored).toHaveLength(1)
     await settled('rolled')

@@ -77,8 +77,8 @@ export function tableOf(about: string, caller: Table['caller'], rows: readonly R
 }
 
 /**
- * Opens a town and makes one test of each row. That refusals left nothing behind, and the hub is the same and well, is looked
- * at behind each table and before each row that changes something; in a whole run behind each row.
+ * Opens a town and makes one test of each row. After each table, and before each row that changes something, it checks that
+ * refusals left nothing behind and that the hub is the same and healthy; in a whole run after each row.
  */
 export function testsOfTown(tables: readonly Table[]): void {
   let town: Town
@@ -176,7 +176,7 @@ export function expectHardened(answer: Pick<Answer, 'headers'>): void {
   expect(headers.get('set-cookie')).toBeNull()
 }
 
-/** The hub lives as the process that it was, and `/health` says so. */
+/** Checks that the hub's process still lives, and that `/health` reports `ok`. */
 export async function expectWell(hub: Hub): Promise<void> {
   process.kill(hub.pid, 0)
   const health = await fetch(`${hub.url}/health`)

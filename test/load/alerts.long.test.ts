@@ -66,7 +66,7 @@ test(
   extent(180_000, 400_000),
 )
 
-/** All of its alerts end in one transaction. */
+/** Removes a rule while it fires: all of its alerts end in one transaction. */
 async function removeWhileItFires(name: string, rule: object): Promise<void> {
   await admin.ok('POST', '/api/monitoring/rules', { ...rule, name })
   const firing = '/api/monitoring/alerts?state=firing&limit=1000'

@@ -62,7 +62,7 @@ test.each([
   60_000,
 )
 
-/** The least of a few tries: the longest turn of the main thread, in ms, while somebody asks for this. */
+/** The longest turn of the main thread during the request, in milliseconds; the least of a few tries. */
 async function leastTurn(ask: () => Promise<unknown>): Promise<number> {
   const turns: number[] = []
   for (let run = 0; run < RUNS; run += 1) {

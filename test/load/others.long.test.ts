@@ -22,7 +22,7 @@ const MOST = 2
 /** Most that one turn of the system's scheduler may add, whatever the ratio (Linux: base_slice_ns, 2.8 to 3 ms). */
 const TURN_MS = 3
 
-/** A hub with an honest user, who calls a server of hers, and one who means ill. */
+/** A hub with an honest user, who calls a server of hers, and an attacker. */
 interface Side {
   readonly hub: Hub
   readonly honest: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
@@ -90,7 +90,7 @@ const BODIES = {
 const call = (name: string, args: object, id: number | string = 1): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
 
-/** One thing that somebody sends; each is done again as soon as it is answered, a few at a time. */
+/** One request of the attacker; each is repeated as soon as it is answered, a few at a time. */
 type Deed = (side: Side, at: number) => Promise<unknown>
 
 const post =
@@ -147,7 +147,7 @@ const ATTACKS: readonly (readonly [string, number, Deed])[] = [
   ],
 ]
 
-/** The p99 of an honest user's calls at one hub while another is, or the same, under attack. */
+/** The p99 of an honest user's calls at one hub while another hub, or the same, is under attack. */
 async function p99(calm: Side, attacked: Side, atOnce: number, deed: Deed): Promise<number> {
   let over = false
   let count = 0

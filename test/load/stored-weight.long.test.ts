@@ -9,7 +9,7 @@ import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 import { mainThreadMs, slowness } from '../support/work.ts'
 
-/** PATCHBAY_WEIGHT_SERVERS=200 PATCHBAY_WEIGHT_MIB=15 are the largest that may be: 3 GB, and some minutes. */
+/** PATCHBAY_WEIGHT_SERVERS=200 PATCHBAY_WEIGHT_MIB=15 are the largest allowed values: they take 3 GB and some minutes. */
 const SERVERS = Number(process.env.PATCHBAY_WEIGHT_SERVERS ?? 24)
 const LARGE_MIB = Number(process.env.PATCHBAY_WEIGHT_MIB ?? 6)
 const MIB = 2 ** 20
@@ -64,7 +64,7 @@ beforeAll(async () => {
   sides.push(...(await Promise.all([started(small), started(large)])))
 }, SETUP_LIMIT_MS)
 
-/** Gives every small document the parts of a large one, as if it had been saved so: through the API that takes minutes. */
+/** Gives every small document the parts of a large one, as if it had been saved with them: through the API that takes minutes. */
 function enlargeDocuments(folder: string): void {
   const [file = ''] = new Bun.Glob('**/patchbay.db').scanSync({ cwd: folder, absolute: true })
   const db = new Database(file, { readwrite: true })
@@ -110,7 +110,7 @@ function costOf({ hub }: Side): Cost {
   return { ms: mainThreadMs(hub.pid), bytes: Number(read) }
 }
 
-/** The medians of what `work` costs both sides, in turns so that a busy machine slows both; `sinceStart`: of the whole process. */
+/** The median costs of `work` on both sides, by turns so that a busy machine slows both; `sinceStart`: of the whole process. */
 async function medians(times: number, work: Work, sinceStart: boolean): Promise<readonly [Cost, Cost]> {
   const taken: readonly [Cost[], Cost[]] = [[], []]
   for (let at = 0; at < times; at += 1) {

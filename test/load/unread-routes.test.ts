@@ -1,4 +1,4 @@
-// Answers that nobody reads, of every route that answers much: they are on the account of the one who asked.
+// Unread answers of every route with long answers: they count for the user who asked.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { HELD_BYTES } from '../../core/request/held-body.ts'
 import type { Client } from '../support/hub.ts'
@@ -7,7 +7,7 @@ import { mcpRequests, pluginRequests, readingRequests } from '../support/unread-
 import { until } from '../support/wait.ts'
 
 const MIB = 2 ** 20
-/** Shorter answers are taken by the buffers of the system, most of 64 KiB to 1 MiB at once. */
+/** The buffers of the system take shorter answers, most of 64 KiB to 1 MiB at once. */
 const LONG_BYTES = 1.5 * MIB
 const CONNECTIONS = 3
 /** The account holds a whole answer until all of it is taken, including the part that the system has taken already. */
@@ -28,7 +28,7 @@ afterAll(() => unread?.stop(), 120_000)
 interface Long {
   readonly asked: Asked
   readonly bytes: number
-  /** The session or the era says which of several requests to one path it is. */
+  /** The session or the era distinguishes several requests to one path. */
   readonly name: string
   readonly isStream: boolean
 }

@@ -15,7 +15,7 @@ import { until } from '../support/wait.ts'
 
 const QUESTIONS = fixture('questions')
 type Wire = 'stdio' | 'sse' | 'http'
-/** On pipes a session has a process of its own; what asks over the others is also in the suite of compatibility. */
+/** On pipes a session has a process of its own; the suite of compatibility also covers requests over the other transports. */
 const WIRES = extent<readonly Wire[]>(['stdio'], ['stdio', 'sse', 'http'])
 const SESSIONS = extent(4, 20)
 /** Tools that server-everything lists for clients that can be asked. */
@@ -62,11 +62,11 @@ async function modernClient(path: string): Promise<ModernClient> {
   return client
 }
 
-/** The transport of the SDK ends its session by DELETE only when told to. */
+/** The transport of the SDK sends DELETE for its session only on request. */
 const endSession = (client: McpClient) =>
   (client.transport as { terminateSession?: () => Promise<void> } | undefined)?.terminateSession?.()
 
-/** Until what the server does for clients that can be asked is known. */
+/** Waits until it is known what the server does for clients that can be asked. */
 const looked = (server: string, why: string) =>
   until(async () => (await status(server)).session.why.startsWith(why), {
     timeoutMs: 60_000,
@@ -131,7 +131,7 @@ test('one that asks during a call alone asks the client of the very first call, 
   expect(JSON.parse(await callText(other, 'capabilities'))).toEqual({})
 }, 120_000)
 
-// Sampling is asked for in the first call of `late` above, and roots in that of `everything` below.
+// The first call of `late` above asks for sampling, and that of `everything` below for roots.
 test.each(extent(['elicit'], ['sample', 'elicit', 'roots', 'confirm']))(
   'the first call that a session makes of a tool that asks works, through a group too: %s',
   async tool => {
@@ -196,7 +196,7 @@ beyondCore(() => {
     const failure = await failureOf(plain.callTool({ name: 'get-roots-list', arguments: {} }))
     expect(failure).toMatchObject({ code: -32602, data: { code: 'tool_not_found' } })
     expect(failure.message).toContain('only for clients that can be asked')
-    // As the roots of a client alone allow: what needs sampling is not for it.
+    // This client only has roots, so tools that need sampling are not for it.
     const rooted = await admin.mcp('/mcp/everything', { capabilities: { roots: {} } })
     expect(await namesWith(rooted, 'get-roots-list')).not.toContain('trigger-sampling-request')
     const { warnings } = await status('everything')

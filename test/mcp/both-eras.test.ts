@@ -68,7 +68,10 @@ afterAll(async () => {
   for (const one of started.splice(0)) await one.stop()
 }, 120_000)
 
-/** A program that does not answer the hub's probe within 3 s, as on a busy machine, counts as an older one: tried again. */
+/**
+ * Tries again if needed: a program that does not answer the hub's probe within 3 s, as on a busy machine, counts as an older
+ * one.
+ */
 async function knownAsModern(name: string): Promise<void> {
   for (let attempt = 1; (await statusOf(admin, name)).eras?.[0] !== 'modern' && attempt < 8; attempt += 1) {
     const { env } = await admin.ok('GET', `/api/servers/${name}`)
@@ -102,7 +105,7 @@ const processesOf = async (name: string): Promise<number> => {
 const runs = (name: string, count: number) =>
   until(async () => (await processesOf(name)) === count, { what: `${count} processes of ${name}` })
 
-/** Until no look at what it does for clients that can be asked is under way. */
+/** Waits until the hub has finished probing the server for clients that can be asked. */
 const looked = (name: string) =>
   until(async () => !(await statusOf(admin, name)).session?.probing, { what: `the look at ${name}` })
 
@@ -186,7 +189,7 @@ beyondCore(() => {
     await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { intervalMs: 100, what: 'the older list' })
     await looked('program')
     expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'shared' })
-    // Nobody knew: the first call finds it out, and works.
+    // The hub does not know it yet: the first call shows it, and works.
     expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).not.toBe(true)
     expect((await statusOf(admin, 'program')).session).toMatchObject({
       kind: 'per-session',

@@ -160,7 +160,7 @@ test('many calls to a server that waits make one attempt a second, and one that 
   expect(refusals.every(({ data }) => data?.code === 'server_offline')).toBe(true)
   expect(refusals.map(({ message }) => message)).toContainEqual(expect.stringMatching(/; next attempt in \d+ s$/))
   const seconds = Math.ceil((performance.now() - began) / 1_000)
-  // One for each second, one that was under way, and one that was due by itself; eight callers would make eight.
+  // One attempt a second, one that was under way, and one that was due by itself; eight callers would make eight.
   expect(later.initializedAtMs.length - before).toBeLessThanOrEqual(seconds + 2)
   // A call's attempt has just failed, and the next attempt by itself is further away than the next one by a call.
   await until(
@@ -195,7 +195,7 @@ test('calls do not keep up a server that ends again and again', async () => {
     },
     { intervalMs: 0, timeoutMs: 30_000, what: 'the loop to be known' },
   )
-  // Calls start an attempt a second at most; the first was none of theirs, and some may have been due by themselves.
+  // Calls start at most one attempt a second; the first was not theirs, and some may have been due by themselves.
   const known = starts()
   expect(known).toBeLessThanOrEqual(Math.min(5, 3 + (performance.now() - began) / 1_000))
   const refusals = await callAll()

@@ -32,7 +32,7 @@ beforeAll(async () => {
       mcpServers: {
         varied: sharedFixture('varied'),
         slow: sharedFixture('slow'),
-        // They number their sessions: none is wanted but the hub's own.
+        // These number their sessions; here, only the hub's own session is wanted.
         web: { type: 'streamable-http', url: web.url, session: 'shared' },
         lax: { type: 'streamable-http', url: lax.url, session: 'shared' },
         dying: sharedFixture('crashing', { MODE: 'call' }),
@@ -101,7 +101,7 @@ async function crowd(era: Era, path: string, calls: number): Promise<string[]> {
       const payload = `${era} client ${who}, call ${id}`
       const tells = id % WITH_PROGRESS === 0
       const _meta = { ...(era === 'modern' ? ENVELOPE : {}), ...(tells ? { progressToken: id } : {}) }
-      // The pauses let the calls of others pass by.
+      // During the pauses, calls of others overtake.
       const args = { count: 2, gapMs: tells ? 1 : 0, text: payload }
       const params = { name: 'emit', arguments: args, _meta }
       const answer = await connection.post(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }))
@@ -172,7 +172,7 @@ describe('P-03 an upstream that has lost its sessions', () => {
     expect([error?.code, error?.data?.code]).toEqual([-32603, 'connection_lost'])
     const second = await until(pid, { what: 'the server to be back' })
     expect(second).not.toBe(first)
-    // Had it been repeated, the second process would have ended as well.
+    // If the call had been repeated, the second process would have ended as well.
     expect(await pid()).toBe(second)
   })
 })

@@ -221,7 +221,7 @@ describe('P-21 log levels', () => {
     expect(b.heard.filter(text => text.includes('secret'))).toEqual([])
   })
 
-  // Somebody whose servers no other session of these tests has among all of its owner's.
+  // A user whose servers no other session of these tests has.
   let lena: Client
   beforeAll(async () => {
     lena = await groups.hub.user('lena', 'admin')
@@ -240,7 +240,7 @@ describe('P-21 log levels', () => {
     const strict = await raw('/mcp/levelled')
     await strict.call('logging/setLevel', { level: 'error' })
     await told('error')
-    // A session that never set a level gets what is usual, whatever another one wants.
+    // A session that never set a level gets the usual one, no matter which level another one sets.
     const plain = await raw('/mcp/levelled')
     await told('info')
     const loud = await raw('/mcp/levelled')

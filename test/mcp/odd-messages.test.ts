@@ -1,4 +1,4 @@
-/** Messages as few send them: odd arguments, names that are nearly right, clients and cursors that come before a list is whole. */
+/** Rare messages: odd arguments, names that are nearly right, clients and cursors that come before a list is complete. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
@@ -234,7 +234,7 @@ describe('a name that is nearly right', () => {
       expect(tool?.message).toBe('There is no tool "emti" here. Did you mean "emit"?')
       const prompt = await ask('prompts/get', 'greting')
       expect(prompt?.message).toBe('There is no prompt "greting" here. Did you mean "greeting"?')
-      // A hint that every such error has is in the data alone.
+      // A hint that every such error has is only in its data.
       expect((await ask('tools/call', 'utterly-else'))?.message).toBe('There is no tool "utterly-else" here')
     })
   }

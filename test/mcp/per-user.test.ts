@@ -29,7 +29,7 @@ beforeAll(async () => {
   ann = await hub.setup()
   bob = await hub.user('bob')
   eve = await hub.user('eve')
-  // "brief" may be asleep again by the time that it is looked at.
+  // "brief" may be asleep again by the time of the check.
   await online(ann, ['mine', 'gone'])
 }, 120_000)
 

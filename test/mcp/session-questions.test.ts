@@ -74,7 +74,7 @@ interface Person {
   roots: string[]
 }
 
-/** A client that answers each question with its own name, after `holds` where that is given. */
+/** A client that answers each question with its own name, after `holds` if that is given. */
 async function person(name: string, path: string, holds?: Promise<void>): Promise<Person> {
   const asked: string[] = []
   const roots = [`file:///${name}`]
@@ -172,7 +172,7 @@ describe('questions that name no call', () => {
       const newer = callText(client, 'slow', { ms: 300 })
       await until(() => asked.includes('elicitation'))
       await newer
-      // More than the time that a call may take passes while the client is asked; each of these calls ends within it.
+      // More than the time limit of a call passes while the client is asked; each of these calls ends within it.
       for (let turn = 0; turn < 9; turn += 1) await callText(client, 'slow', { ms: 400 })
       held.resolve()
       expect(await answer).toContain('dora slowly')
@@ -264,7 +264,7 @@ test.each([...WIRES])(
 
 beyondCore(() => {
   test('a first call waits for the stream of a server that is far away, by which it is asked', async () => {
-    // Its own stream, by which it asks its client, opens later than the first call could be sent.
+    // Its stream for requests to the client opens later than the first call could be sent.
     const far = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,

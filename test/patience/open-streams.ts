@@ -76,7 +76,7 @@ export async function openStreams(): Promise<void> {
   await new Promise(resolve => {
     socket.onmessage = resolve
   })
-  // It has shaken hands and never says a word again, no pong either.
+  // It has completed the handshake and never sends anything again, not even a pong.
   const halfOpen = raw(hub, upgrade(admin, hub))
   await until(() => halfOpen.text().includes('"ready"') && events.at.length > 0)
   const began = performance.now()

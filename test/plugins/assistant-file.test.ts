@@ -1,4 +1,4 @@
-/** Assistant endpoints of the settings file, views as what they are bound to, and what the console's Test button needs. */
+/** Assistant endpoints of the settings file, endpoints bound to views, and the API behind the console's Test button. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rename, writeFile } from 'node:fs/promises'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
@@ -183,7 +183,7 @@ describe('assistants of a hub', () => {
     )
     expect(await until(() => heard[1], { what: 'the result' })).toContain('through')
     ws.close()
-    // Bound through a view it is bound none the less.
+    // An endpoint bound through a view uses the group too.
     expect((await admin.request('DELETE', '/api/groups/home')).json.code).toBe('group_in_use')
   })
 

@@ -1,4 +1,4 @@
-/** Keys of hosted platforms: who gets them, who never does, and what a change of one does. */
+/** Keys of hosted platforms: servers that get them, servers that never do, and the effect of a change. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { platformOf } from '../../plugins/hosted-keys/platforms.ts'
 import { Authority } from '../support/certificates.ts'
@@ -143,7 +143,7 @@ describe('a hub', () => {
     await online(admin, ['hosted'])
     await client.callTool({ name: 'good' })
     expect(keysAt('/mcp').at(-1)).toBe('Bearer second-key-canary')
-    // The other connection was not touched by it.
+    // The change did not affect the other connection.
     expect(keysAt('/manual')).toEqual([])
     const shown = await Promise.all(
       [

@@ -1,4 +1,7 @@
-/** Files that attack the importers: by every route a stable code, nothing written, nobody waits, and the memory stays. */
+/**
+ * Files that attack the importers: every route answers a stable code, writes nothing and delays nobody, and the memory stays
+ * small.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -131,7 +131,7 @@ describe.each(extent(['tcp'] as const, ['udp', 'tcp'] as const).map(one => [one]
       for (const part of ['patchbay@32473', 'server="echo"', 'tool="echo"', 'status="success"', 'userId="'])
         expect(first?.data).toContain(part)
       expect(seen.at(-1)?.data).toContain('tool="odd \\"\\] \\\\ 界\\\\nname"')
-      // From before the plugins ran.
+      // This record is older than the start of the plugins.
       expect((await syslog.received()).some(({ msg }) => msg.includes('The hub is running'))).toBe(true)
       expect(await state()).toMatchObject({ state: 'up', waiting: 0, dropped: { full: 0, rejected: 0, late: 0 } })
       expect(await (await fetch(`${hub.url}/metrics`)).text()).toContain('patchbay_log_sink_up{sink="syslog"} 1\n')

@@ -82,7 +82,7 @@ describe('search', () => {
     const labels = [tool('get_label', 'A label of a repository'), tool('delete_label', 'A label of a repository')]
     expect((await first('get rid of a label', labels))[0]).toBe('delete_label')
     expect((await first('Get  rid\nof a label', labels))[0]).toBe('delete_label')
-    // Only whole words are such a phrase.
+    // Only whole words form such a phrase.
     expect((await first('get ridges of a label', labels))[0]).toBe('get_label')
   })
 

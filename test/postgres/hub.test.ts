@@ -126,7 +126,7 @@ beyondCore(() => {
   test('a database that takes reads alone: 503 for changes, /health degraded, and everything is back with it', async () => {
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
-    /** As after a fail-over to a standby: it counts for new connections, and the old ones are cut. */
+    /** Acts like a fail-over to a standby: the setting holds for new connections, and the old ones are cut. */
     const readOnly = async (on: boolean) => {
       await client.query('set default_transaction_read_only = off')
       await client.query(`alter database hub set default_transaction_read_only = ${on ? 'on' : 'off'}`)
@@ -193,7 +193,7 @@ beyondCore(() => {
   }, 120_000)
 })
 
-/** A way to the database that can be lost: what is open then stays so and says nothing for ever. */
+/** A connection to the database that can be lost: open sockets then stay open and never send anything. */
 function wayTo(url: string) {
   const { port, hostname } = new URL(url)
   const sockets = new Set<Socket>()

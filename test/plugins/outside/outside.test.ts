@@ -122,7 +122,7 @@ afterAll(async () => {
 }, 120_000)
 
 const set = (name: string, enabled: boolean) => admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled })
-/** Takes a new file of a running plugin in. */
+/** Loads a new file of a running plugin. */
 async function upgrade(name: string, source: string): Promise<void> {
   await author.write(`${name}.ts`, source)
   await set(name, false)

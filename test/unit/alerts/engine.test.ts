@@ -107,7 +107,7 @@ test('rules that are written one after the other are read together', async () =>
   const db = spyOn(hub.facts, 'refresh')
   for (let n = 0; n < 100; n += 1) hub.engine.rulesChanged()
   await hub.engine.evaluateAll()
-  // Once for the 100, once for the evaluation that is waited for.
+  // The rules are read once for the 100 changes, and once for the awaited evaluation.
   expect(db).toHaveBeenCalledTimes(2)
 })
 
@@ -147,7 +147,7 @@ test('a next process goes on where this one was, and time between them does not 
   nowMs = 5 * S
   hub = startEngine()
   await hub.engine.begin()
-  // The first 30 s may be those of its start, so that nobody can say.
+  // The first 30 s may belong to its start, so nothing is known yet.
   await after(25, 'offline')
   expect(hub.seen).toEqual([])
   await after(10, 'offline')
@@ -304,7 +304,7 @@ test('calls that reached no server raise the error rate of their caller, and cal
       ...{ ownerId: world.bob.userId, serverId: '', server: '', tool: 'nothing', outcome: 'refused' },
       ...{ status: 'tool_not_found', ...more },
     })
-  // Somebody else's: no rule of bob sees them.
+  // These calls belong to somebody else: no rule of bob sees them.
   for (let n = 0; n < 5; n += 1) call({ userId: 'eve', userName: 'eve', ownerId: 'eve' })
   await after(1, 'online')
   expect(await firing()).toEqual([])
@@ -453,7 +453,7 @@ test('records are counted by server, level and code once a rule asks for them, a
   await after(60, 'online')
   expect(await firing()).toEqual([])
   for (const level of ['ERROR', 'INFO', 'WARN'] as const) record(serverId, level)
-  // Records of the hub itself are an administrator’s, and bob is none.
+  // Records of the hub itself are for administrators, and bob is not one.
   record('', 'ERROR')
   record('another', 'ERROR', 'connection_lost')
   await after(10, 'online')

@@ -82,7 +82,7 @@ test('what many children of one owner do not read ends the one with most, and no
   const backlog = new WriteBacklog(most, { unreadMs: 0 })
   const children = Array.from({ length: 5 }, () => deaf(backlog))
   const reading = deaf(backlog, Number.POSITIVE_INFINITY)
-  // Each alone may be so far behind.
+  // Each child alone may be this far behind.
   const text = 'x'.repeat(most / 5 - 1_000)
   for (const { pipe } of children) pipe.write(text)
   await Promise.resolve()
@@ -94,7 +94,7 @@ test('what many children of one owner do not read ends the one with most, and no
     await Promise.resolve()
   }
   expect(reading.closed).toEqual([])
-  // A child that is gone makes room.
+  // A child that ended frees its share.
   for (const { pipe } of children) pipe.destroy()
   const late = deaf(backlog)
   late.pipe.write('x'.repeat(HUB.upstreamWriteBacklogBytes - 10))
@@ -119,7 +119,7 @@ test('a child that reads slowly is not ended: what is too much is refused, small
   expect(slow.pipe.write('{"method":"notifications/cancelled"}')).toBe(true)
   const neighbours = [deaf(backlog), deaf(backlog)]
   expect(neighbours.map(({ pipe }) => pipe.write(large.slice(0, -1_000)))).toEqual([true, true])
-  // Together they have what one owner's programs may.
+  // Together they have reached the limit of one owner's programs.
   expect(neighbours.map(({ pipe }) => pipe.write(large))).toEqual([false, false])
   await Promise.resolve()
   expect([slow, ...neighbours].flatMap(({ closed }) => closed)).toEqual([])

@@ -23,7 +23,7 @@ function legacy(): LegacyHttp {
   return server
 }
 
-/** Sends who asks for the paths of `endpoints` to another address. */
+/** Redirects requests for the paths of `endpoints` to another address. */
 function away(location: string): (request: Request) => Response | undefined {
   return request =>
     ['/health', '/tools'].includes(new URL(request.url).pathname)

@@ -66,7 +66,7 @@ test.each([
   'lists for sessions of their own are read with all that %s knows, and nobody answers there',
   async (version, wanted) => {
     const { rig, server } = await start(version, { session: 'per-session' })
-    // Before it has answered nobody knows its version.
+    // Its version is unknown before its first answer.
     expect(told(server)).toEqual([{ ...READER, ...APPS }])
     rig.connections.restart('a')
     await until('the second connection', () => told(server).length === 2)
@@ -105,7 +105,7 @@ test('of a server of 2026-07-28 too the lists are read with all of it only where
     const declared = (method: string) =>
       server.of(method).map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])
     expect(declared('tools/list')).toEqual([wanted])
-    // The one that asks for the era, the one that reads the lists, and the session's own.
+    // One process asks for the era, one reads the lists, and one is the session's own.
     expect(declared('server/discover')).toEqual(session === 'shared' ? [{}, APPS] : [{}, wanted, {}])
   }
 })
@@ -116,7 +116,9 @@ test('each session is spoken for exactly, and what all share or one user shares 
     const [one, other] = [{ roots: {} }, { sampling: {} }]
     textOf(await call(rig, 's1', { capabilities: one }))
     textOf(await call(rig, 's2', { capabilities: other }))
-    const wanted = { shared: [APPS], 'per-user': [APPS, APPS], 'per-session': [{ ...READER, ...APPS }, one, other] }[session]
+    const wanted = { shared: [APPS], 'per-user': [APPS, APPS], 'per-session': [{ ...READER, ...APPS }, one, other] }[
+      session
+    ]
     expect(told(server)).toEqual(wanted)
   }
 })
@@ -169,7 +171,7 @@ test('a server that asks what was not offered in its version is refused at once,
   const [url, other] = ['ask 1', 'ask 2'].map(id =>
     (answers() as { id: string; error: { code: number } }[]).filter(one => one.id === id).map(one => one.error.code),
   )
-  // The shared connection, which offers nothing, was asked the same.
+  // The shared connection, which declares no capabilities, got the same request.
   expect([url?.sort(), other]).toEqual([
     [-32601, -32602],
     [-32601, -32601],

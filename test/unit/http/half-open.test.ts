@@ -51,7 +51,7 @@ describe('a WebSocket', () => {
     using silent = await openRaw(hub, token)
     expect(await streamsOf(hub, token)).toBe(1)
     await until(() => silent.closed(), { timeoutMs: 60_000 })
-    // Not before two pings went unanswered.
+    // It closes only after two unanswered pings.
     expect(performance.now() - openedAt).toBeGreaterThan(2 * FAST.pingMs)
     expect(silent.bytes().includes(PING)).toBe(true)
     expect(await streamsOf(hub, token)).toBe(0)

@@ -122,7 +122,7 @@ export function bundledClients(): ReadonlyMap<string, ClientConfig> {
   return clients
 }
 
-/** The hub's parts as the routes use them, with everything that was done to them written down. */
+/** The hub's parts as the routes use them, with a record of every operation. */
 export class World {
   servers: ServerRecord[] = []
   groups: GroupRecord[] = []
