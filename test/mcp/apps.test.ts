@@ -97,7 +97,9 @@ describe('addresses', () => {
     expect(uris).toEqual(expect.arrayContaining(['ui://one/board/page.html', 'ui://two/board/page.html']))
     const { resourceTemplates } = (await client.call('resources/templates/list')).result
     const templates = resourceTemplates.map(({ uriTemplate }: { uriTemplate: string }) => uriTemplate)
-    expect(templates).toEqual(expect.arrayContaining(['ui://one/board/{id}/part.html', 'ui://two/board/{id}/part.html']))
+    expect(templates).toEqual(
+      expect.arrayContaining(['ui://one/board/{id}/part.html', 'ui://two/board/{id}/part.html']),
+    )
   })
 
   test('of views and what a view asks for pass unchanged at the address of one server', async () => {
