@@ -6,17 +6,20 @@
  *   bun run binary x64 arm64      these; Bun fetches the runtime of another processor than this machine's
  *
  * The program holds the files of this tree at the same paths below {@link TREE}, so that `import.meta.url` and
- * `import.meta.dirname` go on leading from one to the other, and a script's `.ts` becomes `.js`.
+ * `import.meta.dirname` still lead from one file to another. A script's `.ts` becomes `.js`.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { filesBelow, MAIN, modulesByAddress, placed, ROOT } from './modules.ts'
 
-/** Where the program finds this tree. A folder above its files, as Bun misnames what lies directly in its root. */
+/**
+ * The path of this tree inside the program. It is a folder below Bun's root, since Bun gives wrong names to files directly in
+ * its root.
+ */
 const TREE = `/$bunfs/root/${basename(ROOT)}`
 const PROCESSORS = ['x64', 'arm64'] as const
-/** Run by Bun in the sandbox, which sees nothing of the hub's program: they are files, not modules. */
+/** Bun runs these files in the sandbox, which sees nothing of the hub's program: they are files, not modules. */
 const FOR_SANDBOX = 'core/connections/sandbox/inside'
 /** Imports files for their content alone, which also keeps the bundler from leaving them out. */
 function holding(files: readonly string[]): string {
@@ -59,11 +62,11 @@ async function build(processor: string): Promise<void> {
     entrypoints: [MAIN, ...modules].map(path => join(ROOT, path)),
     root: dirname(ROOT),
     target: 'bun',
-    // Parsed already, so that a start takes half of the processor time; 14 MB more.
+    // The program contains bytecode, so that a start takes half of the processor time; it is 14 MB larger.
     bytecode: true,
     format: 'esm',
     naming: { asset: '[dir]/[name].[ext]' },
-    // Asked for where they are missing as well, in other surroundings than this one.
+    // This optional package is imported also where it is missing.
     external: ['pg-native'],
     plugins: [tree(processor, ['mcp_settings.json', ...programs, ...console_])],
     compile: { target: `bun-linux-${processor}` as Bun.Build.CompileTarget, outfile },

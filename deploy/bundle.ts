@@ -4,7 +4,7 @@
  *
  *   bun deploy/bundle.ts
  *
- * What is built runs in this tree alone, where it finds the other files of the hub and packages with native parts.
+ * A build runs in this tree only: there it finds the other files of the hub and packages with native parts.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
@@ -17,13 +17,13 @@ const BUILT = join(ROOT, 'out/hub')
 const COMMANDS = 'core/cli/run.ts'
 /** Besides all files of the hub, what decides what is built. */
 const BESIDES = ['package.json', 'bun.lock', 'deploy/bundle.ts', 'deploy/modules.ts']
-/** Of earlier sources; a hub that still runs may load further files of what it was started from. */
+/** Builds of earlier sources are kept this long, since a hub that still runs may load more files of its build. */
 const KEPT_MS = 24 * 60 * 60_000
 
 /**
- * `split`: what is not used is not loaded. `parsed`: the entry is one file that is parsed already, so that a start takes two
- * thirds of the processor time, but the hub 14 MB more, and the build 2 s in place of 0.4. What is loaded by its address stays
- * as it is: a worker thread gets no message where its file is parsed already.
+ * `split`: modules that are not used are not loaded. `parsed`: the entry is one file of bytecode, so that a start takes two
+ * thirds of the processor time; but the hub takes 14 MB more memory, and the build takes 2 s instead of 0.4 s. Modules that
+ * are loaded by their address are always built as `split`: a worker thread gets no message if its file is bytecode.
  */
 const FORMS = { split: { format: 'esm', splitting: true }, parsed: { format: 'cjs', bytecode: true } } as const
 type Form = keyof typeof FORMS
@@ -40,7 +40,7 @@ export async function bundledMain(form: Form = 'split'): Promise<string> {
   return join(folder, MAIN.replace(/\.ts$/, '.js'))
 }
 
-/** Of paths, lengths and times, as reading everything would take longer than the build saves. */
+/** Hashes paths, sizes and times of modification only; reading all files would take longer than the build saves. */
 async function fingerprint(): Promise<string> {
   const files = (await Promise.all(['core', 'plugins'].map(filesBelow))).flat()
   const hash = createHash('sha256').update(Bun.version)
@@ -51,7 +51,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Into a folder beside it, renamed when it is whole: another process may be building the same. */
+/** Builds in a folder beside the final one, and renames it when it is complete: another process may build the same. */
 async function build(folder: string, form: Form): Promise<void> {
   const unfinished = `${folder}-${process.pid}`
   await mkdir(dirname(folder), { recursive: true })

@@ -1,4 +1,4 @@
-/** What the builds of the hub need to know of its modules. */
+/** Facts about the hub's modules that its builds need. */
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -30,8 +30,8 @@ export async function modulesByAddress(): Promise<string[]> {
 }
 
 /**
- * The text of a module as it stands in what is built: it finds files in the folder `tree`, and in `built` the modules that
- * are loaded by their address, whose `.ts` became `.js`.
+ * The text of a module for a build. It finds files in the folder `tree`. Modules that are loaded by their address are in
+ * `built`, where their `.ts` became `.js`.
  */
 export function placed(path: string, text: string, tree: string, built = tree): string {
   const folder = dirname(path)

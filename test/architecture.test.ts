@@ -9,7 +9,10 @@ const core = sources.filter(file => file.path.startsWith('core/'))
 const plugins = sources.filter(file => file.path.startsWith('plugins/'))
 const byPath = new Map(sources.map(file => [file.path, file]))
 
-/** Names that said nothing to a reader who knows MCP; each has a term of the field instead, such as server request for `asks`. */
+/**
+ * Names that meant nothing to a reader who knows MCP. Each was replaced by a term of the field, such as server request for
+ * `asks`.
+ */
 const REPLACED: ReadonlySet<string> = new Set(
   `Front Wires LegacyPosts Intake Relay Pulse ModernFace ModernFaces ModernAnswers PostReply ModernReply Outages Audience Hearer
   asks CallerAsks UpstreamAsks Lane ServerLanes SessionLanes Observed wish StrayMessages Faults ResultCut fit KeptResults
@@ -20,7 +23,7 @@ const REPLACED: ReadonlySet<string> = new Set(
   ),
 )
 
-/** What a plugin may import of the hub. */
+/** Modules of the hub that a plugin may import. */
 const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/features', 'patchbay/transport-kit']
 
 /**
@@ -129,8 +132,9 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
 }
 
 /**
- * Files that build answers with a body, and why no byte of them waits for a client uncounted: the file `charges` an account; the
- * answer `is counted` by the application, which charges what does not say that it is short; or it is `short` always.
+ * Files that build answers with a body, and the reason why every byte that waits for a client is counted: the file `charges`
+ * an account; the answer `is counted` by the application, which charges every answer that is not marked as short; or it is
+ * always `short`.
  */
 const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted' | 'short'>> = {
   'core/http/console/built-files.ts': 'is counted',
@@ -159,7 +163,7 @@ function room(path: string): string {
   return second === undefined ? first.replace(/\.ts$/, '') : first
 }
 
-/** The first folder on the way from `core` in which two files are in different parts, and these parts. */
+/** The first folder on the way from `core` where two files are in different parts, and these parts. */
 function parting(one: string, other: string): { folder: string; parts: readonly [string, string] } {
   const [a, b] = [one.split('/'), other.split('/')]
   const at = a.findIndex((name, index) => name !== b[index])
@@ -331,7 +335,7 @@ describe('what only some files may do', () => {
     ).toEqual([])
   })
 
-  /** What dials addresses that no user of the hub chooses. */
+  /** Files that dial addresses which no user of the hub chooses, with what they dial. */
   const OWN_ADDRESSES: Readonly<Record<string, string>> = {
     'core/cli/client.ts': 'the hub whose address the user of the command line gave',
     'plugins/sink-syslog/carriers.ts': 'the collector that the administrator of the machine names',
@@ -381,7 +385,7 @@ describe('what only some files may do', () => {
     expect(made).toEqual([])
     const taken = sources.filter(file => file.imports.some(one => one.specifier === 'bun' && !one.typeOnly))
     expect(taken.map(file => file.path)).toEqual([])
-    // A descriptor is all that these two connect.
+    // These two files connect descriptors only.
     const dialled = core.filter(file => /child-(?:pipe|streams)/.test(file.path) && /\bhostname\s*:/.test(file.code))
     expect(dialled.map(file => file.path)).toEqual([])
   })
@@ -393,7 +397,8 @@ describe('what only some files may do', () => {
     expect(found(/\bnew Response\(\s*(?!null\b)|\bResponse\.json\(/).sort()).toEqual(Object.keys(BODIES).sort())
     const charging = Object.keys(BODIES).filter(path => BODIES[path] === 'charges')
     expect(found(/\bnew CountedBody\(/).sort()).toEqual([...charging, 'core/request/held-body.ts'].sort())
-    // What the application answers is counted there; below `/mcp` nothing is that did not charge itself.
+    // Answers of the application are counted in these files. Answers below `/mcp` do not pass there, so they must charge
+    // their own bytes.
     expect(found(/\bcountedResponse\(/)).toEqual(['core/http/app.ts', 'core/http/counted-answer.ts'])
     expect(found(/\bapp\.(?:handle|fetch|refuse)\(/).filter(path => path.startsWith('core/mcp'))).toEqual([])
     for (const path of Object.keys(BODIES)) if (path.startsWith('core/mcp')) expect(BODIES[path]).not.toBe('is counted')

@@ -41,7 +41,7 @@ import { KEPT_MEMORY, PROCESSOR_TIMES, RECYCLED } from './support/recycled.ts'
 interface Suite {
   readonly name: string
   readonly command: readonly string[]
-  /** A program that passes or fails as a whole; else a run of `bun test` that counts. */
+  /** A program that passes or fails as a whole; otherwise a run of `bun test`, whose tests are counted. */
   readonly single: boolean
   /** Runs when no other does, after all others. Default false. */
   readonly alone?: boolean
@@ -71,13 +71,13 @@ const CHECKS: readonly Suite[] = [
   { name: 'types', command: [bun, bin('tsc'), '-p', '.'], single: true },
   { name: 'lint', command: [bun, bin('biome'), 'check', '.'], single: true },
   { name: 'dead-code', command: [bun, bin('knip')], single: true },
-  // Without the tests, so that none keeps alive what nothing else uses.
+  // Tests are left out, so that they do not keep unused code alive.
   { name: 'unused-in-production', command: [bun, bin('knip'), '--production'], single: true },
   { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
 ]
 /**
- * The rooms that keep things, on the other database too. The suite takes those in which two people at the same time, or what
- * is counted, would show a difference.
+ * Families about stored data, on the other database too. The suite takes those where two people at the same time, or counts,
+ * would show a difference.
  */
 const ON_POSTGRES =
   whole || process.argv.includes('--changed')
@@ -117,7 +117,7 @@ function parts(name: string, count: number, more: Partial<Suite> = {}): readonly
   return Array.from({ length: count }, (_, index) => ({ ...family(name, more), shard: `${index + 1}/${count}` }))
 }
 
-/** Each family once: a part of a few tests may be none. */
+/** Each family as a whole: a part of it may contain none of the few tests. */
 function undivided(suites: readonly Suite[]): readonly Suite[] {
   return suites.filter(({ shard }) => shard?.startsWith('1/') !== false).map(({ shard: _, ...suite }) => suite)
 }
@@ -126,7 +126,7 @@ function tests(path: string): readonly string[] {
   return [bun, 'test', '--timeout', whole ? '600000' : '120000', path]
 }
 
-/** What the names on the command line stand for: none is everything, `check` all checks. `whole`: no test is picked out. */
+/** The suites for the names on the command line: no name means everything, `check` all checks. `whole`: no test is picked out. */
 function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   const all = [...CHECKS, ...(whole ? FAMILIES : undivided(FAMILIES))]
   const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
@@ -144,7 +144,7 @@ function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
   )
 }
 
-/** The checks, and of each family the files that reach what was changed since a commit. */
+/** The checks, and the test files of each family that reach files changed since a commit. */
 function changedSince(commit: string): readonly Suite[] {
   const changed = changedFiles(ROOT, commit)
   const touched = testsTouchedBy(changed, ROOT).map(file => `./${file}`)
@@ -166,7 +166,7 @@ interface Result {
   readonly suite: Suite
   readonly count: Count
   readonly seconds: number
-  /** Of processors, with all that the suite started. */
+  /** Seconds of processor time, including all processes that the suite started. */
   readonly cpuSeconds: number
   readonly files: readonly FileTime[]
   readonly failures: readonly Failure[]
@@ -175,7 +175,7 @@ interface Result {
 /** `beside`: how many run at the same time, with this one. */
 async function run(suite: Suite, extra: readonly string[], beside: number): Promise<Result> {
   const start = performance.now()
-  // The output of an only one comes as it is written, else at the end.
+  // The output of a single suite is shown as it comes; otherwise it is shown at the end.
   const live = suites.length === 1
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
   const times = join(folder, `processor-times-${crypto.randomUUID()}`)
@@ -239,8 +239,8 @@ const wholeRun =
 const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
 
 /**
- * Hundreds of hubs are started. What measures time or memory runs the form in which people run theirs. Sources that cannot be
- * built fail in the checks and in each family.
+ * Hundreds of hubs are started. Families that measure time or memory run the hub in the form that people run. Sources that
+ * cannot be built fail in the checks and in each family.
  */
 const builtHub = wholeRun ? await bundledMain('parsed').catch(() => undefined) : undefined
 
@@ -293,7 +293,7 @@ for (const { suite, count: counted, seconds, cpuSeconds } of results) {
 function tell(mark: string, { file, test, error }: Failure): void {
   console.log(`\n${mark} ${file}: ${test}\n${error.map(line => `       ${line}\n`).join('')}`)
 }
-// Last, since whoever reads a long log begins at its end.
+// These come last, since people read a long log from its end.
 for (const failure of unsteady) tell('UNSTEADY (passed alone)', failure)
 for (const failure of results.flatMap(result => result.failures).slice(0, 10)) tell('FAILED', failure)
 const passed = results.reduce((sum, result) => sum + result.count.passed, 0)

@@ -8,11 +8,11 @@ import { measurePairs, type Pair } from './pairs.ts'
 
 /** Records that a plugin logs beside the calls. */
 const PER_SECOND = 20_000
-/** One call each so many milliseconds, so that calls do not wait for each other. */
+/** One call starts per this many milliseconds, so that calls do not wait for each other. */
 const EVERY_MS = 5
 /**
- * The runtime compiles what is called often in threads of their own, for which each call has to wait on two processors: so many calls,
- * as quickly as they go, until it has done so, and so many seconds until the history's queue is full.
+ * The runtime compiles hot code in threads of its own, and with two processors each call waits for them. The warm-up sends
+ * `FIRST_CALLS` calls as fast as possible until that is done, then waits `WARM_SECONDS` until the history's queue is full.
  */
 const FIRST_CALLS = 15_000
 const WARM_SECONDS = 12
@@ -72,7 +72,7 @@ class FloodedHub {
   }
 }
 
-/** Calls beside 20,000 records a second, with nothing that is logged and with all of it, in so many pairs of hubs. */
+/** Measures calls beside 20,000 records a second, with no logging and with all of it, in this many pairs of hubs. */
 export async function measureFlood(pairs: number, seconds: number): Promise<readonly FloodPair[]> {
   await using undo = new AsyncDisposableStack()
   const folder = await makeTemp('bench-flood')
@@ -88,7 +88,7 @@ export async function measureFlood(pairs: number, seconds: number): Promise<read
   })
 }
 
-/** The duration below which this share of all calls lies, of both, and how many times as long it is with logging. */
+/** The duration below which this share of all calls lies, with logging off and on, and the ratio of on to off. */
 export function floodQuantile(all: readonly FloodPair[], share: number) {
   const of = (kind: keyof Pair<unknown>) =>
     quantile(
@@ -99,7 +99,7 @@ export function floodQuantile(all: readonly FloodPair[], share: number) {
   return { off, on, ratio: on / off }
 }
 
-/** Between which ratios nine in ten of such measurements lie, found by drawing pairs of hubs anew. */
+/** The range that holds nine in ten of such ratios, estimated by drawing pairs of hubs at random (bootstrap). */
 export function floodInterval(all: readonly FloodPair[], share: number): readonly [number, number] {
   const ratios: number[] = []
   for (let sample = 0; sample < SAMPLES; sample += 1) {
@@ -108,7 +108,7 @@ export function floodInterval(all: readonly FloodPair[], share: number): readonl
   return [quantile(ratios, 0.05), quantile(ratios, 0.95)]
 }
 
-/** As many of them, each drawn from all. */
+/** A sample of the same size, drawn with replacement. */
 function drawn<Item>(all: readonly Item[]): Item[] {
   return all.map(() => all[Math.floor(Math.random() * all.length)]!)
 }

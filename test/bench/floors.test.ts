@@ -5,17 +5,17 @@ import { type Memory, measureMemory } from './memory.ts'
 import { alternate, type Best, best, bothWires, type WireRound } from './rounds.ts'
 
 /**
- * Of these rounds the best counts, so that no more are run than it takes to reach the floor: other work on the machine makes
+ * The best of these rounds counts, and no more are run than it takes to reach the floor: other work on the machine makes
  * rounds slower, never faster than the code allows.
  */
 const MOST_ROUNDS = extent(16, 10)
 const SECONDS = extent(0.5, 0.8)
-/** A machine that is shared is slow for tens of seconds: what was not reached is tried again after this time, twice at most. */
+/** A shared machine can be slow for tens of seconds: a floor that was missed is tried again after this time, twice at most. */
 const REST_MS = 20_000
 const TRIES = 3
 /**
- * What the hub may add to one call, in milliseconds, or in times of a call to the raw HTTP server where the machine is slow
- * just now: a call through the hub wakes four threads more than that one.
+ * Most that the hub may add to one call, in milliseconds, or as a multiple of a call to the raw HTTP server when the machine
+ * is slow just now: a call through the hub wakes four threads more than that one.
  */
 const ADDED_MS = 0.25
 const ADDED_TIMES_DIRECT = 12
@@ -40,7 +40,7 @@ describe('floors of the call path', () => {
     }, enough)
   }
 
-  /** The least processor time per call on the newer wire, in times of the least on the older one, in so many rounds at least. */
+  /** The least processor time per call on the newer wire, divided by the least on the older one, in at least this many rounds. */
   function wireCost(run: Parameters<typeof bothWires>[1], limit: number, leastRounds: number): Promise<number> {
     const cost = (rounds: readonly WireRound[]): number => {
       const least = (wire: 'legacy' | 'modern'): number => Math.min(...rounds.map(round => round[wire].cpuMicros))
@@ -56,8 +56,8 @@ describe('floors of the call path', () => {
     )
   }
 
-  // What short rounds on a shared machine can tell: the code of one day was seen at 0.20 to 0.36 and at 0.15 to 0.33. The
-  // goals, 0.30 and 0.25, are measured by `bun run bench` on a quiet machine.
+  // These floors are what short rounds on a shared machine can show: on the same day, the same code gave 0.20 to 0.36 and
+  // 0.15 to 0.33. The goals, 0.30 and 0.25, are measured by `bun run bench` on a quiet machine.
   const stdio = ['stdio', 0.14] as const
   for (const [transport, floor] of extent([stdio], [stdio, ['http', 0.11] as const])) {
     // Both against the raw HTTP server, the faster of the two ways that 16 clients have without the hub: a child for each of
@@ -73,12 +73,12 @@ describe('floors of the call path', () => {
       expect(seen.p50Added).toBeLessThanOrEqual(limit(seen))
     }, 300_000)
 
-    // Of processor time, which a busy machine moves least; seen at 0.99 to 1.10.
+    // This compares processor time, which a busy machine changes least. Ratios of 0.99 to 1.10 were seen.
     test(`${transport} at 16 in flight costs at most 1.15 times as much on the wire of 2026-07-28 as on the older one`, async () => {
       expect(await wireCost(wire => bench.through(transport, 16, SECONDS, wire), 1.15, 2)).toBeLessThanOrEqual(1.15)
     }, 300_000)
 
-    // Seen at 0.63 to 0.7 of it: three requests in place of five.
+    // Ratios of 0.63 to 0.7 were seen: three requests instead of five.
     test(`a whole visit to ${transport} costs less on the wire of 2026-07-28 than on the older one`, async () => {
       expect(await wireCost(wire => bench.visits(transport, 16, SECONDS, wire), 0.99, extent(1, 2))).toBeLessThan(1)
     }, 300_000)
@@ -96,8 +96,8 @@ describe('floors of the call path', () => {
 beyondCore(() =>
   describe('floors of memory', () => {
     test('an empty hub holds at most 115 MB, and each further idle stdio server costs it at most 0.4 MB', async () => {
-      // What the collector has not come to yet counts too: one measurement differs from the next by 0.9 MB of an empty hub,
-      // and by 0.1 MB of a server.
+      // Garbage that is not collected yet counts too: between measurements, an empty hub varies by 0.9 MB and a server by 0.1
+      // MB.
       const isHeld = ({ emptyMb, perServerMb }: Memory): boolean => emptyMb <= 115 && perServerMb <= 0.4
       const memory = await tried(() => measureMemory(30, 60), isHeld)
       expect(memory.emptyMb).toBeLessThanOrEqual(115)

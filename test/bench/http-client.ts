@@ -104,7 +104,7 @@ export class HttpSession {
     this.#head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${lines.join('\r\n')}\r\ncontent-length: ${length}\r\n\r\n`
   }
 
-  /** `onAnswer` gets each call's duration and what was wrong with it, and says whether to go on. */
+  /** `onAnswer` gets each call's duration and its error, and returns true to continue. */
   static async open(
     target: HttpTarget,
     onAnswer: (ms: number, error: string | undefined) => boolean,

@@ -11,7 +11,7 @@ const PAIRS = 3
 const WARM_SECONDS = 10
 const WARM_SESSIONS = 16
 
-/** What one hub did, by calls in flight, round by round. */
+/** Measurements of one hub by number of calls in flight, one per round. */
 type Rounds = ReadonlyMap<number, readonly Measured[]>
 
 /**

@@ -59,9 +59,9 @@ function table(rows: readonly (readonly (string | number)[])[]): void {
 }
 
 /**
- * `yardstick` holds the calls per second of the raw HTTP server by sessions in flight. What the hub makes of a stdio server is
- * set against it too, and against one child whose pipe all sessions share, which shows the server alone: the pipe joins many
- * calls in one read, and no set of clients can have it.
+ * `yardstick` holds the calls per second of the raw HTTP server by sessions in flight. The hub's figures for a stdio server
+ * are compared with it, and with one child whose pipe all sessions share. The pipe shows the server alone: it joins many
+ * calls in one read, which no set of clients can do.
  */
 async function calls(bench: Bench, transport: Transport, yardstick: Map<number, number>): Promise<void> {
   const rows: (string | number)[][] = [
@@ -117,7 +117,7 @@ async function calls(bench: Bench, transport: Transport, yardstick: Map<number, 
   table(rows)
 }
 
-/** What the wire of 2026-07-28 costs, set against the older one. */
+/** Measures the cost of the wire of 2026-07-28 against the older one. */
 async function wires(bench: Bench): Promise<void> {
   const rows: (string | number)[][] = [
     ['', 'in flight', 'legacy/s', 'modern/s', 'ratio', 'legacy CPU µs', 'modern CPU µs', 'least', 'least', 'errors'],

@@ -12,9 +12,9 @@ export const ECHO = [process.execPath, join(MCP_SERVERS, 'echo.ts')]
 export type Transport = 'stdio' | 'http'
 
 /**
- * What a client reaches without the hub. `http`: the raw HTTP server. `stdio`: a child of its own for each session, which is
- * how stdio clients work. `pipe`: one child whose pipe all sessions share; no set of clients can do that, but it shows what
- * the server alone is able to do.
+ * The way a client reaches the server without the hub. `http`: the raw HTTP server. `stdio`: a child of its own for each
+ * session, which is how stdio clients work. `pipe`: one child whose pipe all sessions share; no set of clients can do that,
+ * but it shows what the server alone is able to do.
  */
 export type Direct = Transport | 'pipe'
 
@@ -72,7 +72,7 @@ export class Bench {
     this.#wire = wire
   }
 
-  /** `wire`: the era that clients of the hub speak; `env`: of the hub. */
+  /** `wire`: the era that clients of the hub speak; `env`: variables of the hub. */
   static async start(wire: Wire = 'legacy', env: Readonly<Record<string, string>> = {}): Promise<Bench> {
     const echo = await startProgram(join(MCP_SERVERS, 'echo-http.ts'))
     try {
@@ -123,7 +123,7 @@ export class Bench {
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'http', target }, this.hub.pid)
   }
 
-  /** Whole visits in place of calls. */
+  /** Measures whole visits instead of calls. */
   visits(transport: Transport, sessions: number, seconds: number, wire: Wire): Promise<Measured> {
     const target = this.#target(`${this.hub.url}/mcp/${transport}`, wire)
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'visits', target }, this.hub.pid)

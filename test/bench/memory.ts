@@ -15,9 +15,12 @@ export interface Memory {
   readonly perServerMb: number
 }
 
-/** Resident memory of an empty hub, and what each further idle stdio server costs it beyond the first, in which the runtime warms up. */
+/**
+ * Resident memory of an empty hub, and the memory of each further idle stdio server. The first servers are not counted, since
+ * the runtime warms up with them.
+ */
 export async function measureMemory(few = 30, many = 60): Promise<Memory> {
-  // At the same time, since they mostly wait for the memory to settle, and that of one is not the others'.
+  // They run at the same time: most of the time they wait for their memory to settle, and they share no memory.
   const [emptyMb, withFewMb, withManyMb] = await Promise.all([residentWith(0), residentWith(few), residentWith(many)])
   return { emptyMb, withFewMb, withManyMb, few, many, perServerMb: (withManyMb - withFewMb) / (many - few) }
 }

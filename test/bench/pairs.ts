@@ -5,9 +5,9 @@ export interface Pair<Each> {
 }
 
 /**
- * Measures as many pairs of hubs, each hub from its start to its end by itself: of several that wait for their turns the runtime throws
- * compiled code away meanwhile, and then compiles it anew beside the calls. Off and on come in the order off, on, on, off, so that a
- * machine which grows slower or faster favours neither.
+ * Measures this many pairs of hubs. Only one hub runs at a time: while a hub waits for its turn, the runtime discards its
+ * compiled code and later compiles it again beside the calls. The order is off, on, on, off, so that a machine that grows
+ * slower or faster favours neither.
  */
 export async function measurePairs<Result>(
   pairs: number,

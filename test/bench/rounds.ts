@@ -7,8 +7,8 @@ export interface Round {
 }
 
 /**
- * Direct and through the hub by turns, so that both see the same weather on a shared machine. `against`: the direct way;
- * default the one that clients of this transport have. `enough` is asked after each round and ends them early.
+ * Measures calls directly and through the hub by turns, so that a shared machine affects both alike. `against`: the direct
+ * way; default the one that clients of this transport have. `enough` is asked after each round and ends them early.
  */
 export async function alternate(
   bench: Bench,
@@ -33,7 +33,7 @@ export interface WireRound {
   readonly modern: Measured
 }
 
-/** The same on both wires by turns. `enough` is asked after each round and ends them early. */
+/** Measures both wires by turns. `enough` is asked after each round and ends them early. */
 export async function bothWires(
   rounds: number,
   run: (wire: Wire) => Promise<Measured>,
@@ -53,7 +53,7 @@ export interface Best {
   readonly ratio: number
   /** Milliseconds. */
   readonly p50Added: number
-  /** Milliseconds; how fast the machine is just now. */
+  /** Milliseconds; shows how fast the machine is at present. */
   readonly directP50: number
 }
 

@@ -8,14 +8,14 @@ export interface StartUp {
   /** From the start of the process, in milliseconds. */
   readonly listeningMs: number
   readonly othersOnlineMs: number
-  /** How long one `tools/list` over all servers took once they were online. */
+  /** Duration of one `tools/list` over all servers after all were online, in milliseconds. */
   readonly toolsListMs: number
   readonly toolsListed: number
   /** The same servers started by hand, eight at a time, each up to its answer to `tools/list`. */
   readonly bareMs: number
 }
 
-/** Starts a hub with so many stdio servers, of which the last never answers `initialize` when there are several. */
+/** Starts a hub with this many stdio servers. If there are several, the last one never answers `initialize`. */
 export async function measureStartUp(servers: number): Promise<StartUp> {
   const [command = '', ...args] = ECHO
   const hanging = servers > 1 ? 1 : 0

@@ -2,8 +2,8 @@ import type { HttpTarget } from './http-client.ts'
 import { ENVELOPE, openSession, TEXT } from './http-client.ts'
 
 /**
- * Clients that come, look at the tools, call one and go, one visit after the other: five requests of the earlier era, three of
- * 2026-07-28. `onVisit` gets each visit's duration in milliseconds and what was wrong with it.
+ * Clients that connect, list the tools, call one and disconnect, one visit after the other: five requests in the earlier era,
+ * three in 2026-07-28. `onVisit` gets each visit's duration in milliseconds and its error.
  */
 export function visitLoad(
   target: HttpTarget,

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of servers and placeholders of manifests
-/** What comes in: pasted configurations, forms, templates of the market and their versions, bundles. */
+/** Ways to add servers: pasted configurations, forms, templates of the market and their versions, bundles. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { MANIFEST, packed } from '../support/bundle.ts'
@@ -201,7 +201,7 @@ test('another version is looked over, its conflict decided, done, and undone', a
   await tab.open(`/market/${ID}`)
   await page.click('aside a:has-text("Back to 1.0.0")')
   await page.waitForSelector('.clash')
-  // Nothing can be done on a plan from before the last choice.
+  // A plan made before the last choice cannot be carried out.
   const held = Promise.withResolvers<void>()
   await page.route('**/downgrade?dryRun=true', route => held.promise.then(() => route.continue()))
   await page.click('.clash button:has-text("Keep mine")')

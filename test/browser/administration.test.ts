@@ -1,4 +1,4 @@
-/** What administrators do, and others do not: users, settings of the hub, plugins with pages of their own. */
+/** Pages for administrators only: users, settings of the hub, plugins with pages of their own. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -130,7 +130,7 @@ test('settings of the hub that somebody else saved meanwhile: both are shown, an
   })
   await page.click('.setfoot .btn.pri')
   await asked.promise
-  // Until theirs are read, what was typed is set against nothing.
+  // The typed values are compared only after the saved ones were read.
   expect(await page.locator('.callout.warn').count()).toBe(0)
   answered.resolve()
   await page.waitForSelector('.callout:has-text("You have saved this meanwhile, elsewhere.")')
@@ -298,7 +298,7 @@ test('a switch sends what was chosen, also before its page knows of the last cha
   await toggle.click()
   await toggle.click()
   await page.waitForTimeout(300)
-  // The second waits for the answer to the first, which it could overtake.
+  // The second change waits for the answer to the first, since it could overtake it.
   expect(sent).toEqual([{ enabled: false }])
   first.resolve()
   await until(() => sent.length === 2, { what: 'both changes' })

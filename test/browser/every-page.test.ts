@@ -145,7 +145,7 @@ const REFUSALS: readonly (readonly [string, keyof typeof titles])[] = [
   ['/alerts/channels/lost', 'channel_not_found'],
 ]
 
-/** What a person did wrong, where the error is shown, and what it says. */
+/** Mistakes of a person, with the place where the error is shown and its text. */
 const MISTAKES: readonly {
   readonly place: string
   readonly act: (tab: ConsoleTab) => Promise<unknown>

@@ -1,4 +1,4 @@
-/** Who comes to the console, from the first start on, and what is sent to them. */
+/** Access to the console, from the first start on, and what is sent to each person. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -243,7 +243,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
   const { page } = tab
   await tab.open('/servers')
   await page.waitForSelector('td:has-text("open")')
-  // One "notes", which is the user's own: the administrator's of the same name is not there.
+  // There is one "notes", the user's own; the administrator's server of that name is not shown.
   expect(await page.locator('tbody tr[data-key]').count()).toBe(2)
   await tab.open('/servers/admin~open')
   await page.waitForSelector('text=admin')
@@ -254,7 +254,7 @@ test('a second user sees nothing of others but what is public, read-only; a rest
   const foreign = await page.locator('main').textContent()
   await page.goto(`${hub.url}/servers/admin~nothing`)
   await page.waitForSelector('[role=alert]')
-  // What is somebody else's looks as what does not exist.
+  // A server of somebody else looks like one that does not exist.
   const scrub = (text: string | null): string =>
     (text ?? '').replace(/notes|nothing/g, 'X').replace(/(?<=_not_found)[0-9a-f]{16}/g, 'id')
   expect(scrub(foreign)).toBe(scrub(await page.locator('main').textContent()))
@@ -273,7 +273,7 @@ test('the first paint with an empty cache comes within 500 ms, in two of three t
   const admin = await hub.signIn('admin')
   const paints: number[] = []
   const fits = (): number => paints.filter(ms => ms < atMost(500)).length
-  // A third one only where it decides.
+  // A third one is measured only if it decides.
   while (paints.length < 3 && fits() < 2) {
     const tab = await openTab(browser, hub, admin, { emptyCache: true })
     await tab.open('/')

@@ -107,7 +107,7 @@ test('live tail loses and doubles no row at 200 records a second, pauses by scro
   expect((await messages(page)).toSorted()).toEqual(expected.toSorted())
   expect(await page.locator('tr[data-key]').count()).toBeLessThanOrEqual(100)
   const tasks = await page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks)
-  // One may be a pause of the machine; a page that does too much has one for each batch of records.
+  // One long task may be a pause of the machine; a page that does too much has one for each batch of records.
   expect(tasks.filter(ms => ms >= atMost(50)).length).toBeLessThanOrEqual(1)
 
   await page.mouse.wheel(0, 900)

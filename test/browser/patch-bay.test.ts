@@ -54,7 +54,7 @@ test('five servers are cords: each plate is drawn, a broken one says so, keys go
   expect(await names(0)).toEqual(['patchbay-test'])
   // Three and one servers in groups, and one client.
   expect(await page.locator('.cords path').count()).toBe(5)
-  // A server that is not there is between two attempts most of the time.
+  // A server that does not answer is between two attempts most of the time.
   await page.waitForSelector('.cords path.bad', { state: 'attached' })
   expect(await page.locator('.cords path.bad').count()).toBe(1)
   const focused = () => page.evaluate(() => document.activeElement?.querySelector('.nm')?.textContent)

@@ -40,9 +40,9 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** Measures interactions with a page, each of which ends when what it is for is seen. */
+/** Measures interactions with a page. Each ends when its effect is visible. */
 class Interactions {
-  /** Those that took too long, by their place in the journey. */
+  /** Interactions that took too long, by their place in the journey. */
   readonly over = new Map<number, string>()
   readonly #page: Page
   #measured = 0
@@ -82,7 +82,7 @@ class Interactions {
   }
 }
 
-/** Throws with what took too long twice: what took too long once is measured again, since other programs disturb. */
+/** Throws if interactions take too long twice. Those that were slow once are measured again, since other programs disturb. */
 async function judge(journey: (tab: ConsoleTab, at: Interactions) => Promise<void>): Promise<void> {
   const run = async (): Promise<ReadonlyMap<number, string>> => {
     const tab = await openTab(browser, hub, admin)
@@ -123,7 +123,7 @@ async function useServers(tab: ConsoleTab, at: Interactions): Promise<void> {
 
   await page.focus('[data-search]')
   await at.key('Servers, letter g', 'g', asked('q', 'g'))
-  // Few enough to be drawn whole, were the limit 200 rows.
+  // These are few enough to be drawn whole, if the limit were 200 rows.
   await at.key('Servers, digit 1', '1', asked('q', 'g1'))
   await at.key('Servers, a letter less', 'Backspace', asked('q', 'g'))
   await at.key('Servers, a letter less', 'Backspace', asked('q', null))
@@ -185,8 +185,8 @@ describe.each(extent([], ['over time']))('%s', () => {
     expect(tails).toContain(true)
   }, 600_000)
 
-  // By the clock and without a trace, which makes all tasks longer. Other programs on the machine hold up a tab at times; what
-  // the page itself does is the same in each.
+  // Durations are taken by the clock and without a trace, which makes all tasks longer. Other programs on the machine delay a
+  // tab at times; the page itself does the same in each.
   test(`${PER_SECOND} records a second in the live tail: the browser sees no long task`, async () => {
     const tails = await untilOne(['third', 'fourth', 'fifth'], async prefix => {
       const long = await tail(prefix, longTasks)
@@ -197,7 +197,7 @@ describe.each(extent([], ['over time']))('%s', () => {
   }, 600_000)
 })
 
-/** What each try came to, up to the first that is good. */
+/** Results of the tries, up to the first good one. */
 async function untilOne(names: readonly string[], isGood: (name: string) => Promise<boolean>): Promise<boolean[]> {
   const tries: boolean[] = []
   for (const name of names) {
@@ -240,7 +240,7 @@ async function useLogs(tab: ConsoleTab, at: Interactions): Promise<void> {
   )
   await at.click('Logs, close the record', '[aria-label="Close record"]', unseen('pb-log-record h2'))
   for (let round = 0; round < 2; round += 1) {
-    // A page has at most 1,000 records, and fewer where the hub has not found so many in its time for a search.
+    // A page has at most 1,000 records. It has fewer if the hub does not find that many within the time limit of a search.
     const before = Number(await page.evaluate(records('')))
     await at.click('Logs, load more', '.tf button:has-text("Load more")', records(`> ${before}`))
   }

@@ -101,7 +101,7 @@ async function picture(
 ): Promise<void> {
   const path = PAGES[page] ?? PARTS[page] ?? '/'
   const tab = await openTab(browser, hub, who, VIEWS[view])
-  // What the hub answers is held back or refused; the page itself is the real one.
+  // Answers of the hub are held back or refused; the page itself is the real one.
   if (state === 'loading') await tab.page.route(/\/(?:api|health)\b(?!\/stream)/, () => {})
   if (state === 'error') {
     const body = JSON.stringify({
@@ -127,8 +127,8 @@ async function picture(
 }
 
 /**
- * Waits until each part of the page shows what it was told, or its error. What a busy hub's page asks again meanwhile is not
- * waited for: there is always something.
+ * Waits until each part of the page shows its data or its error. Later refreshes are not waited for: the page of a busy hub
+ * always has one under way.
  */
 async function filled({ page }: ConsoleTab, what: string): Promise<void> {
   const waiting = page.locator('main [aria-busy="true"]')

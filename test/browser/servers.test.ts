@@ -176,7 +176,7 @@ test('progress is shown, and Cancel reaches the server', async () => {
   await page.waitForSelector('.tryres a.mono')
   await page.click('.runbar >> text=Cancel')
   await page.waitForSelector('.tryres:has-text("Cancelled")')
-  // The server lists the calls that it was told to give up.
+  // The server lists the calls whose cancellation it received.
   await until(
     async () => {
       const { result } = await admin.ok('POST', '/api/servers/slow/tools/cancelled/call', { arguments: {} })

@@ -32,7 +32,7 @@ async function tap(page: Page, selector: string): Promise<void> {
     return { height: box.height, width: box.width, under: isFree ? '' : `${top?.tagName}.${top?.className}` }
   })
   expect([selector, under]).toEqual([selector, ''])
-  // In half pixels, as borders of a scaled page come.
+  // Sizes come in half pixels, like borders of a scaled page.
   expect(`${selector}: ${Math.min(width, height) + 0.5 >= TARGET ? 'large enough' : `${width} × ${height}`}`).toBe(
     `${selector}: large enough`,
   )
@@ -93,7 +93,7 @@ test('first run, a pasted server, a tool tried, a group made and a client connec
 /** Most presses of Tab on the way to a control; a page with more stops before it is a fault of its own. */
 const MOST_STOPS = 90
 
-/** Where the focus is: whether on the element of a selector, what it is, and whether the eye sees it. */
+/** Describes the focus: `here` if it is on the element of a selector, its name, and `isSeen` if the focus is visible. */
 async function focus(page: Page, selector = 'html'): Promise<{ here: boolean; name: string; isSeen: boolean }> {
   return page.evaluate(selector => {
     const active = document.activeElement ?? document.body
@@ -111,7 +111,7 @@ async function focus(page: Page, selector = 'html'): Promise<{ here: boolean; na
   }, selector)
 }
 
-/** Waits until the focus is somewhere: never on the page's body after a deed. */
+/** Waits until an element has the focus: after an action it must never be on the page's body. */
 async function kept(page: Page, after: string): Promise<void> {
   const isKept = page.waitForFunction(() => document.activeElement !== null && document.activeElement !== document.body)
   await isKept.catch(() => {
@@ -119,13 +119,13 @@ async function kept(page: Page, after: string): Promise<void> {
   })
 }
 
-/** Presses Tab until the focus is on a control; every stop on the way is seen. */
+/** Presses Tab until the focus is on a control. The focus must be visible at every stop on the way. */
 async function tabTo(page: Page, selector: string): Promise<void> {
   const stops: string[] = []
   for (let stop = 0; stop < MOST_STOPS; stop += 1) {
     const { here, name, isSeen } = await focus(page, selector)
     stops.push(name)
-    // Behind the last stop of the page the browser's own controls come, which the body stands for.
+    // Behind the last stop of the page come the browser's own controls; there the body is the active element.
     if (!name.startsWith('BODY')) expect([name, isSeen]).toEqual([name, true])
     if (here) return
     await page.keyboard.press('Tab')
@@ -146,7 +146,7 @@ async function press(page: Page, selector: string, key = 'Enter'): Promise<void>
 
 test('by keys: signs in, adds a server, groups it and tries a tool; the focus is always seen and never lost', async () => {
   const admin = await hub.signIn('admin')
-  // What was made by touch: the first server of a menu is to be the one that is added here.
+  // Removes what the touch test made: the first server of a menu must be the one that is added here.
   await admin.ok('DELETE', '/api/groups/work')
   await admin.ok('DELETE', '/api/servers/mine')
   const tab = await openTab(browser, hub)

@@ -105,7 +105,7 @@ describe('questions in a row, at once, and for a prompt', () => {
   })
 })
 
-// Not of 2026-07-28: such a client has its question as the answer to its call, and nothing that it could cancel.
+// This leaves out 2026-07-28: there, the question is the answer to the call, and nothing is left to cancel.
 describe('a call that its client cancels while it is asked', () => {
   const handshaking = (kinds: readonly UpstreamKind[]) => crossed(kinds, 1, HANDSHAKING_CLIENTS)
 
@@ -141,7 +141,7 @@ describe('a call that its client cancels while it is asked', () => {
   )
 })
 
-/** Asked on the client's own way, since it may be a process of its own. */
+/** Asks over the client's own connection, since that may have a process of its own. */
 async function cancelled(peer: Peer): Promise<number> {
   return (JSON.parse(await textOf(peer.call('journal', { event: 'cancelled' }))) as string[]).length
 }

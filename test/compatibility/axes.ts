@@ -1,4 +1,4 @@
-/** What is tried against what, and where it is not expected to work, why. */
+/** The features, clients and servers that are tried, and the combinations that are not expected to work, with the reason. */
 import { extent } from '../support/extent.ts'
 
 export const FEATURES = [
@@ -15,8 +15,9 @@ export const FEATURES = [
 export type Feature = (typeof FEATURES)[number]
 
 /**
- * The rounds in which the clients take their turns at an upstream. Nothing is cancelled before the last: on a shared connection
- * that does not say to which call a log message belongs, none is passed on for a while after somebody else's call was given up.
+ * The rounds in which the clients take turns at an upstream. Calls are cancelled only in the last round: on a shared
+ * connection whose log messages do not name their call, the hub passes none on for a while after somebody else's call was
+ * cancelled.
  */
 export const ROUNDS: readonly (readonly Feature[])[] = [FEATURES.filter(each => each !== 'cancel'), ['cancel']]
 
@@ -26,14 +27,14 @@ export interface ClientKind {
   readonly version: string
 }
 
-/** Those of the page's tables. */
+/** The clients in the page's tables. */
 export const MAIN_CLIENTS: readonly ClientKind[] = [
   { name: 'SSE, 2024-11-05', wire: 'sse', version: '2024-11-05' },
   { name: 'streamable HTTP, 2025-11-25', wire: 'streamable', version: '2025-11-25' },
   { name: 'streamable HTTP, 2026-07-28', wire: 'streamable', version: '2026-07-28' },
 ]
 
-/** Those that a server can ask while their call waits. */
+/** Clients that a server can ask while their call waits. */
 export const HANDSHAKING_CLIENTS = MAIN_CLIENTS.filter(({ version }) => version < '2026')
 
 /** Versions before the last one of their era. */
@@ -70,15 +71,15 @@ export const OLDER_UPSTREAMS: readonly UpstreamKind[] = ['2025-06-18', '2025-03-
   { id: `http-${version}`, name: `streamable HTTP, ${version}`, transport: 'http', era: 'legacy', version },
 ])
 
-/** Those with which the page says such a server works. */
+/** Clients with which the page says that such a server works. */
 export function clientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   return UPSTREAMS.includes(upstream) ? CLIENTS : MAIN_CLIENTS
 }
 
 /**
- * Those with which the suite tries it: each kind of server meets the newest client and one of the older era, by turns on
- * either wire, and each older version is that of some server, the oldest also that of a client; all that the page names with
- * PATCHBAY_WHOLE=1.
+ * Clients with which the suite tries this server. Each kind of server is tried with the newest client and, by turns, with one
+ * of the two transports of the older era. Each older version is tried with some server, and the oldest one also with a
+ * client. With PATCHBAY_WHOLE=1, all clients that the page names are tried.
  */
 export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   const at = UPSTREAMS.indexOf(upstream)
@@ -94,10 +95,13 @@ export function triedClientsOf(upstream: UpstreamKind): readonly ClientKind[] {
   return extent(core, clientsOf(upstream))
 }
 
-/** Which of the older servers each main client meets in the suite: all versions, on either transport. */
+/**
+ * For each main client, the index of the older server that it is tried with in the suite: all versions and both transports
+ * occur.
+ */
 const OLDER_TRIED: readonly number[] = [0, 3, 4]
 
-/** Every client with every kind; in the suite each kind with one client, and each client with some kind: which, `turn` says. */
+/** Every client with every kind. In the suite each kind has one client and each client some kind, and `turn` selects which. */
 export function crossed(
   kinds: readonly UpstreamKind[],
   turn: number,
@@ -110,7 +114,7 @@ export function crossed(
   )
 }
 
-/** `works`, or what one meets instead. */
+/** `works`, or the result that the client gets instead. */
 export type Outcome = 'works' | (string & {})
 
 interface Exception {

@@ -5,21 +5,21 @@ import type { Pairs } from './pairs.ts'
 import type { ListKind, Peer } from './peers.ts'
 import type { Upstream } from './upstreams.ts'
 
-/** What one scenario has to do with. */
+/** The parts that one scenario works with. */
 export interface Cell {
   readonly client: ClientKind
   readonly upstream: Upstream
   readonly pairs: Pairs
-  /** No other cell has it. */
+  /** A key that no other cell has. */
   readonly key: string
 }
 
 const WATCHED = 'test://watched-resource'
 const FENCE = 'test://static-text'
-/** In no list: a template has it. */
+/** A resource that is in no list, but matches a template. */
 const LATER = 'test://template/7/data'
 
-/** Each finds out what happens, and throws where that is neither the feature nor a refusal of it. */
+/** Each scenario returns its result, and throws if that is neither the feature nor a refusal of it. */
 export const SCENARIOS: Readonly<Record<Feature, (cell: Cell) => Promise<Outcome>>> = {
   'tool call': toolCall,
   progress,
@@ -45,7 +45,7 @@ function same(found: unknown, expected: unknown, what: string): void {
     throw new Error(`${what}: expected ${JSON.stringify(expected)}, found ${JSON.stringify(found)}`)
 }
 
-/** The refusal that the work meets, by its numbers and codes; undefined where it succeeds. */
+/** The refusal of the work, by its numbers and codes; undefined if the work succeeds. */
 async function refusal(work: Promise<unknown>): Promise<string | undefined> {
   const settled = await work.then(
     () => undefined,
@@ -69,7 +69,7 @@ async function toolCall(cell: Cell): Promise<Outcome> {
 
 async function progress(cell: Cell): Promise<Outcome> {
   const [ann, bob] = await cell.pairs.open('plain')
-  // The same token twice: whose it is must not depend on it.
+  // Both use the same token: the hub must keep the two apart in spite of it.
   const run = (peer: Peer, key: string) => textOf(peer.call('steps', { key }, { token: 'the token' }))
   await Promise.all([run(ann, 'ann'), run(bob, 'bob')])
   const told = (name: string) => [1, 2, 3].map(step => ['the token', step, name])
@@ -217,7 +217,7 @@ async function listChanged(cell: Cell): Promise<Outcome> {
     upstream.kind.transport === 'openapi' ? ['tools'] : ['tools', 'prompts', 'resources']
   await Promise.all(pair.map(peer => peer.watchLists()))
   const name = `grown_${key}`
-  /** Who sees it in which list. */
+  /** The lists that show it, with the client. */
   const listed = async (): Promise<readonly string[]> => {
     const looks = pair.flatMap((peer, at) =>
       kinds.map(async kind => ((await peer.names(kind)).includes(name) ? [`${kind} ${at}`] : [])),
@@ -232,7 +232,7 @@ async function listChanged(cell: Cell): Promise<Outcome> {
   const everywhere = pair.flatMap((_, at) => kinds.map(kind => `${kind} ${at}`))
   let looked = ''
   let found: readonly string[] = []
-  // A notice of an earlier change may come late: who looks again with each one that comes has it with the last of them.
+  // A notice of an earlier change may come late: this looks again after each notice, so the last look sees the change.
   const seen = async (): Promise<boolean> => {
     const now = JSON.stringify(counts())
     if (!told() || now === looked) return false

@@ -5,14 +5,14 @@ import { type Found, runUpstream } from './matrix.ts'
 import { connect } from './pairs.ts'
 import { askingServer, type Place, startWorld, type Upstream, type World } from './upstreams.ts'
 
-/** Two groups, each of a server of either era on the wire on which the other group has the other one. */
+/** Two groups. Each has one server of either era, and the eras are on opposite transports in the two groups. */
 const PAIRS = [
   ['stdio-old', 'http-new'],
   ['http-old', 'stdio-new'],
 ] as const
 const MEMBERS = UPSTREAMS.filter(({ id }) => PAIRS.some(pair => pair.some(each => each === id)))
 
-/** In the suite two members with two clients each, the others with the third. */
+/** In the suite two members have two clients each, and the others have the third client. */
 function clientsWith(kind: UpstreamKind) {
   const turn = MEMBERS.indexOf(kind)
   return MAIN_CLIENTS.filter((_, row) => extent((row + turn) % 2 === 0, true))
@@ -27,7 +27,7 @@ beforeAll(async () => {
     { name: `asking${at}`, servers: pair.map(id => askingServer(kindOf(id))) },
   ])
   world = await startWorld(MEMBERS, { groups })
-  // Both members of a group tell its clients of their changes, so that they take turns.
+  // Both members of a group announce their changes to its clients, so they take turns.
   const chains = PAIRS.map(async (pair, at) => {
     const rows: Found[] = []
     for (const id of pair)
@@ -45,7 +45,7 @@ function kindOf(id: string) {
   return UPSTREAMS.find(kind => kind.id === id) ?? UPSTREAMS[0]!
 }
 
-/** Both members have the same names and URIs, so that all of them get the member's name. */
+/** Both members have the same names and URIs, so all of them get the member's name in front. */
 function placeOf(group: string, member: string): Place {
   return {
     name: group,

@@ -4,7 +4,7 @@ import { type Cell, SCENARIOS } from './cells.ts'
 import { Pairs } from './pairs.ts'
 import type { Upstream, World } from './upstreams.ts'
 
-/** What was found in one cell; `failed: …` where it was neither the feature nor a refusal of it. */
+/** The result of one cell; `failed: …` if it was neither the feature nor a refusal of it. */
 export interface Found {
   readonly client: ClientKind
   readonly upstream: UpstreamKind
@@ -12,13 +12,13 @@ export interface Found {
   readonly outcome: Outcome
 }
 
-/** What is tried of what the page shows. */
+/** Tries the part of the page that the suite covers. */
 export async function runMatrix({ admin, upstreams }: World): Promise<readonly Found[]> {
   const chains = upstreams.map(upstream => runUpstream(admin, upstream, triedClientsOf(upstream.kind)))
   return (await Promise.all(chains)).flat()
 }
 
-/** Every cell of these clients with one upstream, one after the other, so that nothing but a cell's own two clients moves it. */
+/** Runs every cell of these clients with one upstream, one after the other, so that only the two clients of a cell affect it. */
 export async function runUpstream(
   admin: Client,
   upstream: Upstream,

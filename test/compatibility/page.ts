@@ -14,7 +14,7 @@ import type { Found } from './matrix.ts'
 
 export const PAGE = new URL('../../docs/reference/compatibility.md', import.meta.url)
 
-/** Remarks on cells that work, with what they need. */
+/** Remarks on cells that work, with their conditions. */
 const REMARKS: readonly {
   readonly applies: (feature: Feature, upstream: UpstreamKind) => boolean
   readonly text: string
@@ -43,7 +43,7 @@ const REMARKS: readonly {
   },
 ]
 
-/** The page as what was found says it. */
+/** The page, made from the results. */
 export function compatibilityPage(found: readonly Found[]): string {
   const notes = [...REMARKS.map(({ text }) => text), ...EXCEPTIONS.map(({ reason }) => reason)]
   return `# Which client can do what with which server
@@ -104,7 +104,7 @@ function outcomeOf(client: ClientKind, upstream: UpstreamKind, feature: Feature,
 
 const list = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 
-/** What differs from the newest version of the same era; one sentence where nothing does. */
+/** Differences from the newest version of the same era; one sentence if there are none. */
 function olderClients(found: readonly Found[]): string {
   const newest = MAIN_CLIENTS.find(({ version }) => version === '2025-11-25') as ClientKind
   const pairs = OLDER_CLIENTS.flatMap(client =>
@@ -122,7 +122,7 @@ function olderUpstreams(found: readonly Found[]): string {
   return `as servers of 2025-11-25 on the same transport, ${differences(pairs, found)}`
 }
 
-/** Each pair with the one whose cells it should have. */
+/** Compares each pair with the pair whose cells it should have. */
 function differences(
   pairs: readonly (readonly [ClientKind, UpstreamKind, ClientKind, UpstreamKind])[],
   found: readonly Found[],

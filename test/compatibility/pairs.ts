@@ -5,7 +5,7 @@ import type { Upstream } from './upstreams.ts'
 
 export type Pair = readonly [ann: Peer, bob: Peer]
 
-/** Two clients of a kind at one upstream, at once, of which neither may hear what is the other's. */
+/** Two clients of a kind at one upstream at once. Neither may receive anything that belongs to the other. */
 export class Pairs implements AsyncDisposable {
   readonly #admin: Client
   readonly #client: ClientKind

@@ -21,7 +21,7 @@ export interface Heard {
   readonly logs: (readonly [level: string, data: unknown])[]
   readonly updates: string[]
   readonly changes: Record<ListKind, number>
-  /** What a server asked: the kind with the text that stood in the question. */
+  /** Requests of the server: the kind, with the text of the request. */
   readonly asked: string[]
 }
 
@@ -51,7 +51,7 @@ export interface Peer {
   /** False when the hub left the resource out of what it honours. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>
-  /** From now on changed lists are told. */
+  /** From now on, changes of lists are reported. */
   watchLists(): Promise<void>
   close(): Promise<void>
 }
@@ -59,19 +59,19 @@ export interface Peer {
 export type LogLevel = 'debug' | 'info' | 'warning' | 'error'
 
 export interface PeerOptions {
-  /** The name that stands in all its answers. */
+  /** The name that is in all its answers. */
   readonly name: string
   readonly path: string
   /** Declares sampling, elicitation and roots, and answers in this manner. `true`: with its name. */
   readonly asked?: Manner
-  /** The folder that is its root, of which it also tells changes. Default: none that exists. */
+  /** The folder that is its root; it also announces changes of it. Default: a folder that does not exist. */
   readonly root?: string
 }
 
-/** `fails`: with an error of the code -1; `hangs`: never; `declines`: what the user is asked. */
+/** `fails`: answers with an error of the code -1; `hangs`: never answers; `declines`: declines requests to the user. */
 export type Manner = boolean | 'declines' | 'fails' | 'hangs'
 
-/** What it declares. */
+/** The capabilities that it declares. */
 function capabilitiesOf({ asked, root }: PeerOptions): Pick<ClientOptions, 'capabilities'> {
   if (!asked) return {}
   return { capabilities: { sampling: {}, elicitation: {}, roots: root === undefined ? {} : { listChanged: true } } }
@@ -81,7 +81,7 @@ function nothingHeard(): Heard {
   return { progress: [], logs: [], updates: [], changes: { tools: 0, prompts: 0, resources: 0 }, asked: [] }
 }
 
-/** What a client answers, in the shapes of the protocol; each notes that it was asked. */
+/** Answers of a client, in the shapes of the protocol. Each handler records the request. */
 function answersOf({ name, asked: manner, root = `/${name}` }: PeerOptions, { asked }: Heard) {
   const hear = async (question: string): Promise<void> => {
     asked.push(question)

@@ -24,7 +24,7 @@ function upstreamOf(kind: UpstreamKind): Upstream {
   return world.upstreams.find(each => each.kind === kind) as Upstream
 }
 
-/** Whether a message on this wire says to which call it belongs. */
+/** True when a message on this transport names the call that it belongs to. */
 const related = ({ transport }: UpstreamKind): boolean => transport === 'http'
 
 /** Many calls of both at once, each with its own key. */

@@ -8,7 +8,7 @@ import type { UpstreamKind } from './axes.ts'
 
 export type Noted = 'begun' | 'cancelled' | 'released' | 'subscribed' | 'unsubscribed'
 
-/** Where clients meet an upstream: a server or group at the hub, and the forms that names and URIs have there. */
+/** The place where clients reach an upstream: a server or group at the hub, and the forms of names and URIs there. */
 export interface Place {
   readonly name: string
   tool(name: string): string
@@ -18,10 +18,10 @@ export interface Place {
 /** One upstream server, seen and moved from its own side. */
 export interface Upstream {
   readonly kind: UpstreamKind
-  /** For what needs no connection of its own, and for what asks its client. */
+  /** `place` is for features without a connection of their own, `askingPlace` for features that ask the client. */
   readonly place: Place
   readonly askingPlace: Place
-  /** Others at the same place that have resources of the same URIs. */
+  /** Other upstreams at the same place that have resources with the same URIs. */
   readonly neighbours: readonly Upstream[]
   /** The keys of what it noted. */
   noted(event: Noted): Promise<readonly string[]>
@@ -69,7 +69,7 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
     hub = await startHub({ settings: { mcpServers: servers, groups: more.groups ?? [] } })
     const admin = await hub.setup()
     await online(admin, Object.keys(servers), 60_000)
-    // Which names a group shows depends on the lists of all its members.
+    // The names that a group shows depend on the lists of all its members.
     for (const name of Object.keys(servers))
       await until(async () => (await statusOf(admin, name)).counts.tools > 0, {
         what: `the tools of ${name}`,
@@ -91,12 +91,12 @@ function environment({ id, transport, era, version }: UpstreamKind): Record<stri
   return { NAME: id, WIRE: transport, ERA: era, ...(version === undefined ? {} : { VERSION: version }) }
 }
 
-/** A local program of the older era is shared by all unless it is configured otherwise, and one that is shared may not ask. */
+/** A local program of the older era is shared unless configured otherwise, and a shared program may not ask clients. */
 export function askingServer({ id, transport, era }: UpstreamKind): string {
   return transport === 'stdio' && era === 'legacy' ? `${id}-own` : id
 }
 
-/** Where one connection serves all clients, those who can be asked among them. */
+/** The server whose one connection serves all clients, including clients that can be asked. */
 export function sharedServer({ id, transport }: UpstreamKind): string {
   return transport === 'stdio' ? id : `${id}-shared`
 }

@@ -23,7 +23,7 @@ async function matrix(): Promise<string> {
   }
 }
 
-/** Real clients read what `patchbay connect` writes for them; what one of them says otherwise. */
+/** Lets real clients read the files that `patchbay connect` writes for them. Returns the errors. */
 async function runConnected(): Promise<readonly string[]> {
   const hub = await runningHub()
   try {

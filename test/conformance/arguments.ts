@@ -8,7 +8,8 @@ interface Property {
 
 /**
  * Arguments that suit the tool's schema: for each property its default, the first of its choices, or something of its type.
- * A property named `schema` gets the input schema of the first other tool, as it was received: so a server sees what became of it.
+ * A property named `schema` gets the input schema of the first other tool as it was received, so that a server sees the
+ * changes on the way.
  */
 export function argumentsFor(tool: Tool, all: readonly Tool[]): Record<string, unknown> {
   const properties = (tool.inputSchema.properties ?? {}) as Readonly<Record<string, Property>>

@@ -4,7 +4,7 @@ import { excerpt, requiredScenarios, runClientScenario, untilGood } from './suit
 
 const CLIENT = join(import.meta.dir, 'client.ts')
 
-/** Of the client leg what needs most of the hub in each revision; `client-leg.long.test.ts` runs all of it. */
+/** The scenarios of the client leg that need most of the hub in each revision; `client-leg.long.test.ts` runs all scenarios. */
 test.each([
   ['2025-11-25', 'sse-retry'],
   ['2026-07-28', 'http-custom-headers'],

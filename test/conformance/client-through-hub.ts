@@ -1,7 +1,9 @@
 /**
- * The client under test of the suite's client leg: a hub whose only upstream is the suite's server, and in front of it a peer of
- * the official package that uses all the server offers. What the suite sees is the hub; the peer only makes it speak.
- * Usage: `bun client.ts URL`, which loads this; the suite appends the URL and sets MCP_CONFORMANCE_SCENARIO, _PROTOCOL_VERSION, _CONTEXT.
+ * The client under test of the suite's client leg: a hub whose only upstream is the suite's server, and in front of it a peer
+ * of the official package that uses everything the server offers. The suite sees the hub only; the peer makes it send
+ * requests.
+ * Usage: `bun client.ts URL`, which loads this; the suite appends the URL and sets MCP_CONFORMANCE_SCENARIO,
+ * _PROTOCOL_VERSION, _CONTEXT.
  */
 import { Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
 import { startHub } from '../support/hub.ts'
@@ -17,7 +19,7 @@ interface ToolCall {
   readonly arguments: Record<string, unknown>
 }
 
-/** What the scenario wants to be called with which arguments, where that matters to it. */
+/** The calls and arguments that the scenario wants, if that matters to it. */
 interface Context {
   readonly toolCalls?: readonly ToolCall[]
 }
@@ -40,7 +42,7 @@ function peerOf(version: string): Client {
   return peer
 }
 
-/** Lists, calls, reads and gets whatever there is. What a server refuses is printed, and the rest goes on: the suite decides. */
+/** Lists, calls, reads and gets everything. Errors of a server are printed and do not end the run: the suite decides. */
 async function useAll(peer: Client, wanted: readonly ToolCall[]): Promise<void> {
   const offered = peer.getServerCapabilities() ?? {}
   if (offered.tools) {

@@ -15,7 +15,7 @@ interface Run {
   /** Without a hub the suite speaks to the reference upstream alone. */
   readonly way: 'hub' | 'direct'
   readonly baseline: string
-  /** Checks that may fail, by scenario; each stands in the baseline with its reason. */
+  /** Checks that may fail, by scenario; each is in the baseline with its reason. */
   readonly known: Readonly<Record<string, number>>
 }
 
@@ -30,7 +30,7 @@ const OLDER_UPSTREAM = {
 }
 const NOTHING = { baseline: 'nothing.yaml', known: {} }
 
-/** Both eras of clients with servers of the other one alone, which need most of the hub, and with servers of both. */
+/** Both eras of clients, first with servers of the other era only, which need most of the hub, then with servers of both eras. */
 const HUB: readonly Run[] = [
   { revision: '2026-07-28', era: 'legacy', way: 'hub', ...OLDER_UPSTREAM },
   { revision: '2025-11-25', era: 'modern', way: 'hub', ...NOTHING },
@@ -46,7 +46,7 @@ const DIRECT: readonly Run[] = [
   { revision: '2025-11-25', era: 'both', way: 'direct', ...NOTHING },
   { revision: '2026-07-28', era: 'both', way: 'direct', ...NOTHING },
 ]
-/** In the suite those that need most of the hub; a fault of the reference shows through it. */
+/** The suite runs those that need most of the hub; a fault of the reference shows through it. */
 const RUNS = extent(HUB.slice(0, 2), [...DIRECT, ...HUB, ...HUB_OF_ONE_ERA])
 
 test.each([
@@ -91,7 +91,7 @@ for (const leg of process.env.CONFORMANCE === 'direct' ? DIRECT : RUNS) {
   })
 }
 
-/** Whether a scenario ran and no more of its checks failed than are known to. */
+/** True when a scenario ran and no more of its checks failed than are known to fail. */
 function passes(run: SuiteRun, scenario: string, known: Run['known']): boolean {
   const result = run.scenarios.get(scenario)
   return result !== undefined && result.passed > 0 && result.failed <= (known[scenario] ?? 0)

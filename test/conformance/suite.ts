@@ -7,7 +7,7 @@ const PACKAGE = join(ROOT, 'node_modules/@modelcontextprotocol/conformance')
 const LOOPBACK = join(ROOT, 'test/support/loopback.cjs')
 
 export type Requirements = '2025-11-25' | '2026-07-28'
-/** Which side of MCP is under test. */
+/** The side of MCP that is under test. */
 export type Leg = 'server' | 'client'
 
 /** Asked of the hub besides the scored scenarios: the suite runs them and does not count them. */
@@ -62,8 +62,9 @@ export async function runClientScenario(script: string, revision: Requirements, 
 const MOST_RUNS = 4
 
 /**
- * A run, and where it is not good another one, four at most, of which the last counts. Scenarios wait for answers by the clock: the suite's
- * `server-stateless` gives a call through the hub 500 ms and a changed list 800 ms, which a busy machine may not have.
+ * Runs the leg, and repeats it if the result is not good, four times at most; the last run counts. Scenarios wait for answers
+ * by the clock: the suite's `server-stateless` gives a call through the hub 500 ms and a changed list 800 ms, which a busy
+ * machine may not meet.
  */
 export async function untilGood(
   leg: () => Promise<SuiteRun>,
@@ -109,7 +110,7 @@ async function runProgram(args: readonly string[]): Promise<Omit<SuiteRun, 'scen
   }
 }
 
-/** What the suite's `checks.json` files name as failed; a folder is called `[server-]<scenario>-<date>`. */
+/** Failed checks from the suite's `checks.json` files; a folder is called `[server-]<scenario>-<date>`. */
 async function failuresIn(out: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const failures = new Map<string, string[]>()
   for await (const path of new Bun.Glob('**/checks.json').scan(out)) {
@@ -124,7 +125,7 @@ async function failuresIn(out: string): Promise<ReadonlyMap<string, readonly str
   return failures
 }
 
-/** What failed of one scenario, for the message of a failed test: its checks, and its part of the output. */
+/** Failures of one scenario, for the message of a failed test: its checks, and its part of the output. */
 export function excerpt(run: SuiteRun, scenario: string): string {
   return [...(run.failures.get(scenario) ?? []), partOf(run, scenario)].join('\n')
 }

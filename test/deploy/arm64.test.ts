@@ -1,6 +1,7 @@
 /**
- * The program in one file for arm64, built here and run by QEMU's emulation of such a processor. QEMU gives programs that the hub starts to
- * this machine's own kernel, so that servers run on this machine's Bun, and the sandbox stays out. In `bun run soak`, as it takes packages.
+ * The program in one file for arm64, built here and run by QEMU's emulation of such a processor. QEMU passes programs that
+ * the hub starts to this machine's own kernel, so servers run on this machine's Bun and the sandbox is left out. It runs in
+ * `bun run soak`, since it needs packages.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'

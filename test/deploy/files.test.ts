@@ -1,4 +1,4 @@
-/** What the files of `deploy/` say, where nothing here can run them: they agree with each other and with the hub. */
+/** Contents of the files of `deploy/` that cannot run here: they agree with each other and with the hub. */
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
@@ -119,7 +119,7 @@ test('systemd takes the unit as it is, and finds it no more open than it has to 
     return { exitCode, said: `${stdout}${stderr}`.trim() }
   }
   expect(await analyze('verify')).toEqual({ exitCode: 0, said: '' })
-  // Of 10, in tenths: 5.8 by version 252; what is left is the network, and what the sandbox is made of.
+  // The limit is 60 of 100. Version 252 gives 58; the rest is for the network and the parts of the sandbox.
   expect(await analyze('security', '--offline=true', '--threshold=60')).toMatchObject({ exitCode: 0 })
   await writeFile(file, unit.replaceAll(/^(?:CapabilityBoundingSet|Protect|Restrict).*\n/gm, ''))
   expect((await analyze('security', '--offline=true', '--threshold=60')).exitCode).toBe(1)

@@ -1,6 +1,6 @@
 /**
- * The Dockerfile's own steps, carried out without Docker in a clean Debian root, and the hub that comes of it, run as
- * `deploy/compose` has it run. What takes minutes and the network is in `bun run soak`.
+ * The Dockerfile's own steps, run without Docker in a clean Debian root, and the hub that they make, run as `deploy/compose`
+ * runs it. Steps that take minutes and the network are in `bun run soak`.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'

@@ -17,7 +17,7 @@ const text = (file: string) => readFile(join(FOLDER, file), 'utf8')
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs
 const yaml = async (file: string) => load(await text(file)) as any
 const TOKEN = 'a-token-of-the-metrics-test'
-/** What has no result in a hub without alerts, offline servers, and losses. */
+/** Queries that have no result in a hub without alerts, offline servers, and losses. */
 const EMPTY = ['patchbay_server_up == 0', 'sum by (sink, reason) (increase(patchbay_log_dropped_total[5m]))']
 
 test('each file that is mounted is here, and the names in them are those of the services', async () => {

@@ -22,7 +22,7 @@ const MB_2 = 2 * 1024 * 1024
 
 const trusting = process.env.NODE_TLS_REJECT_UNAUTHORIZED
 beforeAll(() => {
-  // The certificates are the tests' own; what clients think of them is not the subject here.
+  // The certificates are the tests' own; verification by clients is not tested here.
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
 })
 afterAll(() => {
@@ -114,7 +114,7 @@ describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
   afterAll(() => hub?.stop(), 120_000)
 
   describe.each(['nginx', 'Caddy'])('behind %s', name => {
-    // What Caddy does as nginx does.
+    // Behaviour that Caddy and nginx share is tested at nginx only, except in the long form.
     const alsoHere = name === 'nginx' ? (define: () => void) => define() : beyondCore
     let proxy: RunningProxy
     let outside: Client
@@ -198,7 +198,7 @@ describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
         await events.next(({ event }) => event.startsWith('group.'))
         await until(() => said.some(text => text.includes('group.')), { what: 'the event over the WebSocket' })
         socket.close()
-        // Not awaited: Bun ends an aborted read over TLS with the next bytes only.
+        // The test does not wait here: Bun ends an aborted read over TLS only with the next bytes.
         void events.close()
 
         const assistant = new WebSocket(
@@ -252,7 +252,7 @@ describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
       }, 120_000)
 
       test('the client’s own address is logged, audited and slowed down, whatever it says of itself', async () => {
-        // Each proxy has its address, since one of them has used up the other's allowance.
+        // Each proxy has addresses of its own, since the tests of one use up the allowance of an address.
         const [guesser, honest] = name === 'nginx' ? ['127.0.0.2', '127.0.0.3'] : ['127.0.0.4', '127.0.0.5']
         const text = signInText(proxy.url, 'root', 'not the passphrase')
         const guesses: string[] = []
@@ -335,7 +335,7 @@ describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
 test('files of the console are kept by nginx for a day, and by browsers for as long as the hub says', async () => {
   const kept = 'public, max-age=31536000, immutable'
   let asked = 0
-  // In place of the hub, whose console is built apart from it.
+  // This server replaces the hub, whose console is built separately.
   const files = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,

@@ -9,11 +9,11 @@ import { makeTemp } from '../support/temp.ts'
 
 /** A proxy that runs with a file of `deploy/`. */
 export interface RunningProxy extends AsyncDisposable {
-  /** Where it writes all that it writes. */
+  /** The folder of all files that it writes. */
   readonly folder: string
   /** https, with the base path. */
   readonly url: string
-  /** Of the port that leads to https. */
+  /** The address of the port that leads to https. */
   readonly plainUrl: string
 }
 

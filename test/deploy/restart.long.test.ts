@@ -50,7 +50,7 @@ test('calls are refused only while the hub is down, each with a time to try agai
       const body = await response.text()
       const isAnswer = response.status === 200 && body.includes(`"text":"${text}"`)
       const isProxys = [502, 503].includes(response.status) && response.headers.has('retry-after')
-      // A hub that drains still answers, for calls that it has taken may go on.
+      // A hub that drains still answers, since calls that it has taken may continue.
       const isHubs = response.status === 200 && /"retryAfter":\d/.test(body)
       const isRetryable = isProxys || isHubs
       outcomes.push({

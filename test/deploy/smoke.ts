@@ -5,7 +5,7 @@ import { type Hub, startHub } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
 
-/** No Bun and nothing of this repository on PATH. */
+/** A PATH without Bun and without anything of this repository. */
 const BARE = '/usr/bin:/bin'
 
 /** A hub that is started by `program` in an empty folder, with an empty home, does what a new hub does. */
@@ -48,7 +48,7 @@ async function use(hub: Hub): Promise<void> {
   expect(await ask('self')).toMatchObject({ capabilities: expect.stringMatching(/^0+$/), noNewPrivileges: '1' })
   const request = 'CONNECT 127.0.0.1:9 HTTP/1.1'
   expect(await ask('proxy', { request })).toStartWith('HTTP/1.1 403')
-  // Also as the program's own children know it.
+  // The program's own children find Bun too.
   const command = ['/bin/sh', '-c', 'bun --version && bunx --version']
   expect(await ask('run', { command })).toMatchObject({ status: 0, out: expect.stringMatching(/^1\.\S+\n1\.\S+\n$/) })
   await client.close()

@@ -1,4 +1,4 @@
-/** What `npm pack` makes, as npm installs it, started by Node with no Bun on PATH. */
+/** The package that `npm pack` makes, as npm installs it, started by Node with no Bun on PATH. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir, readdir, rename, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   installed = join(packages, 'patchbay')
   await mkdir(packages)
   await rename(join(folder, 'package'), installed)
-  // What npm would fetch is what the repository has installed.
+  // The packages that npm would fetch are the ones installed in the repository.
   const names = (await readdir(join(ROOT, 'node_modules'))).filter(name => !name.startsWith('.') && name !== 'patchbay')
   await Promise.all(names.map(name => symlink(join(ROOT, 'node_modules', name), join(packages, name))))
 }, 300_000)

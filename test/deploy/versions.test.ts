@@ -1,7 +1,8 @@
 /**
- * What earlier versions have left, one for each change of the tables: each opens, and everything works. `fixtures/versions/NAME`
+ * Data of earlier versions, one set for each change of the tables: each opens, and everything works. `fixtures/versions/NAME`
  * holds the SQLite database and the other files of a hub that ran with the tables as of NAME, `fixtures/postgres/NAME` the
- * same with a dump of PostgreSQL. A change of the tables adds its own by `fixtures/make.ts`; the keys in it are of no other hub.
+ * same with a dump of PostgreSQL. A change of the tables adds its own set by `fixtures/make.ts`. No other hub uses the keys
+ * in the sets.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'

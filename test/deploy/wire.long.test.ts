@@ -1,4 +1,4 @@
-/** What proxies and probes do on a connection that browsers do not: at the hub itself, and through nginx. */
+/** Traffic of proxies and probes that browsers do not cause: at the hub itself, and through nginx. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -29,10 +29,10 @@ afterAll(async () => {
 }, 120_000)
 
 interface Exchange {
-  /** Of the answers, in order. */
+  /** The statuses of the answers, in order. */
   readonly statuses: readonly string[]
   readonly text: string
-  /** Whether the other side closed the connection. */
+  /** True when the other side closed the connection. */
   readonly closed: boolean
 }
 
@@ -87,7 +87,7 @@ test('Connection: close closes after the answer, also as the last of a pipeline'
 test('health probes by HTTP/1.0: with a Host everywhere, without one through nginx', async () => {
   for (const url of [hub.url, proxy.url])
     expect((await exchange(url, get('1.0', [HOST]), { answers: 1, closes: true })).statuses).toEqual(['200'])
-  // A name that is not listed is refused, and none is not listed; nginx puts its own in its place.
+  // A name that is not listed is refused, and a missing name counts as not listed; nginx sends its own instead.
   expect((await exchange(hub.url, get('1.0', []), { answers: 1, closes: true })).statuses).toEqual(['403'])
   expect((await exchange(proxy.url, get('1.0', []), { answers: 1, closes: true })).statuses).toEqual(['200'])
 }, 120_000)

@@ -16,7 +16,7 @@ import { known } from './fixtures/known.ts'
 
 const PASSPHRASE = 'a long passphrase of mine'
 const SECRET = 'sk-backup-secret-1'
-/** Of 200 rows each, in a backup that takes a while to restore. */
+/** Pages of 200 rows each, in a backup that takes a while to restore. */
 const PAGES = 100
 
 let temp: string
@@ -30,7 +30,7 @@ let plain: string
 let keyed: string
 /** A new folder. */
 let folder: string
-/** One into which the backup with its key was restored. */
+/** A folder into which the backup with its key was restored. */
 let restored: string
 
 beforeAll(async () => {
@@ -109,7 +109,7 @@ test('the hub works on while a backup is made', async () => {
   expect(ok.headers.get('content-disposition')).toMatch(/^attachment; filename="patchbay-[\d-]+\.backup"$/)
   const downloaded = join(folder, 'downloaded')
   await writeFile(downloaded, new Uint8Array(await ok.arrayBuffer()))
-  // Whoever goes away in the middle holds nobody up.
+  // A client that disconnects in the middle delays nobody.
   await (await get(admin.token)).body?.cancel()
   await until(async () => {
     const again = await get(admin.token)
@@ -173,7 +173,7 @@ test('a hub that is used keeps what it holds without --replace; with it, the old
   expect(await rowsIn(folder)).toBe(before)
   let rotated = before
   if (extent(false, true)) {
-    // So that the key that is put aside is another one than that of the backup.
+    // Makes sure that the key that is put aside differs from that of the backup.
     expect((await inFolder(folder, ['secrets', 'rotate'])).code).toBe(0)
     rotated = await rowsIn(folder)
   }
@@ -187,7 +187,7 @@ test('a hub that is used keeps what it holds without --replace; with it, the old
   expect(await rowsIn(folder)).not.toContain('"carol"')
   if (extent(true, false)) return
   expect(await secretIn(folder)).toBe(SECRET)
-  // Back again.
+  // The state before can be restored too.
   await copyFile(join(aside, 'master.key'), join(folder, 'data', 'master.key'))
   expect((await inFolder(folder, ['restore', join(aside, 'database.backup'), '--replace'])).code).toBe(0)
   expect((await rowsIn(folder)).replace(/"token_epoch":\d+/g, '')).toBe(rotated.replace(/"token_epoch":\d+/g, ''))
@@ -216,7 +216,7 @@ test('a file that is cut, changed or something else changes nothing', async () =
     gzipSync(text.replace('"admin"', '"mallory"')),
     gzipSync(lines.filter(line => !line.startsWith('{"user"')).join('\n')),
   ]
-  // In the suite cut to a half, and without its end.
+  // The suite tries a backup cut to a half, and one without its end.
   for (const bytes of extent(
     [3, 13].map(at => cases[at] as Uint8Array),
     cases,
@@ -314,7 +314,7 @@ beyondCore(() => {
     await copyFile(join(used, 'mcp_settings.json'), join(folder, 'mcp_settings.json'))
     const old = await rowsIn(folder)
     const seen = new Set<string>()
-    // Later each time: how long it takes is the machine's affair.
+    // The kill comes later each time, since the time that a restore takes depends on the machine.
     for (let ms = 150; ; ms *= 1.4) {
       const child = Bun.spawn([process.execPath, HUB_MAIN, 'restore', big, '--replace'], {
         cwd: folder,

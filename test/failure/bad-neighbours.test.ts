@@ -37,7 +37,7 @@ async function health(): Promise<{ total: number; online: number; connecting: nu
 
 test(`${GOOD.length} servers are online within 5 s beside one malformed, one deaf, one leaving and one flooding`, async () => {
   admin = await hub.setup()
-  // By name: the one that leaves is online now and then, and would stand for one of them in a number.
+  // Servers are compared by name: the one that leaves is online now and then, and would hide another in a number.
   const late = async (): Promise<string[]> => {
     const { items } = await admin.ok('GET', '/api/servers')
     const states = new Map<string, string>(
@@ -66,7 +66,7 @@ test('/health counts each of them once and right', async () => {
     const before = await health()
     const { items } = await admin.ok('GET', '/api/servers')
     const after = await health()
-    // The one that exits is now connecting, now offline; a look in between counts only when nothing moved.
+    // The one that exits changes between connecting and offline; a reading counts only if nothing changed meanwhile.
     if (JSON.stringify(before) !== JSON.stringify(after)) return undefined
     const count = (state: string): number =>
       items.filter((item: { status: { state: string } }) => item.status.state === state).length
@@ -80,7 +80,7 @@ test('/health counts each of them once and right', async () => {
     // The one that floods is started again now and then.
     return after.online === GOOD.length + 1 ? after : undefined
   })
-  // The good ones and the one that floods; the malformed one; the deaf one.
+  // Online are the good ones and the one that floods; offline the malformed one; connecting the deaf one.
   expect(counted.online).toBe(GOOD.length + 1)
   expect(counted.offline).toBeGreaterThanOrEqual(1)
   expect(counted.connecting).toBeGreaterThanOrEqual(1)

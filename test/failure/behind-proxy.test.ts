@@ -22,7 +22,7 @@ beforeAll(async () => {
   }
   const person = { ADMIN_USERNAME: 'root', ADMIN_PASSWORD: PASSWORD }
   const env = { ...person, BASE_PATH: '/hub', ADMIN_ADDRESSES: '192.0.2.0/24,127.0.0.1', ALLOWED_HOSTS: '127.0.0.1' }
-  // The same proxy before both: the one believes it, the other does not.
+  // Both hubs are behind the same proxy: one trusts it, the other does not.
   trusting = await startHub({ settings, env: { ...env, TRUSTED_PROXIES: '127.0.0.1' } })
   wary = await startHub({ env: { ...env, BASE_PATH: '/wary' } })
   const guide = documented()
@@ -74,12 +74,12 @@ test('addresses in answers are those of the proxy, with its path', async () => {
 })
 
 test('who calls is what a trusted proxy adds last, never what the client says first', async () => {
-  // nginx appends the address that it saw, 127.0.0.1, which is a proxy itself: the one before counts.
+  // nginx appends the address that it saw, 127.0.0.1. That is a proxy itself, so the address before it counts.
   expect(await people(`${nginx.url}/hub`, outside, '192.0.2.9')).toBe(200)
   expect(await people(`${nginx.url}/hub`, outside, '203.0.113.9')).toBe(403)
   expect(await people(`${nginx.url}/hub`, outside, '192.0.2.9, 203.0.113.9')).toBe(403)
   const elsewhere = await signIn(`${nginx.url}/wary`)
-  // Nobody's word counts there, and what was passed on by a stranger is not taken for local either.
+  // The wary hub believes no header, and does not take a forwarded request for a local one.
   for (const said of ['192.0.2.9', '127.0.0.1']) expect(await people(`${nginx.url}/wary`, elsewhere, said)).toBe(403)
   expect(await people(wary.url, elsewhere, '')).toBe(403)
   const direct = await fetch(below(wary.url, '/api/admin/users'), {

@@ -13,7 +13,7 @@ import { known, knownShutIn } from './fixtures/known.ts'
 
 const ENDS_WITHIN_MS = 5_000
 const OWNERS = ['bob', 'dana'] as const
-/** Stands in the arguments of every program of the two. */
+/** A text in the arguments of every program of the two. */
 const MARK = 'of-a-disabled-account'
 
 let upstream: Program
@@ -158,7 +158,7 @@ describe('an account that is disabled', () => {
 
 beyondCore(() => {
   test('an administrator who is demoted has programs in the sandbox at once', async () => {
-    // Asked of the kernel: a plain program is of the hub's own user.
+    // The kernel tells this: a plain program runs as the hub's own user.
     const plain = () => runningWith(MARK).filter(pid => descendants(hub.pid).some(child => child.pid === pid))
     const dana = await hub.signIn('dana')
     await dana.ok('POST', '/api/servers', await knownShutIn('prying'))

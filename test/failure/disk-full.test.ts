@@ -15,7 +15,7 @@ const DISK_BYTES = 2_097_152
 const STORE_DISK_BYTES = 48 * 1024 * 1024
 const SETTINGS = { mcpServers: { echo: known('echo'), other: known('echo', { WHO: 'other' }) } }
 
-/** Of the disk that holds the settings file, and of the one that holds the data folder. */
+/** Bytes left free on the disk of the settings file, and on the disk of the data folder. */
 const SETTINGS_FREE = 64 * 1024
 const STORE_FREE = 1_500 * 1024
 
@@ -55,7 +55,7 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  // The wrapper would only die of the signal.
+  // The signal goes to the hub itself, since the wrapper would die of it without passing it on.
   process.kill(pid, 'SIGTERM')
   await hub.exited()
   for (const folder of [hub.folder, settingsDisk, storeDisk, source]) await removeTemp(folder)
@@ -101,12 +101,12 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls go 
   }
   const paused = { history: 'paused', code: 'storage_full' }
   expect(await health()).toEqual({ httpStatus: 200, status: 'degraded', store: 'unwritable', ...paused })
-  // What is seen and counted never takes the room that changes need.
+  // Records and counts never take the room that changes need.
   expect(await readdir(join(seen, 'history'))).toEqual([])
-  // Room again, and nobody has to write anything for the hub to see it.
+  // When there is room again, the hub sees it without a write by anybody.
   await unlink(join(seen, 'ballast'))
   await until(async () => (await health()).store === 'ok')
-  // A search stores what waits, from the first record on: nothing of it was lost.
+  // A search stores waiting records, from the first one on: nothing was lost.
   await until(async () => {
     const { items } = await admin.ok('GET', '/api/logs/search?order=asc&limit=10')
     return items.some(({ message }: { message: string }) => message === 'The hub is running')

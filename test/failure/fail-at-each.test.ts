@@ -15,7 +15,7 @@ const ENV = { BUN_OPTIONS: `--preload ${join(import.meta.dir, 'fixtures/fail-at.
 
 let hub: Hub
 let admin: Client
-/** Who looks, so that both stay within the limits of requests. */
+/** A second user who reads, so that both stay within the limits of requests. */
 let reader: Client
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ async function arm(plan: Plan): Promise<void> {
   await until(() => occurrences('FAIL-AT armed') > before, { what: 'the plan to be read' })
 }
 
-/** A request that comes back when the limits of requests say so. */
+/** Repeats a request when the limits of requests say so. */
 async function ask(client: Client, method: string, path: string, body?: unknown): Promise<Answer> {
   for (;;) {
     const answer = await client.request(method, path, body)
@@ -72,13 +72,13 @@ async function items(path: string, ...fields: readonly string[]): Promise<unknow
 
 interface Operation {
   readonly name: string
-  /** What the change needs, before anything fails. */
+  /** Makes what the change needs, before anything fails. */
   prepare?(): Promise<unknown>
-  /** The change, with a number that is another one in each round. */
+  /** The change, with a different number in each round. */
   run(n: number): Promise<Answer>
-  /** What the change is about, as it stands. */
+  /** The present state of the thing that is changed. */
   state(): Promise<unknown>
-  /** The way back after it was done. */
+  /** Undoes the change. */
   undo?(answer: Answer): Promise<unknown>
 }
 
@@ -158,7 +158,7 @@ const OPERATIONS: readonly Operation[] = [
   },
 ]
 
-/** One for each code in the suite: what is made with others in one transaction, edited, and made anew. */
+/** The suite tries one operation with each code: several writes in one transaction, an edit, and a single creation. */
 const CORE = ['a server is made', 'a server is edited', 'a key is made']
 
 /** Lets the n-th operation fail, n = 1, 2, … until none does. Returns how often it failed. */

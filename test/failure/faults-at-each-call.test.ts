@@ -28,7 +28,7 @@ let admin: Client
 let folder = ''
 let calls: readonly FileCall[] = []
 let rounds = 0
-/** What was there before anything failed. */
+/** The state before anything failed. */
 let groups: readonly string[] = []
 let records = 0
 
@@ -125,7 +125,10 @@ test('the list of calls is that of a calm run: it has every file, and writes, sy
   expect(of('')).toContain('fsync')
 })
 
-/** Each kind of call with each code and time, to the end of the list; `afterwards` follows one that was not survived. */
+/**
+ * Tries each kind of call with each code and time, to the end of the list; `afterwards` runs after one that the hub did not
+ * survive.
+ */
 async function eachAlone(
   times: readonly string[],
   work: (fault: Fault) => Promise<void>,

@@ -10,10 +10,10 @@ import { slowness } from '../support/work.ts'
 const SESSIONS = extent(100, 200)
 const STREAMS = 20
 const FLOOD_MS = extent(1_000, 2_000)
-/** Of the main thread's time, while a server floods as fast as it can and all sessions are subscribed. */
+/** Largest share of the main thread's time, while a server floods as fast as it can and all sessions are subscribed. */
 const MOST = 0.2
 const URI = 'test://resource'
-/** What the log says of it. */
+/** The log's message about it. */
 const DROPPED: Record<string, string> = { updates: ' notifications were dropped', logs: ' log messages were dropped' }
 const UPDATED = 'notifications/resources/updated'
 
@@ -21,7 +21,7 @@ let hub: Hub
 let admin: Client
 let flooder: RawClient
 const sessions: RawClient[] = []
-/** For each stream what came last, and how many updates came. */
+/** For each stream the last update, and the number of updates. */
 const streams: { readonly reader: SseReader; updates: number; last: unknown }[] = []
 
 beforeAll(async () => {

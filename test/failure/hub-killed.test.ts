@@ -10,7 +10,7 @@ import { known } from './fixtures/known.ts'
 
 const STUBBORN = { STUBBORN: '1' }
 
-/** Of one folder, one after the other. */
+/** Hubs of one folder, one after the other. */
 const hubs: Hub[] = []
 
 afterAll(async () => {
@@ -83,7 +83,10 @@ beyondCore(() => {
   }, 120_000)
 })
 
-/** A shell; the other children are the servers and, for a moment, the processes that were asked which version they speak. */
+/**
+ * The watchdog is a shell; the other children are the servers and, for a moment, the processes that were asked for their
+ * version.
+ */
 function watchdogOf({ pid }: Hub): number | undefined {
   return descendants(pid).find(child => child.state !== 'Z' && commandOf(child.pid).startsWith('/bin/sh'))?.pid
 }

@@ -42,7 +42,7 @@ test('TERM under load: calls in flight end, streams in good order, what is new i
   const authorization = `Bearer ${admin.token}`
   const events = await fetch(`${running.url}/api/stream`, { headers: { authorization } })
   expect(events.status).toBe(200)
-  // Read to its end, which is no error only when the last chunk has come.
+  // This reads to the end of the stream, which succeeds only if the last chunk comes.
   const whole = events.text()
   const socket = new WebSocket(`${running.url.replace('http', 'ws')}/api/stream`, {
     headers: { authorization },

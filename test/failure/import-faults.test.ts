@@ -43,7 +43,7 @@ test('what is no document is refused, and nothing is written', async () => {
     ['{"mcpServers": {"__proto__": {"command": "x"}}, "users": []}', 400, ''],
     [`{"users": [${'['.repeat(200)}${']'.repeat(200)}]}`, 400, ''],
     [{ users: [], mcpServers: many(2_100, () => ({ url })) }, 400, 'validation_failed'],
-    // The plugins' tests send as many.
+    // The plugins' tests send this many too.
     ...extent<typeof large>([], large),
     [{ users: 'x', groups: [], mcpServers: [] }, 200, ''],
     [
@@ -83,7 +83,7 @@ test('who imports again and again is answered one at a time, and others go on', 
   const waits: number[] = []
   for (let n = 0; n < 20; n += 1) {
     waits.push((await timed(() => admin.ok('GET', '/api/servers'))).ms)
-    // So that the looks are spread over the imports.
+    // Spreads the requests over the imports.
     await Bun.sleep(20)
   }
   // Each import takes about a second.
@@ -135,7 +135,7 @@ beyondCore(() => {
     const users = Array.from({ length: 20 }, (_, n) => ({ username: `user${n}` }))
     const document = { mcpServers: servers, users, groups: [{ name: 'g', servers: ['s1', 's2'] }] }
     const seen: string[] = []
-    // Later each time: how long it takes is the machine's affair.
+    // The kill comes later each time, since the time that an import takes depends on the machine.
     for (let ms = 5; ; ms *= 2) {
       const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', { document })
       const applying = send(

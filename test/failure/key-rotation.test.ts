@@ -61,7 +61,7 @@ async function patchbay(
     cwd: folder,
     env: {
       PATH: process.env.PATH ?? '',
-      // Not below strace, whose count of writes would contain those of the cache.
+      // Not set below strace, since its count of writes would then include those of the cache.
       ...(options.wrap ? {} : BUN_CACHE),
       DATA_DIR: join(folder, 'data'),
       SETTINGS_FILE: join(folder, 'mcp_settings.json'),
@@ -140,7 +140,7 @@ test(
       )
       await rm(join(folder, 'data/master.key'))
       const both = { MASTER_KEY: second, MASTER_KEY_OLD: first }
-      // A hub that runs before the values are sealed anew opens them with either key, and says that they wait.
+      // A hub that runs before the values are sealed again opens them with either key, and says that a rotation is due.
       await expectAllOpen(folder, both)
       expect((await patchbay(folder, ['doctor'], { env: both })).stdout).toMatch(/warn {3}secrets: .*is the old one/)
       const done = await patchbay(folder, ['secrets', 'rotate'], { env: both })
@@ -186,13 +186,13 @@ test(
       }
       expect((await admin.ok('GET', '/api/settings')).hostedKeys.modelscope).toMatchObject({ set: true, last4: '' })
       await hub.logged('must be entered anew')
-      // Nothing is sealed anew beside a hub that runs.
+      // Nothing is sealed again while a hub runs.
       const refused = await patchbay(folder, ['secrets', 'rotate'])
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('error: data_dir_locked: ')])
       await hub.stop({ keep: true })
       await rename(`${file}.away`, file)
       const opened = await patchbay(folder, ['secrets', 'status', '--json'])
-      // Of the file's entry, what the database holds is a copy that the next start makes anew.
+      // The database holds a copy of the file's entry, which the next start makes again.
       expect(JSON.parse(opened.stdout)).toMatchObject({ keys: [{ values: VALUES - 1 }], lost: 0 })
       if (extent(false, true)) await expectAllOpen(folder)
     }),
@@ -221,7 +221,7 @@ beyondCore(() => {
         expect(await readdir(join(folder, 'data'))).toContain('master.key.old')
         expect(await readFile(path, 'utf8')).toContain(sealed)
 
-        // With a hub: neither opens for the one who moved it.
+        // With a running hub, neither opens for the server that it was moved to.
         const hub = await startHub({ folder })
         const admin = await hub.signIn('admin')
         for (const name of ['stored', 'thief']) {
@@ -248,7 +248,7 @@ beyondCore(() => {
   )
 })
 
-/** Kills a rotation by what strace is told, and expects that nothing is lost and that running it again finishes it. */
+/** Kills a rotation by a fault that strace injects. Expects that nothing is lost and that running it again finishes it. */
 async function killedAndRepeated(
   inject: (folder: string) => readonly string[] | Promise<readonly string[]>,
 ): Promise<string> {
@@ -302,7 +302,7 @@ beyondCore(() => {
   )
 
   test('kill -9 when the settings file is to be replaced: its value still opens, and running it again finishes it', async () => {
-    // With the keys made before, this is the first file that is renamed.
+    // The keys are made before, so this is the first file that is renamed.
     const begun = async (folder: string): Promise<readonly string[]> => {
       await beginRotation(join(folder, 'data'), {})
       return at('rename', 1)

@@ -22,7 +22,7 @@ let remote: Program
 beforeAll(async () => {
   remote = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
   hub = await startHub({
-    // What a demotion does where there is a sandbox, the sandbox's own tests show.
+    // The sandbox's own tests cover a demotion where there is a sandbox.
     env: { WORKERS: '1', STDIO_POLICY: 'admin' },
     settings: {
       mcpServers: {

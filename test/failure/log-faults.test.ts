@@ -15,7 +15,7 @@ import { known } from './fixtures/known.ts'
 const SETTINGS = { mcpServers: { echo: known('echo') } }
 /** Each call leaves a record of some 300 bytes; this is a good deal more than a pipe or the small disk takes. */
 const CALLS = 280
-/** What a pipe takes before its writer waits. */
+/** Bytes that a pipe takes before its writer waits. */
 const PIPE_BYTES = 64 * 1024
 
 let hub: Hub | undefined
@@ -76,7 +76,7 @@ test('a log that nobody reads any more, or whose reader has stopped reading, sto
   expect((await admin.request('GET', '/health')).status).toBe(200)
   hub?.signal('SIGTERM')
   expect(await hub?.exited(10_000)).toBe(0)
-  // It was full, and held nobody up.
+  // The pipe was full, and delayed nobody.
   const held = Buffer.alloc(1024 * 1024)
   expect((await next.read(held, 0, held.length)).bytesRead).toBeGreaterThan(PIPE_BYTES / 2)
   await next.close()
@@ -112,7 +112,7 @@ beyondCore(() => {
       },
       { timeoutMs: 60_000, what: 'the log to go on' },
     )
-    // The last one may just be under way.
+    // The last line may be incomplete.
     for (const line of text.split('\n').slice(0, -1)) JSON.parse(line)
     await until(async () => (await refusal(admin)) === undefined, { what: 'the end of the failure' })
     for (const signal of [true, false]) await movedAway(admin, join(seen, 'hub.log'), signal)

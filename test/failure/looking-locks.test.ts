@@ -1,4 +1,4 @@
-/** What only looks is answered while another program holds the lock with which the database is written. */
+/** Requests that only read are answered while another program holds the lock with which the database is written. */
 
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -93,7 +93,7 @@ describe.each(extent(['sqlite'], ['sqlite', 'postgres']))('%s:', kind => {
     const sql = new SQL(databaseUrl)
     await sql.begin(async trx => {
       const tables = await trx`select quote_ident(tablename) as name from pg_tables where schemaname = 'public'`
-      // Reads go on beside this lock, and no write does.
+      // This lock allows reads and blocks all writes.
       for (const { name } of tables) await trx.unsafe(`lock table ${name} in exclusive mode`)
       await work()
     })

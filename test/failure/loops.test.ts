@@ -52,7 +52,7 @@ async function loopFound(client: Client, ref: string): Promise<string> {
     { timeoutMs: 60_000, what: `"${ref}" to be found out` },
   )
   expect(status.state).toBe('offline')
-  // It may be mended elsewhere.
+  // It may be fixed elsewhere.
   expect(status.nextAttemptAt).toBeDefined()
   return status.reason?.message ?? ''
 }

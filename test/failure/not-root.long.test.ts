@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { BUN_CACHE, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 
-/** Another user than root as far as the program can tell, who may still read what is root's. Where nobody is root: itself. */
+/** Makes the program another user than root in its own view; it can still read root's files. Without root, nothing is changed. */
 const WRAP = process.getuid?.() === 0 ? ['unshare', '--user'] : []
 
 test('a hub that is not root has no sandbox and says so, refuses ordinary usersâ€™ commands, and makes nothing ready', async () => {
@@ -17,7 +17,7 @@ test('a hub that is not root has no sandbox and says so, refuses ordinary usersâ
     expect([answer.status, answer.json.code]).toEqual([403, 'stdio_not_permitted'])
   }
   await admin.ok('POST', '/api/servers', { name: 'cat', command: 'cat' })
-  // No copy of the runtime above all.
+  // Above all, there is no copy of the runtime.
   expect(existsSync(join(hub.dataDir, 'runtime'))).toBe(false)
   const doctor = Bun.spawnSync([...WRAP, process.execPath, HUB_MAIN, 'doctor'], {
     env: {

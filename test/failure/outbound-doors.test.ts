@@ -34,7 +34,7 @@ let folder = ''
 let hub: Hub
 let admin: Client
 let users: readonly Client[]
-/** What a name of the test is resolved to, changed by the tests. */
+/** Addresses of the names in this test, changed by the tests. */
 const zone = new Map<string, readonly string[] | (() => readonly string[])>()
 
 beforeAll(async () => {
@@ -108,7 +108,7 @@ function guided(path: string): string {
   return `http://${OPEN}:${guide.port}${path}`
 }
 
-/** What the guide says: the first part of the path is how it leads astray, the second the number of the spelling. */
+/** Answers of the guide: the first part of the path selects how it leads to a forbidden address, the second which spelling. */
 function lead(request: Request): Response {
   const { pathname } = new URL(request.url)
   const [, way = '', index = '0'] = pathname.split('/')
@@ -160,7 +160,7 @@ async function withEach<T>(hosts: readonly string[], work: (client: Client, host
   return outcomes
 }
 
-/** The first spellings for which it came out otherwise; none is what every test wants. */
+/** The first spellings with another result; every test wants an empty list. */
 function others<T>(outcomes: readonly { host: string; outcome: T }[], wanted: T): string[] {
   const right = JSON.stringify(wanted)
   const wrong = outcomes.filter(one => JSON.stringify(one.outcome) !== right)
@@ -258,7 +258,7 @@ test('a name that leads there, alone or beside an open address, is refused at ea
   expect(names.asked).toContain('alone-0.example')
 }, 120_000)
 
-/** What a server at an open address says to lead the hub elsewhere. */
+/** Answers of a server at an open address that lead the hub elsewhere. */
 const ASTRAY: Readonly<Record<string, readonly [body: (n: number) => object, code: string]>> = {
   'a redirect of a streamable HTTP server': [
     n => ({ url: guided(`/redirect/${n}`), type: 'http' }),
@@ -281,9 +281,9 @@ for (const [what, [body, code]] of Object.entries(ASTRAY)) {
   }, 120_000)
 }
 
-/** What such documents lead to besides is reached, so that the server is online. */
+/** Other addresses in such documents are open, so that the server is online. */
 const openApi = () => ({ servers: [{ url: guided('/') }] })
-/** What a document that was read says of where calls, and the secrets for them, go. */
+/** Ways in which a document that was read sets the address of calls, and of the secrets for them. */
 const CALLED: Readonly<Record<string, (n: number, url: string) => object>> = {
   'its servers': n => ({ url: guided(`/servers/${n}`) }),
   'the token address of its OAuth flow': (_n, tokenUrl) => ({
@@ -342,7 +342,7 @@ test('a server that passes from an administrator to a user loses the private add
     const call = { arguments: { text: 'x' } }
     expect((await admin.request('POST', '/api/servers/given/tools/echo/call', call)).status).toBe(200)
     expect(connectionsTo(Number(behind))).toBeGreaterThan(0)
-    // What is written as a private address is refused at once.
+    // A URL that contains a private address is refused at once.
     await admin.ok('POST', '/api/servers', { name: 'literal', url: inside.url, enabled: false })
     expect(await refusal(admin, 'PATCH', '/api/servers/literal', { owner: 'u1' })).toEqual(BLOCKED)
     await admin.ok('PATCH', '/api/servers/given', { owner: 'u1' })

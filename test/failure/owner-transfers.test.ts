@@ -1,6 +1,6 @@
 /**
- * Rights do not rise by a change of owner: each way by which a server comes to somebody with more rights, for each kind of
- * server. Every program tries to read the hub's own files when it starts, and writes down what it could read.
+ * Rights do not rise by a change of owner. Tests every way by which a server passes to a user with more rights, for each kind
+ * of server. Every program tries to read the hub's own files when it starts, and writes down which ones it could read.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
@@ -66,7 +66,7 @@ function proofOf(name: string): string {
   return join(hub.folder, `proof-${name}`)
 }
 
-/** How many files of the hub were read by the programs of this name. */
+/** Number of the hub's files that programs of this name read. */
 function filesRead(name: string): number {
   if (!existsSync(proofOf(name))) return 0
   return readFileSync(proofOf(name), 'utf8').split(',').length
@@ -111,7 +111,7 @@ const KINDS = {
   }),
 } satisfies Record<string, Kind>
 
-/** Who gives: an ordinary user, one with a network grant, or one who was an administrator while making the server. */
+/** The giver: an ordinary user, one with a network grant, or one who was an administrator while making the server. */
 type Giver = 'user' | 'granted' | 'demoted' | 'admin'
 type Way = 'patch' | 'put' | 'delete' | 'command'
 
@@ -169,7 +169,7 @@ async function make({ kind, giver }: Case): Promise<Made> {
   const path = `/api/admin/users/${client.name}`
   if (giver === 'granted') await admin.ok('PATCH', path, { grants: { network: 'proxy' } })
   const body: Record<string, unknown> = KINDS[kind](name)
-  // What an administrator runs plainly before the demotion would write its proof rightly.
+  // A program that an administrator runs before the demotion may read the files, and would leave its proof.
   const { id } = await client.ok('POST', '/api/servers', giver === 'demoted' ? { ...body, enabled: false } : body)
   if (giver === 'demoted') await admin.ok('PATCH', path, { role: 'user' })
   const ref = `${client.name}~${name}`
@@ -269,7 +269,7 @@ describe('a server that comes to somebody with no more rights', () => {
   for (const each of LEVEL) {
     test(`${each.kind} of ${each.giver} to ${each.heir} by ${each.way} runs by the rules of the heir`, async () => {
       const made = await make(each)
-      // The first look starts an administrator's program as plainly as the server itself.
+      // The inspection at the start runs an administrator's program without a sandbox, as the server itself runs.
       await online(admin, [`${made.giver.name}~${made.name}`])
       if (each.giver === 'admin') expect(filesRead(made.name)).toBeGreaterThan(0)
       const before = await starts(made.id)
@@ -385,7 +385,7 @@ describe('what acts for its owner goes to nobody', () => {
   const namesIn = async (path: string, owner: string) =>
     ((await admin.ok('GET', `${path}?owner=${owner}`)).items as { name: string }[]).map(({ name }) => name)
 
-  /** Whether an assistant that has this token is let in. */
+  /** True when an assistant with this token is let in. */
   const dialsIn = (token: string) =>
     new Promise<boolean>(resolve => {
       const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/api/assistant/ws?token=${token}`)
@@ -426,7 +426,7 @@ describe('what acts for its owner goes to nobody', () => {
   }, 120_000)
 })
 
-// The quota itself the HTTP tests show, in each of the other ways.
+// The HTTP tests show the quota itself, in each of the other ways.
 beyondCore(() => {
   test('the quota of an heir holds for what a removed user leaves', async () => {
     const ned = await hub.user('ned')

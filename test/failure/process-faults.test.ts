@@ -10,14 +10,14 @@ import { timed, until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
 const TIMEOUT_MS = atLeast(500)
-/** When the answer comes that is too late for its call. */
+/** The time of an answer that is too late for its call. */
 const LATE_MS = 2 * TIMEOUT_MS
 const MB = 1_000_000
-/** More than twice what one answer may hold; with more, memory that is not given back shows more clearly. */
+/** More than twice the limit of one answer; with more, memory that is not given back shows more clearly. */
 const LINE_MB = 100
-/** A connection that was online for so long is made again at once when it is lost. */
+/** A connection that was online for this long is made again at once when it is lost. */
 const SETTLED_MS = 5_200
-/** Where in a message the depth is. */
+/** Places in a message where the depth can be. */
 const PLACES = [
   ...['alone', 'batch', 'notification', 'progress', 'unknown', 'request', 'request-id'],
   ...['result', 'odd-result', 'structured', 'links', 'error'],
@@ -107,7 +107,7 @@ beyondCore(() => {
     expect(failure.message).toContain('10485760')
     expect(await callText(client, 'quick')).toBe('quick')
     expect((await statusOf(admin, 'long')).pid).toBe(pid)
-    // What was held for the line is collected in a while.
+    // Memory held for the line is collected after a while.
     await until(() => (processStat(hub.pid)?.residentBytes ?? 0) - resident < 64 * MB, {
       timeoutMs: 60_000,
       what: 'the hub to hold at most 64 MB more',
@@ -136,7 +136,7 @@ test('a killed child fails its call within 100 ms, is not online within 1 s unle
   const { value: failure, ms } = await timed(() => call)
   expect([failure.code, failure.data?.code]).toEqual([-32603, 'connection_lost'])
   expect(ms).toBeLessThan(atMost(150))
-  // The call knows first; that the process has ended is known when the system has said so.
+  // The call fails first; the end of the process is known only when the system has reported it.
   const gone = async (): Promise<boolean> => {
     const status = await statusOf(admin, 'long')
     return status.state !== 'online' || status.pid !== pid
@@ -173,7 +173,7 @@ test('a child that exits in the middle of a call fails that call alone and comes
   expect(Number(await until(() => callText(client, 'pid')))).toBeGreaterThan(0)
 }, 120_000)
 
-// In the suite every third, in turn as objects to one server and as arrays to a group.
+// The suite tries every third, by turns as objects to one server and as arrays to a group.
 test.each(PLACES.filter((_, n) => extent(n % 3 === 0, true)))(
   "messages nested 200,000 levels (%s) cost their sender alone: a neighbour's call in flight is answered",
   async where => {

@@ -18,7 +18,7 @@ const SETTLED_MS = 30_000
 
 let hub: Hub
 let admin: Client
-/** Requests are counted for each person, so that several may do more than one: one for each place, and one who looks on. */
+/** Requests are counted for each person. More persons make more requests possible: one for each place, and one who observes. */
 let people: readonly Client[]
 let watcher: Client
 
@@ -65,7 +65,7 @@ test(
       return last
     })
     await check(property, { share: 0.02, limitMs: LIMIT_MS })
-    // A run that the time limit interrupts goes on, and must not outlive the hub.
+    // A run that the time limit interrupts continues, and must not outlive the hub.
     await last
     expect(hub.unhandled()).toEqual([])
   },
@@ -95,7 +95,7 @@ async function race({ places, groups, workerCrash }: Steps): Promise<void> {
   await settle(slots)
   for (const slot of slots) if (slot.enabled) expect(await slot.call(watcher)).toBe(true)
   await clear()
-  // One that took its thread down several times waits longer each time, unless it is begun anew.
+  // A server that took its thread down several times waits longer each time, unless it is restarted by hand.
   if (workerCrash) await admin.ok('POST', '/api/servers/crash/restart')
   await online(watcher, ['admin~crash'], SETTLED_MS)
   await settledTo(hub.pid, before, 60_000)
@@ -128,7 +128,7 @@ async function callAll(slots: readonly Slot[], over: AbortSignal): Promise<void>
       const [place = '', version] = JSON.parse(text).who.split('.')
       expect(Number(version)).toBeGreaterThanOrEqual(confirmed.get(place) ?? Number.NaN)
     }
-    // So that the caller leaves the others their turn.
+    // The caller pauses, so that others get their turn.
     await Bun.sleep(5)
   }
   await (await client.delete()).text()
@@ -165,7 +165,7 @@ interface Item {
   readonly status: { readonly state: string; readonly pid?: number }
 }
 
-/** Also what a run has left that failed. */
+/** Removes everything, including things that a failed run has left. */
 async function clear(): Promise<void> {
   const { items: groups } = await watcher.ok('GET', '/api/groups?scope=all')
   const { items: servers } = await watcher.ok('GET', '/api/servers?scope=all')

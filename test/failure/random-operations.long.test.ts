@@ -111,8 +111,8 @@ test(`${CYCLES} starts and stops leave descriptors, children and memory as they 
   const everybody = [admin, ...people]
   const all = (times: number) =>
     Promise.all(TINY.map((name, n) => cycle(name, everybody[n] as Client, times / TINY.length)))
-  // What is kept for good (compiled code, the heaps of the threads) is there after the first tenth. What comes and goes
-  // with garbage collection is some 30 MB; more cycles need no more.
+  // Memory that is kept for good (compiled code, the heaps of the threads) is in place after the first tenth. Garbage
+  // collection moves some 30 MB; more cycles need no more.
   await all(CYCLES / 10)
   const before = footprint(hub.pid)
   const resident = processStat(hub.pid)?.residentBytes ?? 0

@@ -16,7 +16,7 @@ const TIMEOUT_MS = atLeast(1_500)
 /** To a server that closes each connection. */
 const CALLS = extent(80, 500)
 
-/** What the remote server does instead of answering initialize, and the reason that the hub must give. */
+/** Answers of the remote server instead of one to `initialize`, and the reason that the hub must give. */
 const AT_START = {
   busy: { init: { status: 503, retryAfter: 30 }, reason: 'upstream_http_error' },
   broken: { init: { status: 500 }, reason: 'upstream_http_error' },

@@ -1,4 +1,4 @@
-/** A process of a server is gone before the next one of the same server starts, however it came to be replaced. */
+/** A process of a server is gone before the next one of the same server starts, however it was replaced. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Client, type Hub, startHub } from '../support/hub.ts'

@@ -27,7 +27,7 @@ const SETTINGS = {
     { name: 'h', servers: ['slow'] },
   ],
 }
-/** Clients of each kind, four times as many modern ones. */
+/** Number of clients of each kind, four times as many modern ones. */
 const EACH = extent(1, 5)
 const SERVERS = ['slow', 'local']
 
@@ -58,7 +58,7 @@ const stop = (): Promise<unknown> => {
   return hub.exited()
 }
 
-/** As much of the clients of all SDKs as is used here. */
+/** The common part of the clients of all SDKs that is used here. */
 interface AnyClient {
   readonly kind: string
   /** Errors of its transport and protocol that belong to no call. */
@@ -84,7 +84,7 @@ async function connected(kind: string, client: Callable, transport: object): Pro
     async call(name, args, onprogress) {
       const params = { name, arguments: args }
       const options = { timeout: 60_000, onprogress }
-      // Before 2.0 a schema of the answer stands between them.
+      // Before 2.0, a schema of the answer comes between them.
       const all = client instanceof ModernClient ? [params, options] : [params, undefined, options]
       const { content } = (await client.callTool(...(all as never[]))) as { content: { text: string }[] }
       return content[0]?.text ?? ''
@@ -126,7 +126,7 @@ describe('clients of a hub that starts again at the same address', () => {
     expect(clients).toHaveLength(EACH * 8)
     for (const client of clients) expect(await client.call('quick', {})).toBe('quick')
     for (const { stray } of clients) stray.length = 0
-    // Half of the legacy ones have been told of progress: their answer has begun, and breaks instead of failing. A modern client
+    // Half of the legacy ones have received progress: their answer has begun, and breaks instead of failing. A modern client
     // (SDK 2.4) does not notice that, and nothing can be resumed there.
     const begun = new Set<AnyClient>()
     const begins = clients.filter((_, index) => index % 16 < 4).length
@@ -208,7 +208,7 @@ describe('a session does not come back', () => {
     await stored([kept, deleted], [byAdmin, revoked, ofGroup])
     await admin.ok('POST', '/api/groups', { name: 'brief', members: [] })
     expect((await deleted.delete()).status).toBe(204)
-    // At once behind the answer: what was ended is stored before it.
+    // The hub is killed directly after the answer: the end of a session is stored before its answer.
     await restart(() => hub.kill9())
     const statusOf = async (client: RawClient): Promise<unknown> => {
       const answer = await client.send('ping')
@@ -220,7 +220,7 @@ describe('a session does not come back', () => {
       other.headers['mcp-session-id'] = client.sessionId
       return other
     }
-    // All at once: nobody joins in what is under way for the session's own client.
+    // All at once: none of them joins a resume that is under way for the session's own client.
     const [own, another, narrower, again] = await Promise.all([
       statusOf(kept),
       statusOf(with_(kept, '/mcp', bobsKey)),
@@ -247,7 +247,7 @@ async function inFlight(): Promise<number> {
   return sessions.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0)
 }
 
-/** What the hub shows of a session's id. */
+/** The hub's display form of a session's id. */
 function keyOf({ sessionId }: RawClient): string {
   return createHash('sha256').update(sessionId).digest().subarray(0, 12).toString('base64url')
 }

@@ -137,7 +137,7 @@ async function aProgramInside(): Promise<void> {
     const { out } = await probe.run('/bin/sh', '-c', 'ls -l /proc/1/fd /proc/$PPID/fd | grep -o "[^ ]*$"')
     const [first = '', own = ''] = out.split('/proc/').slice(1)
     const opened = (text: string): string[] => text.split('\n').filter(line => /^(?:socket|anon_inode|\/)/.test(line))
-    // Its standard error, and by what it hears how the program ended.
+    // Its standard error, and the descriptor that reports the end of the program.
     expect(opened(first).filter(line => !line.startsWith('socket:'))).toEqual([
       ...['/dev/null', '/dev/null', 'anon_inode:[eventfd]'],
     ])

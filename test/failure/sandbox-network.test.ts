@@ -102,7 +102,7 @@ function permittedNetwork(): void {
     await dan.ok('POST', '/api/servers', await shutIn('out', { network: 'proxy' }))
     await online(dan, ['out'])
     const before = asked
-    // What is no ASCII has no place in a request line, so that nobody gets to check it.
+    // A request line holds only ASCII, so no check receives other spellings.
     const spellings = SPELLED.filter(host => /^[!-~]*$/.test(host) && !host.includes('%'))
     const hosts = [...spellings.map(host => `${host}:${port}`), '169.254.169.254:80', new URL(hub.url).host]
     expect(hosts.length).toBeGreaterThanOrEqual(SPELLED_AT_LEAST)

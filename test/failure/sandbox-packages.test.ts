@@ -63,7 +63,7 @@ const RUNNERS = [
   { command: 'npx', args: ['-y', 'shut-in@^1.0.0'] },
   { command: 'bunx', args: ['shut-in@^1.0.0'] },
 ]
-/** npm lies where sandboxed programs see it; elsewhere, as in somebody's home, it is none of theirs. */
+/** npm must lie where sandboxed programs see it; elsewhere, as in a home folder, they cannot use it. */
 const hasNpm = Bun.which('npm', { PATH: '/usr/local/bin:/usr/bin:/bin' }) !== null
 
 if (level === 'full') describe('a package runner in the sandbox', aRunnerInside)
@@ -187,7 +187,7 @@ async function certificatesFile(): Promise<string> {
 }
 
 const installed = (program: string) => Bun.which(program) !== null
-/** Each asks for something that is not there: that it asks at all shows that it trusts the certificate. */
+/** Each asks for something that does not exist: the request alone shows that it trusts the certificate. */
 const CLIENTS: [name: string, call: (url: string) => string[]][] = [
   ['npm', url => ['npm', 'view', 'asks-npm', `--registry=${url}`, '--fetch-retries=0']],
   ['bun', url => [process.execPath, 'info', 'asks-bun', `--registry=${url}`]],
@@ -199,7 +199,7 @@ const CLIENTS: [name: string, call: (url: string) => string[]][] = [
   ['deno', url => ['deno', 'eval', `await fetch('${url}asks-deno')`]],
 ]
 
-// That npm and bun do, their installations show.
+// The installations above show it for npm and bun.
 beyondCore(() => {
   test.each(CLIENTS.filter(([name]) => name === 'bun' || installed(name)))(
     '%s trusts the authority by its variables alone',

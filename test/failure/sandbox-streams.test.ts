@@ -9,7 +9,7 @@ import { callText, online, statusOf } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 import { KNOWN } from './fixtures/known.ts'
 
-/** In its own view of the file systems, where a program can go without anybody else missing it. */
+/** A hub with a view of the file systems of its own, in which a program can disappear without harm to other tests. */
 const hub = await startHub({ wrap: ['/usr/bin/unshare', '--mount', '--propagation', 'private'] })
 const admin = await hub.setup()
 const bob = await hub.user('bob')

@@ -22,7 +22,7 @@ afterAll(async () => {
   else await removeTemp(hub.folder)
 }, 120_000)
 
-/** How often the cost of a start is measured. */
+/** Least and largest number of measurements of the cost of a start. */
 const ROUNDS = 9
 const MOST_ROUNDS = 40
 
@@ -120,7 +120,7 @@ if (level !== 'full') {
     })
 
     test('that runs on Bun is compiled there as elsewhere', async () => {
-      // Bun says so by what needs the compiler, which its foreign functions do.
+      // The foreign functions need Bun's compiler, so they show that it runs.
       const program = `const { dlopen } = require('bun:ffi'); dlopen('libc.so.6', { getpid: { returns: 'int' } }); console.log('compiled')`
       const command = ['/opt/patchbay/bun', '-e', program]
       expect(await ask(bob, 'probe', 'run', { command })).toMatchObject({ status: 0, out: 'compiled\n' })
@@ -151,7 +151,7 @@ if (level !== 'full') {
       }
       expect((await patch('later')).status).toBe(200)
       await until(async () => (await statusOf(bob, 'bare')).reason?.code === 'cwd_not_found', { timeoutMs: 60_000 })
-      // What was a folder at saving may be a link at the start.
+      // A path that was a folder when it was saved may be a link at the start.
       writeFileSync(join(folder, 'note'), '')
       expect((await patch('sub')).status).toBe(200)
       await online(bob, ['bare'])
@@ -311,7 +311,7 @@ if (level !== 'full') {
     beyondCore(() => {
       test('starts at most 100 ms later in the sandbox than without', async () => {
         const quickest: Record<string, number> = { plain: Number.POSITIVE_INFINITY, inside: Number.POSITIVE_INFINITY }
-        // The quickest of each, since what else the machine does only ever adds; of more rounds on a busy machine.
+        // The quickest of each counts, since other work of the machine only adds time; a busy machine gets more rounds.
         const more = (): number => (quickest.inside ?? 0) - (quickest.plain ?? 0)
         for (let round = 0; round < ROUNDS || (more() > 100 && round < MOST_ROUNDS); round += 1) {
           for (const name of ['plain', 'inside']) {

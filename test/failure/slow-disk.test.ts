@@ -10,7 +10,7 @@ import { until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
 const SYNCS = 'fsync,fdatasync'
-/** How long the disk takes, in milliseconds. A call that waited for it would take as long. */
+/** Time that the disk takes, in milliseconds. A call that waited for it would take as long. */
 const SLOW_MS = 1_000
 
 let hub: Hub
@@ -29,7 +29,7 @@ afterAll(async () => {
   await removeTemp(folder)
 }, 120_000)
 
-/** While `work` runs, each sync of the hub is as `how` says. Returns the ids of the threads that asked for one. */
+/** While `work` runs, strace changes each sync of the hub as `how` says. Returns the ids of the threads that asked for one. */
 async function syncsAre(how: string, work: () => Promise<void>): Promise<readonly number[]> {
   const lines = join(folder, `${how.replace(/\W/g, '-')}.txt`)
   const strace = Bun.spawn(
@@ -72,7 +72,7 @@ test('a slow disk delays who changes something, and no call', async () => {
     expect(Math.max(...latencies)).toBeLessThan(SLOW_MS)
   })
   expect(ids.length).toBeGreaterThanOrEqual(2)
-  // The main thread has the id of the process.
+  // The id of the main thread is that of the process.
   expect(ids).not.toContain(hub.pid)
 }, 120_000)
 

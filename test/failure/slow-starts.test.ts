@@ -20,7 +20,7 @@ let silent: Server
 let silentUrl: string
 let hub: Hub
 let admin: Client
-/** Of each server's first failures; read from the start on, since they do not last. */
+/** The first failures of each server; read from the start on, since they do not last. */
 let reasons: Record<'doubling' | 'usual' | 'silent', Promise<readonly string[]>>
 
 beforeAll(async () => {
@@ -70,7 +70,7 @@ async function reasonsUntil(name: string, done: (reasons: ReadonlySet<string>) =
   return [...seen]
 }
 
-/** Whether the limit that a reason names is this one, or twice, four times … as much. */
+/** True when the limit in a reason is this one, or two, four, eight … times as long. */
 function isDoubled(reason: string, ms: number): boolean {
   return Number.isInteger(Math.log2(Number(/within (\d+) ms/.exec(reason)?.[1]) / ms))
 }

@@ -12,7 +12,7 @@ import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
-/** Stands in the arguments of every command that must never run. */
+/** A text in the arguments of every command that must never run. */
 const DENIED = 'denied-command'
 const ALLOWED = 'allowed-command'
 const denied = (what: string, more: object = {}): object => ({
@@ -131,7 +131,7 @@ beyondCore(() => {
     for (const name of ['eager', 'own']) {
       await until(async () => (await statusOf(admin, `dora~${name}`)).reason?.code === 'stdio_not_permitted')
     }
-    // From here on whatever is started of hers is one too many.
+    // From here on, none of her programs may start.
     const before = started('/echo.js').length
     const again = await hub.signIn('dora')
     for (const name of names) {
@@ -157,7 +157,7 @@ beyondCore(() => {
 })
 
 test('none of it left a trace of a program', async () => {
-  // What the hub starts later is in the trace later: nothing may still be on its way.
+  // The trace is in order: when this start is in it, every earlier start is in it too.
   await admin.ok('POST', '/api/servers/allowed/restart?wait=10s')
   await online(admin, ['allowed'])
   expect(started(DENIED)).toEqual([])

@@ -148,7 +148,7 @@ test('a grandchild that left its session ends with the server too', async () => 
 
 beyondCore(() => {
   test('what a server starts in sessions of their own ends with each of its processes: the probe, a killed one, a stopped one', async () => {
-    // Unlike that of any other test, so that it can be found wherever it went.
+    // A number that no other test uses, so that the process can be found anywhere.
     const seconds = `600.${crypto.getRandomValues(new Uint32Array(1))[0]}1`
     const grandchildren = (): number[] => runningWith(seconds)
     try {
@@ -219,7 +219,7 @@ beyondCore(() => {
       }
       return slowest
     }
-    // What the machine does besides delays calls as well.
+    // Other work of the machine delays calls as well.
     const quiet = await slowestOf(100, 0)
     let slowest = 0
     for (let round = 0; round < 5; round += 1) {

@@ -78,7 +78,7 @@ test('a short lock is waited for, and the write succeeds', async () => {
     .finally(() => {
       settled = true
     })
-  // Calls that came after the write are answered, so that it has met the lock.
+  // Calls that came after the write are answered, so the write has reached the lock.
   for (let call = 0; call < 2; call += 1) await callText(client, 'echo', { text: 'x' })
   expect(settled).toBe(false)
   held.exec('rollback')

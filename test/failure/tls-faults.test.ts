@@ -15,7 +15,7 @@ import { known } from './fixtures/known.ts'
 const CANARY = 'canary-of-the-other-side'
 const SECRET = 'canary-that-was-for-the-right-server'
 
-/** What is wrong with the server, by the word in the reason. */
+/** Faults of the servers, with the word in the reason. */
 const FAULTS: Readonly<Record<string, string>> = {
   expired: 'expired',
   'self-signed': 'self-signed',

@@ -10,7 +10,7 @@ import { known } from './fixtures/known.ts'
 
 /** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
 const SILENCE_MS = 15_000
-/** What noticing it and ending the worker may take. */
+/** Time to notice the silence and end the worker. */
 const LATER_MS = 6_000
 
 let hub: Hub

@@ -78,7 +78,7 @@ describe('the reader of HTTP/1 answers', () => {
   })
   afterAll(() => listener?.close(), 120_000)
 
-  /** What becomes of an answer that arrives in these pieces and then ends. */
+  /** Reads an answer that arrives in these pieces and then ends. */
   async function read(parts: readonly Buffer[], method: string): Promise<Read> {
     owner.heads.clear()
     const connection = await new Promise<Http1Connection>((resolve, reject) => {

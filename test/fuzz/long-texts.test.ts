@@ -36,11 +36,14 @@ import { extent } from '../support/extent.ts'
 import { atMost } from '../support/pace.ts'
 
 const MIB = 1024 * 1024
-/** Where the square of the size is far over the limit already. */
+/** At this size, work that grows with the square is far over the limit. */
 const BYTES = extent(MIB / 16, MIB)
-/** Sizes on the way: what grows with the square is seen at the smaller ones, before it takes minutes. */
+/** Smaller sizes first: work that grows with the square shows there before it takes minutes. */
 const SIZES = extent([BYTES / 16, BYTES], [BYTES / 64, BYTES / 8, BYTES])
-/** What is linear takes some 10 ms; what is quadratic takes many seconds, or minutes. Far above the one and below the other on any machine. */
+/**
+ * Linear work takes some 10 ms, quadratic work many seconds or minutes. This is far above the one and below the other on any
+ * machine.
+ */
 const LIMIT_MS = extent(500, 3_000)
 
 type Text = (bytes: number) => string
@@ -206,7 +209,7 @@ for (const [name, parse] of Object.entries(PARSERS)) {
         const made = text(bytes)
         const allowed = atMost(bytes === BYTES ? LIMIT_MS : LIMIT_MS / 4)
         let ms = timeOf(() => parse(made))
-        // The machine may have had something else to do.
+        // Other work of the machine may have made it slow.
         for (let again = 0; again < 2 && ms > allowed; again += 1)
           ms = Math.min(
             ms,
@@ -225,7 +228,7 @@ function timeOf(work: () => unknown): number {
   try {
     work()
   } catch {
-    // Refusals are looked at elsewhere; here counts how long they take.
+    // Refusals are checked elsewhere; only the time matters here.
   }
   return performance.now() - start
 }

@@ -18,7 +18,7 @@ const SCOPED_BODIES: Readonly<Record<string, object>> = {
   '/api/logs/search': { query: { level: 'ERROR' } },
   '/api/monitoring/query': { type: 'metric', query: 'servers_total' },
 }
-/** Where `thing` has to be there. */
+/** Addresses to use where `thing` has to exist. */
 const FILLED: Readonly<Record<string, string>> = {
   '/api/monitoring/dashboards/thing/data': '/api/monitoring/dashboards/system-overview/data',
 }
@@ -32,7 +32,7 @@ let anonymous: Client
 /** Routes that take a scope. */
 let scoped: readonly DocumentedRoute[]
 let count = 0
-/** What alice got for bob's private things before there were any. */
+/** Alice's answers for bob's private things before they existed. */
 const whenMissing = new Map<Row, Answer>()
 
 beforeAll(async () => {
@@ -89,7 +89,7 @@ function expectStatus(answer: Answer, expected: Expected, what: string): void {
   throw new Error(`${what}: wanted ${allowed.join(' or ')}, got ${answer.status} ${answer.text.slice(0, 400)}`)
 }
 
-/** The answer without what is of the one request: its id (of any length) and the time. */
+/** The answer without the parts that differ per request: its id (of any length) and the time. */
 function bytesOf(answer: Answer): object {
   const own = answer.headers.get('x-request-id')
   const headers = [...answer.headers].filter(([name]) => !['x-request-id', 'date', 'content-length'].includes(name))
@@ -141,7 +141,7 @@ function asked(by: Client, { method, path }: DocumentedRoute, scope: string) {
 
 test('every route with a scope takes it in the body or the query', async () => {
   expect(scoped.length).toBeGreaterThanOrEqual(14)
-  // Of bodies the document shows the fields.
+  // For bodies, the document shows the fields.
   const text = (await admin.request('GET', '/api/openapi.json')).json
   const inBodies = Object.entries(text.paths).flatMap(([path, item]) =>
     // biome-ignore lint/suspicious/noExplicitAny: the document as it is

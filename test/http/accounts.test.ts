@@ -11,7 +11,7 @@ import { failureOf, online, statusOf } from '../support/servers.ts'
 import { timed, until } from '../support/wait.ts'
 import { patient } from './rows.ts'
 
-/** What open work may outlive the credential that it was begun with. */
+/** Longest time that open work may outlive the credential that it was begun with. */
 const ENDS_WITHIN_MS = 5_000
 let upstream: Program
 let hub: Hub
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const codes = (answers: readonly Answer[]) => answers.map(answer => answer.status).sort()
 
-/** Everything that somebody may have open, begun with one credential, and what becomes of each. */
+/** Opens everything that a user may have open, with one credential, and returns how each ends. */
 async function openAll(who: Client, credential: string) {
   const other = new Client(hub.url, who.name, credential)
   const stream = await openStream(other)
@@ -195,7 +195,7 @@ describe('at the same moment', () => {
       const bodies = [
         ['/api/servers', { name: 'one', url: upstream.url, enabled: false }, 20],
         ['/api/groups', { name: 'one' }, 20],
-        // Of each the password is hashed.
+        // For users, each request hashes a password.
         ['/api/admin/users', { username: 'one', password: PASSWORD }, 20],
       ] as const
       for (const [path, body, count] of bodies) {

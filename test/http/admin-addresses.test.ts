@@ -1,4 +1,4 @@
-/** An administrator whose address is not in ADMIN_ADDRESSES: an ordinary user, whatever the route. */
+/** An administrator whose address is not in ADMIN_ADDRESSES has the rights of an ordinary user on every route. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts'
 
 setDefaultTimeout(120_000)
 
-/** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
+/** The test reaches the hub through a trusted proxy of its own address, so it can choose the address that the hub sees. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
 
 let hub: Hub
@@ -38,7 +38,7 @@ afterAll(async () => {
 const outside = (method: string, path: string, body?: object) => admin.request(method, path, body, OUTSIDE)
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()
 
-/** Writes down as whom it runs. */
+/** Writes down the id of the user that it runs as. */
 const tellTale = (file: string) => ({
   command: process.execPath,
   args: ['-e', `require('fs').writeFileSync(${JSON.stringify(file)}, String(process.getuid()))`],
@@ -81,7 +81,7 @@ test('what belongs to others is out of sight and reach outside the list', async 
   expect(told(await admin.request('GET', '/api/servers/other~private'))).toBe('200')
 })
 
-/** What an ordinary user hears who asks for the same: the machine of the test may have a sandbox or not. */
+/** The answer that an ordinary user gets to the same request: the machine of the test may have a sandbox or not. */
 const asOrdinary = async (method: string, path: string, body: object) => told(await other.request(method, path, body))
 
 beyondCore(() => {
@@ -153,7 +153,8 @@ test('what was configured from outside has fewer rights until it is reviewed at 
   expect([made.status, made.json.review.required, made.json.review.network]).toEqual([201, false, 'none'])
   const path = '/api/servers/remote'
   const inner = { url: 'http://127.0.0.1:9/' }
-  // No change from a listed address lifts it by the way, and what needs more rights is refused until then.
+  // A change from a listed address does not remove the limit as a side effect; changes that need more rights are refused
+  // until then.
   expect((await admin.ok('PATCH', path, { description: 'looked at' })).review.network).toBe('none')
   expect((await admin.ok('PUT', path, { ...made.json, timeout: 5000 })).review.network).toBe('none')
   expect(told(await admin.request('PATCH', path, inner))).toBe('409 review_required')
@@ -162,7 +163,7 @@ test('what was configured from outside has fewer rights until it is reviewed at 
   expect(told(await admin.request('PATCH', path, { reviewed: '0'.repeat(64) }))).toBe('409 review_required')
   expect((await admin.ok('PATCH', path, { reviewed: hash })).review).toBeUndefined()
   expect((await admin.ok('PATCH', path, inner)).review).toBeUndefined()
-  // Reconfigured from outside it is limited again, and the answer is an ordinary user's, not a hint to review it.
+  // A change from outside limits it again, and the answer is an ordinary user's, not a hint to review it.
   expect(told(await outside('PATCH', path, { url: 'http://127.0.0.1:10/' }))).toBe('403 url_address_blocked')
   const changed = await outside('PATCH', path, { url: 'https://two.example/' })
   expect(changed.json.review.network).toBe('none')
@@ -196,7 +197,7 @@ test('the live stream and an MCP session show outside only what an ordinary user
   expect(wary.text()).not.toContain('private')
   expect(heard.join()).not.toContain('private')
   socket.close()
-  // From a listed address the same token brings the rest as well.
+  // From a listed address, the same token gets the other events as well.
   const listed = new WebSocket(`${hub.url.replace('http', 'ws')}/api/stream`)
   const all: string[] = []
   listed.onmessage = ({ data }) => all.push(String(data))
@@ -206,7 +207,7 @@ test('the live stream and an MCP session show outside only what an ordinary user
   await until(() => all.some(text => text.includes('"private"')), { what: 'the event of another owner' })
   listed.close()
   await Promise.all([inside.close(), wary.close()])
-  // A session that was opened with an administrator's rights is not there for the same credential elsewhere.
+  // A session that was opened with an administrator's rights does not exist for the same credential elsewhere.
   const session = await new RawClient(hub, '/mcp/mine', admin.token).open()
   Object.assign(session.headers, OUTSIDE)
   const answer = await session.post({ jsonrpc: '2.0', id: 9, method: 'tools/list' })

@@ -91,7 +91,7 @@ describe('who is it', () => {
       }
     }
     expect(open).toEqual([])
-    // Another's name in the path gives none of another's things.
+    // A path with another user's name gives access to nothing of that user.
     const bob = await hub.user('bob')
     for (const path of ['/mcp/@alice/g', '/mcp/alice~remote', '/mcp/@admin/some']) {
       const answer = await bob.request('POST', path, LIST, {
@@ -248,7 +248,7 @@ describe('what goes upstream', () => {
     const opened = await post(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: opening }))
     session = { ...session, 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' }
     await post('{"jsonrpc":"2.0","method":"notifications/initialized"}')
-    // `big` is not offered by this group, `raw` and `seen` are.
+    // This group does not offer `big`; it offers `raw` and `seen`.
     const hidden = [
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","name":"big","arguments":{"bytes":7}}}',
       '{"jsonrpc":"2.0","id":2,"method":"tools/list","method":"tools/call","params":{"name":"big","arguments":{"bytes":7}}}',
@@ -268,7 +268,7 @@ describe('what goes upstream', () => {
     for (const body of mixed) expect((await post(body)).text).toContain('"result"')
     const seen = (await post('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"seen"}}')).text
     const calls = [...seen.matchAll(/tools\/call/g)].length
-    // The call of `raw`, and that of `seen` itself where it counts itself.
+    // One call of `raw`; `seen` may count itself too.
     expect([1, 2]).toContain(calls)
     expect(seen).not.toContain('bytes')
   }, 120_000)
@@ -388,7 +388,7 @@ test('every route that can start a process refuses an ordinary user, and no exec
   await expectDenied('PATCH', '/api/servers/mine', { url: null, transport: 'stdio', command, args })
   await expectDenied('POST', '/api/servers', { ...body, command: 'npx', args: ['-y', 'denied-canary'] })
   for (const verb of ['start', 'restart', 'refresh']) await eve.request('POST', `/api/servers/d/${verb}`)
-  // What is permitted is seen, so that the trace is one.
+  // A permitted start is in the trace, which proves that the trace works.
   await boss.ok('POST', '/api/servers', { name: 'allowed', ...stdioFixture('echo', {}, 'allowed-canary') })
   await online(boss, ['allowed'])
   await strict.stop({ keep: true })

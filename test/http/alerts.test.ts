@@ -251,7 +251,8 @@ describe('silences', () => {
   test('run forward, and for 30 days at most', async () => {
     expect(await refused(alice, SILENCES, {})).toBe('400 required #/endsAt')
     expect(await refused(alice, SILENCES, { endsAt: 'tomorrow' })).toBe('400 timestamp #/endsAt')
-    // Nothing is not anything: a field that a script left empty would hold back the messages of all rules.
+    // An empty text does not mean any rule or server: a field that a script left empty would hold back the messages of all
+    // rules.
     const empty = { rule: '', server: '', endsAt: inMs(60_000) }
     expect(await refused(alice, SILENCES, empty)).toBe('400 length #/rule length #/server')
     const backwards = { startsAt: inMs(60_000), endsAt: inMs(30_000) }

@@ -135,7 +135,7 @@ test('refers only to what it holds', () => {
 describe('every schema', () => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, code: { optimize: false } })
   const known = new Map<string, ValidateFunction>()
-  /** Many stand in the document more than once. */
+  /** Many schemas are in the document more than once. */
   const compiled = (schema: object): ValidateFunction => {
     const text = JSON.stringify(schema)
     const validate = known.get(text) ?? ajv.compile(schema)
@@ -196,7 +196,7 @@ describe('every schema', () => {
         .replace('/templates/{id}', '/templates/bundled:memory')
       const answer = await admin.request('GET', `${filled}${path.endsWith('client-config') ? '?client=cursor' : ''}`)
       const schema = operation.responses[answer.status]?.content?.['application/json']?.schema
-      // The server is described by no document, and no plugin of this hub has a page.
+      // The server has no document, and no plugin of this hub has a page.
       const status = path.endsWith('/document') ? 204 : path.startsWith('/plugins/') ? 404 : 200
       expect([name, answer.status]).toEqual([name, status])
       if (!schema) continue

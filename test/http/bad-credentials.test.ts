@@ -1,4 +1,4 @@
-/** Credentials that are none, and how many of them an address may try before it is slowed down. */
+/** Invalid credentials, and the number that an address may try before it is slowed down. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createSecretKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
@@ -148,7 +148,7 @@ describe('more than 100 requests at once', () => {
     const dora = await hub.user('dora')
     const answers: Answer[] = []
     const refused = await until(async () => {
-      // Again where the machine is so slow that the bucket fills meanwhile.
+      // Repeated, since the bucket may fill meanwhile on a slow machine.
       answers.push(...(await Promise.all(Array.from({ length: 160 }, () => dora.request('GET', '/api/auth/me')))))
       const found = answers.filter(answer => answer.status === 429)
       return found.length > 0 && found
@@ -168,7 +168,7 @@ const forged = () => {
 const bearer = (token: string, more = {}) => ({ authorization: `Bearer ${token}`, ...more })
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? json.error?.data?.code ?? ''}`.trim()
 
-/** Sends wrong credentials until the address has none left; twice as many as may be wrong at once. */
+/** Sends wrong credentials until the address has no attempts left: twice the number that may be wrong at once. */
 async function useUp(token: () => string, path: string, from: Record<string, string>): Promise<Answer[]> {
   const one = () => send(hub.url, 'GET', path, undefined, bearer(token(), from))
   return Promise.all(Array.from({ length: 2 * AT_ONCE }, one))
@@ -191,7 +191,7 @@ test.each([
   expect(refused).toBeGreaterThanOrEqual(AT_ONCE)
   expect(refused).toBeLessThanOrEqual(AT_ONCE + filled)
   const isLate = ({ status }: Answer): boolean => status === 429
-  // Again where the machine is so slow that the budget comes back meanwhile.
+  // Repeated, since the budget may come back meanwhile on a slow machine.
   const late = all.find(isLate) ?? (await until(async () => (await useUp(token, path, from)).find(isLate)))
   expect(late.headers.get('retry-after')).toBe('1')
   // Another address has a budget of its own.

@@ -236,7 +236,7 @@ test('a server that is switched off fails its own calls, with what to do, and th
   const down = await new RawClient(hub, '/mcp/down', key).open()
   const { error } = await down.call('tools/call', { name: 'echo', arguments: {} })
   expect(error).toMatchObject({ code: -32603, data: { code: 'server_offline', hint: expect.any(String) } })
-  // It was switched off, and does not come back by itself.
+  // It was switched off, so the hub does not start it again by itself.
   expect(error?.data).not.toHaveProperty('retryAfter')
   await half.delete()
   await down.delete()

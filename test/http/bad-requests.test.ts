@@ -82,7 +82,7 @@ describe('a request', () => {
 
   test('of / and of the page about the API gives browsers pages that run nothing foreign', async () => {
     const browser = await rawRequest(hub.url, rawText('GET / HTTP/1.1', [...head(), 'Accept: text/html,*/*;q=0.8']))
-    // 503 where the console is not built.
+    // The status is 503 where the console is not built.
     expect([200, 503]).toContain(browser.status)
     expect(browser.text.toLowerCase()).toContain("content-security-policy: default-src 'none'; script-src 'self'")
     const page = await send(hub.url, 'GET', '/api/docs')
@@ -95,7 +95,7 @@ describe('a request', () => {
     const paths = Map.groupBy(routes, ({ path }) => path)
     for (const [path, here] of paths) {
       const method = ['PUT', 'DELETE', 'PATCH', 'POST'].find(each => !here.some(route => route.method === each))
-      // `/api/servers/thing` is also how `/api/servers/batch` would be read by another method.
+      // With another method, `/api/servers/batch` would be read as `/api/servers/thing`.
       if (method === undefined || /^\/api\/(?:servers|groups)\/\w+$/.test(path)) continue
       const answer = await patient(() => admin.request(method, path))
       expect([path, answer.status]).toEqual([path, 405])
@@ -182,7 +182,10 @@ test('pipelined requests are each checked by their own head, in order', async ()
 describe('a body', () => {
   const deep = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
   const many = `{"a":[${'1,'.repeat(10_000)}1]}`
-  /** One of each limit: of nearly all, of foreign data as a part or as the whole, of little data, of who is not signed in. */
+  /**
+   * One route for each limit: for most bodies, for foreign data as a part and as the whole, for small bodies, and without a
+   * sign-in.
+   */
   const KINDS_OF_ROUTES = [
     ...['POST /api/groups', 'PATCH /api/servers/thing', 'POST /api/groups/thing/tools/thing'],
     ...['POST /api/monitoring/rules', 'POST /api/auth/login'],
@@ -222,7 +225,7 @@ describe('a body', () => {
         if (isForeign && (code === 'json_too_deep' || code === 'key_forbidden') && text.length < 50_000) continue
         const answer = await patient(() => admin.request(method, path, text))
         if (text === '' && answer.status !== 400) continue
-        // Who is not signed in may send much less, and so may everybody of an alert rule.
+        // Bodies without a sign-in have a much lower limit, and so have alert rules of everybody.
         const limit = open
           ? LIMITS.publicBodyBytes
           : /^\/api\/(?:monitoring\/(?:rules|channels|dashboards)|assistant)/.test(path)

@@ -98,12 +98,12 @@ describe('a bundle with', () => {
 })
 
 const MIB = 1024 * 1024
-/** Files of so many MiB each, which share their packed bytes. */
+/** Files of this many MiB each, which share their packed bytes. */
 const heavy = (mib: number, files = 1): ZipEntry[] =>
   Array.from({ length: files }, (_, at) =>
     at === 0 ? { name: 'h0', content: Buffer.alloc(mib * MIB) } : { name: `h${at}`, overlaps: true },
   )
-/** So many MiB that do not get smaller, which keep an archive below the usual ratio. */
+/** This many MiB that cannot be compressed, which keep an archive below the usual ratio. */
 const padding = (mib: number): ZipEntry => ({ name: 'padding', content: randomBytes(mib * MIB), method: 0 })
 
 const used = async (client: Client, limit: keyof typeof LIMITS): Promise<number> =>

@@ -153,7 +153,7 @@ test('they are used and made to leak', async () => {
   for (const what of ['a variable in an argument', 'an argument']) {
     expect(leaked.result.content[0].text).toContain(canaries.get(what))
   }
-  // What a server itself answers is its owner's, and passed on as it is: see docs/security.md.
+  // Answers of a server belong to its owner and are passed on unchanged: see docs/security.md.
   await admin.ok('POST', '/api/servers/leaking/tools/shout/call', {})
   for (const tool of ['garble', 'die']) await ask(admin, 'POST', `/api/servers/dying/tools/${tool}/call`, {})
   for (const name of [...REFUSING, 'tls']) {

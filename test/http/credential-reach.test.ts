@@ -1,4 +1,4 @@
-/** Sign-ins and reset links, and what a credential must not turn into: one that lives longer, opens more, or outlives its sign-in. */
+/** Sign-ins and reset links. A credential must not become one that lives longer, opens more, or outlives its sign-in. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
@@ -223,7 +223,7 @@ test('a reset link sets a password once; the old one holds until then, and every
     send(hub.url, 'POST', '/api/auth/reset', { token: used, newPassword })
   const weak = await reset('carl')
   expect([weak.status, weak.json.errors[0].pointer]).toEqual([400, '#/newPassword'])
-  // Two at the same moment: one sets its password.
+  // Of two requests at the same moment, one sets the password.
   const both = await Promise.all([reset(OTHER_PASSWORD), reset(`${OTHER_PASSWORD} too`)])
   expect(both.map(answer => answer.status).sort()).toEqual([200, 403])
   const done = both.find(answer => answer.status === 200)
@@ -254,7 +254,7 @@ test('a link ends with the next one, with a new password, with its account, and 
   expect(await code(second)).toEqual(refused)
   const third = await make()
   const database = new Database(join(hub.dataDir, 'patchbay.db'))
-  // The hub may be writing.
+  // Waits if the hub is writing.
   database.run('PRAGMA busy_timeout = 10000')
   database.run("UPDATE reset_link SET expires_at = '2020-01-01T00:00:00.000Z'")
   database.close()
@@ -282,7 +282,7 @@ beyondCore(() => {
   })
 })
 
-// Last: it leaves the address nothing to sign in with.
+// This runs last: afterwards, the address may not sign in for a while.
 test('guesses of a link are slowed down as those of a password are', async () => {
   const guess = () => send(hub.url, 'POST', '/api/auth/reset', { token: 'a guess', newPassword: OTHER_PASSWORD })
   const answers = await Promise.all(Array.from({ length: 20 }, guess))

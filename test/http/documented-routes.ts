@@ -4,11 +4,11 @@ import type { Client } from '../support/hub.ts'
 export interface DocumentedRoute {
   readonly method: string
   readonly path: string
-  /** Whether it is open to everybody. */
+  /** True when everybody may use it. */
   readonly open: boolean
-  /** Whether it takes JSON. */
+  /** True when it takes JSON. */
   readonly takesBody: boolean
-  /** A body as the document shows it; undefined where none is taken. */
+  /** An example body from the document; undefined if the route takes none. */
   readonly example: unknown
   readonly query: readonly string[]
 }

@@ -1,6 +1,6 @@
 /**
- * Rights that end while a request is on its way, access keys whose old secret works for a while beside the new one, and what
- * streams of every kind say when their credential ends.
+ * Rights that end while a request is on its way, access keys whose old secret works for a while beside the new one, and the
+ * last events of all kinds of streams when their credential ends.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect } from 'node:net'
@@ -51,7 +51,7 @@ async function begin(method: string, path: string, token: string, body: object, 
     seen += chunk.toString('latin1')
   })
   socket.write([`${method} ${path} HTTP/1.1`, `host: ${host}`, ...lines, '', text.slice(0, -1)].join('\r\n'))
-  // Answered behind it: the hub has looked at the credential by then.
+  // These are answered after it: the hub has checked the credential by then.
   for (let round = 0; round < 3; round += 1) await admin.ok('GET', '/api/auth/me')
   return {
     async finish() {
@@ -111,7 +111,7 @@ test.each(['2025-11-25', '2026-07-28'])(
   },
 )
 
-/** As much of a client as one call needs. */
+/** The part of a client that one call needs. */
 class RawSession {
   readonly #client: Client
   headers: Record<string, string> = {}
@@ -222,7 +222,7 @@ async function lastEvent(response: Response): Promise<string> {
   return text.trim().split('\n\n').at(-1) ?? ''
 }
 
-// The streams of a key that expires wait for its end; they hear of it as of a removal.
+// Streams end when their key expires, in the same way as when the key is removed.
 const REMOVED = ['token_revoked', 'is removed'] as const
 test.each(extent([REMOVED], [['token_expired', 'expires'] as const, REMOVED]))(
   '%s is the last that a stream says whose key %s',

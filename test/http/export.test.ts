@@ -77,7 +77,7 @@ afterAll(async () => {
 
 const comparable = ({ owner, createdAt, sha256, secrets, ...content }: Content) => content
 
-/** Neither open nor sealed, nor an id. */
+/** Checks that the content holds no secret, open or sealed, and no id. */
 function expectNoSecret(content: object): void {
   const text = JSON.stringify(content)
   for (const secret of [SECRET, HOOK, DIAL, 'ms-export-1', 'pba_']) expect(text).not.toContain(secret)
@@ -149,7 +149,7 @@ test('without its secrets it asks for each by its place, and switches such serve
   const [echo, far] = plan.items
   expect(echo).toMatchObject({ name: 'echo', verdict: 'new' })
   expect(echo.missing).toBeUndefined()
-  // Without its address it is none.
+  // A server without its address is invalid.
   expect(far).toMatchObject({ name: 'far', verdict: 'invalid', missing: [{ name: '/servers/far/url', secret: true }] })
   const unanswered = await bob.ok('POST', '/api/import?dryRun=true', { document })
   expect(unanswered.items[0]).toMatchObject({

@@ -1,4 +1,7 @@
-/** Alert rules, channels and the mail server of the settings file: they work, follow its edits, and are changed there alone. */
+/**
+ * Alert rules, channels and the mail server of the settings file: they work, follow edits of the file, and cannot be changed
+ * elsewhere.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rename, writeFile } from 'node:fs/promises'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'

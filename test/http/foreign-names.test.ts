@@ -1,4 +1,4 @@
-/** Twenty names that nobody should believe, through every door by which a name comes in, at every place where people read it. */
+/** Twenty deceptive names, entered in every way that takes a name, and checked in every place where people read it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,9 +14,9 @@ import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { zipOf } from '../support/zip.ts'
 
-/** Those that hide something. */
+/** Names that hide something. */
 const HIDING = FOREIGN_NAMES.slice(0, 10)
-/** Those that speak another language, and can be words of a command; `${…}` would be a placeholder. */
+/** Names in other languages that can be words of a command; `${…}` would be a placeholder. */
 const OTHERS = FOREIGN_NAMES.slice(10).filter(name => !name.includes('${'))
 /** JSON in ASCII: a variable of the environment can hold no NUL and no half a character. */
 const ascii = (value: unknown) =>
@@ -88,7 +88,7 @@ const initialize = () => ({
   },
 })
 
-/** An entry without further words asks the person who installs it for something. */
+/** An entry without words asks the person who installs it for a value. */
 const asked = (words: number) => (words === 0 ? { env: { TOKEN: '<token>' } } : {})
 
 function catalogueOf() {
@@ -169,7 +169,7 @@ describe('what people read has no hidden character', () => {
     const { items } = await admin.ok('GET', '/api/servers/named/tools?limit=100')
     expect(items.map(({ name }: { name: string }) => name)[0]).toBe('safe⟨U+202E⟩gnp.exe')
     for (const name of [...items.map(({ name: one }: { name: string }) => one), ...HIDING.slice(0, 9)]) {
-      // No path can name these.
+      // A path cannot contain these names.
       if (/[/\\\r\n]/.test(name)) continue
       const answer = await admin.request('POST', `/api/servers/named/tools/${encodeURIComponent(name)}/call`, {})
       expect([name, answer.status]).toEqual([name, 200])
@@ -291,7 +291,7 @@ describe('a message about a tool', () => {
     const before = receiver.received.length
     await admin.ok('POST', '/api/monitoring/rules', rule)
     const subjects = async () => (await admin.ok('POST', '/api/monitoring/test-alert', { rule: 'busy' })).subjects
-    // The tools of a server are counted apart once a rule asks for them.
+    // The hub counts the tools of a server separately once a rule asks for them.
     await subjects()
     await callAll()
     await until(async () => (await subjects()).length >= FOREIGN_NAMES.length)
@@ -303,7 +303,7 @@ describe('a message about a tool', () => {
     for (const { path, json } of messages) {
       expect([path, hiddenIn(json)]).toEqual([path, []])
       const text = JSON.stringify(json)
-      // A webhook's receiver gets data, and Telegram reads no tags.
+      // A webhook's receiver gets plain data, and Telegram interprets no markup.
       if (path === '/telegram') expect(text).not.toContain('@')
       else if (path !== '/') expect(text).not.toMatch(/(?<!\\)<(?:at |!channel|@)|\]\(http/)
     }
@@ -437,7 +437,7 @@ test('an OpenAPI document and an import with such names are shown without', asyn
   expect(hiddenIn(tools)).toEqual([])
   const document = { mcpServers: Object.fromEntries(FOREIGN_NAMES.map(name => [name, { command: 'x' }])) }
   const plan = await admin.request('POST', '/api/import?dryRun=true', { document })
-  // Pointers are the keys by which an import is told what to do with an item.
+  // Pointers are the keys of the choices for each item of an import.
   const shown = JSON.parse(plan.text, (name, value) => (name === 'pointer' ? undefined : value))
   expect([plan.status, hiddenIn(shown)]).toEqual([200, []])
 })

@@ -1,5 +1,5 @@
-// What forms are drawn from: the schemas of the API document, and those of the bundled plugins with a title and a sentence in
-// English and in Chinese for each field.
+// Sources of the forms: the schemas of the API document, and the schemas of the bundled plugins, with a title and a sentence
+// in English and in Chinese for each field.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 
@@ -33,7 +33,7 @@ function fieldsOf(schema: Schema, at: string): [path: string, field: Schema][] {
   return [...own, ...inner.flatMap(part => fieldsOf(part, `${at}/*`))]
 }
 
-/** What of a field's schema a form lacks. */
+/** Parts of a field's schema that a form needs and does not find. */
 function lacks(schema: Schema, { described = true } = {}): string[] {
   const missing: string[] = []
   if (described && !/^\S.{5,200}\.$/.test(schema.description ?? '')) missing.push('description')
@@ -131,7 +131,7 @@ function namedFieldsOf(schema: Schema, at: string): [path: string, field: Schema
   return [...own, ...inner.flatMap(part => namedFieldsOf(part, `${at}/*`))]
 }
 
-/** What a field lacks: a title and a description in both languages. */
+/** Texts that a field lacks: a title and a description in both languages. */
 function lacking(schema: Schema, at: string): string[] {
   return namedFieldsOf(schema, at).flatMap(([path, field]) => {
     const zh = field['x-zh'] ?? {}

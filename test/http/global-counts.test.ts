@@ -31,7 +31,7 @@ test('request ids are random: no part of two of them counts on', async () => {
   for (let n = 0; n < REQUESTS; n += 1) ids.push((await bob.request('GET', '/api/servers/nobody')).json.requestId)
   expect(ids.filter(id => !/^[0-9a-f]{16}$/.test(id))).toEqual([])
   expect(new Set(ids).size).toBe(REQUESTS)
-  // Of a prefix or a counter some place would hardly change; 60 random digits of 16 leave some 15 different ones.
+  // With a prefix or a counter, some place would hardly change; 60 random digits of 16 have some 15 different ones.
   for (let place = 0; place < 16; place += 1) {
     expect(new Set(ids.map(id => id[place])).size).toBeGreaterThan(8)
   }
@@ -72,7 +72,7 @@ const online = (name: string) => ({
   },
 })
 
-/** A user's things of each kind, some of them in use. */
+/** Makes a user's things of each kind, some of them in use. */
 async function haveThings(client: Client, servers: number): Promise<void> {
   for (let at = 0; at < servers; at += 1) await client.ok('POST', '/api/servers', online(`s${at}`))
   await until(async () => (await statusOf(client, 's0')).counts.tools === 1, { what: 'a tool' })
@@ -102,7 +102,7 @@ const NAMES = {
   '/api/market/templates/': 'bundled:memory',
 }
 
-/** What may differ although the reader has and did the same, each with its reason. */
+/** Values that may differ although the reader has and did the same, each with its reason. */
 const EXPLAINED: Readonly<Record<string, RegExp>> = {
   'each answer has another id': /\/requestId$/,
   'a time, or the time since then': /\/(?:timestamp|from|to|at|lastUsedAt|since|uptimeMs|uptime|ageMs)$/,
@@ -113,7 +113,7 @@ const EXPLAINED: Readonly<Record<string, RegExp>> = {
   'the summary that the specification gives to everybody': /^GET \/health\/body\/(?:servers|tools)\b/,
 }
 
-/** The places of `differing` that nothing explains, with their values. */
+/** Differences that nothing explains, with their values. */
 function unexplained(before: Facts, after: Facts): readonly string[] {
   return differences(before, after)
     .filter(({ place }) => !Object.values(EXPLAINED).some(pattern => pattern.test(place)))
@@ -127,7 +127,7 @@ test('what others have and do changes nothing that a user can read or hear', asy
   const stranger = new Client(hub.url, '', '')
   const requests = async () =>
     (await bob.ok('POST', '/api/monitoring/query', { type: 'metric', query: 'api_request_count' })).value
-  // What was done is stored a moment later.
+  // Requests are counted a moment after their answer.
   const settled = await requests()
   await until(async () => (await requests()) > settled, { what: 'the requests to be counted' })
   const live = await openStream(bob, '?topics=servers,logs,alerts,calls')
@@ -140,7 +140,7 @@ test('what others have and do changes nothing that a user can read or hear', asy
   const [after, outsideAfter] = [await readEverything(bob, NAMES), await readEverything(stranger, NAMES)]
   await Promise.all([live.close(), spoken.close()])
 
-  // The reading is not empty: everything of the reader itself is in it.
+  // The reading is not empty: it contains all things of the reader itself.
   const tools = [before, after].map(facts => facts.get('GET /api/monitoring/overview/body/tools'))
   expect([tools, before.size > 1_000]).toEqual([[2, 2], true])
   expect(unexplained(before, after)).toEqual([])
@@ -156,7 +156,7 @@ test('requests to the API are counted for who made them', async () => {
   const all = await count(admin)
   for (let at = 0; at < REQUESTS; at += 1) await carol.ok('GET', '/api/auth/me')
   await until(async () => (await count(admin)) > all + REQUESTS, { what: 'all requests for the administrator' })
-  // One of bob's own may be counted by now.
+  // One request of bob's own may be counted by now.
   expect(await count(bob)).toBeLessThanOrEqual(mine + 1)
 })
 

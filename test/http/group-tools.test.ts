@@ -83,7 +83,7 @@ describe('the document', () => {
       tags: ['everything'],
       description: tools.find(({ name }) => name === 'echo')?.description,
     })
-    // A schema's references lead to where it stands now.
+    // References in a schema lead to its new place.
     const moved = document.components.schemas.name_input
     expect(JSON.stringify(moved)).toContain('"#/components/schemas/name_input/')
     expect(JSON.stringify(moved)).not.toContain('"$id"')
@@ -300,7 +300,7 @@ describe('what a model pays to read a group’s tools', () => {
     expect(costly[0].params).toMatchObject({ path: '/mcp/$smart/costly', tokens: expect.any(Number) })
     expect(costly[1]).toMatchObject({ server: 'large', tools: ['tool_0001'], params: { tool: 'tool_0001' } })
     expect(costly[1].params.tokens).toBeGreaterThan(2_000)
-    // Others of the same owner are told nothing.
+    // Other groups of the same owner get no warning.
     const calm = await admin.ok('GET', '/api/groups/g/tools')
     expect(calm.warnings.filter(({ code }: { code: string }) => /costly/.test(code))).toEqual([])
   })

@@ -9,7 +9,7 @@ import { until } from '../support/wait.ts'
 import { expectHardened, expectWell } from './rows.ts'
 
 let hub: Hub
-/** Of the hub itself, below whatever has started it. */
+/** Process id of the hub itself, below the program that started it. */
 let pid = 0
 
 /** A small disk that the hub alone sees. */

@@ -33,7 +33,7 @@ async function imported(document: object, choices: object = {}) {
 beforeAll(async () => {
   hub = await startHub()
   admin = await hub.setup()
-  // The import finds a server of this name, and is told to rename its own.
+  // The import finds a server of this name, and its choice is to rename its own.
   await admin.ok('POST', '/api/servers', { name: 'taken', url: 'https://never.example/', enabled: false })
   await imported(DOCUMENT, { '#/mcpServers/taken': { rename: 'renamed' } })
   await online(admin, ['a', 'a-b', 'renamed', 'out'])

@@ -71,7 +71,7 @@ test('a group that is there gets what it lacks, keeps the rest, and is as before
   })
   const before = await ada.ok('GET', '/api/groups/mixed')
   const wanted = { document: far('c', 'old', 'd'), group: 'MIXED' }
-  // The server "old" is another one here, so it is not what was imported.
+  // The server "old" is a different one here, so the import does not count it as its own.
   const planned = group(await plan(ada, wanted))
   expect(planned).toMatchObject({ verdict: 'extended', name: 'mixed', body: { members: ['c', 'd'] } })
   const made = await take(ada, wanted)

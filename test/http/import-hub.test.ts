@@ -4,12 +4,12 @@ import { extent } from '../support/extent.ts'
 import { type Client, type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 
-/** Of the other hub, besides its administrator and the two commands. */
+/** Numbers of users and remote servers of the other hub, besides its administrator and the two commands. */
 const USERS = extent(5, 20)
 const REMOTES = extent(14, 58)
 const KEY = 'f3b1c0de5a7e49d2a6c84e0d9b7a1c55f0e2d4b6'
 const GROUP_KEY = 'aa11bb22cc33dd44ee55ff6600778899aabbccdd'
-/** Of an outbound and of an inbound endpoint of an assistant. */
+/** Secrets of an outbound and of an inbound endpoint of an assistant. */
 const DIALLED = 'wss://assistant.example/bridge?token=0123456789abcdef0123'
 const OLD_TOKEN = 'inbound-token-0123456789abcdef0123456789'
 const GROUP_ID = '6f1d8a52-1c0b-4a3e-9f57-0d2b4c6e8a10'
@@ -18,7 +18,7 @@ const OLD_PASSWORD = 'the password of before'
 let hub: Hub
 let admin: Client
 let carol: Client
-/** Of the other hub. */
+/** A user of the other hub. */
 let user0: Client
 let document: Record<string, unknown>
 let id: string
@@ -41,7 +41,7 @@ beforeAll(async () => {
   document = {
     mcpServers: {
       ...servers,
-      // Without an owner: the first administrator's.
+      // These have no owner, so they become the first administrator's.
       echo: { type: 'stdio', ...stdioFixture('echo', { WHO: 'imported', API_KEY: '$OLD_KEY' }) },
       second: {
         type: 'stdio',
@@ -199,14 +199,14 @@ test('imported: old passwords sign in, and clients work with only the host chang
   )
   const everything = await user0.mcp('/user0/mcp', { credential: KEY })
   expect((await everything.listTools()).tools.length).toBeGreaterThan(3)
-  // The key of one group opens nothing else, and no key the REST API.
+  // The key of one group opens nothing else, and no such key opens the REST API.
   const refused = async (path: string, key: string) =>
     (await send(hub.url, 'POST', path, {}, { authorization: `Bearer ${key}` })).status
   expect(await refused('/mcp/second', GROUP_KEY)).toBeGreaterThanOrEqual(400)
   expect((await send(hub.url, 'GET', '/api/servers', undefined, { authorization: `Bearer ${KEY}` })).status).toBe(403)
   const user1 = await hub.signIn('user1', OLD_PASSWORD)
   expect((await user1.ok('GET', '/api/settings')).hostedKeys.modelscope.last4).toBe('ser1')
-  // Somebody else's former path is no path here.
+  // A former path of another user does not exist here.
   expect(await refused(`/mcp/${GROUP_ID}`, await user1.mcpKey())).toBe(404)
 }, 120_000)
 
@@ -265,7 +265,7 @@ test('rights do not rise: what somebody else ran there waits for a review here',
   for (const ref of ['boss~of-stranger', 'admin~of-admin']) {
     expect((await boss.request('POST', `/api/servers/${ref}/start`)).json.code).toBe('review_required')
   }
-  // Whoever imports cannot find out by trying which secret is stored.
+  // An import does not reveal by trial which secret is stored.
   const guess = JSON.parse(JSON.stringify(theirs).replaceAll('one-secret', 'a guess'))
   for (const document of [theirs, guess]) {
     const { items } = await boss.ok('POST', '/api/import?dryRun=true', { document })

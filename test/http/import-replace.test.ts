@@ -1,4 +1,4 @@
-/** What an import does to things that are there already, and that a rollback brings them back. */
+/** An import changes things that exist already, and a rollback restores them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 

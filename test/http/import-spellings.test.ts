@@ -1,4 +1,4 @@
-/** Entries of other programs' settings as people paste them: each is taken, and what was changed is shown. */
+/** Entries of other programs' settings as people paste them: each is accepted, and changes to it are shown. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Rules, channels and endpoints that were saved with the rights of an ordinary user have no more, although their owner is an
- * administrator: what they reach and tell is seen from outside.
+ * Rules, channels and endpoints that were saved with the rights of an ordinary user keep only those rights, although their
+ * owner is an administrator. Tests from outside what they reach and send.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Answer } from '../support/client.ts'
@@ -22,7 +22,7 @@ let admin: Client
 let ann: Client
 const receiver = startReceiver()
 const webhook = { type: 'webhook', config: { url: `${receiver.url}/hook` } }
-/** Open to everybody, and nobody answers there. */
+/** An address open to everybody, where nothing answers. */
 const far = { type: 'webhook', config: { url: 'https://one.example/hook' } }
 const bridged = { direction: 'outbound', url: `${receiver.url.replace('http', 'ws')}/bridge?token=0123456789abcdef` }
 
@@ -48,7 +48,7 @@ afterAll(async () => {
 const outside = (method: string, path: string, body?: object) => admin.request(method, path, body, OUTSIDE)
 const told = ({ status, json }: Answer) => `${status} ${json.code ?? ''}`.trim()
 
-/** What a trial message by this rule says of each channel, and the subjects that it told. */
+/** Results of a trial message by this rule: each channel's delivery, and the subjects in the message. */
 async function tried(by: (method: string, path: string, body?: object) => Promise<Answer>, rule: string) {
   const before = receiver.received.length
   const { json } = await by('POST', '/api/monitoring/test-alert', { rule, send: true })
@@ -58,7 +58,7 @@ async function tried(by: (method: string, path: string, body?: object) => Promis
 }
 const inside = (method: string, path: string, body?: object) => admin.request(method, path, body)
 
-/** What a trial message to one channel met, and whether it arrived. */
+/** The result of a trial message to one channel, and whether it arrived. */
 async function triedChannel(name: string): Promise<readonly [string, boolean]> {
   const before = receiver.received.length
   const { ok, code } = await admin.ok('POST', `${CHANNELS}/${name}/test`)
@@ -72,12 +72,12 @@ test('a channel reaches no private network for whoever is outside the list, unti
   expect(told(await outside('PATCH', `${CHANNELS}/hook`, { enabled: true }))).toBe('403 url_address_blocked')
   const seen = await outside('POST', CHANNELS, { name: 'far', ...far })
   expect([seen.status, seen.json.limited]).toEqual([201, true])
-  // What only switches it off is saved, and takes its rights.
+  // A change that only switches it off is saved, and takes its rights away.
   expect((await outside('PATCH', `${CHANNELS}/hook`, { enabled: false })).json.limited).toBe(true)
   expect((await admin.ok('GET', `${CHANNELS}/plain`)).limited).toBeUndefined()
   expect(await triedChannel('hook')).toEqual(['url_address_blocked', false])
 
-  // The rule sees the servers of all; a channel that does not may not be told of them, and no rule of outside sees them.
+  // The rule sees the servers of all. A limited channel may not receive them, and no rule saved from outside sees them.
   expect(await tried(inside, 'down')).toMatchObject({ arrived: true, deliveries: [['plain', true]] })
   const narrow = await outside('POST', RULES, { ...RULE, name: 'narrow', channels: ['far'] })
   expect([narrow.status, narrow.json.limited]).toEqual([201, true])
@@ -87,7 +87,7 @@ test('a channel reaches no private network for whoever is outside the list, unti
   const { json } = await outside('POST', '/api/monitoring/test-alert', { rule: 'down', send: false })
   expect(json.subjects.map(({ subject }: { subject: string }) => subject)).toEqual(['admin~own'])
 
-  // Neither a change of one field nor a mask, behind which nobody sees where it leads.
+  // Changing one field is not enough, and neither is a mask, which hides the address.
   expect(told(await inside('PATCH', `${CHANNELS}/hook`, { enabled: true }))).toBe('409 review_required')
   const masked = { ...(await admin.ok('GET', `${CHANNELS}/hook`)), enabled: true }
   expect(told(await inside('PUT', `${CHANNELS}/hook`, masked))).toBe('409 review_required')
@@ -100,7 +100,7 @@ test('a channel reaches no private network for whoever is outside the list, unti
 })
 
 test('outside the list alerts about others are neither listed nor acknowledged', async () => {
-  // Nobody answers at this name: for the first half minute they count as connecting.
+  // Nothing answers at this name: for the first half minute, the servers count as connecting.
   const up = { name: 'up', url: 'https://one.example/' }
   for (const person of [ann, admin]) await person.ok('POST', '/api/servers', up)
   const every = { condition: 'server_status == connecting', duration: '0s', repeatInterval: '0s', channels: [] }
@@ -135,7 +135,7 @@ test('outside the list a kind of channel that is for administrators is refused, 
   expect(told(await outside('PATCH', `${CHANNELS}/other`, { enabled: false }))).toBe('403 admin_only')
 })
 
-/** Whether a test of the endpoint came as far as a connection. */
+/** True when a test of the endpoint opened a connection. */
 async function dialled(by: Client, name: string): Promise<boolean> {
   const before = receiver.received.length
   const { ok } = await by.ok('POST', `${ENDPOINTS}/${name}/test`)

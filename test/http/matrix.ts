@@ -1,22 +1,22 @@
 /**
- * Every route of the hub with what each kind of caller gets. Data alone: access-matrix.test.ts asks the hub itself, and holds
- * this table against the hub's own document, so that a new route must be entered here.
+ * Every route of the hub with the answers to each kind of caller. This file holds data only: access-matrix.test.ts sends the
+ * requests, and compares this table with the hub's own document, so that a new route must be entered here.
  */
 
-/** From where the ordinary user (`alice`) stands. `foreign` and `public` belong to somebody else. */
+/** The view of the ordinary user (`alice`). `foreign` and `public` belong to somebody else. */
 export type Kind = 'own' | 'foreign' | 'public' | 'missing'
 export type Caller = 'user' | 'admin' | 'anonymous'
 
 /** One status, or several where the state of the hub decides. */
 export type Expected = number | readonly number[]
 
-/** What a body may be made of. `name` is the name of the thing, `ref` its qualified form. */
+/** Parts for the bodies. `name` is the name of the thing, `ref` its qualified form. */
 export interface Filled {
   readonly name: string
   readonly visibility: 'private' | 'public'
   /** A name that nothing has yet. */
   readonly fresh: string
-  /** Where a fixture that speaks MCP listens. */
+  /** Address of a fixture that speaks MCP. */
   readonly upstream: string
   /** A public server that everybody may use, as `owner~name`. */
   readonly shared: string
@@ -35,11 +35,11 @@ export interface ThingRow extends RowBase {
   readonly thing: 'server' | 'group'
   readonly user: Readonly<Record<Kind, Expected>>
   readonly admin: Readonly<Record<Kind, Expected>>
-  /** The call uses the thing up: each caller gets one made for it. */
+  /** The call uses the thing up: each caller gets a thing of its own. */
   readonly consumes?: true
 }
 
-/** A route that is about no particular thing, or about one that only its path names. */
+/** A route about no particular thing, or about a thing that is only a part of its path. */
 export interface PlainRow extends RowBase {
   readonly thing?: undefined
   /** Absent: not asked (the answer never ends, or would end the caller's own credential for the rows below). */
@@ -211,7 +211,7 @@ const PEOPLE: readonly Row[] = [
 ]
 
 const ENDPOINT = '/api/assistant/endpoints/{ref}'
-/** What belongs to whom is asked in assistant-bridge.test.ts. */
+/** Ownership is tested in assistant-bridge.test.ts. */
 const ASSISTANTS: readonly Row[] = [
   { method: 'GET', path: '/api/assistant/endpoints', ...signedIn(200) },
   { method: 'POST', path: '/api/assistant/endpoints', body: () => ({ name: 'x' }), ...signedIn(400) },
@@ -253,7 +253,7 @@ const MARKET: readonly Row[] = [
   },
 ]
 
-/** The alerts of nobody: what belongs to whom is asked in alerts.test.ts. */
+/** Requests about alerts that do not exist; ownership is tested in alerts.test.ts. */
 const ALERTS: readonly Row[] = [
   ...(['rules', 'channels', 'dashboards'] as const).flatMap((what): Row[] => [
     { method: 'GET', path: `/api/monitoring/${what}`, ...signedIn(200) },
@@ -355,7 +355,7 @@ const REST: readonly Row[] = [
   { method: 'GET', path: '/api/docs', ...everybody(200) },
 ]
 
-/** What changes the caller's credential comes last. */
+/** Rows that change the caller's credential come last. */
 const CREDENTIALS: readonly Row[] = [
   {
     method: 'POST',

@@ -74,7 +74,7 @@ export const message = (what: string, body: unknown, status: number, rpc?: numbe
 })
 export const call = (params: unknown, id: unknown = 7) => ({ jsonrpc: '2.0', id, method: 'tools/call', params })
 
-/** How many sessions there are. */
+/** Number of sessions. */
 async function sessions({ admin }: McpTown): Promise<number> {
   return (await patient(() => admin.request('GET', '/api/admin/sessions'))).json.items.length
 }
@@ -91,8 +91,8 @@ async function ask({ hub, key, standing }: McpTown, row: McpRow): Promise<Answer
 }
 
 /**
- * One test for each row; `scene` is asked when the tests run. What is kept, the sessions, and the one that stands are looked at
- * behind each table, in a whole run behind each row.
+ * One test for each row; `scene` is called when the tests run. Stored data, sessions and the open session are checked after
+ * each table, and in a whole run after each row.
  */
 export function mcpTable(about: string, scene: () => McpTown, rows: readonly McpRow[]): void {
   describe(about, () => {

@@ -1,4 +1,7 @@
-/** What Prometheus reads: by promtool, with the totals of the client that made the calls, and by those alone who may. */
+/**
+ * The metrics for Prometheus: promtool accepts them, their totals agree with the calls that the client made, and only
+ * permitted readers get them.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { z } from 'zod'
 import { beyondCore } from '../support/extent.ts'
@@ -61,7 +64,7 @@ beyondCore(() => {
   test('requests of MCP by method, era and outcome; what programs use, and what the history stores', async () => {
     const client = await admin.mcp('/mcp/echo')
     await client.listTools()
-    // So many that some are refused as too many: their names become no labels either.
+    // The hub refuses some of these as too many: their names become no labels either.
     const unknown = Array.from({ length: 120 }, (_, n) => client.request({ method: `no/such${n}` }, z.any()))
     const refused = await Promise.allSettled(unknown)
     const missing = refused.filter(each => each.status === 'rejected' && each.reason.code === -32_601).length

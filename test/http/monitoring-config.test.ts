@@ -1,4 +1,4 @@
-/** How records and health checks are configured: in the settings file, through the API, and what holds after a restart. */
+/** Configuration of records and health checks: in the settings file, through the API, and after a restart. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

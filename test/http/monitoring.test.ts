@@ -1,4 +1,4 @@
-/** What the monitoring routes say of calls that were counted by the client that made them, to each user its own. */
+/** The monitoring routes agree with the calls that the client counted, and show each user its own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { beyondCore } from '../support/extent.ts'
@@ -252,7 +252,7 @@ describe('GET /api/monitoring/activity', () => {
     expect((await activity(ada, '?status=failed')).total).toBe(FAILED)
     expect((await activity(ada, '?status=success&tool=good')).total).toBe(CALLS.ada)
     expect((await activity(admin, '?scope=mine&user=ada')).total).toBe(0)
-    // Its caller is told the label of no key but its own.
+    // Its caller sees the label of no key but its own.
     expect((await activity(admin, '?user=ada')).items[0].key).toEqual({ id: expect.any(String) })
     const { json } = await ada.request('GET', '/api/monitoring/activity?from=2026-02-02&to=2026-02-01')
     expect(json.errors).toMatchObject([{ pointer: '?to', code: 'range_order' }])

@@ -1,4 +1,7 @@
-/** A stored secret goes to another place only with a fresh sign-in of its owner: an access key has to give it again. */
+/**
+ * A stored secret goes to another place only with a fresh sign-in of its owner: with an access key, the secret must be sent
+ * again.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 
@@ -169,7 +172,7 @@ test.each(MOVES.filter(([, , patch]) => !Object.hasOwn(patch, 'cwd')))(
   },
 )
 
-/** The whole body after a merge patch. */
+/** The whole body, with the merge patch applied. */
 function merged(whole: Record<string, unknown>, patch: object): object {
   const next = { ...whole }
   for (const [name, value] of Object.entries(patch)) {
@@ -178,7 +181,7 @@ function merged(whole: Record<string, unknown>, patch: object): object {
     else if (isMap(value) && isMap(before)) next[name] = merged(before, value)
     else next[name] = value
   }
-  // With the address goes what said how to speak to it.
+  // With the address, the transport is removed too.
   if (Object.hasOwn(patch, 'url') && !Object.hasOwn(next, 'url')) delete next.transport
   return next
 }

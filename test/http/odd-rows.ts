@@ -24,7 +24,7 @@ const stale = (what: string, match: string, [method, path]: readonly [string, st
   headers: { 'if-match': match },
 })
 
-/** What JSON can write and no program would. */
+/** Values that JSON can express and no program would send. */
 export const ODD: readonly Table[] = [
   tableOf('numbers that JSON can write', 'alice', [
     ...['1e999', '-1e999', '-0', '0.0', '1e-400', '100000000000000000000000000000001', '-1'].map(value =>

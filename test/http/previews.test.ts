@@ -1,4 +1,4 @@
-/** What would be, before it is saved: of a group, of a rule, and of a server by a trial with the mask of a stored secret. */
+/** Previews before saving: of a group, of a rule, and of a server by a trial with the mask of a stored secret. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startGoodAndBad } from '../support/good-and-bad.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'

@@ -17,9 +17,9 @@ let admin: Client
 let alice: Client
 let bob: Client
 let carol: Client
-/** Has commands. */
+/** A user who may run commands. */
 let gina: Client
-/** Answers `initialize` and lists one tool, whose calls wait until they are let go. */
+/** Answers `initialize` and lists one tool, whose calls wait until `letGo()`. */
 let slow: Bun.Server<undefined>
 let letGo: () => void
 
@@ -56,7 +56,7 @@ afterAll(async () => {
   await slow?.stop(true)
 }, 120_000)
 
-/** What the caller uses of one limit. */
+/** The caller's use of one limit. */
 async function used(who: Client, name: keyof typeof LIMITS): Promise<number> {
   const { items } = (await patient(() => who.request('GET', '/api/limits'))).json
   return items.find((item: { name: string }) => item.name === name).used
@@ -75,7 +75,7 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
   for (const { name, value, unit, used: own } of items) {
     expect([name, value]).toEqual([name, LIMITS[name as keyof typeof LIMITS]])
     expect([name, ['bytes', 'ms', 'count'].includes(unit)]).toEqual([name, true])
-    // Rates are over before anybody could ask.
+    // A rate has no present use that could be shown.
     const counted = name.endsWith('PerUser') && !/(?:PerSecond|Burst)PerUser$/.test(name)
     expect([name, typeof own]).toEqual([name, counted ? 'number' : 'undefined'])
   }
@@ -101,7 +101,7 @@ describe('what a user may own', () => {
     }, 120_000)
   })
 
-  // Before the commands of the next test: they never answer, and hold the places in which servers start.
+  // This runs before the commands of the next test: those never answer, and keep the places in which servers start.
   beyondCore(() => {
     test('processes of callers count against commands, beside the one that all share', async () => {
       const made = await gina.request('POST', '/api/servers', await shutIn('own', { session: 'per-session' }))
@@ -128,7 +128,7 @@ describe('what a user may own', () => {
     const servers = Array.from({ length: LIMITS.liveStdioPerUser }, (_, at) => ({ ...lazy, name: `p${at}` }))
     const made = await gina.request('POST', '/api/servers/batch', { servers })
     const { checks } = (await gina.request('GET', '/health')).json
-    // Without the whole sandbox they may have none at all.
+    // Without the whole sandbox, they may run no commands.
     if (checks.sandbox !== 'full') return expect(made.text).toContain('stdio_not_permitted')
     expect(await used(gina, 'liveStdioPerUser')).toBe(LIMITS.liveStdioPerUser)
     const answer = await gina.request('POST', '/api/servers', { ...lazy, name: 'more' })
@@ -137,7 +137,7 @@ describe('what a user may own', () => {
     const start = await gina.request('POST', '/api/servers/more/start')
     expect([start.status, start.json.code]).toEqual([409, 'quota_servers'])
     await admin.ok('POST', '/api/servers/batch', { servers: [...servers, { ...lazy, name: 'more' }] })
-    // Nothing of theirs need start.
+    // Removes the servers, so that none of them has to start.
     for (const who of [gina, admin])
       for (const { name } of [...servers, { name: 'more' }])
         expect((await patient(() => who.request('DELETE', `/api/servers/${name}`))).status).toBe(204)
@@ -172,7 +172,7 @@ describe('what a user may own', () => {
 
   test('one hosted key too many is refused, and none of the request is kept', async () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, 'sk-0123']))
-    // Without the children: the commands of the tests above come and go by themselves.
+    // Children are left out: the commands of the tests above start and end by themselves.
     const kept = () => ({ ...keptState(hub), children: [] })
     const before = kept()
     const path = '/api/settings'
@@ -209,7 +209,7 @@ describe('what a user may have open', () => {
     const texts = (await Promise.all(answers)).join('\n')
     expect(texts.match(/quota_calls/g)?.length).toBe(3 * LIMITS.batchMessages - LIMITS.callsPerUser)
     await until(async () => (await used(bob, 'callsPerUser')) === 0)
-    // Each has a record, for its caller.
+    // Each refused call has a record, which its caller can read.
     const found = await until(async () => {
       const page = await bob.ok('GET', '/api/logs/search?q=code:quota_calls&limit=1')
       return page.total >= 3 * LIMITS.batchMessages - LIMITS.callsPerUser + 2 ? page : undefined
@@ -228,7 +228,7 @@ describe('what a user may have open', () => {
     const opened: Awaited<ReturnType<typeof open>>[] = []
     const first = await open()
     opened.push(first)
-    // Held to the end: a response that nothing refers to is collected, and its stream with it.
+    // References are kept to the end: the runtime collects a response without one, and closes its stream.
     const others: Response[] = []
     for (let streams = 1; streams < STREAMS_OF_A_SESSION; streams += 1) others.push(await first.client.get())
     const again = await first.client.get()
@@ -252,7 +252,7 @@ describe('what a user may have open', () => {
   test('one live stream too many is 429 quota_streams', async () => {
     const stop = new AbortController()
     const headers = { authorization: `Bearer ${carol.token}` }
-    // Held: the runtime closes streams that nobody refers to.
+    // References are kept: the runtime closes streams without one.
     const held: Response[] = []
     while (held.length < LIMITS.liveStreamsPerUser)
       held.push(await patientStream(() => fetch(`${hub.url}/api/stream`, { headers, signal: stop.signal })))
@@ -286,7 +286,7 @@ describe('rates', () => {
     const ask = (address: string) => send(hub.url, 'GET', '/api/public/info', undefined, from(address))
     const answers: Answer[] = []
     const late = await until(async () => {
-      // Again where the machine is so slow that the bucket fills meanwhile.
+      // Repeated, since the bucket may fill meanwhile on a slow machine.
       answers.push(...(await Promise.all(Array.from({ length: 60 }, () => ask('198.51.100.7')))))
       const found = answers.filter(({ status }) => status === 429)
       return found.length > 0 && found
@@ -302,7 +302,7 @@ describe('rates', () => {
     const answers: Answer[] = []
     for (let tried = 0; tried < 5; tried += 1) answers.push(await ask('198.51.100.9'))
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
-    // Again where the machine is so slow that the first failures are forgotten or their pause is over meanwhile.
+    // Repeated, since on a slow machine the first failures may be forgotten, or their pause over.
     const throttled = await until(async () => {
       const answer = await ask('198.51.100.9')
       return answer.status === 429 && answer
@@ -330,7 +330,7 @@ describe('rates', () => {
   })
 })
 
-/** As `patient`, for an answer that does not end. */
+/** Like `patient`, for an answer that does not end. */
 async function patientStream(request: () => Promise<Response>): Promise<Response> {
   for (;;) {
     const answer = await request()

@@ -6,7 +6,7 @@ import { expectWell, patient } from './rows.ts'
 
 /** `SEED=… bun test …` repeats a run. */
 const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-/** Of requests, each by an administrator and a user; `ROUNDS=…` for more. */
+/** Rounds of requests, each by an administrator and a user; `ROUNDS=…` for more. */
 const ROUNDS = Number(process.env.ROUNDS ?? 150)
 
 let hub: Hub
@@ -27,7 +27,7 @@ beforeAll(async () => {
     })
     await who.ok('POST', '/api/groups', { name: 'thing', members: ['thing'] })
   }
-  // What would end the run: streams, sign-out and removals.
+  // Leaves out requests that would end the run: streams, sign-out and removals.
   targets = (await documentedRoutes(admin)).filter(
     ({ method, path }) =>
       method !== 'DELETE' &&

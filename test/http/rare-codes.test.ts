@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
-/** What comes back for a body of which, after its beginning, so many bytes more are sent, one a second. */
+/** The answer to a body that is sent slowly: its beginning at once, then one byte a second. */
 async function slowBody(path: string, credential: string, [begun, further]: readonly [string, string], length: number) {
   const { host, port } = new URL(hub.url)
   const socket = connect(Number(port), '127.0.0.1')

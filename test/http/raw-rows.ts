@@ -1,4 +1,4 @@
-/** What nobody but an attacker or a broken client sends. */
+/** Requests that only an attacker or a broken client sends. */
 
 export const JSON_TYPE = 'Content-Type: application/json'
 const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']

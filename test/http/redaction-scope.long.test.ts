@@ -15,7 +15,7 @@ import { statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { patient } from './rows.ts'
 
-/** What people chose when they started the hub. */
+/** Secrets that people chose when they started the hub. */
 interface Chosen {
   readonly ADMIN_PASSWORD: string
   readonly METRICS_TOKEN: string
@@ -27,11 +27,11 @@ interface Chosen {
 interface World {
   readonly hub: Hub
   readonly admin: Client
-  /** Keeps secrets. */
+  /** A user who keeps secrets. */
   readonly olga: Client
-  /** Guesses them. */
+  /** A user who guesses them. */
   readonly mallory: Client
-  /** An administrator who runs commands plainly, and guesses too. */
+  /** An administrator who runs commands without a sandbox, and guesses too. */
   readonly maud: Client
   readonly nobody: Client
   readonly streams: readonly LiveStream[]
@@ -45,10 +45,7 @@ const chosen = (): Chosen => ({
   MASTER_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'),
 })
 const CHOSEN = [chosen(), chosen()] as const
-/**
- * One shows whether anything is redacted for a guesser; whether it is by other ways that an answer depends on a secret, only
- * two do.
- */
+/** One hub shows redaction for a guesser; only two hubs show other ways in which an answer depends on a secret. */
 const HUBS = extent(1, 2)
 let upstream: Program
 let worlds: readonly World[]
@@ -96,7 +93,7 @@ function guesses(secret: string): string[] {
   ]
 }
 
-/** What differs between two hubs, or two runs of one, though nothing else does. */
+/** Replaces all values that differ between two hubs, or two runs of one, for other reasons. */
 function comparable(text: string, { hub }: World): string {
   return (
     text
@@ -106,12 +103,12 @@ function comparable(text: string, { hub }: World): string {
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, 'TIME')
       .replace(/"(durationMs|pid|uptime|latencyMs|id)":[\d.]+/g, '"$1":0')
       .replace(/(\bpid )\d+/g, '$1N')
-      // Of a server that is tried again and again.
+      // The state of a server that is tried again and again.
       .replace(/"state":"(connecting|offline)"/g, '"state":"down"')
       .replace(/trial-[0-9a-f]{8}/g, 'TRIAL')
       .replace(/"(last4|secret)":"[^"]*"/g, '"$1":""')
       .replace(/pba_[\w-]+/g, 'TOKEN')
-      // Of the whole export, with the time at which it was made.
+      // The hash of the whole export, which contains the time at which it was made.
       .replace(/(patchbay-export.*"sha256":")[0-9a-f]{64}/s, '$1HASH')
       // A row of the servers' table: state, calls, errors and time.
       .replace(/"online":\d+,"connecting":\d+,"offline":\d+/g, '"states":"COUNTS"')
@@ -167,7 +164,7 @@ async function listed(who: Client, name: string): Promise<void> {
   await until(async () => (await statusOf(who, name)).counts.tools > 0, { what: `the tools of ${name}` })
 }
 
-/** Market, moving, assistants, logs, monitoring, alerts, and tools as routes: with guesses wherever a text is taken. */
+/** Asks market, moving, assistants, logs, monitoring, alerts, and tools as routes, with guesses in every text. */
 async function askNewerRoutes(
   ask: (method: string, path: string, body?: unknown, has?: string) => Promise<unknown>,
   texts: readonly string[],
@@ -298,7 +295,7 @@ const secret = fc.oneof(
 
 type Trio = readonly [string, string, string]
 
-/** Each of two hubs keeps one trio; everybody guesses both, at both. */
+/** Each of two hubs keeps one trio of secrets; everybody guesses both trios, at both hubs. */
 async function expectUntold(left: Trio, right: Trio): Promise<void> {
   round += 1
   const name = `r${round}`
@@ -357,7 +354,7 @@ test('rows of the audit, pins and tools stay as they are, whatever somebody call
   await mallory.ok('POST', '/api/servers/pinned/restart')
   await listed(mallory, 'pinned')
   expect((await tools()).items).toEqual(before.items)
-  // The same one calls a word of the description a secret: what is listed changes, and what it is known by does not.
+  // The same user makes a word of the description a secret: the list changes, and the hash of the tool does not.
   await mallory.ok('PATCH', '/api/servers/pinned', { variables: { A_KEY: 'metadata' } })
   const changed = async () => JSON.stringify(await tools()).includes('[redacted]')
   await until(changed, { what: 'the list without the word' })

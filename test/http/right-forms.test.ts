@@ -7,11 +7,11 @@ import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { HUB_MAIN } from '../support/hub-main.ts'
 
 const URL = 'https://mcp.example/sse'
-/** Stands for the home folder of the hub. */
+/** A placeholder for the home folder of the hub. */
 const HOME = '/home-of-the-hub'
 const REMOTE = { command: null, url: URL }
 
-/** The body, the field that is wrong, and the right form as the answer has it; undefined where nobody can tell it. */
+/** The body, the wrong field, and the right form as the answer has it; undefined if the form cannot be known. */
 const REFUSED: readonly (readonly [object, string, object | undefined])[] = [
   [{ command: 'npx -y some-server' }, '/command', { command: 'npx', args: ['-y', 'some-server'] }],
   [
@@ -65,7 +65,7 @@ const REFUSED: readonly (readonly [object, string, object | undefined])[] = [
   ],
 ]
 
-/** What is saved as it is, with the right form beside it. */
+/** Configurations that are saved unchanged, with the right form in a warning. */
 const WARNED: readonly (readonly [object, object])[] = [
   [
     { command: 'npx', args: ['-y', 'mcp-remote@latest', URL] },

@@ -1,4 +1,4 @@
-/** Servers from the market: who installs, upgrades or downgrades one from elsewhere gives it no administrator’s rights. */
+/** Servers from the market: an install, upgrade or downgrade from elsewhere gives them no administrator's rights. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -20,7 +20,7 @@ let admin: Client
 let mal: Client
 let version = '1.0.0'
 
-/** Says that it runs, and notes beside the data folder which version could read the hub’s key. */
+/** Reports that it runs, and records beside the data folder which version could read the hub's key. */
 const program = (of: string) => `#!/usr/bin/env node
 const f = require('node:fs'), root = process.env.ROOT
 console.error('${of} ran as ' + process.getuid())
@@ -112,7 +112,7 @@ test('install from elsewhere', async () => {
 beyondCore(() => {
   test('upgrade and downgrade from elsewhere', async () => {
     await install(admin, 'plain')
-    // It asks npm's own registry outside the sandbox, so only its start is seen.
+    // It asks npm's own registry outside the sandbox, so only its start is checked.
     expect(await until(() => startedIn('plain'), { what: 'a start of the plain one' })).not.toBe('full')
 
     version = '2.0.0'
@@ -123,7 +123,7 @@ beyondCore(() => {
     expect(rose('2.0.0')).toBe(false)
 
     expect(await change(mal, 'admin~plain', 'downgrade')).toBe(404)
-    // What came from elsewhere keeps its limit when it is changed back here.
+    // A change made from outside the list keeps its limit when it is undone inside.
     expect(await change(admin, 'admin~plain', 'downgrade')).toBe(200)
     expect(await ran('admin~plain', '1.0.0')).toMatch(/ran as 2\d{4}$/)
     expect(rose('1.0.0')).toBe(false)

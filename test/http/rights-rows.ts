@@ -1,46 +1,46 @@
 /**
- * Every route of the hub with what it can do to what runs: rows that act, which rights.test.ts carries out for each kind of thing
- * and each caller, and those that only read or are held elsewhere. A new route must be entered here.
+ * Every route of the hub, with its effect on programs that run. rights.test.ts carries out the rows that act, for each kind
+ * of thing and each caller; the other routes only read or are tested elsewhere. A new route must be entered here.
  */
 import type { Answer } from '../support/client.ts'
 
-/** What a server can be of: where it is seen to have had an administrator's rights. */
+/** The kinds of servers; each shows in its own way that it had an administrator's rights. */
 export const KINDS = ['stdio', 'url', 'openapi'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** Who sends the requests: an ordinary user against an administrator’s, and an administrator from two addresses. */
+/** The senders of the requests: an ordinary user against an administrator's servers, and an administrator from two addresses. */
 export const CALLERS = ['user', 'outside', 'inside'] as const
 export type Caller = (typeof CALLERS)[number]
 
-/** What a row works with. */
+/** The parts that a row works with. */
 export interface Attempt {
   ask(method: string, path: string, body?: unknown): Promise<Answer>
-  /** A configuration that shows by itself what it may do when it runs. */
+  /** A configuration whose program shows by itself which rights it has. */
   readonly thing: Readonly<Record<string, unknown>>
-  /** A name that nothing has yet. */
+  /** A name that is still free. */
   readonly fresh: string
-  /** `owner~name` of a server that is there, of the administrator: see `target` of the row. */
+  /** `owner~name` of an existing server of the administrator: see `target` of the row. */
   readonly target: string
 }
 
-/** A route by which something could run that did not run so before. */
+/** A route that can make something run, or run with other rights. */
 export interface ActingRow {
   readonly route: string
   /**
-   * The server of the administrator that is there before: a remote one, one of `thing` that is off, or an installed bundle.
+   * The server of the administrator that exists before: a remote one, one of `thing` that is off, or an installed bundle.
    * Default none.
    */
   readonly target?: 'remote' | 'off' | 'bundle'
-  /** Whose requests make it run with an administrator’s rights. Default `isInside`. */
+  /** True for callers whose requests make it run with an administrator's rights. Default `isInside`. */
   readonly runs?: (caller: Caller, kind: Kind) => boolean
   readonly act: (attempt: Attempt) => Promise<unknown>
 }
 
-/** Of a route that starts nothing, whoever asks. */
+/** For a route that starts nothing for any caller. */
 export const never = (): boolean => false
-/** Of a route by which an administrator at a listed address starts something. */
+/** For a route by which an administrator at a listed address starts something. */
 export const isInside = (caller: Caller): boolean => caller === 'inside'
-/** What a listed administrator has saved may be started by the same person elsewhere, but for commands. */
+/** For a server that a listed administrator saved: the same person may start it from elsewhere, unless it is a command. */
 const notCommands = (caller: Caller, kind: Kind): boolean =>
   caller === 'inside' || (caller === 'outside' && kind !== 'stdio')
 
@@ -50,7 +50,7 @@ const control = (verb: string, runs?: ActingRow['runs']): ActingRow => ({
   act: ({ ask, target }) => ask('POST', `/api/servers/${target}/${verb}`, {}),
 })
 
-/** What a change takes away from a server that runs a bundle. */
+/** Fields that a change removes from a server that runs a bundle. */
 const NOTHING_OF_A_PROCESS = { bundle: null, command: null, args: null, transport: null, sandbox: null }
 
 export const ACTING: readonly ActingRow[] = [
@@ -94,7 +94,7 @@ export const ACTING: readonly ActingRow[] = [
     target: 'remote',
     act: ({ ask, thing, target }) => ask('PATCH', `/api/servers/${target}`, { url: null, ...thing, enabled: true }),
   },
-  // The bundle of a server is taken out or replaced by something else.
+  // The bundle of a server is removed, or replaced by something else.
   ...(['PUT', 'PATCH'] as const).map(
     (method): ActingRow => ({
       ...{ route: `${method} /api/servers/{ref}`, target: 'bundle' },
@@ -181,10 +181,13 @@ export const OWN_TESTS: readonly string[] = [
   'DELETE /api/admin/users/{name}',
 ]
 
-/** Held by rights-of-templates.test.ts. */
+/** rights-of-templates.test.ts tests these. */
 export const TEMPLATES: readonly string[] = ['POST /api/market/templates/{id}/install']
 
-/** Routes about what acts for its owner beside servers, held by limited-settings.test.ts and ended-meanwhile.test.ts. */
+/**
+ * Routes about things besides servers that act for their owner; limited-settings.test.ts and ended-meanwhile.test.ts test
+ * them.
+ */
 export const HELD_ELSEWHERE: readonly string[] = [
   ...['rules', 'channels'].flatMap(kind => [
     `POST /api/monitoring/${kind}`,

@@ -1,7 +1,7 @@
 /**
- * No route raises what runs: each of rights-rows.ts, by each caller, for each kind of server. What ran is seen from outside: a
- * program notes with which uid it could write beside the data folder and whether it could read the hub's key, and an upstream
- * on a private address notes who asked.
+ * No route raises the rights of programs: each row of rights-rows.ts is tried by each caller, for each kind of server. The
+ * rights are observed from outside: a program records the uid with which it could write beside the data folder and if it
+ * could read the hub's key, and an upstream on a private address records its requests.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
@@ -29,14 +29,14 @@ import {
 
 setDefaultTimeout(120_000)
 
-/** The test reaches the hub through a trusted proxy of its own address, so that it may say where it comes from. */
+/** The test reaches the hub through a trusted proxy of its own address, so it can choose the address that the hub sees. */
 const OUTSIDE = { 'x-forwarded-for': '203.0.113.9' }
 
 let hub: Hub
 let admin: Client
 let mal: Client
 let words = 0
-/** Paths that the upstream on the private address was asked for. */
+/** Paths that were requested from the upstream on the private address. */
 const asked = new Set<string>()
 const upstream = Bun.serve({
   hostname: '127.0.0.1',
@@ -77,13 +77,13 @@ function thing(kind: Kind, word: string): Record<string, unknown> {
   if (kind === 'url') return { url }
   if (kind === 'openapi') return { openapi: { url } }
   const key = join(hub.dataDir, 'master.key')
-  // Moved to its place when it is whole, since it is looked for all the time.
+  // The file is complete before it gets its name, since the test looks for it all the time.
   const prove = `id -u > ${proofOf(word)}.part && mv ${proofOf(word)}.part ${proofOf(word)}`
   const script = `echo "${word} ran as $(id -u)" >&2; test -r ${key} && ${prove}; exit 3`
   return { command: '/bin/sh', args: ['-c', script] }
 }
 
-/** Whether something of this word has run, or connected, with an administrator's rights. */
+/** True when a program of this word ran, or connected, with an administrator's rights. */
 function rose(word: string): boolean {
   if (existsSync(proofOf(word))) expect(readFileSync(proofOf(word), 'utf8')).toBe('0\n')
   return existsSync(proofOf(word)) || asked.has(word)
@@ -129,7 +129,7 @@ test('every route that writes is a row, or said to do no harm', async () => {
     for (const [method, operation] of Object.entries(item as Record<string, { 'x-access': string }>)) {
       const route = `${method.toUpperCase()} ${path}`
       const isOwn = OWN_TESTS.includes(route)
-      // What is for administrators alone is closed elsewhere: see the test below.
+      // Routes for administrators only are closed elsewhere: see the test below.
       if (method !== 'get' && (operation['x-access'] !== 'admin' || isOwn)) writing.push(route)
     }
   }
@@ -160,7 +160,7 @@ test('every route of administrators is closed to users and from elsewhere', asyn
   expect(count).toBeGreaterThan(10)
 })
 
-/** Beside commands, which each route has: one route that makes and one that starts. */
+/** Besides commands, which each route has, these two are tried with addresses: one route that makes and one that starts. */
 const WITH_ADDRESSES = ['POST /api/servers', 'POST /api/servers/{ref}/start']
 const hasAddresses = ({ route, target }: ActingRow): boolean => WITH_ADDRESSES.includes(route) && target !== 'bundle'
 const COMMANDS: readonly Kind[] = ['stdio']
@@ -200,13 +200,13 @@ function bundleOnce(): Promise<string> {
 }
 
 /**
- * In the suite an administrator inside the list shows with one row, and with addresses, that what may rise does; of the others
- * what ran is seen anyway.
+ * In the suite, an administrator inside the list is tried with one row and with addresses, which shows that programs with
+ * these rights are noticed. For the others, the rights are observed anyway.
  */
 const callersOf = (row: ActingRow | undefined, kind: Kind): readonly Caller[] =>
   extent(row === ACTING[0] || kind !== 'stdio' ? CALLERS : CALLERS.filter(caller => caller !== 'inside'), CALLERS)
 
-/** One after the other with the same server. */
+/** Carries out rows one after the other with the same server. */
 async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
   for (const caller of callersOf(rows[0], kind)) {
     const word = newWord()
@@ -225,7 +225,7 @@ async function carryOut(rows: readonly ActingRow[], kind: Kind): Promise<void> {
       if (at === rows.length - 1) await settled(fresh, name)
       expect([route, kind, caller, rose(word)]).toEqual([route, kind, caller, runs(caller, kind)])
     }
-    // A command that may run runs in the sandbox then, so that nothing is proven by its not being started at all.
+    // A command that may run must then run in the sandbox: a program that never started would prove nothing.
     const [made] = await found(fresh)
     if (kind === 'stdio' && made && !rose(word)) expect(await linesOf(made.ref)).toMatch(/ran as 2\d{4}$/m)
     await remove(fresh, name)
@@ -237,7 +237,7 @@ async function handOver(way: 'patch' | 'put' | 'delete', kind: Kind, word: strin
   const giver = await hub.user(`giver-${word}`, kind === 'stdio' ? 'user' : 'admin')
   const name = `given-${word}`
   await giver.ok('POST', '/api/servers', { name, ...thing(kind, word), enabled: false })
-  // Only as an administrator the giver could save a private address.
+  // The giver could save a private address only as an administrator.
   await admin.ok('PATCH', `/api/admin/users/${giver.name}`, { role: 'user' })
   const ref = `/api/servers/${giver.name}~${name}`
   if (way === 'patch') await admin.ok('PATCH', ref, { owner: 'admin' })
@@ -277,7 +277,7 @@ describe('what a user gave to an administrator stays off by every route until th
     expect(view).toMatchObject({ enabled: false, review: { required: true }, status: { state: 'offline' } })
     expect(rose(word)).toBe(false)
     expect(await linesOf(ref)).toBe('')
-    // Elsewhere the right hash is worth nothing either.
+    // The right hash has no effect from elsewhere.
     const { hash } = view.review
     await asker('outside')('PATCH', `/api/servers/${ref}`, { reviewed: hash, enabled: true })
     expect((await admin.ok('GET', `/api/servers/${ref}`)).enabled).toBe(false)
@@ -306,7 +306,7 @@ test('POST /api/import/{id}/rollback: what came from outside and was replaced co
     const { id, items } = (await inside('POST', '/api/import', { ...wish, planHash })).json
     expect(items).toMatchObject([{ verdict: 'replaced' }])
     await settled('rolled')
-    // A document does not confirm itself.
+    // A document cannot mark itself as reviewed.
     expect([rose(word), rose(other)]).toEqual([false, false])
     expect((await inside('POST', `/api/import/${id}/rollback`)).json.restored).toHaveLength(1)
     await settled('rolled')
@@ -317,7 +317,7 @@ test('POST /api/import/{id}/rollback: what came from outside and was replaced co
 })
 
 test('POST /api/bundles/{id}/install', async () => {
-  // Who has the most rights, and takes them to a change from elsewhere; in the whole each caller.
+  // The suite tries the caller with the most rights, who then makes a change from elsewhere; the whole run tries each caller.
   for (const caller of extent<readonly Caller[]>(['inside'], CALLERS)) {
     const word = newWord()
     const code = `const f=require('fs');console.error('${word} ran as '+process.getuid());try{f.readFileSync('${join(hub.dataDir, 'master.key')}');f.writeFileSync('${proofOf(word)}',process.getuid()+'\\n')}catch{}process.exit(3)`
@@ -333,7 +333,7 @@ test('POST /api/bundles/{id}/install', async () => {
     const made = await ask('POST', `/api/bundles/${bundleId}/install`, { ...body, planHash: json.planHash })
     expect(made.status).toBe(201)
     await settled(body.name)
-    // A bundle runs in the sandbox, whoever has installed it.
+    // A bundle runs in the sandbox, no matter who installed it.
     expect([caller, rose(word)]).toEqual([caller, false])
     expect(await linesOf(made.json.ref)).toMatch(/ran as 2\d{4}$/m)
     await asker(caller === 'inside' ? 'outside' : caller)('PATCH', `/api/servers/${made.json.ref}`, { sandbox: 'off' })

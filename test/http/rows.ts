@@ -77,8 +77,8 @@ export function tableOf(about: string, caller: Table['caller'], rows: readonly R
 }
 
 /**
- * Opens a town and makes one test of each row. That refusals left nothing behind, and the hub is the same and well, is looked
- * at behind each table and before each row that changes something; in a whole run behind each row.
+ * Opens a town and makes one test of each row. After each table, and before each row that changes something, it checks that
+ * refusals left nothing behind and that the hub is the same and healthy; in a whole run after each row.
  */
 export function testsOfTown(tables: readonly Table[]): void {
   let town: Town
@@ -134,7 +134,7 @@ function saying(text: string, wanted: string): string {
   return text.includes(wanted) ? wanted : text
 }
 
-/** What every refusal outside `/mcp` looks like. */
+/** Checks the form of a refusal outside `/mcp`. */
 export function expectProblem(
   answer: Answer,
   { method, path }: { readonly method: string; readonly path: string },
@@ -163,7 +163,7 @@ export function expectProblem(
   }
 }
 
-/** What every answer has, refusals, pages and MCP among them. */
+/** Checks the headers of every answer, including refusals, pages and MCP. */
 export function expectHardened(answer: Pick<Answer, 'headers'>): void {
   const { headers } = answer
   expect(headers.get('x-content-type-options')).toBe('nosniff')
@@ -176,14 +176,14 @@ export function expectHardened(answer: Pick<Answer, 'headers'>): void {
   expect(headers.get('set-cookie')).toBeNull()
 }
 
-/** The hub lives as the process that it was, and `/health` says so. */
+/** Checks that the hub's process still lives, and that `/health` reports `ok`. */
 export async function expectWell(hub: Hub): Promise<void> {
   process.kill(hub.pid, 0)
   const health = await fetch(`${hub.url}/health`)
   expect([health.status, (await health.json()).status]).toEqual([200, 'ok'])
 }
 
-/** The limits of requests hold for the suite too: it comes back when it is told to. */
+/** The limits of requests hold for the suite too: it repeats a request after the time in `Retry-After`. */
 export async function patient(request: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     const answer = await request()

@@ -1,4 +1,4 @@
-/** Things of several owners under one name, and bodies that state whose they are. */
+/** Things of several owners under one name, and bodies that name an owner. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, ROOT, send, startHub } from '../support/hub.ts'
@@ -170,7 +170,7 @@ describe('what repeats the identity of its record', () => {
       const renamed = await ada().ok('PUT', `${path}/kept`, { ...read, name: 'renamed' })
       expect(renamed).toMatchObject({ id: read.id, ref: 'ada~renamed', owner: 'ada', revision: 2 })
       expect(await ada().ok('PATCH', `${path}/renamed`, { ...renamed, name: 'again' })).toMatchObject({ revision: 3 })
-      // Masks are for the owner alone.
+      // Only the owner can use masks.
       const config = 'config' in fields ? { config: fields.config } : {}
       const known = await admin.ok('GET', `${path}/ada~again`)
       expect(await admin.ok('PATCH', `${path}/ada~again`, { name: 'last', owner: 'ADA', ...config })).toMatchObject({
@@ -196,7 +196,7 @@ describe('signing in', () => {
     const statuses: number[] = []
     for (let at = 0; at < 5; at += 1) statuses.push((await attempt(at)).status)
     expect(statuses).toEqual([401, 401, 401, 401, 401])
-    // Again where the machine is so slow that the pause is over meanwhile, which each failure doubles.
+    // Repeated, since the pause may be over meanwhile on a slow machine; each failure doubles it.
     let tried = 5
     const sixth = await until(async () => {
       tried += 1

@@ -29,7 +29,7 @@ const SETTINGS_ENV = {
   METRICS_TOKEN: canary('METRICS_TOKEN'),
   ASSISTANT_API_KEY: canary('ASSISTANT_API_KEY'),
 }
-/** All that was answered, told and written. */
+/** All answers, events and files. */
 const seen: Said[] = []
 let upstream: Program
 let hub: Hub
@@ -260,7 +260,7 @@ describe('a mask sent back', () => {
     const entry = { url: 'https://elsewhere.example/mcp', owner: 'alice', headers: whole.headers }
     const imported = await ask(admin, 'POST', '/api/servers/import', { mcpServers: { remote: entry } })
     expect(imported.json.entries).toMatchObject([{ name: 'remote', verdict: expect.stringMatching(/exists|invalid/) }])
-    // The owner, who knows the secret, may move it; a sealed text instead of a mask is only a text.
+    // Only the owner, who knows the secret, may move it; a sealed text in place of a mask is only a text.
     expect((await ask(admin, 'GET', '/api/servers/alice~remote')).json.url).toBe(upstream.url)
   })
 
@@ -273,7 +273,7 @@ describe('a mask sent back', () => {
       env: { FILED_TOKEN: null, OTHER: env.FILED_TOKEN },
     })
     expect(renamed.json.errors).toMatchObject([{ code: 'secret_mask', pointer: '#/env/OTHER' }])
-    // The sealed text of the file, put into another field, opens for nobody.
+    // The sealed text of the file does not open in another field.
     const text = await readFile(hub.settingsFile, 'utf8')
     const sealed = /enc:v1:[^"]+/.exec(text)?.[0] ?? ''
     const copied = JSON.parse(text) as { mcpServers: Record<string, { env: Record<string, string> }> }

@@ -1,4 +1,4 @@
-/** How long a bundle takes does not tell whether somebody else has sent it. */
+/** The time that a bundle takes does not reveal if somebody else has sent it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** What is wrong is said in the hub's own words: line and column, the whole pointer, what is wanted and what came. */
+/** Errors are in the hub's own words: line and column, the whole pointer, the expected and the received value. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

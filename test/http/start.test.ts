@@ -13,7 +13,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => removeTemp(temp))
 
-/** How a start ends that must not succeed: exit code, and the one line on standard error. */
+/** The end of a start that must not succeed: exit code, and the one line on standard error. */
 async function refusal(options: Parameters<typeof startHub>[0]): Promise<{ exit: number; line: string }> {
   const outcome = await startHub(options).then(
     async hub => {

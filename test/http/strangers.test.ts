@@ -1,4 +1,4 @@
-/** What a server of another owner tells its callers, and what it learns of them. */
+/** Information that a server of another owner reveals to its callers, and that it receives about them. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { extent } from '../support/extent.ts'
@@ -12,7 +12,7 @@ import { RawModern } from '../unit/mcp/modern-support.ts'
 
 setDefaultTimeout(120_000)
 
-/** Stand in command, arguments, folder, variables and stderr of servers that do not start. */
+/** A text in command, arguments, folder, variables and stderr of servers that do not start. */
 const CANARY = 'canary-7f3a91'
 const BROKEN = {
   missing: { command: `/opt/${CANARY}/bin/tool`, args: [CANARY] },
@@ -112,7 +112,7 @@ const seen = (text: string): (string | undefined)[] => {
 }
 const textOf = (result: { content: { text: string }[] }) => result.content[0]?.text ?? ''
 
-/** What reaches a server by REST, and by both wires at a path. */
+/** Headers that reach a server by REST, and by both wires at a path. */
 async function reaching(server: string, path: string, tool = 'whoami') {
   const rest = await stranger.request('POST', `/api/servers/${server}/tools/whoami/call`, {}, HEADERS)
   const key = await stranger.mcpKey()

@@ -6,11 +6,11 @@ import { until } from '../support/wait.ts'
 import { MOST_MS, slowness } from '../support/work.ts'
 
 const TOOLS = 1_000
-/** As many subjects as one rule evaluates. */
+/** The most subjects that one rule evaluates. */
 const FIRING = 500
 const CHANNELS = 20
 const RULE = { name: 'any', per: 'tool', severity: 'warning', duration: 0, keepFiringFor: 0 }
-/** So many tests as a condition has room for. */
+/** The most tests that a condition has room for. */
 const HEAVY = Array.from({ length: 34 }, () => 'p99_response_time[10s]>=0').join(' or ')
 
 let hub: Hub
@@ -66,7 +66,7 @@ test(
   extent(180_000, 400_000),
 )
 
-/** All of its alerts end in one transaction. */
+/** Removes a rule while it fires: all of its alerts end in one transaction. */
 async function removeWhileItFires(name: string, rule: object): Promise<void> {
   await admin.ok('POST', '/api/monitoring/rules', { ...rule, name })
   const firing = '/api/monitoring/alerts?state=firing&limit=1000'

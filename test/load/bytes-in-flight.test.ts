@@ -1,4 +1,4 @@
-// What one user keeps in flight: bodies, answers, replay events, sessions, threads. The hub stays small meanwhile.
+// Things that one user keeps in flight: bodies, answers, replay events, sessions, threads. The hub stays small meanwhile.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
 import { beyondCore, extent } from '../support/extent.ts'
@@ -17,11 +17,11 @@ import { until } from '../support/wait.ts'
 import { MOST_MS, memorySlowness, slowness } from '../support/work.ts'
 
 const MIB = 2 ** 20
-/** Also by the clock, which other programs slow down: `bun run soak` on a machine that has nothing else to do. */
+/** Checks times by the clock too, which other programs slow down: for `bun run soak` on a machine without other work. */
 const STRICT = process.env.PATCHBAY_STRICT_LATENCY === '1'
 /**
- * The bound is 600 MiB; how far the allocator goes beyond the collector's depends on what else the machine does: 410 to 630 seen,
- * and 802 once, while compilers ran beside it. What is not counted at all comes to more than 1,000.
+ * The bound is 600 MiB. The allocator exceeds the collector's figure by an amount that depends on other work of the machine:
+ * 410 to 630 were seen, and 802 once, while compilers ran beside it. Without any counting, the attacks take more than 1,000.
  */
 const RESIDENT_MIB = STRICT ? 600 : 900
 /** A request that is neither answered nor refused until then hangs. */
@@ -30,7 +30,7 @@ const LONGEST_WAIT_MS = 60_000
 const COLLECTION = 1.5
 
 /**
- * How many sessions or connections the attacks come from. The suite's part comes to a few times what one user may have in flight;
+ * Number of sessions or connections of the attacks. The suite's part asks for a few times what one user may have in flight;
  * the whole would be a danger to the process if none of it were counted.
  */
 const SESSIONS = extent(5, 40)
@@ -82,8 +82,8 @@ async function used(name: string): Promise<number> {
 }
 
 /**
- * Does the work, and checks what the hub held meanwhile, and for how long one turn of the main thread kept others waiting. `between`:
- * undoes the work, so that a turn that was too long is measured once more: other work on the machine makes one turn slow, not two.
+ * Does the work, and checks the hub's memory and the longest turn of its main thread meanwhile. `between` undoes the work, so
+ * that a turn that was too long is measured once more: other work on the machine makes one turn slow, not two.
  */
 async function attack(work: () => Promise<unknown>, between?: () => Promise<unknown>): Promise<void> {
   const first = await turnsDuring(work)
@@ -211,7 +211,7 @@ test('arguments of 3 MiB in many calls that are not answered', async () => {
     void ended.then(() => {
       over = true
     })
-    // Some of those that were taken reach the upstream only after others were answered.
+    // Some accepted requests reach the upstream only after others were answered.
     const released = () => {
       upstream.release()
       return over
@@ -235,7 +235,7 @@ test('what clients say of themselves, 3 MiB each, then the most that is taken ma
     for (let index = 0; index < CONNECTIONS; index += 1) {
       const response = await introduce(3 * MIB)
       const { error } = (await response.json()) as { error: { data: { code: string } } }
-      // The rate of refused messages, where the machine is quick.
+      // On a quick machine, the rate of refused messages is reached.
       expect(['params_invalid', 'rate_limited']).toContain(error.data.code)
     }
     let last = 200

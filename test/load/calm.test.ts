@@ -18,7 +18,7 @@ afterAll(async () => {
 test('a hub with nothing to do answers /health at once and holds little memory', async () => {
   const first = await calmHealth(hub, 1_000)
   console.log(`calm: ${JSON.stringify(first)}`)
-  // Some 50 on a quiet machine.
+  // A quiet machine gives some 50.
   expect(first.answers).toBeGreaterThan(20)
   expect(slowerThanAllowed(await calmHealth(hub, 1_000), first)).toEqual([])
   expect(first.residentMiB).toBeLessThan(RESIDENT_MIB)

@@ -1,4 +1,4 @@
-/** A server whose stream never ends and holds nothing costs the others of its thread little. */
+/** A server with an endless stream that is never kept costs the others of its thread little. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub, stdioFixture } from '../support/hub.ts'
@@ -8,7 +8,7 @@ import { online } from '../support/servers.ts'
 
 const SERVERS = 4
 const CALLS = 60
-/** Without rests of the stream's reader 80 were seen on an idle machine, with them 1 to 2. */
+/** Without pauses of the stream's reader, 80 was seen on an idle machine; with them, 1 to 2. */
 const MOST_TIMES = 16
 
 let hub: Hub

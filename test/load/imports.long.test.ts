@@ -1,4 +1,4 @@
-/** What others have of a hub while one user imports 190 servers and 45 groups, again and again, 20 at a time. */
+/** Requests of others while one user imports 190 servers and 45 groups, again and again, 20 at a time. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { extent } from '../support/extent.ts'
 import { type HealthFigures, healthDuring, slowerThanCalm } from '../support/health-watch.ts'
@@ -11,7 +11,7 @@ const SERVERS = 190
 const GROUPS = 45
 /** A run that other work on this machine disturbed is made again. */
 const RUNS = 3
-/** The wait of somebody who signs in, most of which is the hash of the password. */
+/** Longest wait of a sign-in, most of which is the hash of the password. */
 const WORST_SIGN_IN_MS = 250
 
 const servers = Object.fromEntries(

@@ -6,7 +6,7 @@ import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../supp
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-/** 600, and what the thread that stores log records takes. */
+/** 600 MiB, and the memory of the thread that stores log records. */
 const RESIDENT_MIB = 640
 const HEAVY = join(import.meta.dir, '../support/mcp-servers/heavy-lists.ts')
 
@@ -15,7 +15,7 @@ let user: Client
 let calm: HealthFigures
 const programs: Bun.Subprocess[] = []
 
-// A hub each: a heap gives memory back late, and what one test leaves would count for the next.
+// Each test has a hub of its own: a heap gives memory back late, and would count for the next test.
 beforeEach(async () => {
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: stdioFixture('echo') } } })
   await online(await hub.setup(), ['echo'])
@@ -70,7 +70,7 @@ beyondCore(() => {
 })
 
 test('five servers with such lists fill the account of their user, and their state says so', async () => {
-  // Five of them come to two or to five times what their user may have.
+  // Five of them need two to five times the limit of their user.
   const url = await heavy({ CHANGES_MS: '500', MEGABYTES: extent('8', '16') })
   const names = ['a', 'b', 'c', 'd', 'e']
   const seen = await healthDuring(hub, async () => {

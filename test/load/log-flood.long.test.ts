@@ -1,4 +1,4 @@
-/** 20,000 records a second: the file has every one, the database its share and exact counts of the others, calls go on. */
+/** 20,000 records a second: the file has every one, the database has its share and exact counts of the others, calls continue. */
 import { expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { until } from '../support/wait.ts'
 const PER_SECOND = 20_000
 const SECONDS = extent(2, 60)
 const FLOOD = { use: join(import.meta.dir, 'fixtures/flood.ts'), isolate: false }
-/** Times the calm p99: the flood takes a good part of the main thread, and of the second processor. */
+/** Largest ratio to the calm p99: the flood takes a good part of the main thread, and of the second processor. */
 const SLOWER = 5
 
 async function start(env: Record<string, string>, file?: string): Promise<Hub> {
@@ -41,7 +41,7 @@ test(
   'nothing is lost without being counted, and calls are answered meanwhile',
   async () => {
     const folder = await makeTemp('flood')
-    // Started at the same time; the one that is not measured rests.
+    // Both start at the same time; the one that is not measured rests.
     const [calmHub, hub] = await Promise.all([
       start({ LOG_LEVEL: 'error', LOG_DATABASE: 'false' }),
       start({}, join(folder, 'hub.log')),

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { MOST_MS, slowness } from '../support/work.ts'
 
-/** As many as a user may have, in groups of all of them. */
+/** The most servers that a user may have, in groups of all of them. */
 const SERVERS = 200
 const GROUPS = 60
-/** The configuration of each server, so that all of them have nearly what a user may store. */
+/** The configuration of each server, chosen so that all of them nearly fill a user's storage. */
 const VARIABLES = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`V${index}`, 'y'.repeat(200)]))
 const RUNS = 3
 

@@ -27,7 +27,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** The one server in the store as many times as wanted, with other names. */
+/** Copies the one server in the store this many times, with other names. */
 function copyServers(file: string): void {
   using db = new Database(file)
   const row = db.query<Record<string, string | number | null>, []>('SELECT * FROM server').get() ?? {}
@@ -62,13 +62,13 @@ test.each([
   60_000,
 )
 
-/** The least of a few tries: the longest turn of the main thread, in ms, while somebody asks for this. */
+/** The longest turn of the main thread during the request, in milliseconds; the least of a few tries. */
 async function leastTurn(ask: () => Promise<unknown>): Promise<number> {
   const turns: number[] = []
   for (let run = 0; run < RUNS; run += 1) {
     await hub.longestTurnMs()
     await ask()
-    // What the hub does about a change goes on after its answer.
+    // Work of the hub after a change continues after its answer.
     await Bun.sleep(500)
     turns.push(await hub.longestTurnMs())
   }

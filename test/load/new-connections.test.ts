@@ -1,6 +1,6 @@
 /**
- * One user, or nobody, who opens connections as fast as they are answered: the runtime serves all that wait in one turn of the
- * event loop, so that without a bound the connections of others are served when this one stops.
+ * One user, or nobody, opens connections as fast as they are answered. The runtime serves all waiting ones in one turn of the
+ * event loop, so without a bound, the connections of others are served only when this one stops.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { extent } from '../support/extent.ts'
@@ -58,7 +58,7 @@ const message = async () => ({
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { text: 'x'.repeat(MESSAGE_BYTES) } }),
 })
 
-/** What is sent, over how many connections at a time. */
+/** The name, the number of connections at a time, and the request. */
 type Attack = readonly [string, number, () => object | Promise<object>]
 const ATTACKS: readonly Attack[] = [
   ['9,900 unknown fields', CONNECTIONS, fields],
@@ -73,7 +73,7 @@ const ATTACKS: readonly Attack[] = [
   ),
 ]
 
-/** Floods the hub once; returns what of its figures is over the bounds, as texts. */
+/** Floods the hub once; returns the figures that are over the bounds, as texts. */
 async function measured(connections: number, sent: object): Promise<readonly string[]> {
   await hub.longestTurnMs()
   let answers: Record<string, number> = {}
@@ -84,7 +84,7 @@ async function measured(connections: number, sent: object): Promise<readonly str
   console.log(JSON.stringify({ ...seen, longestTurnMs, of: answers }))
   expect(Object.keys(answers).filter(answer => !EXPECTED.includes(answer))).toEqual([])
   const given = Object.values(answers).reduce((sum, count) => sum + count, 0)
-  // Each connection was followed by others.
+  // Each connection was followed by another.
   expect(given).toBeGreaterThan(2 * connections)
   expect(seen.residentMiB).toBeLessThan(RESIDENT_MIB)
   const mostMs = MOST_MS * COLLECTION * slow

@@ -11,27 +11,30 @@ const LEAST_ROUNDS = extent(3, 5)
 /** A machine that others use at the same time makes single rounds slow: then more of them are made before the verdict. */
 const MOST_ROUNDS = 15
 const SECONDS = 1
-/** Until the noise is as loud as it gets. */
+/** Time until the noise is at its loudest. */
 const WARM_UP_MS = extent(700, 1_500)
 /** Sessions that are opened at the same time. */
 const OPENED_AT_ONCE = 10
 /**
- * On two quiet processors it is 2; the same code was seen at 1.6 to 2.7 where others use them too, and at 10.8 on a virtual
- * machine where new memory costs 5 ms a megabyte, of which lines of 9 MB need much: the suite allows for that.
+ * The ratio is 2 on two quiet processors. The same code gave 1.6 to 2.7 on shared ones, and 10.8 on a virtual machine where
+ * new memory costs 5 ms a megabyte, which lines of 9 MB need a lot of: the suite allows for that.
  */
 const MOST = Number(process.env.PATCHBAY_NOISE_RATIO ?? extent(16, 4))
 /**
- * What one turn of the system's scheduler may add, whatever the ratio: two processors that all want wait about so long for each
+ * Most that one turn of the system's scheduler may add, whatever the ratio: two busy processors wait about this long for each
  * other (Linux: base_slice_ns, 2.8 to 3 ms), which is more than a quiet p99.
  */
 const TURN_MS = 3
 /** Calls of the good server at a time, as in the figures of docs/speed.md. */
 const IN_FLIGHT = 16
-/** Client sessions that stay open meanwhile, each at all servers and subscribed where there are resources; some read their stream. */
+/**
+ * Client sessions that stay open meanwhile, each at all servers and subscribed where there are resources; `STREAMS` of them
+ * read their stream.
+ */
 const SESSIONS = 200
 const STREAMS = 50
 
-/** What each bad server is asked for, again as soon as it has answered or failed; `at` calls at a time. */
+/** The calls to each bad server, repeated as soon as an answer or an error comes; `at` calls at a time. */
 const NOISE: readonly { readonly server: string; readonly tool: string; readonly args: object; readonly at: number }[] =
   [
     { server: 'notices', tool: 'flood', args: { mode: 'notices' }, at: 1 },
@@ -85,7 +88,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** Sessions that see all servers, hear of all of them, and are subscribed where there are resources. */
+/** Sessions that see all servers, receive notifications of all of them, and are subscribed where there are resources. */
 async function leaveSessionsOpen(): Promise<void> {
   await admin.ok('POST', '/api/servers/announcing/start')
   await online(admin, ['announcing'])
@@ -127,7 +130,7 @@ async function noisyRun(): Promise<number> {
   const noise = NOISE.flatMap(({ server, tool, args, at }) =>
     Array.from({ length: at }, async () => {
       const client = await new RawClient(hub, `/mcp/${server}`, credential).open()
-      // Failures are what these servers are for; a server that is away is asked again a little later.
+      // These servers fail on purpose; one that is away is asked again a little later.
       while (!over) {
         const answer = await client.call('tools/call', { name: tool, arguments: args }).catch(() => undefined)
         if (answer?.error) await Bun.sleep(20)

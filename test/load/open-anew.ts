@@ -1,6 +1,6 @@
 /**
- * Sends a request again and again, as fast as the ones before are answered: `open-anew.ts <url> <how many at a time> <seconds>`,
- * with the request as JSON on standard input. Prints how many there were of each answer. An answer that comes before the
+ * Sends a request again and again, as fast as the earlier ones are answered: `open-anew.ts <url> <number at a time>
+ * <seconds>`, with the request as JSON on standard input. Prints the number of each answer. An answer that comes before the
  * body was sent ends its connection, and so does a request that is cut off: the next one opens another.
  */
 const [url = '', atOnce = '1', duration = '1'] = process.argv.slice(2)

@@ -1,8 +1,8 @@
 /**
- * What others have of a hub while one user sends it requests that cost much: the p99 of their calls is at most twice the calm one.
+ * Calls of others while one user sends a hub expensive requests: the p99 of their calls is at most twice the calm one.
  *
- * On two processors an attacker's own work, and that of the hub's threads which stand between them, takes time from everybody.
- * Therefore the calm run is not one of an idle machine: the same attack goes on beside it, against a second hub.
+ * On two processors, the attacker's own work and that of the hub's threads in between take time from everybody. Therefore the
+ * calm run is not one of an idle machine: the same attack runs beside it, against a second hub.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { median } from '../bench/rounds.ts'
@@ -19,10 +19,10 @@ const LEAST_ROUNDS = 3
 /** A machine that others use at the same time makes single rounds slow: then more of them are made before the verdict. */
 const MOST_ROUNDS = 9
 const MOST = 2
-/** What one turn of the system's scheduler may add, whatever the ratio (Linux: base_slice_ns, 2.8 to 3 ms). */
+/** Most that one turn of the system's scheduler may add, whatever the ratio (Linux: base_slice_ns, 2.8 to 3 ms). */
 const TURN_MS = 3
 
-/** A hub with an honest user, who calls a server of hers, and one who means ill. */
+/** A hub with an honest user, who calls a server of hers, and an attacker. */
 interface Side {
   readonly hub: Hub
   readonly honest: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
@@ -90,7 +90,7 @@ const BODIES = {
 const call = (name: string, args: object, id: number | string = 1): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
 
-/** One thing that somebody sends; each is done again as soon as it is answered, a few at a time. */
+/** One request of the attacker; each is repeated as soon as it is answered, a few at a time. */
 type Deed = (side: Side, at: number) => Promise<unknown>
 
 const post =
@@ -98,7 +98,7 @@ const post =
   ({ mallory }) =>
     mallory.request('POST', path, body)
 
-/** What, how many at a time, and the deed. */
+/** The name, the number at a time, and the request. */
 const ATTACKS: readonly (readonly [string, number, Deed])[] = [
   ['20 unknown references beside 1,000 variables', 4, post('/api/servers', BODIES.references)],
   ['9,900 unknown fields', 4, post('/api/servers', BODIES.fields)],
@@ -147,7 +147,7 @@ const ATTACKS: readonly (readonly [string, number, Deed])[] = [
   ],
 ]
 
-/** The p99 of an honest user's calls at one hub while another is, or the same, under attack. */
+/** The p99 of an honest user's calls at one hub while another hub, or the same, is under attack. */
 async function p99(calm: Side, attacked: Side, atOnce: number, deed: Deed): Promise<number> {
   let over = false
   let count = 0

@@ -1,4 +1,4 @@
-// Processes that a stranger's sessions start of public servers: few, not many at once, and never so that others wait.
+// Processes of public servers that a stranger's sessions start: few, not many at once, and without delays for others.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { LIMITS } from '../../core/config/limits.ts'
@@ -12,11 +12,11 @@ import { until } from '../support/wait.ts'
 const SESSIONS = 60
 const ABLE = { sampling: {}, elicitation: {}, roots: {} }
 const SCRIPTS = join(ROOT, 'test/support/mcp-servers')
-/** More than one user may have processes of. */
+/** More servers than one user may have processes of. */
 const MANY = Array.from({ length: 6 }, (_, index) => `many${index}`)
-/** By the clock, which other programs slow down: `bun run soak` on a machine that has nothing else to do. */
+/** Checks times by the clock too, which other programs slow down: for `bun run soak` on a machine without other work. */
 const STRICT = process.env.PATCHBAY_STRICT_LATENCY === '1'
-/** How long sessions are opened and dropped. */
+/** Time for which sessions are opened and dropped. */
 const LOOP_MS = 3_000
 
 let hub: Hub
@@ -54,7 +54,7 @@ function running(): number {
   return descendants(hub.pid).filter(({ pid }) => commandOf(pid).includes(SCRIPTS)).length
 }
 
-/** Does the work, and returns how many processes there were more than before at most. */
+/** Does the work, and returns the largest number of processes above the number before. */
 async function mostProcesses(work: () => Promise<unknown>): Promise<number> {
   const before = running()
   let most = before

@@ -1,4 +1,4 @@
-// What an ordinary user can send grows the data folder by no more than the user's accounts say.
+// Requests of an ordinary user make the data folder grow by no more than the user's accounts say.
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -42,15 +42,15 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   server_catalog: { rows: LIMITS.serversPerUser, rowBytes: 4 * LIMITS.serverTextBytes },
   server_catalog_part: { rows: LIMITS.catalogBytesPerUser / (64 * KIB), rowBytes: 128 * KIB },
   tool_definition: { rows: LIMITS.serversPerUser * LIMITS.toolDefinitions, rowBytes: KIB },
-  // Written by administrators and the hub alone.
+  // Only administrators and the hub write these.
   user: { rows: 2, rowBytes: KIB },
   kysely_migration: { rows: 1_000, rowBytes: KIB },
   kysely_migration_lock: { rows: 1, rowBytes: KIB },
 }
 
-/** The database, what is counted with it, and the programs that the hub copies for its sandbox. */
+/** The database, files that are counted with it, and programs that the hub copies for its sandbox. */
 const APART = /^(?:patchbay\.db.*|bundles|runtime)$/
-/** All other files together: a record of each request, which holds no body, and what the hub writes for itself. */
+/** Bytes of all other files together: a record of each request, without its body, and the hub's own files. */
 const OTHER_FILES_BYTES = extent(2, 8) * KIB * KIB
 
 let hub: Hub
@@ -93,7 +93,7 @@ async function sizes(): Promise<Sizes> {
   return { used: Object.fromEntries(used), written: Object.fromEntries(written) } as Sizes
 }
 
-/** What one step grew, where it wrote more than it charged. */
+/** Accounts for which one step wrote more than it charged. */
 function uncharged(what: string, before: Sizes, after: Sizes): string[] {
   return (Object.keys(ACCOUNTS) as Account[]).flatMap(account => {
     const charged = after.used[account] - before.used[account]
@@ -170,7 +170,7 @@ test('all else that was written has a limit of its own', async () => {
 })
 
 test('at the limit nothing that grows is taken, by any route', async () => {
-  // As if one document and one bundle were so large.
+  // Makes the accounts full, with one document and one bundle of that size.
   const db = new Database(join(hub.dataDir, 'patchbay.db'))
   db.run('pragma busy_timeout = 5000')
   const document = 'update openapi_document set bytes = ? where id = (select min(id) from openapi_document)'

@@ -1,4 +1,5 @@
-// What the largest allowed OpenAPI documents of many servers cost those who do not read them: processor time and bytes read.
+// Cost of the largest allowed OpenAPI documents of many servers for requests that do not read them: processor time and bytes
+// read.
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -8,12 +9,12 @@ import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 import { mainThreadMs, slowness } from '../support/work.ts'
 
-/** PATCHBAY_WEIGHT_SERVERS=200 PATCHBAY_WEIGHT_MIB=15 are the largest that may be: 3 GB, and some minutes. */
+/** PATCHBAY_WEIGHT_SERVERS=200 PATCHBAY_WEIGHT_MIB=15 are the largest allowed values: they take 3 GB and some minutes. */
 const SERVERS = Number(process.env.PATCHBAY_WEIGHT_SERVERS ?? 24)
 const LARGE_MIB = Number(process.env.PATCHBAY_WEIGHT_MIB ?? 6)
 const MIB = 2 ** 20
 const SETUP_LIMIT_MS = 60_000 + SERVERS * 5_000
-/** What weighs nothing may cost so much more, and so many milliseconds, by chance. */
+/** Differences by chance, as a factor and in milliseconds. */
 const FACTOR = 1.2
 const CHANCE_MS = 1
 const START_CHANCE_MS = 50
@@ -63,7 +64,7 @@ beforeAll(async () => {
   sides.push(...(await Promise.all([started(small), started(large)])))
 }, SETUP_LIMIT_MS)
 
-/** Gives every small document the parts of a large one, as if it had been saved so: through the API that takes minutes. */
+/** Gives every small document the parts of a large one, as if it had been saved with them: through the API that takes minutes. */
 function enlargeDocuments(folder: string): void {
   const [file = ''] = new Bun.Glob('**/patchbay.db').scanSync({ cwd: folder, absolute: true })
   const db = new Database(file, { readwrite: true })
@@ -96,11 +97,11 @@ function median(values: readonly number[]): number {
   return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-/** What a process has cost so far. */
+/** Cost of a process so far. */
 interface Cost {
   /** Processor time of its main thread. */
   readonly ms: number
-  /** What it has read of files. */
+  /** Bytes read from files. */
   readonly bytes: number
 }
 
@@ -109,7 +110,7 @@ function costOf({ hub }: Side): Cost {
   return { ms: mainThreadMs(hub.pid), bytes: Number(read) }
 }
 
-/** The medians of what `work` costs both sides, in turns so that a busy machine slows both; `sinceStart`: of the whole process. */
+/** The median costs of `work` on both sides, by turns so that a busy machine slows both; `sinceStart`: of the whole process. */
 async function medians(times: number, work: Work, sinceStart: boolean): Promise<readonly [Cost, Cost]> {
   const taken: readonly [Cost[], Cost[]] = [[], []]
   for (let at = 0; at < times; at += 1) {
@@ -171,7 +172,7 @@ test('anonymous requests for the public servers take as long with large document
     for (let count = 0; count < 3; count += 1) expect((await ask(side)).status).toBe(200)
   }
   await expectAlike('three anonymous lists', 1, three)
-  // What a change shows must not wait for the page to grow old.
+  // A change must show at once, before the page expires.
   const [side] = sides
   if (!side) return expect.unreachable()
   const { hub, admin } = side

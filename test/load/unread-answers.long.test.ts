@@ -1,11 +1,11 @@
-// The same as unread-routes.test.ts by weight: as much as one user, and several at once, can ask for and not read.
+// Like unread-routes.test.ts, but by weight: everything that one user, or several at once, can request and leave unread.
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import type { Client } from '../support/hub.ts'
 import { type Asked, MOST_RESIDENT_MIB, UnreadHub } from '../support/unread-answers.ts'
 import { until } from '../support/wait.ts'
 
 const MIB = 2 ** 20
-/** How long an attack goes on when all of it is sent. */
+/** Duration of an attack when all of it is sent. */
 const SECONDS = 6
 const DOCUMENT: Asked = { method: 'GET', path: '/api/servers/pets/document' }
 const LIST: Asked = { method: 'GET', path: '/api/servers/admin~lists/tools' }

@@ -1,4 +1,4 @@
-// Answers that nobody reads, of every route that answers much: they are on the account of the one who asked.
+// Unread answers of every route with long answers: they count for the user who asked.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { HELD_BYTES } from '../../core/request/held-body.ts'
 import type { Client } from '../support/hub.ts'
@@ -7,10 +7,10 @@ import { mcpRequests, pluginRequests, readingRequests } from '../support/unread-
 import { until } from '../support/wait.ts'
 
 const MIB = 2 ** 20
-/** Shorter answers are taken by the buffers of the system, most of 64 KiB to 1 MiB at once. */
+/** The buffers of the system take shorter answers, most of 64 KiB to 1 MiB at once. */
 const LONG_BYTES = 1.5 * MIB
 const CONNECTIONS = 3
-/** Of each answer, what the system has taken of it counts too, until the whole is taken. */
+/** The account holds a whole answer until all of it is taken, including the part that the system has taken already. */
 const SIZE = 3 * MIB
 
 let unread: UnreadHub
@@ -28,12 +28,12 @@ afterAll(() => unread?.stop(), 120_000)
 interface Long {
   readonly asked: Asked
   readonly bytes: number
-  /** The session or the era says which of several requests to one path it is. */
+  /** The session or the era distinguishes several requests to one path. */
   readonly name: string
   readonly isStream: boolean
 }
 
-/** Of all that can be asked for, what answers much. */
+/** All requests with long answers. */
 async function longAnswers(): Promise<readonly Long[]> {
   const found: Long[] = []
   const all = [
@@ -67,7 +67,7 @@ function isOfSession({ asked }: Pick<Long, 'asked'>): boolean {
   return asked.headers?.['mcp-session-id'] !== undefined
 }
 
-/** What is known to answer much; the walk finds it by itself, and everything like it. */
+/** Requests with long answers that are known; the walk must find them by itself, with everything like them. */
 const KNOWN = [
   'GET /api/servers/pets/document',
   'GET /api/groups/g/openapi.json',
@@ -88,7 +88,7 @@ test('every long answer is on the account until it is read', async () => {
   const ordered = long.toSorted((one, other) => Number(isOfSession(one)) - Number(isOfSession(other)))
   let kept = await unread.used(mallory)
   for (const { asked, bytes, name, isStream } of ordered) {
-    // The time that a call took stands in its answer, in more or fewer digits; of a stream the system has taken some.
+    // The time that a call took is in its answer, with more or fewer digits; the system has taken a part of a stream.
     const held = isStream ? bytes - MIB : bytes - 64
     const before = await unread.used(mallory)
     // One after the other: some documents are written for one request of a user at a time.

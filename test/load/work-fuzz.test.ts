@@ -4,9 +4,9 @@ import { type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { ROUTES_WITH_BODIES } from '../support/route-bodies.ts'
 import { fuzzWork, type Target, targetsOf } from '../support/work-fuzz.ts'
 
-/** How often everything is sent; `bun run soak` says more. */
+/** Number of times that everything is sent; `bun run soak` sets more. */
 const ROUNDS = Number(process.env.PATCHBAY_WORK_ROUNDS ?? 1)
-/** Of one round, in milliseconds. A busy machine makes fewer requests in it. */
+/** Time of one round, in milliseconds. A busy machine makes fewer requests in it. */
 const LIMIT_MS = ROUNDS > 1 ? 30_000 : extent(6_000, 12_000)
 
 let hub: Hub

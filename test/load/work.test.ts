@@ -11,9 +11,9 @@ import { MOST_BYTES_AT_ONCE } from '../support/work-fuzz.ts'
 const RESIDENT_MIB = 700
 /** Longest wait of an answer to `/health`, in milliseconds. */
 const WORST_MS = 150
-/** The same of somebody else's write. */
+/** Longest wait of somebody else's write, in milliseconds. */
 const WORST_WRITE_MS = 250
-/** How often each body is sent, one after the other. */
+/** Number of times that each body is sent, one after the other. */
 const TIMES = 3
 const RUNS = 3
 
@@ -59,8 +59,9 @@ afterAll(async () => {
 }, 120_000)
 
 /**
- * Sends `work` a few times beside a watch of `/health`; prints and checks what it costs the hub and the others. A run that
- * others on this machine disturbed is made again. Of a body of megabytes, whose parts come in turns, the longest turn counts.
+ * Sends `work` a few times beside a watch of `/health`; prints and checks its cost for the hub and the others. A run that
+ * other programs of this machine disturbed is repeated. For a body of megabytes, whose parts come in turns, the longest turn
+ * counts.
  */
 async function check(name: string, work: () => Promise<unknown>, bytes = 0): Promise<void> {
   const cost = async (): Promise<number> => {
@@ -80,7 +81,7 @@ async function check(name: string, work: () => Promise<unknown>, bytes = 0): Pro
     )
     // The machine may have become slower since.
     if (run > 1) slow = Math.max(slow, slowness())
-    // Too few answers for a p99, which would be the worst of them.
+    // There are too few answers for a p99: it would be the worst of them.
     const worstAllowedMs = Math.max(WORST_MS, 5 * calm.worstMs) * slow
     const writeAllowedMs = Math.max(WORST_WRITE_MS, 5 * calm.writes.worstMs) * slow
     const isSlow = least >= MOST_MS * slow || worstMs >= worstAllowedMs || writes.worstMs >= writeAllowedMs
@@ -93,7 +94,7 @@ async function check(name: string, work: () => Promise<unknown>, bytes = 0): Pro
   }
 }
 
-/** What, the route, the body, the status and a code somewhere in the answer. */
+/** The name, the route, the body, the status and a code somewhere in the answer. */
 const ROWS: readonly (readonly [string, string, string, () => unknown, number, string])[] = [
   [
     '20 unknown references beside 9,000 variables',

@@ -1,4 +1,4 @@
-// What programs of one owner do not read is bounded over all threads, not in each of them.
+// Bytes that programs of one owner do not read are bounded over all threads, not in each of them.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
 import { OwnerBacklogs } from '../../core/connections/connection/owner-backlogs.ts'

@@ -4,10 +4,10 @@ import { calmHealth, healthDuring, slowerThanCalm } from '../support/health-watc
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { slowness } from '../support/work.ts'
 
-/** Keys tried a second, as seen in an attack, and for how long. */
+/** Number of keys tried a second, as seen in an attack, and the duration in seconds. */
 const PER_SECOND = 4_500
 const SECONDS = 3
-/** Twice the calm run's is allowed; less than these a busy machine with two cores cannot tell apart. */
+/** Twice the calm run's latency is allowed. Below these values, a busy machine with two cores shows no difference. */
 const FLOOR_MS = { p50: 10, p99: 60 }
 const REST_MS = 10_000
 /** The most that all counters together may add. */
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 interface Tally {
   readonly answers: Record<string, number>
-  /** Requests a second that the attack came to. */
+  /** Requests a second of the attack. */
   readonly perSecond: number
 }
 
@@ -40,7 +40,7 @@ async function attack(): Promise<Tally> {
   return JSON.parse(text) as Tally
 }
 
-/** How long somebody else's requests take while `work` runs, in milliseconds. */
+/** Duration of somebody else's requests while `work` runs, in milliseconds. */
 async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p50: number; readonly p99: number }> {
   let running = true
   const latencies: number[] = []
@@ -50,7 +50,7 @@ async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p5
       const { status } = await person.request('GET', '/api/auth/me', undefined, { 'x-forwarded-for': '198.51.100.200' })
       latencies.push(performance.now() - startedMs)
       expect(status).toBe(200)
-      // Under the rate that one person has.
+      // This stays below the rate of one person.
       await Bun.sleep(25)
     }
   })()
@@ -62,7 +62,7 @@ async function othersDuring(work: () => Promise<unknown>): Promise<{ readonly p5
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** What is slower than it may be while somebody tries keys. */
+/** Measurements that are too slow while somebody tries keys. */
 async function slowed(): Promise<readonly string[]> {
   const [calm, before] = await Promise.all([calmHealth(hub), othersDuring(() => Bun.sleep(2_000))])
   const slow = slowness()
@@ -91,7 +91,7 @@ async function slowed(): Promise<readonly string[]> {
 
 test('4,500 random keys a second from one address slow nobody else down', async () => {
   let found = await slowed()
-  // A shared machine stands still at times, whatever the hub does: what is slow three times is slow.
+  // A shared machine pauses at times, whatever the hub does: only what is slow three times counts.
   for (let again = 0; again < 2 && found.length > 0; again += 1) {
     await Bun.sleep(REST_MS)
     found = await slowed()

@@ -188,7 +188,7 @@ describe('a view in a group', () => {
       const client = await open('/mcp/pair')
       await opens(client)
       expect(await call(client, 'refresh')).toBe('two refresh')
-      // What it reads by its server's own URI is found in the same way.
+      // A read by the server's own URI is found in the same way.
       expect((await client.call('resources/read', { uri: PAGE })).result.contents[0].text).toContain('two</title>')
       await client.call('tools/call', { name: 'one_show' })
       const refused = await client.call('tools/call', { name: 'refresh' })

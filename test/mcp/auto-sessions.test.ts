@@ -15,10 +15,10 @@ import { until } from '../support/wait.ts'
 
 const QUESTIONS = fixture('questions')
 type Wire = 'stdio' | 'sse' | 'http'
-/** On pipes a session has a process of its own; what asks over the others is also in the suite of compatibility. */
+/** On pipes a session has a process of its own; the suite of compatibility also covers requests over the other transports. */
 const WIRES = extent<readonly Wire[]>(['stdio'], ['stdio', 'sse', 'http'])
 const SESSIONS = extent(4, 20)
-/** What server-everything lists for clients that can be asked. */
+/** Tools that server-everything lists for clients that can be asked. */
 const EXTRA = ['get-roots-list', 'trigger-elicitation-request', 'trigger-sampling-request', 'trigger-url-elicitation']
 
 let programs: Program[] = []
@@ -62,11 +62,11 @@ async function modernClient(path: string): Promise<ModernClient> {
   return client
 }
 
-/** The transport of the SDK ends its session by DELETE only when told to. */
+/** The transport of the SDK sends DELETE for its session only on request. */
 const endSession = (client: McpClient) =>
   (client.transport as { terminateSession?: () => Promise<void> } | undefined)?.terminateSession?.()
 
-/** Until what the server does for clients that can be asked is known. */
+/** Waits until it is known what the server does for clients that can be asked. */
 const looked = (server: string, why: string) =>
   until(async () => (await status(server)).session.why.startsWith(why), {
     timeoutMs: 60_000,
@@ -108,7 +108,7 @@ test('a program that asks nothing has one process for all, also for clients that
   await looked('plain', 'was not seen')
   const first = await able('plain', 'first')
   await callText(first, 'echo', { text: 'x' })
-  // Whether the tool asks was found out over the connection of the session, which ends with it.
+  // The session's own connection showed that the tool does not ask; it ends with the session.
   expect((await status('plain')).connections).toEqual({ shared: 1, session: 1, lease: 0, user: 0 })
   await endSession(first)
   await until(async () => (await status('plain')).connections.session === 0)
@@ -126,12 +126,12 @@ test('one that asks during a call alone asks the client of the very first call, 
   expect(await callText(client, 'sample')).toContain('sampled by ada')
   await looked('late', 'asks its client')
   expect((await status('late')).session.serverRequests).toEqual(['sampling'])
-  // Others go on sharing.
+  // Other clients still share.
   const other = await admin.mcp('/mcp/late')
   expect(Object.keys(JSON.parse(await callText(other, 'capabilities')))).toEqual(['extensions'])
 }, 120_000)
 
-// Sampling is asked for in the first call of `late` above, and roots in that of `everything` below.
+// The first call of `late` above asks for sampling, and that of `everything` below for roots.
 test.each(extent(['elicit'], ['sample', 'elicit', 'roots', 'confirm']))(
   'the first call that a session makes of a tool that asks works, through a group too: %s',
   async tool => {
@@ -179,7 +179,7 @@ beyondCore(() => {
   test('tools that are listed only for clients that can be asked are listed for those, and no others, with a warning', async () => {
     await looked('everything', 'asks its client')
     const client = await able('everything')
-    // A connection that takes longer than the list may wait for is told of by a changed list.
+    // If a connection takes longer than the list may wait, a changed list is announced later.
     const namesWith = (one: McpClient, name: string) =>
       until(
         async () => {
@@ -196,7 +196,7 @@ beyondCore(() => {
     const failure = await failureOf(plain.callTool({ name: 'get-roots-list', arguments: {} }))
     expect(failure).toMatchObject({ code: -32602, data: { code: 'tool_not_found' } })
     expect(failure.message).toContain('only for clients that can be asked')
-    // As the roots of a client alone allow: what needs sampling is not for it.
+    // This client only has roots, so tools that need sampling are not for it.
     const rooted = await admin.mcp('/mcp/everything', { capabilities: { roots: {} } })
     expect(await namesWith(rooted, 'get-roots-list')).not.toContain('trigger-sampling-request')
     const { warnings } = await status('everything')

@@ -68,7 +68,10 @@ afterAll(async () => {
   for (const one of started.splice(0)) await one.stop()
 }, 120_000)
 
-/** A program that does not answer the hub's probe within 3 s, as on a busy machine, counts as an older one: tried again. */
+/**
+ * Tries again if needed: a program that does not answer the hub's probe within 3 s, as on a busy machine, counts as an older
+ * one.
+ */
 async function knownAsModern(name: string): Promise<void> {
   for (let attempt = 1; (await statusOf(admin, name)).eras?.[0] !== 'modern' && attempt < 8; attempt += 1) {
     const { env } = await admin.ok('GET', `/api/servers/${name}`)
@@ -98,11 +101,11 @@ const processesOf = async (name: string): Promise<number> => {
   ).length
 }
 
-/** Until so many run: those in which something was looked at take a moment to end. */
+/** Waits until this many run: processes that only served to inspect something take a moment to end. */
 const runs = (name: string, count: number) =>
   until(async () => (await processesOf(name)) === count, { what: `${count} processes of ${name}` })
 
-/** Until no look at what it does for clients that can be asked is under way. */
+/** Waits until the hub has finished probing the server for clients that can be asked. */
 const looked = (name: string) =>
   until(async () => !(await statusOf(admin, name)).session?.probing, { what: `the look at ${name}` })
 
@@ -153,7 +156,7 @@ describe('a server that speaks both eras', () => {
     test('has the older lists in groups too, beside servers of one era', async () => {
       const client = await admin.mcp('/mcp/g')
       const names = await toolNames(client)
-      // What two servers offer has their names in front.
+      // A name that two servers offer gets the server's name in front.
       expect(names.filter(name => name.includes(OLDER_TOOL))).toHaveLength(1)
       expect((await namesFor('/mcp/g')).filter(name => name.includes(OLDER_TOOL))).toEqual([])
       expect(await callText(client, OLDER_TOOL)).toBe('legacy')
@@ -186,7 +189,7 @@ beyondCore(() => {
     await until(async () => (await toolNames(client)).includes(OLDER_TOOL), { intervalMs: 100, what: 'the older list' })
     await looked('program')
     expect((await statusOf(admin, 'program')).session).toMatchObject({ kind: 'shared' })
-    // Nobody knew: the first call finds it out, and works.
+    // The hub does not know it yet: the first call shows it, and works.
     expect((await client.callTool({ name: 'test_sampling', arguments: { prompt: 'Who?' } })).isError).not.toBe(true)
     expect((await statusOf(admin, 'program')).session).toMatchObject({
       kind: 'per-session',

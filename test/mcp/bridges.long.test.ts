@@ -14,7 +14,7 @@ import { online } from '../support/servers.ts'
 
 const MODERN = '2026-07-28'
 
-/** What the test does with a client, whoever wrote it. */
+/** Operations of a client, the same for all makers. */
 interface Peer {
   names(): Promise<string[]>
   /** The text of the first content block. */
@@ -97,7 +97,7 @@ interface Probe {
   readonly args: Record<string, unknown>
 }
 
-/** What a server can be asked for, by group. The same text comes from each. */
+/** Requests that a server answers, by group. The same text comes from each. */
 interface Probes {
   readonly text: Probe
   readonly progress: Probe

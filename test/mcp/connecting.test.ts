@@ -13,7 +13,7 @@ const OLD = join(ROOT, 'test/support/mcp-servers/old-versions.ts')
 const KNOWN = { era: 'legacy', session: 'shared' }
 const ALL = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
-/** What each server speaks and how it refuses, and the versions that it must have been asked for. */
+/** The versions and the refusal of each server, and the versions that the hub must have asked it for. */
 const VERSIONS: Readonly<Record<string, { readonly env: Record<string, string>; readonly asked: readonly string[] }>> =
   {
     listed: { env: { VERSIONS: '2025-03-26,2024-11-05' }, asked: ['2025-11-25', '2025-03-26'] },
@@ -24,7 +24,7 @@ const VERSIONS: Readonly<Record<string, { readonly env: Record<string, string>; 
     'http-status': { env: { BY: 'http', VERSIONS: '2025-03-26', REFUSE: 'status' }, asked: ALL.slice(0, 3) },
   }
 
-/** The statuses with which servers for SSE meet a POST to their address. */
+/** Statuses with which servers for SSE answer a POST to their address. */
 const STATUSES = [403, 406, 411, 415, 501]
 
 let folder: string
@@ -65,7 +65,7 @@ async function sseBehind(status: number): Promise<string> {
   return `${base}/mcp`
 }
 
-/** A server by HTTP that is down until it is told otherwise. */
+/** A server by HTTP that is down until a test changes it. */
 const later = { down: true, initializedAtMs: [] as number[], url: '' }
 
 async function startLater(): Promise<void> {
@@ -160,7 +160,7 @@ test('many calls to a server that waits make one attempt a second, and one that 
   expect(refusals.every(({ data }) => data?.code === 'server_offline')).toBe(true)
   expect(refusals.map(({ message }) => message)).toContainEqual(expect.stringMatching(/; next attempt in \d+ s$/))
   const seconds = Math.ceil((performance.now() - began) / 1_000)
-  // One for each second, one that was under way, and one that was due by itself; eight callers would make eight.
+  // One attempt a second, one that was under way, and one that was due by itself; eight callers would make eight.
   expect(later.initializedAtMs.length - before).toBeLessThanOrEqual(seconds + 2)
   // A call's attempt has just failed, and the next attempt by itself is further away than the next one by a call.
   await until(
@@ -195,7 +195,7 @@ test('calls do not keep up a server that ends again and again', async () => {
     },
     { intervalMs: 0, timeoutMs: 30_000, what: 'the loop to be known' },
   )
-  // Calls start an attempt a second at most; the first was none of theirs, and some may have been due by themselves.
+  // Calls start at most one attempt a second; the first was not theirs, and some may have been due by themselves.
   const known = starts()
   expect(known).toBeLessThanOrEqual(Math.min(5, 3 + (performance.now() - began) / 1_000))
   const refusals = await callAll()

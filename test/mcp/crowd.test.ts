@@ -11,7 +11,7 @@ import { until } from '../support/wait.ts'
 import { sharedFixture } from './shared-fixture.ts'
 
 const CLIENTS = 200
-/** Every fifth call has a progress token and is told of its progress twice, so that its answer is a stream. */
+/** Every fifth call has a progress token and gets two notifications of progress, so that its answer is a stream. */
 const WITH_PROGRESS = 5
 const MODERN = '2026-07-28'
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
       mcpServers: {
         varied: sharedFixture('varied'),
         slow: sharedFixture('slow'),
-        // They number their sessions: none is wanted but the hub's own.
+        // These number their sessions; here, only the hub's own session is wanted.
         web: { type: 'streamable-http', url: web.url, session: 'shared' },
         lax: { type: 'streamable-http', url: lax.url, session: 'shared' },
         dying: sharedFixture('crashing', { MODE: 'call' }),
@@ -51,7 +51,7 @@ afterAll(async () => {
   await lax?.stop()
 }, 120_000)
 
-/** What a client of the era says in the body of every call beside the call itself, and in the headers. */
+/** Metadata of a client of the newer era in the body of every call. */
 const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientInfo': { name: 'crowd', version: '1' },
@@ -70,7 +70,7 @@ function messagesOf({ text }: WholeAnswer): readonly Answer[] {
   return lines.map(line => JSON.parse(line.slice(6)))
 }
 
-/** What is wrong with the answer to the call of this id and payload; undefined when nothing is. */
+/** The fault of the answer to the call of this id and payload; undefined if it is right. */
 function problem(answer: WholeAnswer, id: number, payload: string): string | undefined {
   const messages = [...messagesOf(answer)]
   const last = messages.pop()
@@ -101,7 +101,7 @@ async function crowd(era: Era, path: string, calls: number): Promise<string[]> {
       const payload = `${era} client ${who}, call ${id}`
       const tells = id % WITH_PROGRESS === 0
       const _meta = { ...(era === 'modern' ? ENVELOPE : {}), ...(tells ? { progressToken: id } : {}) }
-      // The pauses let the calls of others pass by.
+      // During the pauses, calls of others overtake.
       const args = { count: 2, gapMs: tells ? 1 : 0, text: payload }
       const params = { name: 'emit', arguments: args, _meta }
       const answer = await connection.post(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }))
@@ -172,7 +172,7 @@ describe('P-03 an upstream that has lost its sessions', () => {
     expect([error?.code, error?.data?.code]).toEqual([-32603, 'connection_lost'])
     const second = await until(pid, { what: 'the server to be back' })
     expect(second).not.toBe(first)
-    // Had it been repeated, the second process would have ended as well.
+    // If the call had been repeated, the second process would have ended as well.
     expect(await pid()).toBe(second)
   })
 })

@@ -24,7 +24,7 @@ const ABLE = {
 const SAMPLED = { model: 'none', role: 'assistant' as const, content: { type: 'text' as const, text: 'sampled here' } }
 const ELICITED = { action: 'accept' as const, content: { name: 'Ada', integer: 42 } }
 const ROOTS = { roots: [{ uri: 'file:///projects/one', name: 'One' }] }
-/** Each tool that asks, and a part of what it makes of the answer. */
+/** Each tool that asks its client, and a part of its result. */
 const ASKING = [
   ['trigger-sampling-request', { prompt: 'Say something' }, 'sampled here'],
   ['trigger-elicitation-request', {}, '- Name: Ada'],
@@ -35,7 +35,7 @@ const peers: Peer[] = []
 let hub: Hub
 let admin: Client
 
-/** How many of each kind a client sees, and what one tool answers. */
+/** The number of each kind that a client sees, and the answer of one tool. */
 interface Seen {
   readonly tools: number
   readonly prompts: number

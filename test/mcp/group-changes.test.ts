@@ -23,10 +23,10 @@ describe('P-20 list_changed', () => {
     await until(() => affected.every(({ heard }) => heard.prompts === 1), { what: 'each to hear' })
     for (const { client } of affected)
       expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain('fresh')
-    // Five within the window are one, and nothing is told twice.
+    // Five within the window are one, and nothing is announced twice.
     for (let round = 0; round < 5; round += 1) await say('resources', {})
     await until(() => affected.every(({ heard }) => heard.resources >= 1), { what: 'each to hear' })
-    // Silence is what is claimed: a notice too many would come within this time.
+    // The test claims silence: a superfluous notice would come within this time.
     await Bun.sleep(1_500)
     for (const { heard } of affected) {
       expect([heard.tools, heard.prompts]).toEqual([0, 1])
@@ -44,7 +44,7 @@ describe('P-20 list_changed', () => {
       await deed()
       for (const [kind, count] of Object.entries(kinds))
         await until(() => heard[kind as Kind] === before[kind as Kind] + count, { what: `${what}: ${kind}` })
-      // Silence is what is claimed: a notice too many would come within this time.
+      // The test claims silence: a superfluous notice would come within this time.
       await Bun.sleep(1_100)
       const told = Object.fromEntries((Object.keys(heard) as Kind[]).map(kind => [kind, heard[kind] - before[kind]]))
       expect([what, told]).toEqual([what, { tools: 0, prompts: 0, resources: 0, ...kinds }])
@@ -64,7 +64,7 @@ describe('P-20 list_changed', () => {
       groups.admin.ok('PATCH', '/api/servers/bare/tools/link', { name: 'connect' }),
     )
     expect(await toolNames(client)).toContain('connect')
-    // The old name works on for a while, since a client may be about to use it.
+    // The old name works for a while, since a client may be about to use it.
     expect(await callText(client, 'name')).toContain('bare')
     await once('a member is stopped', { tools: 1, prompts: 1, resources: 1 }, () =>
       groups.admin.ok('POST', '/api/servers/two/stop?wait=30s'),

@@ -14,7 +14,7 @@ import { sharedFixture } from './shared-fixture.ts'
 export const SHARED = 'test://shared'
 export const LOGGING = '{"logging":{}}'
 
-/** Two servers of which much has the same name, a third of tools alone; `pair` has the first two, `alone` the second. */
+/** Two servers with many names in common, and a third with tools only; `pair` has the first two, `alone` the second. */
 const SERVERS = {
   one: sharedFixture('varied', {
     NAME: 'one',
@@ -49,7 +49,8 @@ export interface Groups {
  */
 export function useGroups(more: Readonly<Record<string, object>> = {}): Groups {
   const groups = {} as Groups
-  // A test that runs out of time takes the hub with it: waiting must end earlier and say for what.
+  // Waits must end before the test's time limit, and name their condition: a test that runs out of time takes the hub with
+  // it.
   setDefaultTimeout(20_000)
   beforeAll(async () => {
     const settings = { mcpServers: { ...SERVERS, ...more }, groups: GROUPS }
@@ -63,7 +64,7 @@ export function useGroups(more: Readonly<Record<string, object>> = {}): Groups {
 
 export type Kind = 'tools' | 'prompts' | 'resources'
 
-/** A client that counts the list changes it hears of. */
+/** A client that counts the list changes it receives. */
 export async function listening(
   who: Client,
   path: string,
@@ -82,7 +83,7 @@ export async function listening(
   return { client, heard }
 }
 
-/** What a server has heard so far, asked without a session. */
+/** The messages that a server has received so far, asked without a session. */
 export async function seenBy(
   who: Client,
   server: string,

@@ -154,7 +154,7 @@ describe('keys and owners', () => {
       await failureOf(callText(others.client, 'one_name')),
     ])
     expect(traces).not.toMatch(/two|"one|prompts|completions/)
-    // What becomes public later joins, and what becomes private leaves.
+    // A server that becomes public later joins, and one that becomes private leaves.
     await groups.admin.ok('PATCH', '/api/servers/two', { visibility: 'public' })
     await until(() => others.heard.tools > 0, { what: 'the notice' })
     expect(await toolNames(others.client)).toContain('two_name')
@@ -211,7 +211,7 @@ describe('P-21 log levels', () => {
     await Promise.all([talk(a, 'of a'), talk(b, 'of b')])
     expect(a.heard.filter(text => text.includes('of b'))).toEqual([])
     expect(b.heard.filter(text => text.includes('of a'))).toEqual([])
-    // The upstream pays no attention to the cancellation and goes on talking.
+    // The upstream ignores the cancellation and continues to send.
     const leaving = new AbortController()
     const given = talk(a, 'a secret of a', leaving.signal).catch(() => undefined)
     await until(() => a.heard.includes('error a secret of a'), { what: 'the first message' })
@@ -221,7 +221,7 @@ describe('P-21 log levels', () => {
     expect(b.heard.filter(text => text.includes('secret'))).toEqual([])
   })
 
-  // Somebody whose servers no other session of these tests has among all of its owner's.
+  // A user whose servers no other session of these tests has.
   let lena: Client
   beforeAll(async () => {
     lena = await groups.hub.user('lena', 'admin')
@@ -240,7 +240,7 @@ describe('P-21 log levels', () => {
     const strict = await raw('/mcp/levelled')
     await strict.call('logging/setLevel', { level: 'error' })
     await told('error')
-    // A session that never set a level gets what is usual, whatever another one wants.
+    // A session that never set a level gets the usual one, no matter which level another one sets.
     const plain = await raw('/mcp/levelled')
     await told('info')
     const loud = await raw('/mcp/levelled')

@@ -1,4 +1,4 @@
-/** Clients of the older era: what servers of either era ask them for, and what a server of the newer one is to them. */
+/** Clients of the older era: requests from servers of either era, and the use of servers of the newer era. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import {
@@ -53,7 +53,7 @@ describe('sampling, elicitation and roots', () => {
   ] as const
   const tools = {
     remote,
-    // Asks in its answers, of which the client sees nothing.
+    // It asks in its answers, which the client does not see.
     modern: remote,
     local: [
       ['sample', {}, 'sampled by'],

@@ -1,4 +1,4 @@
-/** What is hidden in a group or off at its server, over every way to it. */
+/** Tools hidden in a group or off at their server, over every way to it. */
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
@@ -16,7 +16,7 @@ const limited = {
   tools: {
     ...{ raw: { enabled: true }, say: { enabled: true }, seen: { enabled: true } },
     link: { enabled: true, name: 'renamed' },
-    // A new name alone switches nothing on.
+    // A new name does not switch a tool on.
     big: { name: 'bigger' },
   },
 }
@@ -46,7 +46,7 @@ describe('P-24 what is hidden', () => {
       client.complete({ ref: { type: 'ref/prompt', name: 'only_one' }, argument }),
       client.complete({ ref: { type: 'ref/resource', uri: 'one://item/{id}' }, argument }),
     ]
-    // All at once: one that is refused while another is awaited would count as a rejection that nobody handles.
+    // They are awaited together: one that is refused while another is awaited would count as an unhandled rejection.
     for (const { code } of await Promise.all(refused.map(failureOf))) expect([-32602, -32002]).toContain(code)
     expect((await client.readResource({ uri: 'one://a' })).contents).toMatchObject([{ text: 'one one://a' }])
     expect((await seenBy(groups.admin, 'one')).length - before).toBeLessThanOrEqual(3)
@@ -95,7 +95,7 @@ describe('P-24 what is hidden', () => {
   })
 })
 
-/** What is on by name, before and after the server adds some. */
+/** Tools that are on by name, before and after the server adds some. */
 describe('a server with `toolsDefault: off`', () => {
   beforeAll(async () => {
     const members = [{ server: 'limited', tools: ['raw', 'big', 'bigger', 'name'] }]
@@ -171,7 +171,7 @@ describe('a server with `toolsDefault: off`', () => {
     expect(await groups.admin.ok('PATCH', `${SERVER}/tools/added`, { enabled: true })).toMatchObject({ enabled: true })
     await until(async () => (await toolNames(client)).includes('added'), { what: 'the tool that is on' })
     expect(JSON.parse(await callText(client, 'added'))).toEqual({ server: 'varied', tool: 'added' })
-    // Taking the change back leaves the tool to the server's default.
+    // Without the change, the tool follows the server's default again.
     expect(await groups.admin.ok('PATCH', `${SERVER}/tools/added`, { enabled: null })).toMatchObject({ enabled: false })
     await until(async () => !(await toolNames(client)).includes('added'), { what: 'the tool that is off again' })
     await groups.admin.ok('PATCH', SERVER, { toolsDefault: 'on' })

@@ -55,7 +55,7 @@ function call(mark: string, more: { readonly signal?: AbortSignal; readonly toke
   return client.send('tools/call', echo(mark), { capabilities: CAPABILITIES, meta, ...(signal ? { signal } : {}) })
 }
 
-/** So many calls are at the server, each by a session of its own, and end as `end` says; then the same number can be again. */
+/** Waits until one call per mark is at the server, each in a session of its own. Returns the answers to come. */
 async function held(
   marks: readonly string[],
   more: { token?: string; signal?: AbortSignal } = {},
@@ -125,7 +125,7 @@ test('they are free again when the credential ends, when the server stops, and w
   await Promise.all(last)
 }, 120_000)
 
-/** Those of the limits of connections of which anything is used. */
+/** Limits of connections that are in use, with their values. */
 async function used(who: Client): Promise<Record<string, number>> {
   const { items } = (await who.ok('GET', '/api/limits')) as { items: { name: string; used?: number }[] }
   const names = ['sessionsPerUser', 'callsPerUser', 'streamsPerUser', 'listenStreamsPerUser', 'parkedCallsPerUser']

@@ -59,7 +59,7 @@ async function refusal(work: Promise<Response>): Promise<Refusal> {
 
 const withoutIds = (text: string): string => text.replaceAll(/"requestId":"[^"]*"/g, '"requestId":""')
 
-/** What the upstream has heard so far, beside the hub's own housekeeping. */
+/** Number of messages that the upstream has received, without the hub's own housekeeping. */
 async function heard(): Promise<number> {
   const client = await raw('/mcp/varied').open()
   const { result } = await client.call('tools/call', { name: 'seen', arguments: {} })

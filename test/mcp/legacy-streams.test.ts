@@ -152,7 +152,7 @@ describe('P-09 Last-Event-ID', () => {
     expect([...seen, ...progress]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
     expect(messages.at(-1)).toMatchObject({ id: 'long', result: { content: [{ text: 'done' }] } })
 
-    // Again from the same place: the same again; from the end: nothing is left to come back for.
+    // Resuming from the same place gives the same messages; at the end, nothing is left to resume.
     const again = await rest(new SseReader(await client.get({ 'last-event-id': last ?? '' })))
     expect(again).toHaveLength(messages.length)
   }, 120_000)
@@ -167,7 +167,7 @@ describe('P-09 Last-Event-ID', () => {
     await first.close()
     await Bun.sleep(1_000)
     await client.call('tools/call', { name: 'say', arguments: { method: 'notifications/tools/list_changed' } })
-    // Told within 250 ms of the rereading; the ring keeps it.
+    // It is announced within 250 ms of the rereading, and the ring keeps it.
     await Bun.sleep(800)
     const second = new SseReader(await client.get({ 'last-event-id': event?.id ?? '' }))
     expect((await second.message())?.method).toBe('notifications/tools/list_changed')

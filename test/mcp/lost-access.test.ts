@@ -1,4 +1,4 @@
-/** Calls in flight when their caller loses what they were sent to: no result comes, by any way, and they end at once. */
+/** Calls in flight when their caller loses access to their target: no result comes, by any way, and they end at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,7 +40,10 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** The server as it is at the beginning of each test, by the same process where it is still there, and the group of carol that has it. */
+/**
+ * Restores the server to its state at the beginning of each test, by the same process if that still runs, and carol's group
+ * with it.
+ */
 async function restore(session = 'shared'): Promise<void> {
   for (const file of [release, `${release}.begun`]) rmSync(file, { force: true })
   await admin.ok('PATCH', '/api/admin/users/dana', { disabled: false })
@@ -122,7 +125,7 @@ async function assistant(): Promise<Held> {
   return { outcome, heard: () => heard }
 }
 
-/** What both of the official clients have alike. */
+/** Methods that both official clients have. */
 interface Requester {
   callTool(params: object): Promise<unknown>
   getPrompt(params: object): Promise<unknown>
@@ -223,7 +226,7 @@ describe('a call in flight', () => {
       const { outcome } = await begin()
       await underWay()
       await LOSSES['made private']?.()
-      // The server answers within 20 ms, before anybody looked at what changed.
+      // The server answers within 20 ms, before the change is noticed.
       writeFileSync(release, '')
       const text = await outcome
       expect(text).toMatch(NOT_FOUND)

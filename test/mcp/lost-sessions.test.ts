@@ -5,7 +5,7 @@ import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-/** How a server says that it does not know a session any more. */
+/** A server's answer when it no longer knows a session. */
 interface Form {
   /** Default 200. */
   readonly status?: number
@@ -18,11 +18,11 @@ interface Form {
   readonly stream?: true
   /** A ping is answered in any session, known or not. */
   readonly pings?: true
-  /** The server gives no session ids, and knows one client at most. */
+  /** The server gives no session ids, and allows one client at most. */
   readonly noIds?: true
   /** The server speaks HTTP with server-sent events; an error of JSON-RPC comes on its stream. */
   readonly sse?: true
-  /** It may have acted, as far as a client can see: a call of a tool is not repeated. */
+  /** A client cannot know if the server has acted: a call of a tool is not repeated. */
   readonly mayHaveActed?: true
 }
 
@@ -138,7 +138,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const known = place.sessions.has(isOnly(form) ? 'only' : String(request.headers['mcp-session-id']))
   if (id === undefined) return void response.writeHead(202).end()
-  // Says so of every session as soon as its lists were read, for ever.
+  // Refuses every session as soon as its lists were read, for ever.
   const broken = name === 'broken' && !String(method).endsWith('/list')
   if (broken || (!known && !(form.pings && method === 'ping'))) return refuse(form, id, response, place)
   if (form.sse) return sayBySse(place, { jsonrpc: '2.0', id, ...resultOf(place, message) }, response)

@@ -46,7 +46,7 @@ async function connect(path: string, options: ClientOptions = {}, prepare?: (cli
   return client
 }
 
-/** One that answers all three kinds of requests with its own name in them, and counts what it was asked. */
+/** A client that answers all three kinds of requests with its own name in them, and counts the requests. */
 async function able(path: string, name: string) {
   const asked: string[] = []
   const client = await connect(path, { capabilities: { sampling: {}, elicitation: {}, roots: {} } }, one => {

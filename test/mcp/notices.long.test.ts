@@ -43,7 +43,7 @@ describe('progress', () => {
     const values = seen.map(({ progress }) => progress.progress)
     expect(values).toEqual([...values].sort((a, b) => a - b))
     expect(new Set(values).size).toBe(count)
-    // One by one and not in a heap with the answer: the first came long before the last.
+    // They came one by one and not all with the answer: the first came long before the last.
     expect((seen.at(-1)?.at ?? 0) - (seen[0]?.at ?? 0)).toBeGreaterThan(150)
     await callText(client, 'quick')
     expect(seen).toHaveLength(count)

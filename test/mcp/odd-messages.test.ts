@@ -1,4 +1,4 @@
-/** Messages as few send them: odd arguments, names that are nearly right, clients and cursors that come before a list is whole. */
+/** Rare messages: odd arguments, names that are nearly right, clients and cursors that come before a list is complete. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
@@ -61,7 +61,7 @@ const ways: readonly [string, (args: string | undefined, tool?: string) => Promi
       }
       const ask = async () => (await fetch(`${hub.url}/mcp/varied`, { method: 'POST', headers, body })).text()
       const first = await ask()
-      // What is known of the first call shortens the second, which must not change it.
+      // The hub shortens its work on the second call by what it learnt from the first. The answer must not change.
       expect((await ask()).replace(/"requestId":"[^"]*"/, '')).toBe(first.replace(/"requestId":"[^"]*"/, ''))
       return first
     },
@@ -111,7 +111,7 @@ test('arguments that a server shapes stay data as well', async () => {
   expect(await text.text()).toContain(`"structuredContent":${ODD.slice(0, -1)},"given":1}`)
 })
 
-/** How long the server takes to tell its tools: time for a client to come before that. */
+/** Time that the server takes to list its tools: a client can come before that. */
 const LIST_MS = '1500'
 
 type Peer = { call(method: string, params?: JsonObject): Promise<Answer> }
@@ -140,7 +140,7 @@ test.each(ERAS)(
       const [tools, ...others] = await Promise.all(lists)
       expect(tools?.result.tools.map(({ name }: { name: string }) => name)).toContain('quick')
       for (const { error } of others) expect(error).toBeUndefined()
-      // What was promised before stays a method now that it is known that the list is empty.
+      // A method that was promised before stays available when the list is known to be empty.
       expect((await client.call('prompts/list')).result.prompts).toEqual([])
     } finally {
       await admin.ok('DELETE', '/api/servers/late')
@@ -234,7 +234,7 @@ describe('a name that is nearly right', () => {
       expect(tool?.message).toBe('There is no tool "emti" here. Did you mean "emit"?')
       const prompt = await ask('prompts/get', 'greting')
       expect(prompt?.message).toBe('There is no prompt "greting" here. Did you mean "greeting"?')
-      // A hint that every such error has is in the data alone.
+      // A hint that every such error has is only in its data.
       expect((await ask('tools/call', 'utterly-else'))?.message).toBe('There is no tool "utterly-else" here')
     })
   }

@@ -1,4 +1,4 @@
-/** Results in forms that MCP does not have: what was said reaches clients of both SDKs, which validate. */
+/** Results in forms that MCP does not have: their content reaches clients of both SDKs, which validate. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Client as Newer, StreamableHTTPClientTransport as NewerHttp } from '@modelcontextprotocol/client'
 import type { Client as Older } from '@modelcontextprotocol/sdk/client/index.js'

@@ -39,7 +39,7 @@ const FORMS: Readonly<Record<string, Form>> = {
 const SINGLE = Object.keys(FORMS).filter(name => !FORMS[name]?.several && !FORMS[name]?.forNow)
 
 interface Place {
-  /** How many connections were tried. */
+  /** Number of connections that were tried. */
   tried: number
   /** Names of the sessions that are open. */
   readonly open: Map<string, ServerResponse | undefined>
@@ -159,7 +159,7 @@ test.each(SINGLE)(
   'clients that can be asked share it, and it says so: %s',
   async name => {
     const clients = await Promise.all([1, 2, 3].map(() => admin.mcp(`/mcp/${name}`, ASKABLE)))
-    // The call that meets the break of the first connection may fail with it.
+    // A call in flight when the first connection breaks may fail with it.
     await callText(clients[0]!, 'where').catch(() => undefined)
     await until(async () => (await statusOf(admin, name)).state === 'online')
     const sessions = await Promise.all(clients.map(client => callText(client, 'where')))

@@ -1,4 +1,4 @@
-/** Documents that other programs take although they are odd: they become tools, and a trial shows what they become. */
+/** Odd documents that other programs accept: they become tools, and a trial shows which ones. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -208,7 +208,7 @@ describe('an OpenAPI document as a server', () => {
     await using back = await startApi(undefined, Number(new URL(url).port))
     await online(ann, ['absent'])
     expect((await ann.ok('GET', '/api/servers/absent')).status.health).toMatchObject({ state: 'healthy' })
-    // Looked at by a connection alone.
+    // The health check only opens a connection.
     expect(back.seen).toEqual([])
     await ann.ok('DELETE', '/api/servers/absent')
   }, 120_000)

@@ -29,7 +29,7 @@ beforeAll(async () => {
   ann = await hub.setup()
   bob = await hub.user('bob')
   eve = await hub.user('eve')
-  // "brief" may be asleep again by the time that it is looked at.
+  // "brief" may be asleep again by the time of the check.
   await online(ann, ['mine', 'gone'])
 }, 120_000)
 
@@ -43,7 +43,7 @@ const connectionsOf = async (name: string) =>
   ((await statusOf(ann, name)) as any).connections as { shared: number; user: number; session: number }
 const pidAt = async (who: Client, name: string) =>
   JSON.parse(await callText(await who.mcp(path(name)), 'whoami')).pid as number
-/** What the process behind this client has seen: the marks of its callers. */
+/** The marks of the callers whose calls the process behind this client has received. */
 async function marks(client: RawClient): Promise<string[]> {
   const { result } = await client.call('tools/call', { name: 'seen', arguments: {} })
   const seen = JSON.parse(result.content[0].text) as { params?: { arguments?: { mark?: string } } }[]

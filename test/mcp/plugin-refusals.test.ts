@@ -1,4 +1,4 @@
-/** Middlewares that refuse, answer or fail: callers are told, the call has a record, and the plugin shows it. */
+/** Middlewares that refuse, answer or fail: callers get the reason, the call has a record, and the plugin shows it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'

@@ -16,7 +16,7 @@ const ECHO_HTTP = join(import.meta.dir, '../support/mcp-servers/echo-http.ts')
 const MIB = 1024 * 1024
 const NUMBER = '9007199254740993'
 
-// In the main thread it is shown by the tests of middlewares; here it is a matter of the bytes that pass.
+// The tests of middlewares cover the main thread; this is about the bytes that pass through a thread.
 for (const isolate of extent([true], [true, false])) {
   describe(`a tool called over REST, with a middleware ${isolate ? 'in a thread of its own' : 'in the main thread'}`, () => {
     let web: Program
@@ -86,7 +86,7 @@ for (const isolate of extent([true], [true, false])) {
       }
     })
 
-    // What is the same wherever the middleware runs.
+    // These do not depend on where the middleware runs, so they run once.
     if (isolate) {
       test('by the command line, with numbers as they were written', async () => {
         const env = { PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: admin.token }

@@ -22,12 +22,12 @@ import { until } from '../support/wait.ts'
 const QUESTIONS = fixture('questions')
 const FILESYSTEM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
 type Wire = 'stdio' | 'sse' | 'http'
-/** Those on which two clients stay for the file; the suite of compatibility has two at every kind of server. */
+/** Transports on which two clients stay for the whole file; the suite of compatibility has two at every kind of server. */
 const WIRES = extent<readonly Wire[]>(['http'], ['stdio', 'sse', 'http'])
-/** Those whose servers hear of roots. */
+/** Transports whose servers receive changes of roots. */
 const WITH_ROOTS = extent<readonly Wire[]>(['stdio'], ['stdio', 'sse'])
 const KINDS = ['sampling', 'elicitation', 'roots'] as const
-/** How often each of two clients is asked. */
+/** Number of questions to each of two clients. */
 const QUESTIONS_EACH = extent(9, 45)
 const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 
@@ -68,13 +68,13 @@ afterAll(async () => {
 
 interface Person {
   readonly client: McpClient
-  /** What it was asked, in order. */
+  /** The questions that it was asked, in order. */
   readonly asked: string[]
   /** Its roots. */
   roots: string[]
 }
 
-/** A client that answers each question with its own name, after `holds` where that is given. */
+/** A client that answers each question with its own name, after `holds` if that is given. */
 async function person(name: string, path: string, holds?: Promise<void>): Promise<Person> {
   const asked: string[] = []
   const roots = [`file:///${name}`]
@@ -172,7 +172,7 @@ describe('questions that name no call', () => {
       const newer = callText(client, 'slow', { ms: 300 })
       await until(() => asked.includes('elicitation'))
       await newer
-      // More than the time that a call may take passes while the client is asked; each of these calls ends within it.
+      // More than the time limit of a call passes while the client is asked; each of these calls ends within it.
       for (let turn = 0; turn < 9; turn += 1) await callText(client, 'slow', { ms: 400 })
       held.resolve()
       expect(await answer).toContain('dora slowly')
@@ -264,7 +264,7 @@ test.each([...WIRES])(
 
 beyondCore(() => {
   test('a first call waits for the stream of a server that is far away, by which it is asked', async () => {
-    // Its own stream, by which it asks its client, opens later than the first call could be sent.
+    // Its stream for requests to the client opens later than the first call could be sent.
     const far = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,

@@ -5,7 +5,7 @@ import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-/** How a server is configured wrongly, and what its reason must say. */
+/** Wrong configurations, and the words that the reason must contain. */
 const CASES: Readonly<Record<string, { readonly body: object; readonly says: readonly string[] }>> = {
   'a command line as command': { body: { command: 'npx -y some-server' }, says: ['"args"', '-y some-server'] },
   'a path of Windows': { body: { command: 'C:\\Tools\\server.exe' }, says: ['Windows'] },
@@ -23,7 +23,7 @@ const CASES: Readonly<Record<string, { readonly body: object; readonly says: rea
   },
 }
 
-/** What a program writes before it ends, with the line that the reason and a trial must show, and lines that they must not. */
+/** The output of a program before it ends, the line that the reason and a trial must show, and lines that they must not show. */
 const CRASHES: Readonly<Record<string, readonly [wrote: string, line: string, not: string]>> = {
   node: [
     "node:internal:1\n  throw err;\n\nError: Cannot find module '/srv/x.js'\n    at f (a.js:1:1)\n  code: 'MODULE_NOT_FOUND',\n}\n\nNode.js v22",

@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(() => hub?.stop(), 120_000)
 
-/** What the fixture was asked about its tasks. */
+/** Requests about its tasks that the fixture received. */
 async function seen(server = 'work'): Promise<string[]> {
   const answer = await ann.ok('POST', `/api/servers/${server}/tools/seen/call`, {})
   return JSON.parse(answer.result.content[0].text) as string[]

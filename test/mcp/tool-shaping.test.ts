@@ -158,7 +158,7 @@ test('a changed definition is blocked where pinned until the very hash is approv
   hub = await startHub({ folder: hub.folder })
   admin = await hub.signIn('admin')
   await online(admin, ['pinned'])
-  // The process begins with what it said at first, which is not what was approved last.
+  // The new process starts with the first definition, which is not the one approved last.
   await until(async () => (await toolOf(admin, 'pinned')).hash === first.hash, { what: 'the lists to be read' })
   expect(await toolOf(admin, 'pinned')).toMatchObject({ changed: true, waiting: true })
   await approve(admin, first.hash)

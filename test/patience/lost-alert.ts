@@ -37,7 +37,7 @@ export async function lostAlert(): Promise<void> {
 }
 
 interface World {
-  /** Another one once it was killed. */
+  /** Replaced by another hub after the kill. */
   hub: Hub
   admin: Client
   readonly ca: string
@@ -69,7 +69,7 @@ async function fireAndResolve(world: World): Promise<void> {
   await admin.ok('POST', '/api/monitoring/rules', RULE)
   expect(await firing(world)).toEqual([])
 
-  // A command that is not there: every attempt fails, and each would be a new beginning if attempts counted.
+  // The command does not exist: every attempt fails, and each would start the alert again if attempts counted.
   const lostAtMs = performance.now()
   await admin.ok('PATCH', '/api/servers/fake', { command: '/nowhere/at-all', args: [] })
   const [alert] = await until(async () => ((await firing(world)).length > 0 ? firing(world) : undefined), {
@@ -90,7 +90,7 @@ async function fireAndResolve(world: World): Promise<void> {
   expect(fired.headers.get('webhook-id')).toBe(fired.json.id)
   expect(fired.json).toMatchObject({ version: '1', kind: 'fired', rule: 'down', severity: 'critical', owner: 'admin' })
   expect(fired.json.instances).toMatchObject([{ incident: alert.id, subject: 'admin~fake', state: 'firing' }])
-  // What was sent and not noted would be sent again after the kill.
+  // A message that was sent but not recorded would be sent again after the kill.
   for (const channel of ['ops', 'post']) {
     await until(async () => (await deliveries(world, channel))[0]?.state === 'sent', { what: `${channel} to be noted` })
   }

@@ -1,4 +1,4 @@
-/** What time alone does to streams: they stay open while their reader lives, and end when it is only half there. */
+/** Streams over a long time: they stay open while their reader lives, and end when it is only half there. */
 import { expect } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
@@ -76,7 +76,7 @@ export async function openStreams(): Promise<void> {
   await new Promise(resolve => {
     socket.onmessage = resolve
   })
-  // It has shaken hands and never says a word again, no pong either.
+  // It has completed the handshake and never sends anything again, not even a pong.
   const halfOpen = raw(hub, upgrade(admin, hub))
   await until(() => halfOpen.text().includes('"ready"') && events.at.length > 0)
   const began = performance.now()
@@ -87,7 +87,7 @@ export async function openStreams(): Promise<void> {
   expect((ended ?? 0) - began).toBeGreaterThan(16 * SECOND)
   expect([lost, closed, live.ended(), events.ended()]).toEqual([0, 0, false, undefined])
   expect(longestSilence(events, performance.now())).toBeLessThan(LONGEST_SILENCE_MS + atMost(3 * SECOND))
-  // Not only open: what is told arrives.
+  // They are not only open: events arrive.
   const told = new Promise<string>(resolve => {
     socket.onmessage = event => resolve(String(event.data))
   })

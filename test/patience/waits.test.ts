@@ -1,4 +1,4 @@
-/** What takes time alone, and waits side by side. */
+/** Tests that take time but no work, which wait side by side. */
 import { test } from 'bun:test'
 import { beyondCore } from '../support/extent.ts'
 import { startHub } from '../support/hub.ts'
@@ -23,7 +23,7 @@ test.concurrent('hanging plugins that are switched off together cost the wait of
 
 test.concurrent('what a plugin leaves behind whose setup took too long is cleaned up when it ends', lateSetup, 600_000)
 
-// Without the repeat, the family of the other database shows the same.
+// The other database's family shows the same without the repeat.
 beyondCore(() => {
   test.concurrent('a silence holds a message back, and an alert is repeated', async () => {
     const hub = await startHub()

@@ -245,7 +245,7 @@ describe('the plugin’s own server', () => {
     await end()
     for (let n = 0; n < 3; n += 1) {
       const { data } = (await deliver().then(String, (caught: HubError) => caught)) as HubError
-      // It is the mail server that does not answer, not the count of the hour.
+      // The mail server does not answer; the limit of the hour is not the reason.
       expect((data as { retryAfterMs?: number } | undefined)?.retryAfterMs).toBeUndefined()
     }
   })

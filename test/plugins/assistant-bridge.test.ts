@@ -81,7 +81,7 @@ async function dial(hub: Hub, query: string, headers: Record<string, string> = {
   const assistant: Assistant = {
     ...{ heard: [], texts: [], closed: undefined },
     send: message => ws.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    // Of Bun alone.
+    // Only Bun's WebSocket has this method.
     ping: () => (ws as WebSocket & { ping(): void }).ping(),
     close: code => ws.close(code),
   }
@@ -172,7 +172,7 @@ describe('a hub that serves assistants', () => {
 
   beyondCore(() => {
     test('a changed list connects again once no call is in flight', async () => {
-      // The connection before the last change may still be seen as open: whichever answers is the present one.
+      // The connection before the last change may still look open: the one that answers is the present one.
       const socket = await until(
         async () => {
           const last = platform.sockets.at(-1)
@@ -255,7 +255,7 @@ describe('a hub that serves assistants', () => {
       const { token } = await make({ name: 'shared', direction: 'inbound', group: 'home' })
       const wrong = () =>
         rawRequest(hub.url, `GET /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\nx-auth-token: wrong\r\n\r\n`)
-      // Again where the machine is so slow that the budget comes back meanwhile.
+      // Repeated, since the budget may come back meanwhile on a slow machine.
       await until(async () =>
         (await Promise.all(Array.from({ length: 150 }, wrong))).some(({ status }) => status === 429),
       )

@@ -31,7 +31,7 @@ interface Connection {
   readonly events: BridgeSocketEvents
   /** The hub’s end has not closed it. */
   open: boolean
-  /** Nothing passes any more, and neither side is told. */
+  /** Nothing passes any more, and neither side is notified. */
   half: boolean
 }
 
@@ -60,7 +60,7 @@ class Place {
     this.lostAtMs = undefined
   }
 
-  /** The hub closed its end, or was told. */
+  /** The hub closed its end, or was notified of the end. */
   ended(connection: Connection, nowMs: number): void {
     if (!connection.open) return
     connection.open = false
@@ -167,7 +167,7 @@ test('each call is answered or lost once, by its owner’s server, over one conn
       for (const place of places) drop(place, 1_012)
     } else if (isDown && isNow(1_000)) {
       isDown = false
-      // Away is what the hub could have mended.
+      // Time away counts only while the hub could have reconnected.
       for (const place of places) if (place.lostAtMs !== undefined) place.lostAtMs = clock.ms
     }
     if (isNow(4)) {

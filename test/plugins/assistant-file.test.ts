@@ -1,4 +1,4 @@
-/** Assistant endpoints of the settings file, views as what they are bound to, and what the console's Test button needs. */
+/** Assistant endpoints of the settings file, endpoints bound to views, and the API behind the console's Test button. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rename, writeFile } from 'node:fs/promises'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
@@ -13,10 +13,10 @@ const servers = {
   slow: { ...stdioFixture('slow'), session: 'shared' },
 }
 
-/** How a platform behaves that the hub dials. */
+/** Behaviour of a platform that the hub dials. */
 type Manner = 'asks' | 'silent' | 'refuses' | 'closes'
 
-/** A platform of which each token is a manner. */
+/** A platform whose tokens select its behaviour. */
 function startPlatform() {
   const seen: { readonly manner: string; readonly heard: unknown[]; closed: number | undefined }[] = []
   const server = Bun.serve<(typeof seen)[number]>({
@@ -118,7 +118,7 @@ describe('assistants of a hub', () => {
     await until(async () => (await names(bob)).includes('his'), { what: 'the endpoint of bob' })
     const { group, kind, view } = await bob.ok('GET', `${ENDPOINTS}/his`)
     expect([group, kind, view]).toEqual(['$smart', 'all', 'smart'])
-    // What bob may use, and not what the one may who wrote the file.
+    // These are the tools that bob may use, not those of the author of the file.
     expect((await bob.ok('GET', `${ENDPOINTS}/his/tools`)).items.map(({ name }: { name: string }) => name)).toEqual([
       ...['search_tools', 'describe_tool', 'call_tool'],
     ])
@@ -141,7 +141,7 @@ describe('assistants of a hub', () => {
     const changed = async () => (await admin.ok('GET', `${ENDPOINTS}/box`)).last4 === '-new'
     await until(async () => (await names()).length === 1 && (await changed()), { what: 'the edit' })
     expect((await admin.ok('GET', `${ENDPOINTS}/box`)).id).toBe(id)
-    // What the edit changed is stored before it is served.
+    // The store has the edit before connections use it.
     await until(async () => !(await dial(TOKEN)), { what: 'the earlier token to open nothing' })
     await until(() => dial(`${TOKEN}-new`), { what: 'the new one to open it' })
     await edit(inFile([{ ...box, token: undefined }]))
@@ -183,7 +183,7 @@ describe('assistants of a hub', () => {
     )
     expect(await until(() => heard[1], { what: 'the result' })).toContain('through')
     ws.close()
-    // Bound through a view it is bound none the less.
+    // An endpoint bound through a view uses the group too.
     expect((await admin.request('DELETE', '/api/groups/home')).json.code).toBe('group_in_use')
   })
 
@@ -266,7 +266,7 @@ describe('assistants of a hub', () => {
     const inside = { name: 'inside', direction: 'outbound', group: '$smart', enabled: false }
     const closed = await bob.request('POST', ENDPOINTS, { ...inside, url: 'ws://169.254.169.254/x?token=0123456789' })
     expect([closed.status, closed.json.code]).toEqual([403, 'url_address_blocked'])
-    // Of a name that leads nowhere they hear the same when it is dialled.
+    // A name that does not resolve gets the same answer when it is dialled.
     const { text } = await bob.request('POST', ENDPOINTS, { ...inside, url: 'ws://nowhere.invalid/x?token=0123456789' })
     expect(text).toContain('inside')
     const { steps: all } = await bob.ok('POST', `${ENDPOINTS}/inside/test`)

@@ -1,4 +1,4 @@
-/** When an outbound endpoint dials, over simulated days, and what the wire makes of tools and results. */
+/** Times at which an outbound endpoint dials, over simulated days, and the wire's forms of tools and results. */
 import { describe, expect, test } from 'bun:test'
 import { HubError, type JsonObject } from '../../core/contract/mod.ts'
 import type { BridgeEndpoint, BridgeSocket, BridgeSocketEvents } from '../../core/features/mod.ts'

@@ -1,4 +1,4 @@
-/** Keys of hosted platforms: who gets them, who never does, and what a change of one does. */
+/** Keys of hosted platforms: servers that get them, servers that never do, and the effect of a change. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { platformOf } from '../../plugins/hosted-keys/platforms.ts'
 import { Authority } from '../support/certificates.ts'
@@ -8,7 +8,7 @@ import { online, statusOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
-/** Of its own on loopback, so that nothing else has its port 443. */
+/** A loopback address of its own, so that nothing else uses its port 443. */
 const HOST = '127.0.0.2'
 
 describe('the platform of an address', () => {

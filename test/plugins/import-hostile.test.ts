@@ -1,4 +1,7 @@
-/** Files that attack the importers: by every route a stable code, nothing written, nobody waits, and the memory stays. */
+/**
+ * Files that attack the importers: every route answers a stable code, writes nothing and delays nobody, and the memory stays
+ * small.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,12 +13,12 @@ import { processStat } from '../support/processes.ts'
 import { timed } from '../support/wait.ts'
 import { patchbay } from '../unit/cli/running-hub.ts'
 
-/** What others may wait for an answer while a file is read. */
+/** Longest wait of others for an answer while a file is read. */
 const HEALTH_MS = 150
-/** What files that are refused may add to the memory of the hub while they are read. */
+/** Most that refused files may add to the memory of the hub while they are read. */
 const GROWN_BYTES = 200 * 2 ** 20
 
-/** Of the large files one for each reader; the small ones cost little and are all read. */
+/** The large files, one for each reader; the small ones cost little and are all read. */
 const LARGE = new Set(['yaml: brackets', 'toml: a long dotted key', 'json: a hundred thousand servers'])
 const isSmall = (document: unknown): boolean => JSON.stringify(document).length < 20_000
 const REFUSED_HERE = extent(
@@ -51,7 +54,7 @@ interface Measured<T> {
 
 /** Asks for /health all the time, and looks at the memory of the hub. */
 class Watch {
-  /** What `work` gives; the longest wait in milliseconds, and by how many bytes the hub has grown at most meanwhile. */
+  /** Runs `work`. Measures the longest wait in milliseconds, and the largest growth of the hub in bytes meanwhile. */
   async #once<T>(work: () => Promise<T>): Promise<Measured<T>> {
     const before = residentBytes()
     let done = false
@@ -75,7 +78,7 @@ class Watch {
     }
   }
 
-  /** The same; repeated where others had to wait: other programs of this machine make them wait too, but not each time. */
+  /** The same, repeated if others had to wait: other programs of this machine make them wait too, but not each time. */
   async during<T>(work: () => Promise<T>): Promise<Measured<T>> {
     let measured = await this.#once(work)
     for (let more = 2; more > 0 && measured.longestMs > atMost(HEALTH_MS); more -= 1) measured = await this.#once(work)
@@ -99,7 +102,7 @@ interface Plan {
 
 async function state(): Promise<unknown> {
   const paths = ['/api/servers?scope=all', '/api/groups?scope=all', '/api/keys', '/api/admin/users', '/api/import']
-  // What the test itself has signed in and made stays the same.
+  // Sessions and things that the test itself made stay the same.
   return Promise.all(
     paths.map(async path =>
       (await admin.ok('GET', path)).items.map(({ name, id }: { name?: string; id: string }) => name ?? id),

@@ -53,7 +53,7 @@ test('an administrator adds a plugin; a missing need fails one alone, by name', 
   expect((await admin.request('POST', PLUGINS, body)).json.code).toBe('name_taken')
   const library = await admin.ok('POST', PLUGINS, { use: './plugins/library/plugin.ts', isolate: false })
   expect(library).toMatchObject({ name: 'library', state: 'running', version: '1.0.0', limits: { booksPerUser: 3 } })
-  // What waited for it runs now.
+  // A plugin that waited for it runs now.
   expect((await plugin('library-classics')).state).toBe('running')
 })
 

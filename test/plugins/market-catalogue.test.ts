@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of catalogues, not template strings
-/** Catalogues in JSON: the forms they come in, versions that nobody pinned, and what administrators switch off. */
+/** Catalogues in JSON: their forms, versions that are not pinned, and entries that administrators switch off. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../core/contract/json.ts'

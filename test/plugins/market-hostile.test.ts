@@ -1,4 +1,4 @@
-/** What registries and catalogues send that nobody should: the last list stays whole, the error is kept, memory is bounded. */
+/** Faulty answers of registries and catalogues: the last list stays whole, the error is kept, memory is bounded. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../../core/contract/json.ts'
@@ -18,7 +18,7 @@ const entry = (name: string) => ({
 
 type Respond = (url: URL) => Response
 
-/** What was sent of a body that never ends. */
+/** Bytes sent of a body that never ends. */
 let sentBytes = 0
 function endless(head: string, piece: string): Response {
   sentBytes = 0
@@ -68,7 +68,7 @@ afterAll(async () => {
 }, 120_000)
 
 const residentMiB = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
-/** The highest since it was last set back. */
+/** The highest value since the last reset. */
 const peakMiB = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
 const refresh = (source: string) => admin.ok('POST', `/api/market/sources/${source}/refresh`)
 const total = async (source: string) => (await admin.ok('GET', `/api/market/templates?source=${source}`)).total
@@ -98,7 +98,7 @@ const HOSTILE: readonly (readonly [string, Respond, RegExp])[] = [
   ['1 GB of brackets', () => endless('[', '['), /larger|large|bytes/i],
 ]
 
-/** These of them in the suite, so that one of the two has each kind. */
+/** The suite takes these of them, so that each kind is tried with one of the two. */
 const some = (...names: string[]) =>
   extent(
     HOSTILE.filter(([name]) => names.includes(name)),
@@ -126,7 +126,7 @@ describe('a registry whose third page is', () => {
     120_000,
   )
 
-  // That a list has an end is shown by `market-lists.test.ts`, and that a page is bounded by those of 1 GB.
+  // `market-lists.test.ts` shows that a list must end, and the pages of 1 GB show that a page is bounded.
   beyondCore(() => {
     test('never the last: it is given up after 1,000, and the list stays', async () => {
       respond = goodPage
@@ -147,7 +147,7 @@ describe('a registry whose third page is', () => {
       const padding = new TextEncoder().encode(`, "padding": "${'z'.repeat(7 * MiB)}"}`)
       let asked = 0
       respond = url => {
-        // The other source may be read meanwhile.
+        // The hub may read the other source meanwhile.
         if (url.pathname.endsWith('catalogue.json')) return new Response('no', { status: 500 })
         asked += 1
         const head = new TextEncoder().encode(`{"servers": [], "metadata": {"nextCursor": "c${asked}"}`)

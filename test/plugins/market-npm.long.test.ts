@@ -1,12 +1,12 @@
 /**
- * Entries of the bundled catalogue, as an ordinary user installs them: from the registry that npm of this machine is configured
- * with, in the sandbox. It takes minutes and the network; what would run is looked at by `market.test.ts`.
+ * Entries of the bundled catalogue, as an ordinary user installs them: in the sandbox, from the registry that npm of this
+ * machine uses. It takes minutes and the network; `market.test.ts` checks the commands that would run.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { until } from '../support/wait.ts'
 
-/** Of ten publishers; all list their tools without the network, a key or another program. */
+/** Entries of ten publishers; all list their tools without the network, a key or another program. */
 const ENTRIES = [
   ...['memory', 'context7', 'eslint', 'reddit', 'mui'],
   ...['drawio', 'antv-chart', 'airbnb', 'git', 'code-runner'],
@@ -41,7 +41,7 @@ interface Status {
   readonly reason?: { readonly code: string; readonly message: string }
 }
 
-/** Installs an entry, and says what its server lists to a client. */
+/** Installs an entry, and returns the number of tools that its server lists. */
 async function install(name: string): Promise<{ readonly listed: number; readonly promised: number }> {
   const startedMs = performance.now()
   const { planHash, version } = await bob.ok('POST', `${installPath(name)}?dryRun=true`, wishOf(name))

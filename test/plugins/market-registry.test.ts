@@ -393,7 +393,7 @@ test('a registry is asked for what changed, and as a whole once a week or after 
     expect(since).toBeLessThanOrEqual(begun - 3_600_000 + 1_000)
     expect(since).toBeGreaterThan(begun - 3_700_000)
     expect(await versions()).toEqual({ kept: '1.2.3', changed: '2.0.0', added: '1.2.3' })
-    // A failure: the last list stays, and the whole is read next.
+    // After a failure the last list stays, and the next reading is a whole one.
     status = 500
     nowMs += 3_600_000
     await cache.all(ON)
@@ -406,7 +406,7 @@ test('a registry is asked for what changed, and as a whole once a week or after 
     expect((await due())[0]?.has('updated_since')).toBe(true)
     aheadMs = 8 * 24 * 3_600_000
     expect((await due())[0]?.has('updated_since')).toBe(false)
-    // A clock that was set back says nothing of what came since.
+    // With a clock that was set back, the time of the last reading shows nothing.
     aheadMs = 0
     expect((await due())[0]?.has('updated_since')).toBe(false)
   } finally {

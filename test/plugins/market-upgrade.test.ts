@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the hub, not template strings
-/** Where installed servers come from, which have other versions, and how they change to them and back. */
+/** The origin of installed servers, their other versions, and changes to those and back. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { mergeFields } from '../../core/market/merge.ts'

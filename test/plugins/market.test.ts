@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the hub, not template strings
-/** The market: what it takes from sources, what an installation would do, and that it does exactly this. */
+/** The market: the entries it takes from sources, the plan of an installation, and that an installation does exactly that. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { MarketTemplate } from '../../core/features/mod.ts'
 import { planInstall } from '../../core/market/plan.ts'

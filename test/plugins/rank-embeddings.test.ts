@@ -11,7 +11,7 @@ import { until } from '../support/wait.ts'
 
 const PLUGIN = '/api/plugins/rank-embeddings'
 const KEY = 'sk-a-key-of-the-endpoint-1f3c'
-/** Words of one meaning share a number of the vector; the others have none. */
+/** Words of one meaning set the same number of the vector; other words set none. */
 const MEANINGS = [
   ['echo', 'parrot', 'repeat'],
   ['slow', 'tortoise', 'wait'],
@@ -56,7 +56,7 @@ describe('the search of a hub with an endpoint of embeddings', () => {
   let admin: Client
 
   const opened = new Map<Client, Promise<McpClient>>()
-  /** What search_tools answers at the path of all servers. */
+  /** The answer of search_tools at the path of all servers. */
   async function search(query: string, client = admin) {
     if (!opened.has(client)) opened.set(client, client.mcp('/mcp/$smart'))
     return JSON.parse(await callText((await opened.get(client)) as McpClient, 'search_tools', { query }))
@@ -132,7 +132,7 @@ describe('the search of a hub with an endpoint of embeddings', () => {
     const answer = await search('slow tortoise')
     endpoint.manner.delayMs = 0
     expect([answer.ranking, answer.hits[0].server]).toEqual(['words', 'slow'])
-    // It came in the end, and is known by now.
+    // The answer came in the end, so the vector is known by now.
     await until(async () => (await search('slow tortoise')).ranking === 'words and meaning', {
       what: 'the late vector',
     })

@@ -131,13 +131,13 @@ describe.each(extent(['tcp'] as const, ['udp', 'tcp'] as const).map(one => [one]
       for (const part of ['patchbay@32473', 'server="echo"', 'tool="echo"', 'status="success"', 'userId="'])
         expect(first?.data).toContain(part)
       expect(seen.at(-1)?.data).toContain('tool="odd \\"\\] \\\\ 界\\\\nname"')
-      // From before the plugins ran.
+      // This record is older than the start of the plugins.
       expect((await syslog.received()).some(({ msg }) => msg.includes('The hub is running'))).toBe(true)
       expect(await state()).toMatchObject({ state: 'up', waiting: 0, dropped: { full: 0, rejected: 0, late: 0 } })
       expect(await (await fetch(`${hub.url}/metrics`)).text()).toContain('patchbay_log_sink_up{sink="syslog"} 1\n')
     }, 120_000)
 
-    // Over UDP nobody is told that rsyslogd is down.
+    // Over UDP, nothing reports that rsyslogd is down.
     if (protocol === 'tcp')
       test('what is logged while rsyslogd is down arrives when it is up again, in order; it is told once each', async () => {
         const before = calls(await syslog.received()).length
@@ -178,7 +178,7 @@ beyondCore(() => {
     const carrier = new StreamCarrier({ host: '127.0.0.1', port, protocol: 'tcp' })
     const never = new AbortController().signal
     const failures: string[] = []
-    // What the system took counts as sent, so that the first one may succeed.
+    // Bytes that the system took count as sent, so the first send may succeed.
     for (let n = 0; n < 20; n += 1) {
       await carrier.send([Buffer.from('x')], never).catch((error: Error) => failures.push(error.message))
       await Bun.sleep(1)

@@ -109,7 +109,7 @@ describe('the view $smart', () => {
     expect(await callText(client, 'call_tool', { tool: 'name', arguments: {} })).toBe(
       '{"server":"varied","tool":"name"}',
     )
-    // A client that learnt the name calls it as it is.
+    // A client that knows the name calls it directly.
     expect(await callText(client, 'name')).toBe('{"server":"varied","tool":"name"}')
   })
 

@@ -50,7 +50,7 @@ describe('search', () => {
     tool('发送邮件', '给收件人发送一封电子邮件', 'mail'),
   ]
 
-  // None of these is a request of the recall set.
+  // The recall set contains none of these requests.
   test.each([
     ['帮我瞧瞧这份稿子里写的啥', 'read_file'],
     ['跟大伙儿说一声', 'send_message'],
@@ -82,7 +82,7 @@ describe('search', () => {
     const labels = [tool('get_label', 'A label of a repository'), tool('delete_label', 'A label of a repository')]
     expect((await first('get rid of a label', labels))[0]).toBe('delete_label')
     expect((await first('Get  rid\nof a label', labels))[0]).toBe('delete_label')
-    // Only whole words are such a phrase.
+    // Only whole words form such a phrase.
     expect((await first('get ridges of a label', labels))[0]).toBe('get_label')
   })
 

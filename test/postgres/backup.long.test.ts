@@ -115,7 +115,7 @@ test('SQLite, PostgreSQL and SQLite again: sign-ins, keys, secrets and all rows'
   await copyFile(join(second, 'data', 'master.key'), join(third, 'data', 'master.key'))
   expect((await inFolder(third, ['restore', two])).code).toBe(0)
   expect((await inFolder(third, ['backup', three])).code).toBe(0)
-  // What a restore changes by itself.
+  // A restore itself changes the epoch of tokens.
   const comparable = (rows: string[]) => rows.map(row => row.replace(/"token_epoch":\d+/, '')).sort()
   expect(comparable(await rowsOf(three))).toEqual(comparable(await rowsOf(two)))
 }, 300_000)

@@ -17,7 +17,7 @@ import { anyPostgres } from './support/any-postgres.ts'
 
 const DAY_MS = 86_400_000
 const START = Date.parse('2026-11-22T09:00:00.000Z')
-/** Over three days, and more than three pages of what each reader finds. */
+/** Rows over three days, more than three pages for each reader. */
 const ROWS = extent(600, 3_000)
 const STEP_MS = (2 * DAY_MS) / ROWS
 const READERS = [['u1'], ['u3', 'u1'], ['nobody']]
@@ -50,7 +50,7 @@ const query = (q: string, change: Partial<HistoryQuery> = {}): HistoryQuery => (
   ...change,
 })
 
-/** A page that no end of time has cut: a whole one, or one behind which nothing was found. */
+/** A page that the time limit did not cut: a full one, or one with nothing behind it. */
 async function inTime(records: SegmentStore | PostgresRecords, asking: HistoryQuery): Promise<HistoryPage> {
   return await until(async () => {
     const page = await records.search(asking)
@@ -146,7 +146,7 @@ test('days are partitions; those that are too old go, and the oldest while all a
   const stored = new PostgresRecords(options({ databaseUrl, retentionMs: 3 * DAY_MS }) as never)
   const days = Array.from({ length: 6 }, (_, day) => START + day * DAY_MS)
   for (const at of days) await stored.append([row('x', at), row('x', at + 1)])
-  // A clock that went back.
+  // The clock went back.
   await stored.append([row('late', START)])
   const partitions = "select count(*) from pg_inherits where inhparent = 'log_record'::regclass"
   expect(await count(partitions)).toBe(6)
@@ -175,7 +175,7 @@ test('a thread of its own stores and searches; a database that goes is a failure
   await count(
     'select count(pg_terminate_backend(pid)) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()',
   )
-  // The first attempt meets the lost connection, as the queue of the sink does, which repeats.
+  // The first attempt finds the lost connection. A second one follows, as the queue of the sink would do.
   await write('after').catch(() => write('after'))
   expect(await found('after')).toBe(1)
   expect(await found('before')).toBe(1)

@@ -10,7 +10,7 @@ import { callText, online, statusOf } from '../support/servers.ts'
 import { silencedAlert } from '../support/silenced-alert.ts'
 import { timed, until } from '../support/wait.ts'
 
-/** What an answer of the hub may take while its store is silent, beside what it takes when all is well. */
+/** Longest time of an answer while the store is silent, besides its time on a quiet hub. */
 const SILENT_MS = 5_000
 
 let postgres: Postgres
@@ -126,7 +126,7 @@ beyondCore(() => {
   test('a database that takes reads alone: 503 for changes, /health degraded, and everything is back with it', async () => {
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
-    /** As after a fail-over to a standby: it counts for new connections, and the old ones are cut. */
+    /** Acts like a fail-over to a standby: the setting holds for new connections, and the old ones are cut. */
     const readOnly = async (on: boolean) => {
       await client.query('set default_transaction_read_only = off')
       await client.query(`alter database hub set default_transaction_read_only = ${on ? 'on' : 'off'}`)
@@ -170,7 +170,7 @@ beyondCore(() => {
     const client = await admin.mcp('/mcp/g', { credential: key })
     await callText(client, 'filed_whoami')
     const list = () => timed(() => admin.request('GET', '/api/groups'))
-    // As many connections as the hub has, each of which will hang.
+    // The hub has this many connections, and each of them will hang.
     const calm = await Promise.all(Array.from({ length: 20 }, list))
     const calmMs = Math.max(...calm.map(({ ms }) => ms))
     await hanging(async () => {
@@ -193,7 +193,7 @@ beyondCore(() => {
   }, 120_000)
 })
 
-/** A way to the database that can be lost: what is open then stays so and says nothing for ever. */
+/** A connection to the database that can be lost: open sockets then stay open and never send anything. */
 function wayTo(url: string) {
   const { port, hostname } = new URL(url)
   const sockets = new Set<Socket>()

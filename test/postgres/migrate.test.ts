@@ -135,7 +135,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   expect(await inPostgres(databaseUrl)).toEqual(before)
   expect(await readdir(aside)).toContain('patchbay.db')
 
-  // Without DATABASE_URL the old rows are not served by mistake.
+  // Without DATABASE_URL, the hub does not serve the old rows by mistake.
   const forgotten = await startHub({ folder }).catch((error: unknown) => error)
   expect(forgotten).toMatchObject({ exitCode: 78, log: expect.stringContaining('store_missing') })
   hub = await startHub({ folder, env, timeoutMs: 60_000 })
@@ -212,12 +212,12 @@ test('two hubs on one database: the second is refused, says by whom, and may sta
       new RegExp(`error: database_locked: Another hub .* process ${first.pid}, from 127\\.0\\.0\\.1, since 20`),
     ),
   })
-  // Commands that write keep off as well.
+  // Commands that write refuse as well.
   const backup = join(other, 'one.backup')
   expect((await inFolder(first.folder, ['backup', backup], { env })).code).toBe(0)
   const restore = await inFolder(other, ['restore', backup], { env })
   expect([restore.code, restore.stderr]).toEqual([1, expect.stringContaining('database_locked')])
-  // However it ends.
+  // The lock ends with the hub, even after a kill.
   await first.kill9()
   await copyFile(join(first.dataDir, 'master.key'), join(other, 'master.key'))
   const next = await startHub({ folder: first.folder, env })
@@ -225,7 +225,7 @@ test('two hubs on one database: the second is refused, says by whom, and may sta
   expect(existsSync(join(first.dataDir, 'hub.lock'))).toBe(true)
 }, 120_000)
 
-// A rarer way to what the test before shows.
+// A rarer way to the result of the test before.
 beyondCore(() => {
   test('a hub whose lock was cut off takes it again; one that finds another hub there ends, and says so', async () => {
     const databaseUrl = await postgres.database('cut')
@@ -246,7 +246,7 @@ beyondCore(() => {
     })
     await until(async () => (await admin.request('POST', '/api/groups', { name: 'g', members: [] })).status === 201)
 
-    // Another one is quicker: it waits for the lock on the server, where nobody can come before it.
+    // The rival is quicker: it waits for the lock on the server, before everybody else.
     const rival = new pg.Client({ connectionString: databaseUrl, application_name: 'rival' })
     rival.on('error', () => undefined)
     await rival.connect()

@@ -20,8 +20,9 @@ const INSTALL_MS = 180_000
 const LIST_MS = 45_000
 
 /**
- * The tools of the catalogue's npm servers and of those of servers.tsv, by the server's name. They are installed into `folder`, without their scripts, and
- * run with keys that open nothing: most servers list their tools with such. Those that cannot be read are left out.
+ * The tools of the catalogue's npm servers and of servers.tsv, by the server's name. They are installed into `folder`,
+ * without their scripts, and run with invalid keys: most servers list their tools all the same. Servers that cannot be read
+ * are left out.
  */
 export async function readDefinitions(folder: string): Promise<ReadonlyMap<string, readonly JsonObject[]>> {
   const found = new Map<string, readonly JsonObject[]>()
@@ -64,7 +65,7 @@ async function toolsOf(server: Packaged, folder: string): Promise<readonly JsonO
   const { package: name, version, args = [], env = [], fixed = {} } = server
   const manifest = join(folder, 'node_modules', name, 'package.json')
   if (!(await Bun.file(manifest).exists())) await install(`${name}@${version}`, folder)
-  // Another object: one whose `exists` was false remembers a size of 0.
+  // This needs a new file object: one whose `exists` was false remembers a size of 0.
   const { bin } = await Bun.file(manifest).json()
   const program = typeof bin === 'string' ? bin : Object.values(bin as Record<string, string>)[0]
   const transport = new StdioClientTransport({

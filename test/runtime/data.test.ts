@@ -1,4 +1,4 @@
-// What Bun and some packages do with files, databases, JSON and secrets where it differs from what one expects.
+// Unexpected behaviour of Bun and some packages with files, databases, JSON and secrets.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { watch } from 'node:fs'
 import { open, rename, writeFile } from 'node:fs/promises'
@@ -35,7 +35,7 @@ test('a watched folder tells of every rename over a file, the watched file itsel
   }
   await replace('1')
   await until(() => byFile > 0, { what: 'the first event of the file' })
-  // What belongs to the first rename may still be on its way.
+  // Events of the first rename may still be on their way.
   await Bun.sleep(500)
   const afterFirst = byFile
   await replace('2')

@@ -1,4 +1,4 @@
-// What Bun's HTTP does where it differs from what one expects, and the hub relies on it.
+// Unexpected behaviour of Bun's HTTP that the hub relies on.
 import { afterEach, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import http from 'node:http'
@@ -42,7 +42,7 @@ function streamed(first: string | undefined): Response {
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
 }
 
-/** Whether the head arrives within this time, in milliseconds. */
+/** True when the head arrives within this time, in milliseconds. */
 async function headComes(url: URL, withinMs: number): Promise<boolean> {
   const leaving = new AbortController()
   const answer = fetch(url, { signal: leaving.signal })

@@ -1,4 +1,4 @@
-// What Bun does with processes, threads and descriptors where it differs from what one expects, and the hub relies on it.
+// Unexpected behaviour of Bun with processes, threads and descriptors that the hub relies on.
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// What `bun test` prints at its end, which the sum of all families is made of.
+// The last lines of `bun test`, from which the sum of all families is made.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 import { HttpSession, type HttpTarget } from '../bench/http-client.ts'
 
-/** What a call may meet whose server is being killed, restarted or edited. Everything else is a fault of the hub. */
+/** Errors that a call may get while its server is killed, restarted or edited. Every other error is a fault of the hub. */
 const LOST = /"code":"(connection_lost|server_offline|starting|upstream_timeout|upstream_dns_error|stopped)"/
 const REPEAT_MS = 20
 const STUCK_MS = 60_000
@@ -27,7 +27,7 @@ export class Callers {
     const callers = new Callers()
     for (const { target, sessions, shaky } of plans) {
       for (let index = 0; index < sessions; index += 1) {
-        // Of one length, since the client counts on it; no two sessions have the same.
+        // All marks have the same length, since the client relies on it; no two sessions have the same mark.
         const mark = `${target.wire ?? 'legacy'}-${callers.#sessions.length}-`
         await callers.#open({ ...target, mark }, shaky)
       }
@@ -35,7 +35,7 @@ export class Callers {
     return callers
   }
 
-  /** Makes so many calls, and resolves when all sessions are at rest again. Rejects when nothing is answered any more. */
+  /** Makes this many calls, and resolves when all sessions are at rest again. Rejects when no more answers come. */
   async run(calls: number): Promise<void> {
     this.#left = calls
     this.#idle = Promise.withResolvers<void>()

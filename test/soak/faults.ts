@@ -92,7 +92,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
 }
 
-/** Makes faults one after the other, in an order that the seed decides, until it is told to rest. */
+/** Makes faults one after the other, in an order that the seed decides, until `rest()` is called. */
 export class FaultMaker {
   readonly made = new Map<string, number>()
   readonly failed: string[] = []
@@ -125,7 +125,7 @@ export class FaultMaker {
       try {
         await FAULTS[name]?.(this.#soak, this.#soak.admin, number)
       } catch (error) {
-        // A session may meet a server that another fault has just taken away.
+        // A session may use a server that another fault has just removed.
         this.failed.push(`${name}: ${error instanceof Error ? error.message : String(error)}`)
       }
       this.made.set(name, (this.made.get(name) ?? 0) + 1)

@@ -1,15 +1,15 @@
 /**
  * A million calls with faults mixed in, then the properties of test/fuzz with more runs, growing bodies for every route, and
- * all tests, with the whole of those of which the suite runs a part or nothing.
+ * all tests, including those that the suite runs in part or not at all.
  *
  *   bun run soak                       1,000,000 calls after as many to warm up, and twenty times the runs of the suite
  *   bun run soak --calls 100000        fewer calls; 0 leaves them out
  *   bun run soak --minutes 10          ends the calls after so many minutes
  *   bun run soak --seed 7              the faults of an earlier run, and its properties
- *   bun run soak --quiet               without faults, to tell what calls leave behind from what faults do
+ *   bun run soak --quiet               without faults, to separate what calls leave behind from what faults do
  *   bun run soak --fuzz-runs 0         without the properties
  *   bun run soak --work-rounds 0       without the growing bodies, each of which is sent ten times by default, and without one
- *                                      user's attacks on memory, of which the answers to others are timed by the clock here
+ *                                      user's attacks on memory; there, the answers to others are timed by the clock
  *   bun run soak --short               without all tests at the end
  */
 import { join } from 'node:path'

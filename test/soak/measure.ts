@@ -9,7 +9,7 @@ export interface Sample {
   readonly residentBytes: number
   /** Live objects of the hub's main thread. */
   readonly heapBytes: number
-  /** Those of its worker threads together. */
+  /** Live objects of its worker threads together. */
   readonly workerHeapBytes: number
   /** Timers that are set in the hub's main thread. */
   readonly timers: number
@@ -56,8 +56,8 @@ async function lookAt(hub: Hub, calls: number): Promise<Sample> {
 }
 
 /**
- * What a value grows by in so many calls: the median of the slopes between all pairs of samples (Theil and Sen), which a
- * single sample that lies high does not move.
+ * Growth of a value in this many calls: the median of the slopes between all pairs of samples (Theil and Sen), which a single
+ * high sample does not move.
  */
 export function slope(samples: readonly Sample[], pick: (sample: Sample) => number, calls: number): number {
   const slopes = samples.flatMap((one, index) =>

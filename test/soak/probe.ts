@@ -37,7 +37,7 @@ function watchThreads(): void {
     }
   }
   threads.onmessage = ({ data }: { data: Said }) => {
-    // Also from a thread that is new: it has not heard the question.
+    // A new thread asks too, since it has not received the question.
     if (data.kind === 'ask') return main && threads.postMessage(ASK)
     answers.set(data.thread, data.heapBytes)
     tell()

@@ -8,12 +8,12 @@ export interface SoakPlan {
   readonly seed: number
   /** Calls alone. Default false. */
   readonly quiet?: boolean
-  /** Ends the calls earlier, after so many milliseconds. */
+  /** Ends the calls earlier, after this many milliseconds. */
   readonly limitMs?: number
   readonly report?: (line: string) => void
-  /** In how many parts the calls are made. Default 10. */
+  /** Number of parts in which the calls are made. Default 10. */
   readonly parts?: number
-  /** How often the hub is looked at after each part, with a collection of all garbage. Default 12. */
+  /** Number of measurements after each part, each with a collection of all garbage. Default 12. */
   readonly looks?: number
 }
 
@@ -32,8 +32,8 @@ export interface SoakResult {
 }
 
 /**
- * Calls with faults mixed in, in parts; the hub is looked at when it is at rest between them. As many go before, since
- * the runtime compiles what faults run through only when it has become hot, and that code is memory too.
+ * Makes calls with faults mixed in, in parts, and measures the hub at rest between them. The same number of calls goes
+ * before: the runtime compiles code that faults run through only when it is hot, and that code is memory too.
  */
 export async function soak(plan: SoakPlan): Promise<SoakResult> {
   const { calls, seed, quiet = false, report = () => {} } = plan
@@ -92,7 +92,7 @@ export const HEADING = ['calls', 'RSS MB', 'heap MB', 'workers MB', 'timers', 'd
   .map(column => column.padStart(13))
   .join('')
 
-/** What was promised and did not hold, as sentences. `most`: growth after the first tenth per million calls, in bytes. */
+/** Promises that did not hold, as sentences. `most`: growth after the first tenth per million calls, in bytes. */
 export function broken(result: SoakResult, most: number): string[] {
   const { start, samples, wrong, residentSlope, heapSlope, workerHeapSlope } = result
   const end = samples.at(-1)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const ROOT = join(import.meta.dir, '../..')
 const ID = /(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})(?![\w-])/g
-/** Ids stand in brackets at the end of a title. */
+/** Ids are in brackets at the end of a title. */
 const TITLE_END = /\[((?:(?:CVE|GHSA)-[\w-]+ ?)+)\]['"`]/g
 
 /** `id file` of every test title that carries an id. */

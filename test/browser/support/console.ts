@@ -5,7 +5,7 @@ import type { Client } from '../../support/client.ts'
 import { extent } from '../../support/extent.ts'
 import { type Hub, PASSWORD } from '../../support/hub.ts'
 
-/** How a journey sees the console. */
+/** The way a journey sees the console. */
 export interface View {
   readonly theme?: 'light' | 'dark'
   readonly language?: 'en' | 'zh'
@@ -13,7 +13,10 @@ export interface View {
   readonly height?: number
   /** A touch screen with a coarse pointer. Default false. */
   readonly touch?: boolean
-  /** With nothing in the cache. Default: what earlier tabs of such a view have loaded, and nothing else that they kept. */
+  /**
+   * Starts with an empty cache. Default: a cache with the files that earlier tabs of such a view loaded, and no other stored
+   * data.
+   */
   readonly emptyCache?: boolean
 }
 
@@ -31,8 +34,8 @@ const PRODUCT = (['light', 'dark'] as const).flatMap(theme =>
 )
 
 /**
- * How pages are looked at: two views that share every theme, language and width between them (what people do is tried in
- * English, light and wide besides); all eight with PATCHBAY_WHOLE=1.
+ * The views in which pages are checked: two views that share every theme, language and width between them (actions are also
+ * tried in English, light and wide); all eight with PATCHBAY_WHOLE=1.
  */
 export const VIEWS: readonly (readonly [string, View])[] = extent(
   PRODUCT.filter(([name]) => name === 'Chinese, dark, wide' || name === 'English, light, phone'),
@@ -40,14 +43,14 @@ export const VIEWS: readonly (readonly [string, View])[] = extent(
 )
 
 const AXE = readFileSync(join(import.meta.dir, '../../../node_modules/axe-core/axe.min.js'), 'utf8')
-/** What Chromium logs of an answer with an error's status; such answers are part of journeys. */
+/** Lines that Chromium logs for an answer with an error status; such answers are part of journeys. */
 const REFUSED =
   /^Failed to load resource: the server responded with a status of (?:400|401|403|404|409|412|413|422|429|502|503|504) /
 /** The same while the hub is away. */
 const AWAY =
   /net::ERR_(?:CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|NETWORK_CHANGED)/
 
-/** Longest wait for anything on a page, and for the browser: what is to come comes, however slow the machine. */
+/** Longest wait for anything on a page, and for the browser; long enough for a slow machine. */
 const PATIENCE_MS = 90_000
 
 /** Debian's Chromium, started once for a file of tests. */
@@ -93,8 +96,8 @@ export class ConsoleTab {
   }
 
   /**
-   * Goes to a path and waits for a sign of it: as a link of the console leads there, which takes a third of loading it anew.
-   * Where the sign is there before, it would say nothing: then as the address is opened.
+   * Goes to a path and waits for a sign of it. It goes as a link of the console does, which takes a third of the time of a
+   * page load. If the sign is already on the page, it would prove nothing: then the address is opened.
    */
   async go(path: string, sign: string): Promise<void> {
     const { page } = this
@@ -129,7 +132,7 @@ export class ConsoleTab {
 
   async #fits(): Promise<void> {
     const wide = await this.page.evaluate(async () => {
-      // What answers to a width does so by the second picture.
+      // A layout that reacts to a width is in place by the second frame.
       for (let picture = 0; picture < 2; picture += 1) await new Promise(requestAnimationFrame)
       const { scrollWidth, clientWidth } = document.documentElement
       if (scrollWidth <= clientWidth) return undefined
@@ -148,7 +151,10 @@ export class ConsoleTab {
   }
 }
 
-/** What is there and cannot be seen or pressed: the ends of tables that are wider than their card, and words below a control. In the page. */
+/**
+ * Things that are there but cannot be seen or pressed: the ends of tables wider than their card, and words below a control.
+ * Runs in the page.
+ */
 function hiddenParts(): string[] {
   const nameOf = (one: Element): string =>
     `${one.tagName}.${one.className} ${one.textContent?.trim().slice(0, 40) ?? ''}`
@@ -160,7 +166,7 @@ function hiddenParts(): string[] {
     const texts = document.createTreeWalker(around, NodeFilter.SHOW_TEXT)
     for (let text = texts.nextNode(); text; text = texts.nextNode()) {
       if (control.contains(text) || text.parentElement?.closest('.vh, svg, button, select, label, a.btn')) continue
-      // What is cut with an ellipsis ends there.
+      // Text that is cut with an ellipsis ends there.
       let end = Number.POSITIVE_INFINITY
       for (let box = text.parentElement; box && box !== around; box = box.parentElement) {
         if (getComputedStyle(box).overflowX !== 'visible') end = Math.min(end, box.getBoundingClientRect().right)
@@ -181,7 +187,7 @@ function hiddenParts(): string[] {
   return [...cut.map(one => `cut off: ${nameOf(one)}`), ...covered.map(one => `lies over words: ${nameOf(one)}`)]
 }
 
-/** Profiles of closed tabs, by browser and by how they see the console: a new one loads everything anew, a second of work. */
+/** Browser profiles of closed tabs, by browser and view: a new profile loads everything again, which takes a second of work. */
 const idle = new WeakMap<Browser, Map<string, BrowserContext[]>>()
 
 function idleOf(browser: Browser, kind: string): BrowserContext[] {
@@ -192,7 +198,7 @@ function idleOf(browser: Browser, kind: string): BrowserContext[] {
   return contexts
 }
 
-/** Opens a tab. `as`: whoever is signed in; absent: nobody. */
+/** Opens a tab. `as`: the user who is signed in; absent: nobody. */
 export async function openTab(
   browser: Browser,
   hub: Pick<Hub, 'url'>,
@@ -211,7 +217,7 @@ export async function openTab(
   const page = await context.newPage()
   await page.addInitScript(
     ({ language, session }) => {
-      // The storage of the session is new with each tab, the other one is not.
+      // Each tab has a new sessionStorage; localStorage is shared.
       if (sessionStorage.getItem('patchbay.test') === null) localStorage.clear()
       sessionStorage.setItem('patchbay.test', 'begun')
       localStorage.setItem('patchbay.language', language)
@@ -229,7 +235,7 @@ export async function openTab(
 /** Sign-ins that were made already: each costs the hub a password's hash. */
 const sessions = new WeakMap<Client, Promise<string>>()
 
-/** A session as the console keeps it, one for all tabs of somebody. Whoever is to sign out signs in by the page. */
+/** A session as the console keeps it, one for all tabs of a user. A test that signs out signs in by the page. */
 function sessionOf(hub: Pick<Hub, 'url'>, client: Client): Promise<string> {
   const made = sessions.get(client) ?? signIn(hub, client)
   sessions.set(client, made)
@@ -247,7 +253,7 @@ async function signIn(hub: Pick<Hub, 'url'>, { name }: Client): Promise<string> 
   return answer.text()
 }
 
-/** What axe answers, as far as it is looked at. */
+/** The part of axe's answer that is read. */
 interface AxeResult {
   readonly violations: readonly {
     readonly id: string
@@ -257,13 +263,13 @@ interface AxeResult {
 
 /** Violations that axe finds on the page. Evaluated and not put into the page as a script, which its policy forbids. */
 export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
-  // Stays there until the console is loaded anew.
+  // Stays there until the console is loaded again.
   if (!(await tab.page.evaluate(() => 'axe' in globalThis))) await tab.page.evaluate(`${AXE};0`)
   return tab.page.evaluate(async () => {
     const { axe: run } = globalThis as unknown as {
       axe: { run(context: Document, options: object): Promise<AxeResult> }
     }
-    // What fades in has its colours at the end.
+    // Elements that fade in have their final colours at the end.
     const layers = [...document.querySelectorAll('wa-dialog, wa-drawer')].flatMap(({ shadowRoot }) => shadowRoot ?? [])
     await Promise.all(
       [document, ...layers]

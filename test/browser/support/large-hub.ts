@@ -5,7 +5,7 @@ import { type Hub, startHub, stdioFixture } from '../../support/hub.ts'
 import { batchOf } from '../../support/record-batch.ts'
 import { makeTemp } from '../../support/temp.ts'
 
-/** Servers that write log lines when they are told to; of each the hub takes 100 a second. */
+/** Servers that write log lines on request; the hub takes 100 a second from each. */
 export const NOISY = ['noisy-1', 'noisy-2', 'noisy-3', 'noisy-4']
 
 const BATCH = 1_000
@@ -16,7 +16,8 @@ const KINDS = ['github', 'files', 'weather', 'intranet', 'memory', 'Search', 'bi
 const WORDS = ['connection', 'upstream', 'answered', 'request', 'timeout', 'cache', 'session', 'worker', 'catalogue']
 
 /**
- * A hub with so many stopped servers, those of {@link NOISY} besides, and so many stored log records, the newest of them now.
+ * Starts a hub with this many stopped servers, those of {@link NOISY}, and this many stored log records, the newest of them
+ * now.
  */
 export async function startLargeHub(servers: number, records: number): Promise<Hub> {
   const folder = await makeTemp('large-hub')

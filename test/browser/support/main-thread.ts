@@ -1,12 +1,12 @@
 import type { Browser, Page } from 'playwright-core'
 
-/** What the main thread of a tab did, in milliseconds of processor time. */
+/** Work of the main thread of a tab, in milliseconds of processor time. */
 export interface MainThreadWork {
-  /** Scripts with all that they cause at once, such as a layout that they ask for. */
+  /** Scripts and all work that they cause at once, such as a layout that they ask for. */
   readonly script: number
   /** Styles and layout outside of scripts. */
   readonly layout: number
-  /** The longest task; what else ran on the machine meanwhile does not count. */
+  /** The longest task, without the time of other programs on the machine. */
   readonly longest: number
 }
 

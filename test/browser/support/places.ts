@@ -1,9 +1,12 @@
 /** A page of the console in one of its states. */
 export interface Place {
   readonly path: string
-  /** What is to be seen there when it is drawn. */
+  /** Selector of an element that the page shows when it is drawn. */
   readonly sign: string
-  /** Looked at for one thing alone: by axe, since its words are those of a server or of queries; for its words, since it is like another. */
+  /**
+   * Checked for one thing only: by axe, because its words come from a server or from queries; for its words, because the page
+   * is like another one.
+   */
   readonly only?: 'axe' | 'words'
 }
 

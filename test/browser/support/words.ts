@@ -3,15 +3,16 @@ import { until } from '../../support/wait.ts'
 import type { ConsoleTab } from './console.ts'
 
 /**
- * What stays as it is in Chinese: names that people or servers gave, names of products, protocols, formats and levels, values
- * of the configuration, units, and what servers say. Code, names of records (`nm`), templates of the market, which bring their
- * own texts, and what is marked as English or as not to be translated are not looked at. A text is allowed as a whole.
+ * Texts that stay as they are in Chinese: names that people or servers gave, names of products, protocols, formats and
+ * levels, values of the configuration, units, and texts of servers. Not checked are code, names of records (`nm`), templates
+ * of the market, which bring their own texts, and text marked as English or as not to be translated. A text is allowed as a
+ * whole.
  */
 const ALLOWED: readonly RegExp[] = [
   // Names of the test, and of the hub itself.
   /^(?:echo|everything|gone|halted|lost|own|team|home|wanting|kitchen|admin|k1|r1|whoami|env|text|name|Hub|patchbay|Patchbay|echo \d.*)$/,
   /^admin~\w+$/,
-  // What the server says of its tools.
+  // Descriptions that the server gives its tools.
   /^(?:Gives the text back|Says which of several servers this is|Gives one environment variable)$/,
   // Publishers of the market's templates.
   /^(?:domdomegg|bundled)$/,
@@ -58,7 +59,7 @@ function latinOf(tab: ConsoleTab): Promise<readonly string[]> {
   })
 }
 
-/** What the page has asked and not heard yet, but for the stream that stays open. Whoever opened the tab asks before it goes to a page. */
+/** Requests of the page without an answer yet, except the stream that stays open. Call this before the tab goes to a page. */
 export function questionsOf({ page }: ConsoleTab): ReadonlySet<Request> {
   const asked = new Set<Request>()
   page.on('request', request => {
@@ -70,7 +71,7 @@ export function questionsOf({ page }: ConsoleTab): ReadonlySet<Request> {
   return asked
 }
 
-/** What has come is drawn, and has asked what it asks next. */
+/** Waits until received data is drawn and the requests that follow from it are sent. */
 function drawn({ page }: ConsoleTab): Promise<boolean> {
   return page.evaluate(async () => {
     for (let picture = 0; picture < 3; picture += 1) await new Promise(requestAnimationFrame)

@@ -6,7 +6,7 @@ import { clientRow } from './page.ts'
 import { runClients } from './run-all.ts'
 import type { ClientFound } from './run-clients.ts'
 
-/** The oldest and the newest of the SDK, which are one of each wire and era, and one of another maker. */
+/** The oldest and the newest version of the SDK, which cover each wire and era, and one client of another maker. */
 const IN_SUITE = ['SDK 1.0, SSE', 'SDK 2.4', 'LangChain']
 const TRIED = CLIENTS.filter(({ name, heavy }) => extent(IN_SUITE.includes(name), !heavy))
 

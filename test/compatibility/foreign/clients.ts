@@ -1,4 +1,4 @@
-/** What a client can have tried, in the order of the page. */
+/** Features of a client that can be tried, in the order of the page. */
 export const FEATURES = ['tools', 'resources', 'prompts', 'sampling', 'elicitation', 'roots'] as const
 export type Feature = (typeof FEATURES)[number]
 export const QUESTIONS: readonly Feature[] = ['sampling', 'elicitation', 'roots']
@@ -14,9 +14,9 @@ export interface ForeignClient {
   readonly args: readonly string[]
   readonly wire: 'mcp' | 'sse'
   readonly speaks: string
-  /** What it has at all. */
+  /** The features that it has. */
   readonly features: readonly Feature[]
-  /** The words that its user sees with a wrong key: those of the hub, or what it says in their place. */
+  /** The words that its user sees with a wrong key: those of the hub, or the client's own. */
   readonly refusal: RegExp
   /** Costs many processes: left to `bun run compatibility`. */
   readonly heavy?: true
@@ -25,7 +25,7 @@ export interface ForeignClient {
 export const KEY_UNKNOWN = /There is no such access key any more\. Make a new one\./
 const NO_OAUTH =
   /This hub takes access keys and offers no OAuth; none was sent, or the one sent is not known\. Make a key/
-/** Its user sees no more than the status. */
+/** The client shows its user the status only. */
 const STATUS_ALONE = /401/
 
 const ALL = FEATURES

@@ -10,10 +10,10 @@ const LIMIT_MS = 120_000
 export interface ConnectedClient {
   /** As for `patchbay connect`. */
   readonly client: string
-  /** Its program, below the folder of packages, and what makes it list its servers. */
+  /** Its program, below the folder of packages, with the arguments that list its servers. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Whether its list has the group `work` at this address, with the key. */
+  /** True when its printed list has the group `work` at this address, with the key. */
   lists(printed: string, url: string): boolean
 }
 
@@ -21,7 +21,7 @@ export interface ConnectedClient {
 export const GEMINI: ConnectedClient = {
   client: 'gemini',
   argv: ['@google/gemini-cli/bundle/gemini.js', 'mcp', 'list'],
-  // It uses no servers in folders that nobody has trusted.
+  // It uses no servers in folders without a recorded trust.
   env: { GEMINI_CLI_TRUST_WORKSPACE: 'true', NO_COLOR: '1' },
   lists: (printed, url) => printed.includes(`✓ work: ${url} (http) - Connected`),
 }
@@ -42,7 +42,7 @@ const CODEX: ConnectedClient = {
 /** All that are tried. */
 export const CONNECTED: readonly ConnectedClient[] = [GEMINI, CODEX]
 
-/** Writes the client's file with `patchbay connect` in a new home, and returns what the real program says of it. */
+/** Writes the client's file with `patchbay connect` in a new home, and returns the output of the real program about it. */
 export async function readBack(
   { client, argv, env, lists }: ConnectedClient,
   hub: RunningHub,

@@ -5,13 +5,13 @@ import type { ClientFound } from './run-clients.ts'
 import type { ServerFound } from './run-servers.ts'
 import { type ForeignServer, SERVERS, SESSIONS, type Session } from './servers.ts'
 
-/** What this part of the page begins with. */
+/** The heading of this part of the page. */
 export const FOREIGN_HEADING = '## Clients and servers of other makers'
 
-/** What stands in the place of something that did not work. */
+/** The word on the page for something that did not work. */
 export const FAILED = 'FAILED'
 
-/** The second part of the page: every client and server, as what was found says it. */
+/** The second part of the page: every client and server, with its results. */
 export function foreignSection(clients: readonly ClientFound[], servers: readonly ServerFound[]): string {
   const clientRows = clients.map(clientRow)
   const serverRows = [...new Set(servers.map(({ server }) => server))].map(server => serverRow(server, servers))
@@ -73,7 +73,7 @@ const PLACE_WORDS: Readonly<Record<PlaceName, string>> = {
   shared: 'shared',
 }
 
-/** One text where all places are alike; the places that differ from the first are named. */
+/** One text if all places are alike; otherwise the places that differ from the first are named. */
 function whatWorks({ client, places }: ClientFound): string {
   const [usual, ...rest] = PLACES.map(place => [place, placeText(client, places[place])] as const)
   const others = rest.filter(([, text]) => text !== usual?.[1]).map(([place, text]) => `${PLACE_WORDS[place]}: ${text}`)
@@ -114,7 +114,7 @@ const PACKAGES = ['package.json', '../../../package.json'].map(
     JSON.parse(readFileSync(join(import.meta.dir, path), 'utf8')) as Record<string, Record<string, string> | undefined>,
 )
 
-/** The exact version of a package that is asked for; of an alias that of the package it stands for. */
+/** The exact version of a package in package.json; for an alias, the version of its target. */
 function versionOf(name: string): string {
   for (const { dependencies, devDependencies } of PACKAGES) {
     const wanted = dependencies?.[name] ?? devDependencies?.[name]

@@ -24,7 +24,7 @@ export async function runServers(servers: readonly ForeignServer[]): Promise<rea
   }
 }
 
-/** The results in the order of the items, of which a few are worked at at a time. */
+/** Works on a few items at a time, and returns the results in the order of the items. */
 async function inLanes<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

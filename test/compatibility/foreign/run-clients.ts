@@ -17,7 +17,7 @@ export interface ClientFound {
   readonly client: ForeignClient
   readonly places: Readonly<Record<PlaceName, Outcomes>>
   readonly speaks: string
-  /** What its user sees with a wrong key, without what differs from one run to the next. */
+  /** The error that its user sees with a wrong key, without parts that differ between runs. */
   readonly refused: string
 }
 
@@ -56,7 +56,7 @@ export async function startClientWorld(): Promise<ClientWorld> {
   }
 }
 
-/** Where a client of this wire meets each place, and the forms that names have there. */
+/** The addresses of each place for a client of this wire, and the forms of names there. */
 function placesOf(wire: ForeignClient['wire']): Readonly<Record<PlaceName, object>> {
   const alone = (path: PlaceName) => ({ path: `/${wire}/${path}`, prefix: '', echoes: ['echo'] })
   return {
@@ -94,7 +94,7 @@ export async function runClient({ hub, admin, home }: ClientWorld, client: Forei
   return { client, places: checked as ClientFound['places'], speaks, refused: settle(refused, hub.url) }
 }
 
-/** What a server says where its client is said to answer nothing. */
+/** The error of a server when its client does not declare a capability. */
 const NOT_OFFERED = /did not declare the required capability/
 
 function check(outcomes: Outcomes): Outcomes {

@@ -7,7 +7,7 @@ import { until } from '../../support/wait.ts'
 import { newerPeer, olderPeer, type Peer } from '../peers.ts'
 import { ERAS, type Era, type ForeignServer, type Outside, program, type Session, trialsOf } from './servers.ts'
 
-/** What a client of one era found: how much it sees, and what came of each trial, `works` or what went wrong. */
+/** Findings of a client of one era: how much it sees, and for each trial `works` or the error. */
 export interface ServerSeen {
   readonly counts: Readonly<Record<'tools' | 'prompts' | 'resources', number>>
   readonly trials: readonly (readonly [label: string, outcome: string])[]
@@ -29,7 +29,7 @@ interface ServerWorld {
 
 const idOf = ({ id }: ForeignServer, session: Session): string => `${id}-${session}`
 
-/** A hub with these servers, each as often as it is tried. */
+/** A hub with these servers, one entry for each session mode that is tried. */
 export async function startServerWorld(servers: readonly ForeignServer[]): Promise<ServerWorld> {
   const web = startWeb()
   const [root, given] = await Promise.all([makeTemp('root'), makeTemp('given')])
@@ -63,7 +63,7 @@ export async function startServerWorld(servers: readonly ForeignServer[]): Promi
   }
 }
 
-/** What stands in for the web: a page, an answer of Notion's, the document of GitHub and an answer of its API. */
+/** A replacement for the web: a page, an answer of Notion's, the document of GitHub and an answer of its API. */
 function startWeb() {
   const document = join(import.meta.dir, 'node_modules/@octokit/openapi/generated/api.github.com.json')
   return Bun.serve({
@@ -92,7 +92,7 @@ export async function runServer(world: ServerWorld, server: ForeignServer): Prom
   return found
 }
 
-/** What a new client sees. */
+/** Findings of a new client. */
 async function seenBy(world: ServerWorld, tried: Omit<ServerFound, 'seen'>): Promise<ServerSeen> {
   const { server, session, era } = tried
   const options = { name: 'ann', path: `/mcp/${idOf(server, session)}`, asked: true, root: world.outside.root }
@@ -119,7 +119,7 @@ async function look(
   const trials: (readonly [string, string])[] = []
   for (const { label, tool, args = () => ({}), answer } of trialsOf(server, session, era)) {
     let said = ''
-    // A server may hear of its client's roots a moment after its first answer.
+    // A server may learn its client's roots a moment after its first answer.
     const right = async (): Promise<boolean> => {
       said = JSON.stringify((await peer.call(tool, args(outside) as Record<string, string>)).content)
       return said.includes(answer(outside))

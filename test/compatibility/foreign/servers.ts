@@ -15,18 +15,18 @@ export type Era = (typeof ERAS)[number]
 export const SESSIONS = ['shared', 'per-session'] as const
 export type Session = (typeof SESSIONS)[number]
 
-/** What a server is tried by: a call, and what must stand in its answer. */
+/** A test of a server: a call, and the text that its answer must contain. */
 interface Trial {
-  /** What the page says when it works. */
+  /** The words of the page when it works. */
   readonly label: string
   readonly tool: string
   readonly args?: (outside: Outside) => Record<string, unknown>
   readonly answer: (outside: Outside) => string
-  /** For what the server asks outside of calls, which a client of 2026-07-28 has no means to hear. */
+  /** For requests that the server sends outside of calls, which a client of 2026-07-28 cannot receive. */
   readonly sessionsAlone?: true
 }
 
-/** What the servers meet beside the hub. */
+/** Things outside the hub that the servers use. */
 export interface Outside {
   /** A web server of the tests. */
   readonly url: string
@@ -41,7 +41,7 @@ export interface ForeignServer {
   /** Its entry in a package.json, for the version. */
   readonly package: string
   readonly how: 'stdio' | 'streamable HTTP' | 'OpenAPI'
-  /** The program whose address it is, with its arguments. */
+  /** The program to start, with its arguments, for a server that listens at an address. */
   readonly listens?: readonly [program: string, ...args: string[]]
   readonly entry: (outside: Outside, url: string) => object
   readonly sessions: readonly Session[]
@@ -61,7 +61,7 @@ const ROOTS = { label: 'has the roots of its client', answer: ({ root }: Outside
 /** They ask right after the handshake, before any call. */
 const EARLY_ROOTS = { ...ROOTS, sessionsAlone: true as const }
 
-/** Trials that only a connection of one client can pass. */
+/** Trials that pass only if one client has the connection to itself. */
 function alone(session: Session, ...trials: readonly Trial[]): readonly Trial[] {
   return session === 'per-session' ? trials : []
 }
@@ -181,7 +181,7 @@ export const SERVERS: readonly ForeignServer[] = [
   },
 ]
 
-/** What is tried by a client of this era. */
+/** The trials for a client of this era. */
 export function trialsOf({ trials }: ForeignServer, session: Session, era: Era): readonly Trial[] {
   return trials(session).filter(({ sessionsAlone }) => !sessionsAlone || era === '2025-11-25')
 }

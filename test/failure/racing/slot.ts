@@ -23,13 +23,13 @@ export type Verb = (typeof VERBS)[number]
 
 export const slotVerb = fc.constantFrom(...VERBS)
 
-/** What the model holds of one server, whatever happens to it: it has one place in the race under all its names. */
+/** The model of one server through all changes: it has one place in the race under all its names. */
 export class Slot {
-  /** Names begin with it, and so does what its servers say of themselves. */
+  /** Its names and the answers of its servers begin with it. */
   readonly place: string
   owner = 'admin'
   enabled = true
-  /** Counts configurations; what the last answer of the hub confirmed. */
+  /** Number of the configuration that the last answer of the hub confirmed. */
   version = 0
   #renamed = false
   #sent = 0
@@ -46,7 +46,7 @@ export class Slot {
     return `${this.owner}~${this.name}`
   }
 
-  /** What a server of the configuration in force says of itself. */
+  /** The answer of a server that has the configuration in force. */
   get who(): string {
     return `${this.place}.${this.version}`
   }
@@ -71,7 +71,7 @@ export class Slot {
     await client.ok('DELETE', this.#path())
   }
 
-  /** One operation, up to the hub's answer; what it sets off goes on. */
+  /** One operation, up to the hub's answer; work that it starts continues afterwards. */
   async perform(client: Client, verb: Verb, owners: readonly string[]): Promise<void> {
     switch (verb) {
       case 'start':
@@ -103,7 +103,7 @@ export class Slot {
       }
       case 'transfer': {
         const owner = owners[(owners.indexOf(this.owner) + 1) % owners.length] as string
-        // Secrets do not go over to another owner, so that the environment is sent anew.
+        // Secrets do not pass to another owner, so the environment is sent again.
         await client.ok('PATCH', this.#path(), { owner, ...this.#body() })
         this.owner = owner
         this.version = this.#sent

@@ -173,7 +173,7 @@ const call = fc
     })
   })
 
-/** What people do, most of it with what is there. */
+/** Actions of people, most of them on things that exist. */
 export const commands = fc.commands<Model, World, false>(
   [
     createServer,

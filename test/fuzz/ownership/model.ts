@@ -1,4 +1,4 @@
-/** The rules of ownership once more, as plainly as they can be said: what the hub is compared with. */
+/** The rules of ownership, written a second time as simply as possible, to compare the hub with. */
 export type Visibility = 'private' | 'public'
 
 export interface Person {
@@ -13,7 +13,7 @@ export interface Thing {
 }
 
 export interface ModelServer extends Thing {
-  /** What its upstream is told in a header, and says again: which server answered. */
+  /** A header's value that its upstream returns: it shows which server answered. */
   readonly tag: string
 }
 
@@ -55,7 +55,7 @@ export class Model {
   }
 }
 
-/** The status of a read and of a change, by somebody, of a thing that is there or not. */
+/** The status of a read or a change by this person; `thing` is undefined if it does not exist. */
 export function statusOf(who: Person, thing: Thing | undefined, how: 'read' | 'change', done = 200): number {
   if (!thing) return 404
   if (who.admin || thing.owner === who.name) return done
@@ -63,7 +63,7 @@ export function statusOf(who: Person, thing: Thing | undefined, how: 'read' | 'c
   return how === 'read' ? 200 : 403
 }
 
-/** Whose tools a call may reach: role counts for nothing here. */
+/** True when a call may reach the tools of this thing; roles do not matter here. */
 export function mayUse(who: string, thing: Thing): boolean {
   return thing.visibility === 'public' || thing.owner === who
 }

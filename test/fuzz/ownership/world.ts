@@ -13,7 +13,7 @@ export const PEOPLE: readonly Person[] = [
   { name: 'cleo', admin: true },
 ]
 
-/** A hub with three people, and one upstream behind all their servers that says by which of them it was reached. */
+/** A hub with three people, and one upstream behind all their servers that tells which of them a call came through. */
 export class World {
   readonly hub: Hub
   readonly upstream: Program
@@ -44,7 +44,7 @@ export class World {
     return found
   }
 
-  /** A request that comes back when the limits of requests say so. */
+  /** Repeats a request when the limits of requests say so. */
   async ask(who: string, method: string, path: string, body?: unknown): Promise<Answer> {
     for (;;) {
       const answer = await this.person(who).request(method, path, body)

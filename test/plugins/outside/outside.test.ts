@@ -122,7 +122,7 @@ afterAll(async () => {
 }, 120_000)
 
 const set = (name: string, enabled: boolean) => admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled })
-/** Takes a new file of a running plugin in. */
+/** Loads a new file of a running plugin. */
 async function upgrade(name: string, source: string): Promise<void> {
   await author.write(`${name}.ts`, source)
   await set(name, false)
@@ -138,7 +138,7 @@ test('plugins outside of the repository type-check against the exported types, w
   await author.write('wrong.ts', `${tools('x').replace("'beside'", "'above'")}`)
   const said = await author.typeCheck()
   expect(said).toMatch(/wrong\.ts.*\n?.*above/)
-  // What goes on below an error is indented.
+  // Further lines of an error are indented.
   expect(said.split('\n').filter(line => /^\S/.test(line) && !line.includes('/wrong.ts('))).toEqual([])
 })
 

@@ -10,7 +10,7 @@ test('a thread that was held does not open the gate before what has come meanwhi
   gate.openWithin(300)
   const heldUntilMs = performance.now() + 400
   while (performance.now() < heldUntilMs) {
-    // Held: the whole wait is over by the clock.
+    // Blocks the thread until the whole wait is over by the clock.
   }
   // A turn of the loop, in which the head of a stream would be read.
   await new Promise(resolve => setTimeout(resolve, 1))

@@ -12,7 +12,7 @@ export interface Heard {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** A link with everything that it told, as the hub's side of MCP would hear it. */
+/** A link and everything that it reported to the hub's side of MCP. */
 export interface OpenLink extends AsyncDisposable {
   readonly link: MessageLink
   readonly messages: { readonly message: Heard; readonly text: string; readonly related: number | undefined }[]

@@ -17,11 +17,11 @@ function answer(socket: Socket, head: string, body = ''): void {
 }
 
 interface Options {
-  /** What `/mcp` answers, by method of HTTP. Default: a redirect to `/mcp/`. */
+  /** The answer of `/mcp`, by HTTP method. Default: a redirect to `/mcp/`. */
   readonly moved?: (verb: string) => string
-  /** What `/mcp/` does with a call. Default: an empty result. */
+  /** Answers a call at `/mcp/`. Default: an empty result. */
   readonly call?: (socket: Socket, id: number) => void
-  /** What `/mcp/` does with a GET. Default: 405. */
+  /** Answers a GET at `/mcp/`. Default: 405. */
   readonly get?: (socket: Socket, head: string) => void
 }
 

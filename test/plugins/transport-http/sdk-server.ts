@@ -98,13 +98,13 @@ function makeServer(): McpServer {
   })
   server.registerTool('cut', { inputSchema: {} }, async (_args, extra) => {
     await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data: 'before' } })
-    // The connection goes, the call lives on.
+    // The connection closes, and the call continues.
     extra.closeSSEStream?.()
     await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data: 'meanwhile' } })
     return { content: [{ type: 'text', text: 'after' }] }
   })
   server.registerTool('ask', { inputSchema: {} }, async () => {
-    // Outside of the call's stream, as servers do that do not pass on which call made them ask.
+    // The request is sent outside of the call's stream, as by servers that do not know which call they ask for.
     const { roots } = await server.server.listRoots()
     return { content: [{ type: 'text', text: roots.map(({ uri }) => uri).join() }] }
   })

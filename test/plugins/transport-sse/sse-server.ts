@@ -9,9 +9,9 @@ export interface Seen {
 }
 
 export interface SseServerOptions {
-  /** What the `endpoint` event says for the session with this number. Default: a path of this server. */
+  /** The data of the `endpoint` event for the session with this number. Default: a path of this server. */
   readonly endpoint?: (session: number, origin: string) => string
-  /** Events carry ids, and a GET with one goes on with the session of the last number. */
+  /** Events carry ids, and a GET with one continues the session of the last number. */
   readonly resumable?: boolean
   /** Answers a GET by itself; true: it did. */
   readonly get?: (request: IncomingMessage, response: ServerResponse) => boolean

@@ -2,8 +2,8 @@ import pg from 'pg'
 import { type Postgres, startPostgres } from '../../support/postgres.ts'
 
 /**
- * A PostgreSQL for files that only need databases of their own: the one that with-postgres.ts has started for the family, else
- * a new one. Whoever stops or halts it needs `startPostgres`.
+ * A PostgreSQL for files that only need databases of their own: the one that with-postgres.ts has started for the family,
+ * else a new one. A test that stops or halts it needs `startPostgres`.
  */
 export async function anyPostgres(): Promise<Pick<Postgres, 'database' | 'stop'>> {
   const server = process.env.TEST_DATABASE_URL

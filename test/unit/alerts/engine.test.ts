@@ -88,7 +88,7 @@ async function addRule(change: JsonObject = {}, owner = world.bob): Promise<void
   await rules.create(owner, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
 }
 
-/** The server's state after so many seconds, evaluated. */
+/** Sets the server's state after this many seconds, and evaluates the rules. */
 async function after(seconds: number, next: typeof state, why?: ErrorCode): Promise<void> {
   nowMs += seconds * S
   state = next
@@ -107,7 +107,7 @@ test('rules that are written one after the other are read together', async () =>
   const db = spyOn(hub.facts, 'refresh')
   for (let n = 0; n < 100; n += 1) hub.engine.rulesChanged()
   await hub.engine.evaluateAll()
-  // Once for the 100, once for the evaluation that is waited for.
+  // The rules are read once for the 100 changes, and once for the awaited evaluation.
   expect(db).toHaveBeenCalledTimes(2)
 })
 
@@ -147,7 +147,7 @@ test('a next process goes on where this one was, and time between them does not 
   nowMs = 5 * S
   hub = startEngine()
   await hub.engine.begin()
-  // The first 30 s may be those of its start, so that nobody can say.
+  // The first 30 s may belong to its start, so nothing is known yet.
   await after(25, 'offline')
   expect(hub.seen).toEqual([])
   await after(10, 'offline')
@@ -188,7 +188,7 @@ test('an alert is repeated after the interval of its rule, and not after it was 
   await hub.engine.begin()
   await after(1, 'offline')
   expect(await deliveries()).toEqual(['fired'])
-  // Nobody is told again of what was not sent.
+  // A repeat follows only a message that was sent.
   await world.store.db.updateTable('alert_delivery').set({ state: 'sent', message_id: 'm1' }).execute()
   await minute()
   expect(await deliveries()).toEqual(['fired', 'repeat'])
@@ -304,7 +304,7 @@ test('calls that reached no server raise the error rate of their caller, and cal
       ...{ ownerId: world.bob.userId, serverId: '', server: '', tool: 'nothing', outcome: 'refused' },
       ...{ status: 'tool_not_found', ...more },
     })
-  // Somebody else's: no rule of bob sees them.
+  // These calls belong to somebody else: no rule of bob sees them.
   for (let n = 0; n < 5; n += 1) call({ userId: 'eve', userName: 'eve', ownerId: 'eve' })
   await after(1, 'online')
   expect(await firing()).toEqual([])
@@ -400,7 +400,7 @@ test('rules about the machine wait for their window, and hold for the whole hub'
   await addRule({ name: 'stuck', condition: 'event_loop_lag[1m] > 200ms', duration: '0s' })
   const lost = { condition: 'dropped_records[1m] > 5', duration: '0s' }
   await addRule({ name: 'lost', ...lost }, world.ada)
-  // Of all users' records: never data in the rule of an ordinary one.
+  // This one is about all users' records: the rule of an ordinary user never has data.
   await addRule({ name: 'lost of others', ...lost })
   await expect(addRule({ name: 'disk', condition: 'disk_usage > 90%' })).rejects.toThrow('disk_usage')
   await hub.engine.begin()
@@ -453,7 +453,7 @@ test('records are counted by server, level and code once a rule asks for them, a
   await after(60, 'online')
   expect(await firing()).toEqual([])
   for (const level of ['ERROR', 'INFO', 'WARN'] as const) record(serverId, level)
-  // Records of the hub itself are an administrator’s, and bob is none.
+  // Records of the hub itself are for administrators, and bob is not one.
   record('', 'ERROR')
   record('another', 'ERROR', 'connection_lost')
   await after(10, 'online')

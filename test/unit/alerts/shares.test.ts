@@ -1,4 +1,4 @@
-/** What one user's alerts may take of the hub, so that others' are left as they are. */
+/** Limits of one user's alerts, so that the alerts of others are unaffected. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { CallWindows } from '../../../core/alerts/call-windows.ts'
 import { pruneIncidents } from '../../../core/alerts/incident-retention.ts'

@@ -6,7 +6,7 @@ import type { AuditEntry, KeyRecord, Registry, UserRecord } from '../../../core/
 
 type Row = { -readonly [K in keyof UserRecord]: UserRecord[K] } & { passwordHash: string | null }
 
-/** Users, keys and audit in memory, with the events of the real registry. The rest of a registry is not there. */
+/** Users, keys and audit in memory, with the events of the real registry, and nothing else of a registry. */
 export class People {
   readonly rows: Row[] = []
   readonly keyRows: (KeyRecord & { hash: string })[] = []

@@ -340,7 +340,7 @@ mcpServers:
 models: [] # none
 `
 
-/** Commands in another folder than the hub's find it by its address, and its user by a key. */
+/** Environment of commands outside the hub's folder: they find the hub by its address, and its user by a key. */
 async function asUser(): Promise<Record<string, string>> {
   return { HOME: home, PATCHBAY_URL: hub.url, PATCHBAY_TOKEN: await apiKey() }
 }

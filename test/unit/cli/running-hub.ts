@@ -19,7 +19,7 @@ export interface CommandOptions {
   readonly stdin?: string
 }
 
-/** Runs one command of the CLI in this process, with nothing of this process's environment but PATH. */
+/** Runs one command of the CLI in this process; of the process's environment, it gets PATH only. */
 export async function patchbay(
   argv: readonly string[],
   { cwd, env = {}, stdin = '' }: CommandOptions,
@@ -45,7 +45,7 @@ export async function patchbay(
 export interface RunningHub extends AsyncDisposable {
   readonly cwd: string
   readonly url: string
-  /** A command on the hub's own machine, by the hub's own user. */
+  /** Runs a command on the hub's own machine, as the hub's own user. */
   run(argv: readonly string[], options?: Partial<CommandOptions>): Promise<Finished>
 }
 

@@ -186,7 +186,7 @@ describe('the command line on the hub’s own machine', () => {
     const none = await hub.run(['import', '--from', 'windsurf'], { env: home })
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('mcp_config.json')])
     expect((await hub.run(['import', '--from', 'nobody'], { env: home })).stderr).toContain('one of:')
-    // What connect has written leads to the hub itself.
+    // An entry written by connect leads to the hub itself.
     await hub.run(['groups', 'add', 'loop'], { env: home })
     const own = { mcpServers: { hub: { url: `${hub.url.replace('127.0.0.1', 'localhost')}/mcp/loop` } } }
     const again = await hub.run(['import', '--json'], { stdin: JSON.stringify(own) })

@@ -147,7 +147,7 @@ describe('readEnvironment()', () => {
       }
       const config = readEnvironment({ [variable[key]]: '::ffff:10.1.2.3,::ffff:10.0.0.0/104,10.0.0.0/8' })
       expect(config[key]).toEqual(['10.1.2.3/32', '10.0.0.0/8'])
-      // What the guard makes of them, as it starts.
+      // The list that the guard makes of them at its start.
       const listed = addressList(config[key] ?? [])
       expect(['10.1.2.3', '10.9.9.9', '::ffff:a01:203', '11.0.0.1'].map(listed)).toEqual([true, true, true, false])
     },

@@ -449,7 +449,7 @@ describe('watch()', () => {
   test('tells of somebody else’s edit that an own write came upon', async () => {
     await using hub = await opened('{}')
     const heard = listen(hub.file)
-    // In one turn, so that the watcher cannot have told of theirs before.
+    // Both happen in one turn, so the watcher cannot have reported the first edit before.
     writeFileSync(hub.path, '{"mcpServers": {"theirs": {"command": "x"}}}')
     await hub.file.writeServer(undefined, 'mine', { command: 'x' })
     await until(() => heard.states.length > 0, 'both edits were told')

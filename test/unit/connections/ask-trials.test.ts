@@ -60,14 +60,14 @@ test('of one user’s callers one at a time tries a tool, and the others wait un
   trials.place(caller('a'), 'tool')
   const waiting = trials.settling(caller('b'), 'tool')
   expect(waiting).toBeInstanceOf(Promise)
-  // Neither the one that tries, nor another tool, nor another user.
+  // Others do not wait: the one that tries, another tool, another user.
   expect(trials.settling(caller('a'), 'tool')).toBeUndefined()
   expect(trials.settling(caller('b'), 'other')).toBeUndefined()
   expect(trials.settling(caller('b', asks, 'v'), 'tool')).toBeUndefined()
   trials.ended(caller('a'), 'tool', false)
   await waiting
   expect(trials.settling(caller('b'), 'tool')).toBeUndefined()
-  // An error has found nothing out.
+  // An error shows nothing.
   trials.place(caller('b'), 'tool')
   expect(trials.has('b')).toBe(true)
   expect(trials.settling(caller('c'), 'tool')).toBeInstanceOf(Promise)

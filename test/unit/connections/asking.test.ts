@@ -57,7 +57,7 @@ test('what was found is kept over a restart, and found out anew for another conf
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-asking-'))
   const first = await start({}, dataDir)
   const starts = (rig: Rig): number => rig.audited.filter(({ action }) => action === 'process.start').length
-  // The questions for the era and for this, and the one that serves.
+  // One process for the era, one for these questions, and the one that serves.
   expect(starts(first)).toBe(3)
   await first.connections.dispose()
   const second = await start({}, dataDir)

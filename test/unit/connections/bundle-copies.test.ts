@@ -15,7 +15,7 @@ const FILES = { 'manifest.json': '{}', 'server/index.js': 'console.log("whole")'
 let root: string
 let folders: WorkFolders
 let zip: Buffer
-/** How often a bundle was read to be unpacked. */
+/** Number of times that a bundle was read to be unpacked. */
 let reads: number
 
 beforeEach(async () => {
@@ -89,7 +89,7 @@ test('files that the installation of packages changes are part of the copy', asy
   next.dispose()
 })
 
-/** What a kill, a loss of power or somebody else leaves, after which the copy is made again. */
+/** Damage by a kill, a loss of power or another program, after which the copy is made again. */
 const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => void])[] = [
   ['no record, as after a kill while it was unpacked', folder => unlinkSync(`${folder}.json`)],
   ['half a record', folder => truncateSync(`${folder}.json`, 20)],

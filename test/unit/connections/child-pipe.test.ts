@@ -5,7 +5,7 @@ import { WriteBacklog } from '../../../core/connections/worker/write-backlog.ts'
 
 const LIMITS = { maxBytes: 10_000_000, tooLong: () => undefined }
 
-/** How often a pipe that gets these bytes at once makes its child wait; `useful`: each line answers a call. */
+/** Number of times that a pipe that gets these bytes at once makes its child wait. `countAsAnswer`: each line answers a call. */
 function pauses(bytes: string, countAsAnswer = false): number {
   let count = 0
   const pipe = new LinePipe({ ...LIMITS, closed: () => undefined, expecting: () => false })
@@ -55,7 +55,7 @@ test('lines that were read with a flood wait with it, in order, and count when t
   expect(resumed).toBe(0)
 })
 
-/** A child that reads so many bytes of what it is written, and then nothing. */
+/** A child that reads this many of the bytes written to it, and then nothing. */
 function deaf(backlog: WriteBacklog, reads = 0) {
   const closed: string[] = []
   let left = reads
@@ -82,7 +82,7 @@ test('what many children of one owner do not read ends the one with most, and no
   const backlog = new WriteBacklog(most, { unreadMs: 0 })
   const children = Array.from({ length: 5 }, () => deaf(backlog))
   const reading = deaf(backlog, Number.POSITIVE_INFINITY)
-  // Each alone may be so far behind.
+  // Each child alone may be this far behind.
   const text = 'x'.repeat(most / 5 - 1_000)
   for (const { pipe } of children) pipe.write(text)
   await Promise.resolve()
@@ -94,7 +94,7 @@ test('what many children of one owner do not read ends the one with most, and no
     await Promise.resolve()
   }
   expect(reading.closed).toEqual([])
-  // A child that is gone makes room.
+  // A child that ended frees its share.
   for (const { pipe } of children) pipe.destroy()
   const late = deaf(backlog)
   late.pipe.write('x'.repeat(HUB.upstreamWriteBacklogBytes - 10))
@@ -119,7 +119,7 @@ test('a child that reads slowly is not ended: what is too much is refused, small
   expect(slow.pipe.write('{"method":"notifications/cancelled"}')).toBe(true)
   const neighbours = [deaf(backlog), deaf(backlog)]
   expect(neighbours.map(({ pipe }) => pipe.write(large.slice(0, -1_000)))).toEqual([true, true])
-  // Together they have what one owner's programs may.
+  // Together they have reached the limit of one owner's programs.
   expect(neighbours.map(({ pipe }) => pipe.write(large))).toEqual([false, false])
   await Promise.resolve()
   expect([slow, ...neighbours].flatMap(({ closed }) => closed)).toEqual([])

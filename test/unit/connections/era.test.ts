@@ -6,7 +6,7 @@ import { bothTransports, failure, httpRecord, ModernHttp, reply } from './modern
 import { fixture, type Rig, serverRecord, startRig, until } from './support.ts'
 
 const MODERN_STDIO = join(import.meta.dir, 'fixtures', 'modern-server.ts')
-/** A modern server for `sh`, which starts at once on a machine however busy, within the wait for the first answer. */
+/** A modern server for `sh`, which starts at once on any machine, within the wait for the first answer. */
 const QUICK_MODERN = `
 complete() {
   printf '{"jsonrpc":"2.0","id":%s,"result":{%s,"resultType":"complete","ttlMs":0,"cacheScope":"private"}}\\n' "$id" "$1"
@@ -40,7 +40,7 @@ function modernServer(): ModernHttp {
   return server
 }
 
-/** A server that speaks 2025-11-25 alone; `refusal` is what it answers to any question before the handshake. */
+/** A server that speaks 2025-11-25 only; `refusal` gives its answer to any request before the handshake. */
 function legacyServer(refusal: (id: number | undefined) => Response): {
   readonly url: string
   readonly seen: string[]
@@ -68,7 +68,7 @@ function legacyServer(refusal: (id: number | undefined) => Response): {
 function passTo(url: string): (request: Request) => Promise<Response> {
   return async request => {
     const body = request.method === 'POST' ? { body: await request.text() } : {}
-    // It may be stopped before the last who asks.
+    // It may be stopped before the last request comes.
     return fetch(url, { method: request.method, ...body }).catch(() => new Response(null, { status: 502 }))
   }
 }
@@ -182,7 +182,7 @@ describe('a verdict', () => {
       }
     }
     try {
-      // One question of the probe, one of the connection itself.
+      // The probe sends one request, and the connection itself another one.
       expect(await start()).toBe(2)
       expect(await start()).toBe(1)
       expect(await start(record, { Authorization: 'Bearer other' })).toBe(2)
@@ -271,9 +271,9 @@ describe('a program', () => {
     const slow = join(folder, 'slow')
     const config = { command: 'sh', args: ['-c', `sleep 3.5; exec "$0" "$@"`, process.execPath, MODERN_STDIO, slow] }
     const rig = await rigOf([serverRecord('s', { config })])
-    // Never offline in between: the refusal is an answer, no failure.
+    // It is never offline in between: the refusal is an answer, not a failure.
     expect(await eraOf(rig, 's')).toBe('modern 2026-07-28')
-    // The process that was asked may have read the question before it was ended.
+    // The process that was asked may have read the question before its end.
     expect(
       journalOf('slow')
         .flatMap(heard => heard.slice(0, 1))

@@ -11,7 +11,7 @@ afterEach(async () => {
   rig = undefined
 })
 
-/** How many tools were known at each moment when a server became online. */
+/** Number of known tools at each moment when a server became online. */
 function toolsWhenOnline({ bus, connections }: Rig): number[] {
   const counts: number[] = []
   bus.on('connection.state', ({ data }) => {

@@ -23,7 +23,7 @@ function legacy(): LegacyHttp {
   return server
 }
 
-/** Sends who asks for the paths of `endpoints` to another address. */
+/** Redirects requests for the paths of `endpoints` to another address. */
 function away(location: string): (request: Request) => Response | undefined {
   return request =>
     ['/health', '/tools'].includes(new URL(request.url).pathname)
@@ -39,7 +39,7 @@ async function start(...records: ServerRecord[]): Promise<Rig> {
 }
 
 const healthOf = (rig: Rig, id = 'a'): ServerHealth => rig.connections.status(id).health ?? { state: 'unknown' }
-/** What was told of the health of a server, one state after the other. */
+/** The announced states of health of a server, in order. */
 const told = (rig: Rig): string[] =>
   rig.events.flatMap(({ name, data }) => (name === 'server.health' ? [(data as { state: string }).state] : []))
 

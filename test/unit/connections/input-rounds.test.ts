@@ -64,7 +64,7 @@ describe('a server that asks in its answer', () => {
     const reply = await call(rig, async (method, params) => {
       asked.push(`${method} ${Object.keys(params ?? {}).join()}`)
       if (asked.length === 2) both.resolve()
-      // Neither is answered before both have been asked.
+      // Both requests must arrive before either is answered.
       await both.promise
       return { result: { method } }
     }).reply

@@ -21,8 +21,8 @@ export interface Incoming {
 type Mode = 'well' | 'hangs' | number
 
 /**
- * A raw server of the earlier era behind one origin: streamable HTTP with sessions at `/mcp`, the older pair at `/sse`, and paths
- * that say how it is. It remembers what it saw, forgets its sessions when told to, and falls ill as `health` and `ping` say.
+ * A raw server of the earlier era behind one origin: streamable HTTP with sessions at `/mcp`, the older pair at `/sse`, and
+ * paths that report its health. It records messages, forgets its sessions on request, and fails as `health` and `ping` say.
  */
 export class LegacyHttp implements AsyncDisposable {
   readonly seen: (Incoming & { readonly session: string })[] = []
@@ -31,13 +31,13 @@ export class LegacyHttp implements AsyncDisposable {
   health: Mode = 'well'
   ping: Mode = 'well'
   version = '2025-06-18'
-  /** Answers a request before it is looked at, such as by a redirect. */
+  /** Answers a request before it is read, such as by a redirect. */
   refuse: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined
-  /** Where the older pair takes messages. */
+  /** The path to which clients of the older pair send messages. */
   endpoint = '/messages'
   /** False: `/mcp` is an address of the older pair, as `/sse` is. */
   streamable = true
-  /** What tools/call is answered with; undefined: nothing, for ever. */
+  /** The answer to tools/call; undefined: no answer, for ever. */
   answer: (message: Incoming) => JsonObject | undefined = ({ params }) => ({
     content: [{ type: 'text', text: JSON.stringify(params?.arguments ?? {}) }],
   })
@@ -60,7 +60,7 @@ export class LegacyHttp implements AsyncDisposable {
     return this.seen.filter(message => message.method === method)
   }
 
-  /** As a restart does that keeps the port: sessions are unknown from now on. Streams stay open if `quietly`. */
+  /** Acts like a restart that keeps the port: sessions are unknown from now on. Streams stay open if `quietly`. */
   forget({ quietly = false } = {}): void {
     this.#sessions.clear()
     if (quietly) return
@@ -68,14 +68,14 @@ export class LegacyHttp implements AsyncDisposable {
     this.#streams.clear()
   }
 
-  /** A message of the server that belongs to no answer, on the stream of one session or of each. */
+  /** Sends a message of the server outside of answers, on the stream of one session or of all. */
   tell(message: JsonObject, only?: string): void {
     for (const session of only === undefined ? this.#streams.keys() : [only]) {
       this.#push(session, { jsonrpc: '2.0', ...message })
     }
   }
 
-  /** The session has a stream for what belongs to no answer. */
+  /** True when the session has a stream for messages outside of answers. */
   listens(session: string): boolean {
     return this.#streams.has(session)
   }
@@ -83,7 +83,7 @@ export class LegacyHttp implements AsyncDisposable {
   /** Nobody listens any more. */
   async down(): Promise<void> {
     this.#streams.clear()
-    // It listens no more first: a connection that came while the others are cut would be lost as well.
+    // It stops listening first: a connection that came while the others are cut would be lost as well.
     void this.#server.stop()
     await this.#server.stop(true)
   }

@@ -50,7 +50,7 @@ test('stop() during a start ends offline, and start() starts again', async () =>
   turn('b', false)
   const refused = await call('b', 'echo')
   expect(refused).toMatchObject({ kind: 'failed', code: 'server_offline' })
-  // It does not come back by itself, so that there is no time to name.
+  // It does not start again by itself, so there is no time to name.
   expect(refused).not.toHaveProperty('retryAfterSeconds')
   turn('b', true)
   expect(textOf(await call('b', 'echo', {}))).toBe('{}')
@@ -59,7 +59,7 @@ test('stop() during a start ends offline, and start() starts again', async () =>
 test('start() and stop() do not outlive what the registry says', async () => {
   const { connections, put } = await start([serverRecord('a', { enabled: false }), serverRecord('b')])
   await connections.settled('b', 60_000)
-  // As when somebody else has switched it in the moment before.
+  // As if somebody else had switched it just before.
   connections.start('a')
   connections.stop('b')
   await until('a is off', () => connections.status('a').reason?.code === 'stopped')

@@ -19,7 +19,7 @@ async function start(record: ServerRecord): Promise<Rig> {
   return rig
 }
 
-/** So many tools/calls at once, each with its own number. */
+/** Makes this many tools/calls at once, each with its own number. */
 function calls(rig: Rig, count: number): Promise<UpstreamReply[]> {
   return Promise.all(Array.from({ length: count }, (_, n) => rig.call('a', 'echo', { n })))
 }
@@ -145,13 +145,13 @@ describe('a server of 2026-07-28 over HTTP', () => {
   }, 120_000)
 })
 
-// What becomes of calls that a program had begun is a matter of faults.test.ts.
+// faults.test.ts covers calls that a program had begun.
 describe('a program', () => {
   test('P-03 that was killed before calls came: each of them is answered by one new process', async () => {
     const rig = await start(fixture('a', 'plain'))
     const pid = rig.connections.status('a').pid ?? 0
     process.kill(pid, 'SIGKILL')
-    // Some meet the end of the process on their way, and it cannot be told of those whether they began.
+    // Some reach the process while it ends, and nothing shows if they began.
     await until('its end is seen', () => rig.connections.status('a').pid !== pid)
     expect(numbers(await calls(rig, 20))).toEqual(ALL)
     expect(rig.connections.processes()).toHaveLength(1)

@@ -58,7 +58,7 @@ export class ModernHttp implements AsyncDisposable {
   tools: JsonObject[] = [{ name: 'echo', inputSchema: { type: 'object' } }]
   capabilities: JsonObject = { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} }
   caching: JsonObject = { ttlMs: 1_000, cacheScope: 'public' }
-  /** What every request is answered with before it is looked at. */
+  /** Answers a request before it is read; undefined: the usual answer. */
   refuse: ((request: Request) => Response | undefined | Promise<Response | undefined>) | undefined
   /** The part of a filter that it honours. */
   honours: (filter: JsonObject) => JsonObject = filter => filter

@@ -6,7 +6,7 @@ import { bothTransports, failure, httpRecord, type Listener, ModernHttp } from '
 import { type Rig, serverRecord, startRig, textOf, until } from './support.ts'
 
 const KEY = 'io.modelcontextprotocol/'
-/** Longer than the time between two readings, so that one that should not be would be seen. */
+/** Longer than the time between two readings, so that a superfluous reading would show. */
 const READING_MS = 350
 const running: AsyncDisposable[] = []
 

@@ -12,7 +12,7 @@ const VERSION = '"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"ser
 const INITIALIZE = `{"jsonrpc":"2.0","id":ID,"result":{${VERSION}}}`
 const CALL = '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"done"}]}}'
 
-/** A program that answers what is asked by these texts, ID being the id; `first` stands before all that it writes. */
+/** A program that answers requests by these texts, in which ID becomes the id; `first` comes before all its output. */
 function odd(texts: Readonly<Record<string, string>>, first = ''): ReturnType<typeof serverRecord> {
   const all = { initialize: INITIALIZE, 'tools/call': CALL, ...texts }
   const code = `
@@ -59,7 +59,7 @@ for (const [what, initialize, said] of [
 }
 
 test('a server that writes something else than answers is told apart from a silent one', async () => {
-  // Long enough that its line comes within it on a machine with other work.
+  // Long enough for its line to come on a busy machine.
   rig = await startRig([odd({ initialize: 'Content-Length: 12' })], { startTimeoutMs: atLeast(2_000) })
   const { reason } = await rig.connections.settled('odd', 60_000)
   expect(reason?.code).toBe('upstream_init_timeout')

@@ -36,12 +36,12 @@ function call(rig: Rig, id: string, more: Partial<SessionBinding> = {}): Promise
   return rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, session }).reply
 }
 
-/** What all shared connections declare. */
+/** The capabilities that all shared connections declare. */
 const APPS: JsonObject = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 }
 
-/** The capabilities that the server was told of, by its sessions in their order. */
+/** The capabilities that the server received, by its sessions in their order. */
 const told = (server: LegacyHttp): unknown[] => server.of('initialize').map(({ params }) => params?.capabilities)
 
 test.each([
@@ -55,7 +55,7 @@ test.each([
   expect(told(server)).toEqual([APPS, wanted as JsonObject])
 })
 
-/** What the reader of the lists is told that it can be asked, in the form of 2025-11-25. */
+/** The capabilities that the reader of the lists declares, in the form of 2025-11-25. */
 const READER: JsonObject = { ...EVERYTHING, sampling: { tools: {}, context: {} } }
 
 test.each([
@@ -66,7 +66,7 @@ test.each([
   'lists for sessions of their own are read with all that %s knows, and nobody answers there',
   async (version, wanted) => {
     const { rig, server } = await start(version, { session: 'per-session' })
-    // Before it has answered nobody knows its version.
+    // Its version is unknown before its first answer.
     expect(told(server)).toEqual([{ ...READER, ...APPS }])
     rig.connections.restart('a')
     await until('the second connection', () => told(server).length === 2)
@@ -173,7 +173,7 @@ test('a server that asks what was not offered in its version is refused at once,
   const [url, other] = ['ask 1', 'ask 2'].map(id =>
     (answers() as { id: string; error: { code: number } }[]).filter(one => one.id === id).map(one => one.error.code),
   )
-  // The shared connection, which offers nothing, was asked the same.
+  // The shared connection, which declares no capabilities, got the same request.
   expect([url?.sort(), other]).toEqual([
     [-32601, -32602],
     [-32601, -32601],

@@ -39,7 +39,7 @@ test('a read that was in flight when the child died is sent once more', async ()
   process.kill(pid!, 'SIGSTOP')
   const read = connections.request('a', { method: 'resources/list', params: undefined })
   const tool = call('a', 'echo')
-  // Behind them in the same thread: once this is answered, they have been written.
+  // This call comes behind them in the same thread: once it is answered, they have been written.
   await call('b', 'echo')
   process.kill(pid!, 'SIGKILL')
   expect(await read.reply).toMatchObject({ kind: 'result' })
@@ -156,7 +156,7 @@ test('a line over 10 MiB fails its own call alone, wherever it names it, and the
   expect(await call('a', 'long-line')).toMatchObject(tooLarge)
   expect(await late).toMatchObject(tooLarge)
   expect(await Promise.race([slow, call('a', 'echo', {})])).toMatchObject({ kind: 'result' })
-  // Nobody can say whose it was, so that both go on.
+  // Nothing shows whose line it was, so both calls continue.
   expect(await Promise.race([slow, call('a', 'long-line', { nobodys: true }), call('a', 'echo', {})])).toMatchObject({
     kind: 'result',
   })
@@ -281,7 +281,7 @@ test('a grandchild ends with its server', async () => {
   await until('the grandchild is gone', () => !isRunning(grandchild))
 })
 
-/** Not a zombie either: without an init nobody reaps an orphan. */
+/** False for a zombie too: without an init, an orphan stays one. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -307,7 +307,7 @@ test('a remote server that cannot be reached any more is looked after at once', 
       .slice(lost())
       .some(state => state.includes('"online"'))
   await until('it is online again', online)
-  // On a machine with other work two more pings may be missed, and it is connected once more.
+  // On a busy machine two more pings may be missed, and it is connected once more.
   await until('it answers again', async () => (await call('crash', 'fine')).kind === 'result')
 })
 

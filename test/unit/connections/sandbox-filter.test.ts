@@ -12,7 +12,7 @@ interface Call {
   readonly args?: readonly number[]
 }
 
-/** What the kernel would do with the filter: the kinds of steps that it is made of. */
+/** The kernel's verdict by the filter; this covers the kinds of steps that the filter contains. */
 function verdict(program: Buffer, { audit, number, args = [] }: Call): number {
   const data = Buffer.alloc(64)
   data.writeUInt32LE(number, 0)

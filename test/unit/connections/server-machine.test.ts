@@ -72,11 +72,11 @@ function does(effects: readonly ServerEffect[], what: ServerEffect['do']): boole
   return effects.some(effect => effect.do === what)
 }
 
-/** What every transition holds. */
+/** Checks the rules for every transition. */
 function check(before: MachineState, { state, effects }: ReturnType<typeof transition>, event: string): void {
   const published = effects.findLast(effect => effect.do === 'publish')
   const [was, is] = [STATE_OF[before.phase], STATE_OF[state.phase]]
-  // What is published is the state of the phase, and it is published with every change of it.
+  // The published state is the state of the phase, and every change of it is published.
   if (published) expect(published.state).toBe(is!)
   else if (was !== undefined && is !== undefined) expect(is).toBe(was)
   // Attempts and connections begin and end in pairs.

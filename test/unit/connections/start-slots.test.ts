@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { StartSlots } from '../../../core/connections/start-slots.ts'
 import { until } from '../../support/wait.ts'
 
-/** What has got a place, in order, with the way to give it back. */
+/** The names that have got a place, in order, each with a function that gives the place back. */
 function waiting(slots: StartSlots) {
   const got: { readonly name: string; readonly release: () => void }[] = []
   const ask = (owner: string, name: string): void =>

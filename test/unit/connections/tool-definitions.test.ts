@@ -103,7 +103,7 @@ test('a server that names its tools anew each time is remembered up to a limit, 
   await definitions.flush()
   const again = await opened()
   expect(again.of(serverId).size).toBe(definitions.of(serverId).size)
-  // The flood is what is forgotten, and not what was there before it.
+  // Only the flood is forgotten; earlier definitions stay.
   expect(again.read(serverId, [tool('kept'), tool('pinned', 'other')])).toMatchObject([{ tool: 'pinned' }])
 }, 120_000)
 

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const one of running.splice(0).reverse()) await one[Symbol.asyncDispose]()
 })
 
-/** A hub with a server of which only the URL is known, and which speaks SSE so far. */
+/** A hub with a server whose URL alone is configured, and which speaks SSE so far. */
 async function start(): Promise<{ rig: Rig; server: LegacyHttp; transport: () => string | undefined }> {
   const server = new LegacyHttp()
   server.streamable = false
@@ -32,7 +32,7 @@ test('refresh() asks again which transport is spoken, and changes over once no c
   server.streamable = true
   rig.connections.refresh('a', { probe: true })
   await until('the question', () => server.of('initialize').length === 2)
-  // Looked at once a second: a call that outlives a look is not disturbed.
+  // The hub checks once a second: a call that outlives a check is not disturbed.
   const [since] = [performance.now()]
   await until('a look', () => performance.now() - since > 1_200)
   expect([transport(), server.of('initialize').length]).toEqual(['sse', 2])

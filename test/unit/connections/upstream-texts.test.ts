@@ -56,9 +56,9 @@ describe('cleaned()', () => {
     const large = catalogItem('tools', parseExact(text) as JsonObject, text)
     const [said] = part([large])
     expect((said as CatalogItem).text).toContain('12345678901234567890123')
-    // A pin goes by what the server wrote, whatever is secret at the time.
+    // A pin uses the text that the server wrote, no matter which texts are secret at the time.
     expect((said as CatalogItem).hash).toBe(large.hash)
-    // A list that says something else now is told as changed.
+    // A list whose text is different now is announced as changed.
     expect((said as CatalogItem).fingerprint).not.toBe(large.fingerprint)
   })
 

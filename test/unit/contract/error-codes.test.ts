@@ -14,7 +14,7 @@ const CODES = Object.keys(ERROR_CODES) as ErrorCode[]
 
 /** Every code that core or a plugin names outside the tables, written out or as `${kind}_not_found`. */
 function namedCodes(): Set<string> {
-  // The last one has a state that is called as a code is.
+  // The last one has a state with the same name as a code.
   const tables = ['core/contract/codes.ts', 'core/contract/remedies.ts', 'core/outbound/body.ts']
   const named = new Set<string>()
   for (const { path, text } of readSources(ROOT, ['core', 'plugins'])) {

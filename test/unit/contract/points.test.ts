@@ -16,7 +16,7 @@ function points(): string[] {
 test('every extension point is used by core or a bundled plugin', () => {
   const all = points()
   expect(all).toContain('transport')
-  // What the plugin host keeps itself, such as pages of the console, nobody asks it for.
+  // The plugin host keeps some contributions itself, such as pages of the console, and nothing asks it for them.
   const marks = (point: string) => [`contributions('${point}')`, `point === '${point}'`]
   const used = (point: string) => sources.some(file => marks(point).some(mark => file.text.includes(mark)))
   expect(all.filter(point => !used(point))).toEqual([])

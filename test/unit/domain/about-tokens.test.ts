@@ -12,7 +12,7 @@ test('four characters are about a token, one of Chinese, Japanese and Korean is 
   expect(about('读取文件')).toBe(4)
   expect(about('読む ひらがな カタカナ')).toBe(11)
   expect(about('한국어，。')).toBe(5)
-  // Beyond the first plane a Han character is two characters of a text, and one token all the same; so many an emoji is half of one.
+  // Beyond the first plane, a Han character takes two code units and still counts as one token; two such emoji count as one.
   expect(about('𠀀𠀁')).toBe(2)
   expect(about('😀😀')).toBe(1)
   expect(about('read 文件')).toBe(4)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { errorLine, errorWords } from '../../../core/domain/text/error-line.ts'
 
-/** What programs write when they end, and the line that says why. */
+/** The output of programs at their end, and the line that says why. */
 const ENDS: readonly (readonly [string, string])[] = [
   [
     `node:internal/modules/cjs/loader:1228

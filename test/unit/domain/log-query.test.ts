@@ -68,7 +68,7 @@ describe('terms', () => {
         const characters = [...all]
         const start = characters.length === 0 ? 0 : from % characters.length
         const part = characters.slice(start, start + 1 + (length % 8)).join('')
-        // What is cut out of a folded text can fold further at its ends.
+        // A part of a folded text can fold further at its ends; such parts are left out.
         fc.pre(all.includes(folded(part)))
         const terms = new Set(textTerms(whole).split(' '))
         return substringTerms(part).every(term => terms.has(term))

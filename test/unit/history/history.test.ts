@@ -256,7 +256,7 @@ test('the thread gives way to those of calls, and main does not', async () => {
   const threads = (await readdir('/proc/self/task')).map(id => {
     const text = readFileSync(`/proc/self/task/${id}/stat`, 'latin1')
     const end = text.lastIndexOf(')')
-    // Of the fields behind the name the 17th is the niceness.
+    // The 17th field behind the name is the niceness.
     return { name: text.slice(text.indexOf('(') + 1, end), niceness: Number(text.slice(end + 2).split(' ')[16]) }
   })
   const own = threads.filter(({ name }) => name.startsWith('patchbay-histor'))

@@ -18,7 +18,7 @@ const WORDS = ['connection', 'upstream', 'answered', 'request', 'timeout', 'cach
 let folder: string
 let history: History
 
-/** Records as a hub with 40 servers of 20 owners writes them; some of it occurs once, some seldom. */
+/** Records as a hub with 40 servers of 20 owners writes them; some texts occur once, some are rare. */
 function record(n: number): string {
   const word = (step: number): string => WORDS[(n * step) % WORDS.length] ?? ''
   const message =
@@ -95,7 +95,7 @@ test.each(SEARCHES)('%s: the newest hundred are found within 200 ms in 95 of 100
     let turnMs = performance.now()
     let workedMs = mainMs()
     let most = 0
-    // What main does for a search lies within these turns.
+    // All work of the main thread for a search falls into these turns.
     const watch = setInterval(() => {
       const nowMs = performance.now()
       holds.push(nowMs - turnMs)
@@ -118,7 +118,8 @@ test.each(SEARCHES)('%s: the newest hundred are found within 200 ms in 95 of 100
     `${RECORDS} records, ${name}: ${found} found, p50 ${p50.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, worst ${worst.toFixed(1)} ms; main worked ${of(works, 0.95).toFixed(1)} ms in one turn, ${of(works, 1).toFixed(1)} at the most, and was held for ${held.toFixed(1)} ms`,
   )
   expect(p95).toBeLessThanOrEqual(atMost(200))
-  // Of its own processor time: it is held longer where others have its processor. One collection of garbage may fall into a search.
+  // This is its own processor time, since other programs can hold it for longer. One collection of garbage may fall into a
+  // search.
   expect(of(works, 0.95)).toBeLessThanOrEqual(atMost(2))
 })
 

@@ -1,4 +1,4 @@
-/** Ids that stand in many records have one term each in a segment; what a search finds is the same. */
+/** An id that occurs in many records has one term in a segment; a search finds the same records. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'

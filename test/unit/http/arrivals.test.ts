@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { Arrivals } from '../../../core/http/arrivals.ts'
 import { turnsOf, work } from './loop-turns.ts'
 
-/** Who ran, in which piece. */
+/** The senders whose requests ran, each with its piece. */
 type Ran = readonly (readonly [string, number])[]
 
-/** Starts requests of these senders in one turn, each of which holds the thread. */
+/** Starts requests of these senders in one turn. Each of them holds the thread. */
 async function started(senders: readonly string[], ms: number): Promise<Ran> {
   return (await timed(senders, ms)).ran
 }
@@ -34,7 +34,7 @@ async function timed(senders: readonly string[], ms: number): Promise<{ readonly
 test('what takes little time is started at once, in its order', async () => {
   const senders = Array.from({ length: 100 }, (_, at) => `s${at}`)
   let attempt = await timed(senders, 0)
-  // While the thread had no processor, time passed as well.
+  // Repeated, since time also passes while the thread has no processor.
   for (let again = 0; attempt.turnMs > 4 && again < 50; again += 1) attempt = await timed(senders, 0)
   expect(attempt.ran).toEqual(senders.map(sender => [sender, 0]))
 })

@@ -23,7 +23,7 @@ test('senders take turns at the thread, and one has a limited number of bodies w
     await Promise.all([...many, send('b', { n: 0 }), send('b', { n: 1 }), send('c', { n: 0 })])
     expect(order.slice(0, 7)).toEqual(['a0', 'a1', 'b0', 'c0', 'a2', 'b1', 'a3'])
     expect(order).toHaveLength(LIMITS.waitingBodies + 4)
-    // What was refused does not count any more.
+    // Refused bodies no longer count.
     await send('a', { n: 100 })
   } finally {
     parser.dispose()

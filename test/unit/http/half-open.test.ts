@@ -34,7 +34,7 @@ async function openRaw(hub: TestHttp, token: string) {
   }
 }
 
-/** How many live streams the hub says that somebody has. */
+/** Number of live streams of a user, as the hub reports it. */
 async function streamsOf(hub: TestHttp, token: string): Promise<number> {
   const { items } = (await (await hub.get('/api/limits', token)).json()) as { items: { name: string; used: number }[] }
   return items.find(({ name }) => name === 'liveStreamsPerUser')?.used ?? -1
@@ -51,7 +51,7 @@ describe('a WebSocket', () => {
     using silent = await openRaw(hub, token)
     expect(await streamsOf(hub, token)).toBe(1)
     await until(() => silent.closed(), { timeoutMs: 60_000 })
-    // Not before two pings went unanswered.
+    // It closes only after two unanswered pings.
     expect(performance.now() - openedAt).toBeGreaterThan(2 * FAST.pingMs)
     expect(silent.bytes().includes(PING)).toBe(true)
     expect(await streamsOf(hub, token)).toBe(0)

@@ -2,7 +2,7 @@ import { expect, spyOn, test } from 'bun:test'
 import { SenderTurns } from '../../../core/http/sender-turns.ts'
 import { turnsOf, work } from './loop-turns.ts'
 
-/** Uses this much processor time of the thread, which another process cannot take for itself. */
+/** Uses this much processor time of the thread; time of other processes does not count. */
 function burn(ms: number): void {
   const used = () => Object.values(process.threadCpuUsage()).reduce((sum, us) => sum + us, 0) / 1_000
   const untilMs = used() + ms
@@ -68,7 +68,7 @@ test('a sender does not rest for the work of others in the same turns', async ()
     }),
   )
   clearInterval(others)
-  // One turn of others lies between two requests, not a rest of three times as long.
+  // Between two requests lies one turn of the others, not a pause of three times its length.
   expect(pausedMs).toBeLessThan(40 * 3)
 })
 

@@ -178,7 +178,7 @@ describe('sign-in', () => {
     const times = await Promise.all(['bob', 'ada', 'nobody'].map(refused))
     for (const ms of times) expect(ms).toBeGreaterThanOrEqual(1_999)
     await login(hub, 'bob', PASSWORD)
-    // One of them on its own: a busy machine may take that long for the work of one password.
+    // At least one must be quick: a busy machine may take this long for the work of one password.
     const shortest = async (names: readonly string[], least = Number.POSITIVE_INFINITY): Promise<number> => {
       const [name, ...rest] = names
       return name === undefined || least < 1_900 ? least : shortest(rest, await refused(name))

@@ -20,7 +20,7 @@ interface Told {
   }
 }
 
-/** Reads Server-Sent Events until told to stop; `comments` holds the rest. */
+/** Reads Server-Sent Events until `stop`; `comments` holds the comments. */
 async function listen(hub: TestHttp, token: string, query = '', headers: Record<string, string> = {}) {
   const stop = new AbortController()
   const response = await hub.get(`/api/stream${query}`, token, { signal: stop.signal, headers })
@@ -379,14 +379,14 @@ describe('readers that take nothing', () => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`)
       } catch {
-        // The one that listed them.
+        // This descriptor was open only for the listing.
         return ''
       }
     })
     return targets.filter(target => target.startsWith('socket:')).length
   }
 
-  /** Tells events until `enough`: at first the system's own buffers take them. */
+  /** Sends events until `enough`: at first, the system's own buffers take them. */
   async function tell(hub: TestHttp, owner: string, enough: () => boolean) {
     const name = 'x'.repeat(20_000)
     for (let sent = 0; sent < 3_000 && !enough(); sent += 1) {
@@ -403,7 +403,8 @@ describe('readers that take nothing', () => {
     const readers = await Promise.all([false, false, true, true].map(upgrade => stubborn(hub, bobToken, upgrade)))
     await tell(hub, bob.id, () => account.used > 4 * 200 * 1024)
     const { used } = account
-    // Something else has used up the rest: nothing more is kept for them, but what one takes that has taken all the rest.
+    // Something else uses up the rest of the account. Then nothing more is kept for them, except one event for a reader that
+    // has taken everything before.
     account.add(LIMITS.bytesInFlightPerUser - used)
     for (let sent = 0; sent < 50; sent += 1) created(hub, bob.id, 'x'.repeat(20_000))
     expect(account.used).toBeLessThan(LIMITS.bytesInFlightPerUser + readers.length * 20_500)

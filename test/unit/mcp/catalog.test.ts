@@ -37,7 +37,7 @@ test('a list comes in pages of a thousand, whose cursors are sealed and survive 
   if (!server) throw new Error('no server')
   server.catalog = catalog({ tools: [] })
   hub.bus.emit('catalog.changed', 'u-alice', { serverId: big.id, name: 'big', kinds: ['tools'] })
-  // What stood behind it is still to come, though its own place is gone.
+  // The items behind the cursor still come, though its own place is gone.
   expect((await client.call('tools/list', { cursor: first })).result.tools).toMatchObject([{ name: 'last' }])
 })
 

@@ -81,7 +81,7 @@ test.each(ERAS)(
     const { one, read } = hub()
     await using __ = one
     const client = await open(one, '/mcp/g')
-    // Told of all three, since the late member may have them.
+    // The client gets all three capabilities, since the late member may have them.
     if ('envelope' in client)
       expect(await client.call('server/discover')).toMatchObject({ result: { capabilities: { prompts: {} } } })
     read(catalog({ tools: [tool('find')] }))
@@ -92,7 +92,7 @@ test.each(ERAS)(
     ] as const)
       expect(await client.call(method)).toMatchObject({ result: { [list]: [] } })
     expect(await client.call('tools/list')).toMatchObject({ result: { tools: [{ name: 'other' }, { name: 'find' }] } })
-    // After a while nobody acts on that promise any more.
+    // After a while, that promise no longer counts.
     one.clock.skewMs += 11 * 60_000
     if ('envelope' in client) expect((await client.call('prompts/list')).error?.code).toBe(-32601)
   },

@@ -36,14 +36,14 @@ test('what has been told is no difference any more, and what changed in another 
   const target = { notify: ({ method }: Notice) => void heard.push(method) } as unknown as NotificationTarget
   const changes = new ListChanges(new Subscribers({ of: () => new Set([target]) }), now)
   changes.announce(scope, ['tools'])
-  // It comes while the notice waits for its time: whoever reads the list after the notice sees it.
+  // This change comes while the notice waits: a client that reads the list after the notice sees it.
   server.catalog = catalog({ tools: [tool('run'), tool('walk')], prompts: [{ name: 'greet' }] })
   scope.touch()
   await until(() => heard.length > 0, { what: 'the notice' })
   expect(heard).toEqual(['notifications/tools/list_changed'])
   expect([...scope.changedLists()]).toEqual(['prompts'])
 
-  // Told again within a second, by another connection to the same server: its list is still the one that was told.
+  // A second notice within a second, by another connection to the same server: its list is still the one that was announced.
   changes.announce(scope, ['tools', 'prompts'])
   aheadMs = 2_000
   await until(() => heard.length > 1, { what: 'the next notice' })

@@ -13,7 +13,7 @@ const QUESTION = { method: 'elicitation/create', params: { message: 'Who?', requ
 const ANSWER = { user_name: { action: 'accept', content: { name: 'ann' } } }
 const STATE = 'opaque "state" \u2028'
 
-/** A server of the modern era that asks first, and then tells what it was sent. */
+/** A server of the modern era that asks first, and then returns what it received. */
 function asking({ modern }: UpstreamRequest): UpstreamReply {
   if (modern?.inputResponses !== undefined) return textReply(JSON.stringify(modern))
   const result = { resultType: 'input_required', inputRequests: { user_name: QUESTION }, requestState: STATE }
@@ -54,7 +54,7 @@ test('a question goes on as it is, and the server gets its state back byte for b
     inputResponses: ANSWER,
     requestState: STATE,
   })
-  // Nothing was held for it: no session, no setLevel.
+  // The hub kept nothing for it: no session, no setLevel.
   expect(one.upstreams.seen.map(({ request }) => [request.method, request.session])).toEqual([
     ['tools/call', undefined],
     ['tools/call', undefined],

@@ -145,7 +145,7 @@ test('a stream’s subscription to what is hidden later is dropped upstream', as
   await reader.close()
 })
 
-/** The group loses a member, and all hear of it. */
+/** Removes a member from the group and announces the change. */
 function shrink(one: Hub): GroupRecord {
   const group = one.world.groups[0]
   if (!group) throw new Error('no group')

@@ -133,7 +133,7 @@ test('a list that no member can have is no method here', async () => {
   }
 })
 
-/** What one POST must meet: status, JSON-RPC code, the hub's code. */
+/** The refusal of one POST: status, JSON-RPC code, the hub's code. */
 type Refusal = readonly [number, number, string?]
 
 test('what a request says about itself decides how it is handled', async () => {

@@ -27,7 +27,7 @@ function hub(handler: Handler): Hub {
 
 const reply = (value: unknown): UpstreamReply => textReply(JSON.stringify(value))
 
-/** Asks one thing after the other, and answers with what it heard. */
+/** Asks one thing after the other, and answers with the replies. */
 function inTurn(...requests: readonly (readonly [string, JsonObject?])[]): Handler {
   return async (request, signal) => {
     const heard: (AskReply | undefined)[] = []

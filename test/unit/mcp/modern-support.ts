@@ -37,7 +37,7 @@ export class RawModern {
     }
   }
 
-  /** One request with envelope and headers as they should be, but for what `sent` says. */
+  /** Sends one request with correct envelope and headers, except for the changes in `sent`. */
   send(method: string, params: JsonObject = {}, sent: Sent = {}): Promise<Response> {
     this.#id += 1
     const _meta = this.envelope(sent.capabilities, sent.meta)

@@ -77,7 +77,7 @@ test('a change that each connection to a server tells is told once, and not befo
   hub.bus.emit('catalog.changed', 'u-alice', { serverId: time.id, name: 'time', kinds: ['tools'] })
   readings[0]?.()
   expect(await heard()).toBe('notifications/tools/list_changed')
-  // What came while it was read may have been missed by that reading.
+  // The first reading may have missed a change that came while it ran.
   await until(() => readings.length === 2)
   readings[1]?.()
   expect((await client.call('tools/list')).result.tools).toHaveLength(3)

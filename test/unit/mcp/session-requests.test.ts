@@ -10,7 +10,7 @@ interface Sent {
   readonly params?: { readonly requestId?: number }
 }
 
-/** A client with one stream, which is open or not. */
+/** A client with one stream, open or closed. */
 function world(options: Partial<SessionRequestsHost> = {}) {
   const sent: Sent[] = []
   const stream = { send: (text: string) => void sent.push(JSON.parse(text)) }

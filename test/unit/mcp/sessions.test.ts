@@ -42,7 +42,7 @@ test('a session id is visible ASCII, and foreign users and paths get the same 40
     answers.push(await client.send('tools/list'), await client.get(), await client.delete())
   }
   const made = new RawClient(hub, '/mcp/work')
-  // One in the middle: of the last character not every bit counts.
+  // A character in the middle is changed: in the last one, some bits do not count.
   const other = alice.sessionId[20] === 'x' ? 'y' : 'x'
   made.headers['mcp-session-id'] = `${alice.sessionId.slice(0, 20)}${other}${alice.sessionId.slice(21)}`
   answers.push(await made.send('tools/list'))

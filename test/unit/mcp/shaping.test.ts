@@ -224,7 +224,7 @@ test('a group chooses a tool by the name that its owner can see, and the serverâ
     }
     return Object.fromEntries(found)
   }
-  // To bob `search` is what he sees under that name; to alice it is the original first.
+  // For bob, `search` is the tool that he sees under that name; for alice, it is the original name first.
   expect(await called('/mcp/@bob/theirs')).toEqual({ my_find: 'search', my_search: 'other' })
   expect(await called('/mcp/own')).toEqual({ my_search: 'search' })
   expect(await called('/mcp/one')).toEqual({ my_find: 'search' })

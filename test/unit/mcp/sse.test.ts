@@ -75,7 +75,7 @@ class SseClient {
   async message(): Promise<Answer | undefined> {
     const event = await this.reader.event()
     if (event?.id !== undefined) this.lastEventId = event.id
-    // Its address is told anew when other calls are in flight.
+    // The server sends its address again when other calls are in flight.
     if (event?.data?.startsWith('/')) {
       this.endpoint = event.data
       return this.message()

@@ -200,7 +200,7 @@ test('of several GET streams the latest that is open hears, and each change is t
   await streams(1)
   changed('prompts')
   expect((await first.message())?.method).toBe('notifications/prompts/list_changed')
-  // Who comes back to the other one goes on there, behind what was told on either.
+  // A client that resumes the other stream continues there, behind everything that was sent on either.
   const resumed = new SseReader(await client.get({ 'last-event-id': secondId }))
   expect((await resumed.message())?.method).toBe('notifications/tools/list_changed')
   changed('resources')

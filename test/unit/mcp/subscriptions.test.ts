@@ -67,7 +67,7 @@ test('an update is told once by each connection, also where one resource lies in
   const method = 'notifications/resources/updated'
   connected(time.id)
   connected(own.id, sessions[0]?.id)
-  // What lies in both is told once under each name by which it was subscribed to.
+  // An update that matches two subscriptions is sent once under each of their URIs.
   const part = { serverId: time.id, method, params: { uri: 'a://1/part' } }
   hub.bus.emit('upstream.notification', 'u-alice', part, 'internal')
   // By the shared connection, which none of these sessions uses.

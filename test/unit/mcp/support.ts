@@ -106,7 +106,7 @@ export function groupRecord(
 
 type Lists = Partial<Record<ListKind, readonly JsonObject[]>>
 
-/** A catalogue whose items are given as the upstream writes them. */
+/** A catalogue with items in the form that the upstream writes. */
 export function catalog(more: Omit<Partial<ServerCatalog>, ListKind> & Lists = {}): ServerCatalog {
   const has = (list: readonly JsonObject[] | undefined) => list !== undefined && list.length > 0
   const items = (kind: ListKind) => (more[kind] ?? []).map(item => catalogItem(kind, item))
@@ -140,7 +140,7 @@ interface FakeServer {
   catalog: ServerCatalog | undefined
   status: ServerStatus
   handler: Handler
-  /** What it was seen to ask of clients. */
+  /** The kinds of requests to clients that it was seen to send. */
   serverRequests?: readonly ServerRequestKind[]
   /** Its tools for clients that can be asked. */
   able?: readonly CatalogItem[]
@@ -286,7 +286,7 @@ export class FakeUpstreams implements Upstreams {
   }
 }
 
-/** The registry and the people behind it, as far as names, rights and credentials go. */
+/** The registry and its people: only names, rights and credentials. */
 export class World {
   readonly servers: ServerRecord[] = []
   readonly groups: GroupRecord[] = []
@@ -375,7 +375,7 @@ export interface Hub extends AsyncDisposable {
   draining: boolean
 }
 
-/** As the hub's own: an object whose methods need it. */
+/** Like the hub's own: an object whose methods need `this`. */
 class Info implements RequestInfo {
   readonly requestId: string
   readonly baseUrl: string
@@ -396,10 +396,10 @@ class Info implements RequestInfo {
   }
 }
 
-/** For scopes to which no plugin adds tools. */
+/** For scopes without tools of plugins. */
 export const noToolSets = new ToolSets(() => new Map(), console)
 
-/** What a plugin's set-up contributes, without a host. */
+/** Collects the contributions of a plugin's setup, without a host. */
 function contributionsOf(plugin: PluginDefinition, contribute: (id: string, contribution: unknown) => void): void {
   const context = {
     contribute: (_: string, id: string, contribution: unknown) => contribute(id, contribution),
@@ -484,7 +484,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   return hub
 }
 
-/** Waits until something holds; fails after twenty seconds unless told otherwise. */
+/** Waits until the condition holds; throws after twenty seconds by default. */
 export async function until(holds: () => boolean, timeoutMs = 20_000): Promise<void> {
   const deadline = performance.now() + atMost(timeoutMs)
   while (!holds()) {

@@ -4,7 +4,7 @@ import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, textReply, tool } from './support.ts'
 
-/** Lists what it sees, echoes, and stands for other tools. */
+/** A tool set that lists the tools it sees, echoes, and replaces other tools. */
 function toolSet(applies: 'beside' | 'instead', more: Partial<ToolSet> = {}): ToolSet {
   return {
     applies: ({ path }) => (path === '/mcp/g' ? applies : undefined),

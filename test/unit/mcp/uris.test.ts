@@ -100,7 +100,7 @@ test('a URI that nobody lists says whose it is where several could have it, unle
   for (const uri of ['z://1', 'file:///x']) {
     expect(table.publicUri('id-a', uri)).toBe(`patchbay://a/${uri}`)
     expect(table.resolve(`patchbay://a/${uri}`)).toEqual({ serverId: 'id-a', original: uri })
-    // What a member cannot be asked for is the client's own matter.
+    // A URI that cannot be read from a member stays as it is: the client may handle it.
     expect(table.publicUri('id-c', uri)).toBe(uri)
   }
   expect(table.publicUri('id-b', 'm://7')).toBe('m://7')

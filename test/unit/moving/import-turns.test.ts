@@ -1,11 +1,11 @@
-/** Imports run one at a time, and a user's pause is nobody else's. */
+/** Imports run one at a time, and the pause of one user does not delay others. */
 import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ImportTurns } from '../../../core/moving/import-turns.ts'
 
 const WORK_MS = 200
 
-/** `order` has who began and ended. */
+/** `order` lists the users whose imports began and ended. */
 function turns() {
   const order: string[] = []
   const all = new ImportTurns()
@@ -31,7 +31,7 @@ test('the pause after an import holds the same user alone', async () => {
   const startedMs = performance.now()
   const again = run('a', 1)
   await run('b', 1)
-  // The order tells, whatever the machine does meanwhile.
+  // The order proves it, whatever the machine does meanwhile.
   expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
   await again
   expect(performance.now() - startedMs).toBeGreaterThan(2 * WORK_MS)

@@ -11,7 +11,7 @@ import { until } from '../../support/wait.ts'
 const MOST = 64
 const REQUEST = 'CONNECT 127.0.0.1:80 HTTP/1.1\\r\\n\\r\\n'
 
-/** Perl, since it closes no end of a connection by itself: `dial` connects and says something. */
+/** Perl is used, since it closes no end of a connection by itself: `dial` connects and sends something. */
 const DIAL = `use Socket; $| = 1; my @held;
 sub dial { socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un($ARGV[0])) or die $!; syswrite($s, shift); $s }
 `
@@ -22,7 +22,7 @@ function connections(path: string): number {
   return rows.filter(row => row.endsWith(` ${path}`) && row.split(/\s+/)[5] === '03').length
 }
 
-/** A way out of a sandbox with one client program of it; `out` is what that has said. */
+/** A way out of a sandbox with one client program; `out` is the output of the client. */
 async function withClient(script: string, more: Partial<EgressOptions> = {}) {
   const folder = await makeTemp('egress')
   const path = join(folder, 'exit')
@@ -40,7 +40,7 @@ async function withClient(script: string, more: Partial<EgressOptions> = {}) {
   })()
   return {
     said,
-    /** Connections of the client that are still held here. */
+    /** Number of the client's connections that are still held here. */
     held: () => connections(path),
     path,
     async [Symbol.asyncDispose]() {
@@ -71,7 +71,7 @@ test('openEgress() outlives clients too many that have left before they were tol
   const script = `push @held, dial("") for 1..${MOST}; print "full"; sleep 99`
   await using client = await withClient(script)
   await until(() => client.said.out === 'full' && client.held() === MOST)
-  // While nothing is accepted here, so that all of them have gone when they are.
+  // Nothing is accepted meanwhile, so all of them have ended when they are accepted.
   Bun.spawnSync(['/usr/bin/perl', '-e', `${DIAL} close(dial("x")) for 1..300`, client.path])
   await until(() => client.held() === MOST, { what: 'those that have left to be gone' })
 })

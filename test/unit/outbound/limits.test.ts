@@ -23,7 +23,7 @@ async function failure(promise: Promise<unknown>): Promise<HubError> {
   throw new Error('it did not fail')
 }
 
-/** Posts until the server's connections are trusted to stay open: the next POST goes out on one of them. */
+/** Posts until the hub trusts the server's connections to stay open: the next POST uses one of them. */
 async function trusted(server: { url: string; connections(): number }, fetch: GuardedFetch): Promise<void> {
   await until(async () => {
     const before = server.connections()
@@ -55,7 +55,7 @@ describe('createGuardedFetch() and short pieces', () => {
 
   test('a body in chunks of one byte is held in little more memory than it has bytes', async () => {
     await using server = await inCrumbs()
-    // What the collector leaves: how much more the process has depends on when the collector comes.
+    // Counts memory after a collection; the size of the whole process depends on when the collector runs.
     const held = (): number => {
       Bun.gc(true)
       const { heapSize, extraMemorySize } = heapStats()
@@ -259,7 +259,7 @@ describe('createGuardedFetch() connections', () => {
     const closedBy: string[] = []
     await using server = await rawServer(socket => {
       socket.write(OK)
-      // Shorter than what the hub takes for its own part of a connection (4 s), on any machine.
+      // Shorter than the hub's own limit for an idle connection (4 s), on any machine.
       const timer = setTimeout(() => {
         closedBy.push('server')
         socket.end()

@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { atMost } from '../../support/pace.ts'
 
-/** A server of bytes: answers as the test says, whether that is HTTP or not. */
+/** A server of raw bytes: it sends what the test gives it, whether that is HTTP or not. */
 export interface RawServer extends AsyncDisposable {
   readonly port: number
   readonly url: string

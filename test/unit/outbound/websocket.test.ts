@@ -90,7 +90,7 @@ describe('FrameReader', () => {
 
 describe('createGuardedConnect()', () => {
   let raw: Server
-  /** What the next connection is answered with. */
+  /** The answer to the next connection. */
   let answer = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
   let asked = ''
   const sockets = new Set<Socket>()
@@ -196,7 +196,7 @@ describe('createGuardedConnect()', () => {
     })
     server.peer().resume()
     await until(() => unmasked(answered.subarray(-mark.length - MASK_BYTES)) === mark, { what: 'the message' })
-    // As many as reads of the socket, which are fewer than the pings.
+    // There is one answer per read of the socket, and fewer reads than pings.
     expect(answered.length).toBeLessThan(300 * (2 + MASK_BYTES + 'ping 999'.length))
     expect(answered.length).toBeGreaterThan(2 + MASK_BYTES + mark.length)
     server.peer().pause()

@@ -1,4 +1,4 @@
-/** What a plugin's context gives, in the main thread and in one of its own: requests under the hub's rules, and metrics. */
+/** Parts of a plugin's context, in the main thread and in a thread of its own: requests under the hub's rules, and metrics. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -99,7 +99,7 @@ describe('PluginHost', () => {
       ...['start first', 'stop b', 'stop a', 'stop first', 'first has stopped'],
       ...['b has stopped', 'a has stopped'],
     ])
-    // What hangs in its own stop has its signal all the same.
+    // A plugin that hangs in its own stop still gets its signal.
     expect(aborted.toSorted()).toEqual(['a', 'b'])
   }, 120_000)
 

@@ -72,7 +72,7 @@ export const FORBIDDEN: Readonly<Record<string, (db: TableChanger) => unknown>> 
   'a name with the mark of another plugin': db => db.selectFrom('b__note').selectAll().execute(),
 }
 
-/** What the statement is answered with: an error's message, or the rows. */
+/** The result of the statement: an error's message, or the rows. */
 export async function attempt(store: Store, statement: (db: TableChanger) => unknown): Promise<unknown> {
   try {
     const db = guarded<Notes>('notes', store.dialect, store.db) as unknown as TableChanger

@@ -146,7 +146,7 @@ describe('servers and groups of the file', () => {
     const sealed = body.headers['X-Api-Key'] ?? ''
     expect(sealed).toStartWith('enc:v1:')
 
-    // What the hub sealed into the file opens when the file is read again.
+    // A value that the hub sealed into the file opens when the file is read again.
     const headers = { Authorization: 'Bearer 0123456789', 'X-Api-Key': sealed }
     const again = await mirror.apply(
       state({ servers: [plain('s', at('https://a.example/', { timeout: 9, headers }))] }),

@@ -1,10 +1,10 @@
-/** A save that was checked as an ordinary user's, and is written when its owner has become an administrator. */
+/** A save that is checked while its owner is an ordinary user, and written when the owner has become an administrator. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { ServerRecord } from '../../../core/contract/records.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
-/** Called where the rights of a process are checked: behind the look at its owner, before the transaction. */
+/** Called when the rights of a process are checked: after the owner is read, before the transaction. */
 let whenChecked: () => void = () => {}
 
 beforeAll(async () => {

@@ -25,7 +25,7 @@ async function stored(name: string) {
   return columns.where('name', '=', name).executeTakeFirstOrThrow()
 }
 
-/** How many documents and parts of documents are stored for anybody or nobody. */
+/** Number of documents and of parts of documents in the store, with or without an owner. */
 async function counts(): Promise<readonly [documents: number, parts: number]> {
   const { db } = world.store
   const documents = await db.selectFrom('openapi_document').select('id').execute()
@@ -170,7 +170,7 @@ describe('the account of stored bytes', () => {
     expect([full.code, full.message]).toEqual(['quota_stored_bytes', expect.stringContaining('67108864')])
     const larger = servers.patch(world.bob, 'e', { openapi: { schema: documentOf(5 * MiB) } })
     expect((await refusal(larger)).code).toBe('quota_stored_bytes')
-    // What does not grow is taken, also when the account is full.
+    // A change that does not grow is accepted, also when the account is full.
     await servers.patch(world.bob, 'e', { openapi: { schema: documentOf(3.5 * MiB - 5) }, enabled: false })
     // By a transfer of one server, and of an account.
     await create('given', 2 * MiB, world.ada)

@@ -65,7 +65,7 @@ export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promis
   }
 }
 
-/** Databases that nobody uses at the moment: to make one costs a hundred times what emptying it does. */
+/** Databases that are not in use: to make one costs a hundred times as much as to empty it. */
 const unused: string[] = []
 
 /**

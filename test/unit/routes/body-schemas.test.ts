@@ -1,4 +1,4 @@
-// What the API document says of bodies that the registry validates, against what is read of them.
+// The API document's fields of bodies that the registry validates agree with the fields that are read.
 import { describe, expect, test } from 'bun:test'
 import { z } from 'zod'
 import { HubError } from '../../../core/contract/errors.ts'
@@ -14,7 +14,7 @@ function fieldsOf(schema: z.ZodType): readonly string[] {
   return Object.keys(z.toJSONSchema(schema, { io: 'input' }).properties ?? {})
 }
 
-/** Whether `parse` knows the field: it may refuse its value, but not its name. */
+/** True when `parse` knows the field: it may refuse its value, but not its name. */
 function known(parse: (body: JsonObject) => unknown, field: string): boolean {
   try {
     parse({ [field]: null })

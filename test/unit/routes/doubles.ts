@@ -122,7 +122,7 @@ export function bundledClients(): ReadonlyMap<string, ClientConfig> {
   return clients
 }
 
-/** The hub's parts as the routes use them, with everything that was done to them written down. */
+/** The hub's parts as the routes use them, with a record of every operation. */
 export class World {
   servers: ServerRecord[] = []
   groups: GroupRecord[] = []
@@ -421,7 +421,7 @@ function writtenResponse({ status = 200, text, type = 'application/json', header
   return new Response(String(text), { status, headers: { ...headers, 'content-type': type } })
 }
 
-/** What a route answers must be what its document says. */
+/** Throws unless a route's answer agrees with its document. */
 export function checkAnswer(route: Route, code: number, body: unknown): void {
   const spec = route.responses[code]
   if (!spec) throw new Error(`${route.method} ${route.path} answered ${code}, which it does not declare`)

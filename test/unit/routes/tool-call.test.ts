@@ -88,7 +88,7 @@ describe('a tool call over REST', () => {
     const gone = new AbortController()
     const { promise, resolve } = Promise.withResolvers<{ kind: 'cancelled' }>()
     made.answer = () => promise
-    // expect().rejects would hold the thread until the call ends, and this test is what ends it.
+    // expect().rejects would hold the thread until the call ends, and this test has to end the call.
     const refused = call(made, 'now', { signal: gone.signal }).catch(error => error)
     await until(() => made.requests.length === 1)
     gone.abort()

@@ -82,7 +82,7 @@ describe('sealer', () => {
   test('100,000 session ids are all different [CVE-2025-6515]', () => {
     const ids = Array.from({ length: 100_000 }, () => sealer.sealToken('mcp-session', 'alice.2025-06-18.1'))
     expect(new Set(ids).size).toBe(100_000)
-    // Nor do they share what a neighbour could be guessed by.
+    // They have no common part by which another id could be guessed.
     expect(new Set(ids.map(id => id.slice(0, 16))).size).toBe(100_000)
   })
 
@@ -156,7 +156,7 @@ describe('Redactor', () => {
       fc.property(fc.string({ minLength: 8, maxLength: 20 }), fc.string(), fc.string(), (hidden, before, after) => {
         const redactor = new Redactor()
         redactor.add(hidden)
-        // The mark itself may hold what somebody uses as a secret.
+        // The mark itself may contain a text that somebody uses as a secret.
         if ('[redacted]'.includes(hidden)) return
         expect(redactor.text(`${before}\0${hidden}\0${after}`)).toContain('[redacted]')
         expect(redactor.text(`\0${hidden}\0`)).toBe('\0[redacted]\0')

@@ -98,7 +98,7 @@ describe('openStore()', () => {
     const database = new Database(join(dataDir, 'patchbay.db'))
     const db = new Kysely<Tables>({ dialect: new HubSqliteDialect({ database: adapted(database) }) })
     await migrateTo(db, 'sqlite', '0010-document-parts')
-    // In the way of the last change, after others have been made.
+    // This table makes the last change fail, after others have been made.
     await sql`create table sign_in (id text)`.execute(db)
     const schema = () => database.prepare('select name, sql from sqlite_schema order by name').all()
     const before = schema()

@@ -21,7 +21,7 @@ test('each owner that was called has a tick, one more with zeros, and all togeth
     bus.on('metrics.tick', ({ ownerId, data }) => seen.push([ownerId, data.calls, data.errors, data.avgMs]))
     ticks.call({ ...own('ann'), durationMs: 10 })
     ticks.call({ ...own('ann'), durationMs: 20, outcome: 'tool_error' })
-    // Of a server of ann's, and of none.
+    // A call of a server of ann's, and one without a server.
     ticks.call({ ...own('ann'), userId: 'bob', durationMs: 30 })
     ticks.call({ ...own('bob'), serverId: '', durationMs: 500, outcome: 'refused' })
     await until(() => seen.some(([ownerId, calls]) => ownerId === 'bob' && calls === 0))

@@ -113,7 +113,7 @@ test('who fills a queue loses first, wherever the records of others lie', () => 
       blocks.push(`flood ${n}`, '', 'flood')
       if (n % 100 === 0) blocks.push(`few late ${n}`, '', 'few')
     }
-    // As many others as make the queue full by themselves.
+    // The queue is full already: each of these takes the place of a record of the flood.
     for (let n = 0; n < 300; n += 1) blocks.push(`other ${n}`, '', `other ${n % 30}`)
     expect(blocks.losses().map(({ id }) => id)).toEqual(['flood'])
     const lines = linesOf(blocks.take(2_000))

@@ -115,7 +115,7 @@ test('a record of usual texts makes no text that the garbage collector has to re
   const before = texts()
   make(2_000)
   expect(texts() - before).toBeLessThan(200)
-  // What the same lines as texts leave behind.
+  // The same lines written as texts leave texts behind.
   const kept = texts()
   for (let n = 0; n < 2_000; n += 1) blocks.push(JSON.stringify({ ...fields, n }), '')
   expect(texts() - kept).toBeGreaterThan(1_000)

@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => removeTemp(folder))
 
-/** One run of a hub at a time of the clock. */
+/** Runs a hub once, at this time of the clock. */
 async function run(startMs: number) {
   const bus = new EventBus(error => {
     throw error

@@ -44,7 +44,7 @@ test('only the last day counts, also when nothing happens for days or the clock 
   wait(20 * HOUR)
   state('online')
   wait(12 * HOUR)
-  // Of the last 24 hours of the clock.
+  // The ratio covers the last 24 hours of the clock.
   expect(uptime.ratio('s1')).toBeCloseTo(0.5, 1)
   wait(100 * HOUR)
   expect(uptime.ratio('s1')).toBe(1)

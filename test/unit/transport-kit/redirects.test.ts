@@ -47,7 +47,7 @@ const get = { method: 'GET', headers: HEADERS }
 
 const pathsOf = ({ requests }: RawServer): string[] => requests.map(request => request.split(' ').slice(0, 2).join(' '))
 
-/** What a request ends with: its last path, or the error. */
+/** The end of a request: its last path, or the error. */
 async function outcome(promise: Promise<{ readonly response: { text(): Promise<string> } }>): Promise<unknown> {
   return await promise.then(
     async ({ response }) => await response.text(),

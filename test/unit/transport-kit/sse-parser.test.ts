@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { SseParser } from '../../../core/transport-kit/sse-parser.ts'
 
-/** What the parser tells for these pieces, one entry each. */
+/** Events that the parser reports for these pieces, one entry each. */
 function parse(...pieces: readonly string[]): string[] {
   const told: string[] = []
   const parser = new SseParser({

@@ -1,4 +1,4 @@
-/** The query box of the log: what it reads, where a mistake is, and what becomes of it. */
+/** The query box of the log: the terms it reads, the place of a mistake, and the condition for the search. */
 import { describe, expect, test } from 'bun:test'
 import type { LogRecord } from '../../../ui/api/logs.ts'
 import { conditionOf, meetsTerm, parseQuery, termText } from '../../../ui/pages/logs/query.ts'

@@ -13,7 +13,7 @@ const files = readdirSync(UI, { recursive: true, encoding: 'utf8' })
 
 const LITERAL = String.raw`(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")`
 
-/** The literals of calls of `t`, `rich` and `plural`, as the console shows them. */
+/** The texts in calls of `t`, `rich` and `plural`, as the console shows them. */
 function used(text: string): string[] {
   const found: string[] = []
   for (const [, single, double] of text.matchAll(new RegExp(String.raw`\b(?:t|rich)\(\s*${LITERAL}`, 'g')))

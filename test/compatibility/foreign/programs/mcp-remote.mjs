@@ -28,7 +28,7 @@ await run(async (url, key) => {
     version = negotiated
   }
   await client.connect(transport).catch(error => {
-    // What its user reads is in the log of the proxy.
+    // The error that a user reads is in the log of the proxy.
     throw new Error(/\w+Error: .*/.exec(said)?.[0] ?? `${error.message}: ${said}`)
   })
   return {

@@ -1,6 +1,6 @@
 /**
- * What every client program does with the JSON it is given: at each place it connects and tries what its package has, then it
- * comes with a wrong key and notes the words that its user sees. Prints `found JSON`.
+ * Runs every client program with the JSON it is given. At each place it connects and tries the features of its package, then
+ * it comes with a wrong key and notes the words that its user sees. Prints `found JSON`.
  *
  * A package's `open(url, key)` returns what it can: tools() and call(), resources() and read(), prompts() and prompt(), and in
  * `answers` the questions that it declares to answer.

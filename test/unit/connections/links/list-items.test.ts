@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from '../../../../core/contract/json.ts'
 import { parseExact } from '../../../../core/domain/json/exact-json.ts'
 import type { ListKind } from '../../../../core/domain/mcp-methods.ts'
 
-/** What no member may be, whatever it is. */
+/** Values that are wrong for any member. */
 const ODD: readonly JsonValue[] = [
   null,
   7,

@@ -63,14 +63,14 @@ test('what the upstream calls changed while it is being read is told by the read
 test('a list that is read for another reason is not called changed by the notice of another one', async () => {
   const { watch, read, asked, answer, later } = watching()
   watch.stale(['tools'], false)
-  // While that is read all lists are to be read again, and one of them is called changed.
+  // During this reading, a new reading of all lists is asked for, and one list is reported as changed.
   watch.stale(['tools', 'prompts', 'resources', 'resourceTemplates'], false)
   expect(watch.stale(['tools'], true)).toBe(true)
   expect(watch.stale(['tools'], true)).toBe(false)
   await answer()
   later()
   expect(asked).toHaveLength(5)
-  // Too late for the reading that is under way.
+  // This comes too late for the reading under way.
   expect(watch.stale(['prompts'], true)).toBe(true)
   await answer()
   expect(read[1]).toEqual({

@@ -39,7 +39,7 @@ beforeEach(() => {
   })
 })
 
-/** The clock strikes: what is due is asked for. */
+/** Moves the clock on, so that due requests are sent. */
 const due = () => listen.sweep(performance.now() + 100)
 const acknowledge = ({ id, uris } = asked.at(-1) as Asked) =>
   listen.acknowledged(id, { resourceSubscriptions: [...uris] })
@@ -146,7 +146,7 @@ describe('Listen', () => {
 
   describe('what was told of a resource before it was left is no reason to keep silent once it is wanted again', () => {
     const next = (wish: () => void) => {
-      // Each a little later than the one before, so that they go one by one.
+      // Each is a little later than the one before, so that they are handled one by one.
       for (const sinceMs = performance.now(); performance.now() <= sinceMs; );
       wish()
       due()
