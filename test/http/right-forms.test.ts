@@ -116,6 +116,8 @@ let count = 0
 
 beforeAll(async () => {
   hub = await startHub({
+    // Its home folder is read when the process starts.
+    ownProcess: true,
     settings: {
       mcpServers: {
         filed: { command: 'npx -y some-server', env: { KEPT: 'yes' }, enabled: false },

@@ -77,8 +77,9 @@ export async function restoreOriginals(
   importId: string | undefined,
   io: CommandIo,
 ): Promise<readonly Restored[]> {
-  const files =
-    file === undefined ? (await presentPlaces(await importPlaces(client, io))).map(place => place.file) : [file]
+  // Without a home folder no client has a file that an import has changed.
+  const places = (io.env.HOME ?? io.env.USERPROFILE) === undefined ? [] : await importPlaces(client, io)
+  const files = file === undefined ? (await presentPlaces(places)).map(place => place.file) : [file]
   const restored: Restored[] = []
   for (const each of files) {
     const one = await restore(each, importId)

@@ -3,7 +3,6 @@ import {
   type AliasNode,
   type CreateIndexNode,
   type DataTypeNode,
-  type DropIndexNode,
   type FunctionNode,
   IdentifierNode,
   type OperationNode,
@@ -88,10 +87,6 @@ class OwnTables extends OperationNodeTransformer {
 
   protected override transformCreateIndex(node: CreateIndexNode, queryId?: QueryId): CreateIndexNode {
     return { ...super.transformCreateIndex(node, queryId), name: IdentifierNode.create(this.#fullName(node.name.name)) }
-  }
-
-  protected override transformDropIndex(node: DropIndexNode, queryId?: QueryId): DropIndexNode {
-    return super.transformDropIndex(node, queryId)
   }
 
   protected override transformRaw(node: RawNode): RawNode {

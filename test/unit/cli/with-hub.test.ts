@@ -163,7 +163,7 @@ describe('the command line on the hub’s own machine', () => {
     expect(stdout).toContain('not carried: OAuth clients (#/oauthClients)')
     const [, id = ''] = /--undo (\S+)/.exec(stdout) ?? []
     expect((await hub.run(['import', '--list'])).stdout).toContain(id)
-    expect((await hub.run(['import', '--undo', id])).stdout).toBe('removed 3\n')
+    expect(await hub.run(['import', '--undo', id])).toMatchObject({ stdout: 'removed 3\n' })
     expect((await hub.run(['import', '--undo', id])).stderr).toContain('import_not_found')
     expect((await hub.run(['import', '--answer', 'x'], { stdin: 'x' })).code).toBe(2)
   })

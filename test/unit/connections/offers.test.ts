@@ -105,7 +105,7 @@ test('of a server of 2026-07-28 too the lists are read with all of it only where
     const declared = (method: string) =>
       server.of(method).map(({ params }) => params._meta['io.modelcontextprotocol/clientCapabilities'])
     // The hub itself runs tasks, for every client.
-    const extensions = { 'io.modelcontextprotocol/tasks': {} }
+    const extensions = { ...(APPS.extensions as object), 'io.modelcontextprotocol/tasks': {} }
     expect(declared('tools/list')).toEqual([{ ...wanted, extensions }])
     // The one that asks for the era, the one that reads the lists, and the session's own.
     expect(declared('server/discover')).toEqual(session === 'shared' ? [{}, APPS] : [{}, wanted, {}])
